@@ -2,9 +2,16 @@ import { Command } from "commander";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import { withOutputFlag } from "../machinery/command-line/output.ts";
 import type { OutputFlags } from "../machinery/command-line/output.ts";
+import { serveFlags } from "../server/server-config.ts";
 import type { ServerConfig } from "../server/server-config.ts";
 import { serverConfigOf, withServerSettings } from "./server-settings.ts";
-import { storageFlags } from "./storage-commands.ts";
+
+/** The settings that say where the data of a server are, and which CAs are in files of the operator. */
+const authorityFlags = Object.fromEntries(
+  Object.entries(serveFlags).filter(([name]) =>
+    /^(?:data-dir|profile|etcd-.*|encryption-.*|cluster-signing-.*file|signer-config)$/.test(name),
+  ),
+);
 
 interface Named {
   readonly name: string;
@@ -31,10 +38,11 @@ export const ca = (programs: AuthorityPrograms): Command =>
 
 const list = ({ list: run }: AuthorityPrograms): Command =>
   withExamples(
-    withOutputFlag(withServerSettings(new Command("list"), storageFlags))
+    withOutputFlag(withServerSettings(new Command("list"), authorityFlags))
       .description("list the CAs: which one signs, which ones are trusted, and how many certificates they have")
-      .action(async (flags: OutputFlags, self: Command) => run(serverConfigOf(self, storageFlags), flags)),
+      .action(async (flags: OutputFlags, self: Command) => run(serverConfigOf(self, authorityFlags), flags)),
     ["The CAs of a server, on its machine", "signet ca list --data-dir /var/lib/signet"],
+    ["Also those in the files that its settings name", "signet ca list --config /etc/signet/config.yaml"],
   );
 
 const argument = [
@@ -44,35 +52,35 @@ const argument = [
 
 const prepare = ({ prepare: run }: AuthorityPrograms): Command =>
   withExamples(
-    withServerSettings(new Command("prepare"), storageFlags)
+    withServerSettings(new Command("prepare"), authorityFlags)
       .description("make a new CA, and let everybody trust it beside the one that signs")
       .argument(...argument)
       .action(async (name: string, _flags: unknown, self: Command) =>
-        run(serverConfigOf(self, storageFlags), { name }),
+        run(serverConfigOf(self, authorityFlags), { name }),
       ),
     ["Begin to replace the CA of the server's own certificate", "signet ca prepare ca --data-dir /var/lib/signet"],
   );
 
 const switchTo = ({ switchTo: run }: AuthorityPrograms): Command =>
   withExamples(
-    withServerSettings(new Command("switch"), storageFlags)
+    withServerSettings(new Command("switch"), authorityFlags)
       .description("let the new CA sign; the old one stays trusted")
       .argument(...argument)
       .option("--force", "also within ten minutes after the new CA was made", false)
       .action(async (name: string, { force }: { readonly force: boolean }, self: Command) =>
-        run(serverConfigOf(self, storageFlags), { name, isForced: force }),
+        run(serverConfigOf(self, authorityFlags), { name, isForced: force }),
       ),
     ["When everybody trusts the new CA", "signet ca switch ca --data-dir /var/lib/signet"],
   );
 
 const retire = ({ retire: run }: AuthorityPrograms): Command =>
   withExamples(
-    withServerSettings(new Command("retire"), storageFlags)
+    withServerSettings(new Command("retire"), authorityFlags)
       .description("end the trust in the old CA, when none of its certificates is valid")
       .argument(...argument)
       .option("--force", "also with valid certificates: they are refused from then on", false)
       .action(async (name: string, { force }: { readonly force: boolean }, self: Command) =>
-        run(serverConfigOf(self, storageFlags), { name, isForced: force }),
+        run(serverConfigOf(self, authorityFlags), { name, isForced: force }),
       ),
     ["When signet ca list shows no certificates of the old CA", "signet ca retire nodeagent-client-ca"],
     ["The old CA's key has leaked", "signet ca retire nodeagent-client-ca --force"],
@@ -80,11 +88,11 @@ const retire = ({ retire: run }: AuthorityPrograms): Command =>
 
 const abort = ({ abort: run }: AuthorityPrograms): Command =>
   withExamples(
-    withServerSettings(new Command("abort"), storageFlags)
+    withServerSettings(new Command("abort"), authorityFlags)
       .description("take a rotation back: remove the new CA, or let the old one sign again after the switch")
       .argument(...argument)
       .action(async (name: string, _flags: unknown, self: Command) =>
-        run(serverConfigOf(self, storageFlags), { name }),
+        run(serverConfigOf(self, authorityFlags), { name }),
       ),
     ["Clients do not trust the new CA", "signet ca abort ca --data-dir /var/lib/signet"],
   );

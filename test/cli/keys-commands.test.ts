@@ -6,6 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { after, before, describe, it } from "node:test";
+import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
+import { encodePrivateKeyPem, generatePrivateKey } from "../../src/pki/keys.ts";
+import { encodePem } from "../../src/pki/pem.ts";
 import { keyRingRecord } from "../../src/features/accounts/keys/key-ring.ts";
 import { readKeyRecord } from "../../src/machinery/keys/key-records.ts";
 import { InProcess } from "../server/in-process.ts";
@@ -50,6 +53,55 @@ describe("signet keys, beside a server that runs", () => {
       await delay(20);
     }
   };
+
+  it("show CAs in the operator's files as the operator's, and refuse to rotate them with what to do", async () => {
+    const inFiles = createCertificateAuthority({
+      subject: { commonName: "the operator's" },
+      privateKey: generatePrivateKey("ECDSA P-256"),
+      notBefore: Date.now() - 3_600_000,
+      notAfter: Date.now() + 86_400_000,
+    });
+    const [certificateFile, keyFile, signers] = ["ca.crt", "ca.key", "signers.yaml"].map((name) => join(folder, name));
+    assert.ok(certificateFile && keyFile && signers);
+    writeFileSync(certificateFile, encodePem("CERTIFICATE", inFiles.certificate.der));
+    writeFileSync(keyFile, encodePrivateKeyPem(inFiles.privateKey), { mode: 0o600 });
+    const dnsNames = ["*.example.com"];
+    const own = { name: "example.com/own", certificateAuthority: { certificateFile, keyFile }, dnsNames };
+    const configuration = { apiVersion: "signet.platform.io/v1", kind: "SignerConfiguration", signers: [own] };
+    writeFileSync(signers, JSON.stringify(configuration));
+    const files = ["--cluster-signing-nodeagent-serving-cert-file", certificateFile];
+    files.push("--cluster-signing-nodeagent-serving-key-file", keyFile, "--signer-config", signers);
+    const ca = (...words: string[]): Promise<Outcome> => runSignet(["ca", ...words, "--data-dir", dataDirectory]);
+    const { stdout } = await ca("list", ...files, "-o", "json");
+    const { authorities } = JSON.parse(stdout) as { authorities: { name: string; state: string; subject: string }[] };
+    assert.deepEqual(
+      authorities.map(({ name, state, subject }) => [name, state, subject]),
+      [
+        ["ca", "Signing", "CN=signet-ca"],
+        ["apiserver-client-ca", "Signing", "CN=signet-apiserver-client-ca"],
+        ["nodeagent-client-ca", "Signing", "CN=signet-nodeagent-client-ca"],
+        ["nodeagent-serving-ca", "Unused", "CN=signet-nodeagent-serving-ca"],
+        ["nodeagent-serving-ca", "Operator's", "CN=the operator's"],
+        ["example.com/own", "Operator's", "CN=the operator's"],
+      ],
+    );
+    assert.match(
+      (await ca("list", ...files)).stdout,
+      /\nOperator's: replace the certificate and the key in these files; /,
+    );
+    assert.doesNotMatch((await ca("list")).stdout, /Operator/);
+    for (const [step, name] of [
+      ["prepare", "nodeagent-serving-ca"],
+      ["switch", "example.com/own"],
+    ] as const) {
+      const { code, stderr } = await ca(step, name, ...files);
+      assert.notEqual(code, 0);
+      assert.match(stderr, /is in the operator's files \(\S+ca\.crt, of --[\w-]+\).*append .* then replace/s);
+    }
+    const { code, stderr } = await ca("prepare", "apiserver-client-ca", ...files, "--signer-config", folder);
+    assert.notEqual(code, 0);
+    assert.match(stderr, /--signer-config: .* is not a regular file/);
+  });
 
   it("rotate a key: the server publishes it without a restart", async () => {
     const [first] = await listed();

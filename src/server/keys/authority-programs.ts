@@ -28,8 +28,10 @@ import { fingerprintOf } from "../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../pki/distinguished-name.ts";
 import { encodePrivateKeyPem } from "../../pki/keys.ts";
 import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
-import type { StoreLocation } from "../open-store.ts";
+import type { ServerConfig } from "../server-config.ts";
 import { countValidCertificates } from "./certificates-of-authority.ts";
+import { certificateOf, operatorAuthorities } from "./operator-authorities.ts";
+import type { OperatorAuthority } from "./operator-authorities.ts";
 import { withKeyStore } from "./open-key-store.ts";
 import type { KeyStore } from "./open-key-store.ts";
 
@@ -39,18 +41,20 @@ interface Named {
 }
 
 /** `signet ca list`. */
-export const runListAuthorities = (location: StoreLocation, flags: OutputFlags): Promise<void> =>
-  withKeyStore(location, async (keys) => {
-    const authorities = await shownAuthorities(keys, systemClock.now());
+export const runListAuthorities = (config: ServerConfig, flags: OutputFlags): Promise<void> =>
+  withKeyStore(config, async (keys) => {
+    const operators = operatorAuthorities(config.controllers.certificates);
+    const authorities = await shownAuthorities(keys, { operators, now: systemClock.now() });
     print({ authorities }, flags, {
-      text: () => tableOf(authorities, columns, flags),
+      text: () => tableOf(authorities, columns, flags) + (operators.length === 0 ? "" : `\n${operatorsNote}`),
       names: authorities.map(({ fingerprint }) => `ca/${fingerprint}`),
     });
   });
 
 /** `signet ca prepare`. */
-export const runPrepareAuthority = (location: StoreLocation, { name }: Named): Promise<void> =>
-  withKeyStore(location, async (keys) => {
+export const runPrepareAuthority = (config: ServerConfig, { name }: Named): Promise<void> =>
+  withKeyStore(config, async (keys) => {
+    refuseOperators(config, name);
     const prepared = await prepareAuthority(keys, { name, clock: systemClock });
     console.log(`${name}: a new CA (${subjectOf(prepared)}) is trusted now, beside the one that signs`);
     console.log(`  when everybody trusts it: signet ca switch ${name}; to take it back: signet ca abort ${name}`);
@@ -58,10 +62,11 @@ export const runPrepareAuthority = (location: StoreLocation, { name }: Named): P
 
 /** `signet ca switch`. */
 export const runSwitchAuthority = (
-  location: StoreLocation,
+  config: ServerConfig,
   options: Named & { readonly isForced: boolean },
 ): Promise<void> =>
-  withKeyStore(location, async (keys) => {
+  withKeyStore(config, async (keys) => {
+    refuseOperators(config, options.name);
     const signing = await switchAuthority(keys, { ...options, clock: systemClock });
     console.log(`${options.name}: the new CA (${subjectOf(signing)}) signs now; the old one is trusted as before`);
     console.log(`  when its certificates have ended: signet ca retire ${options.name}`);
@@ -69,10 +74,10 @@ export const runSwitchAuthority = (
 
 /** `signet ca retire`. */
 export const runRetireAuthority = (
-  location: StoreLocation,
+  config: ServerConfig,
   options: Named & { readonly isForced: boolean },
 ): Promise<void> =>
-  withKeyStore(location, async (keys) => {
+  withKeyStore(config, async (keys) => {
     const retired = await retireAuthority(keys, { ...options, clock: systemClock });
     console.log(
       `${options.name}: ${retired.length === 1 ? "the old CA is" : `${retired.length} old CAs are`} not trusted any more`,
@@ -80,8 +85,8 @@ export const runRetireAuthority = (
   });
 
 /** `signet ca abort`. */
-export const runAbortAuthority = (location: StoreLocation, { name }: Named): Promise<void> =>
-  withKeyStore(location, async (keys) => {
+export const runAbortAuthority = (config: ServerConfig, { name }: Named): Promise<void> =>
+  withKeyStore(config, async (keys) => {
     const what = await abortRotation(keys, { name, clock: systemClock });
     console.log(
       what === "prepared"
@@ -90,6 +95,20 @@ export const runAbortAuthority = (location: StoreLocation, { name }: Named): Pro
     );
   });
 
+const operatorsNote =
+  "Operator's: replace the certificate and the key in these files; the server reads them again (docs/certificates.md)";
+
+/** Rejects with CommandFailure for a CA whose files the settings name: nothing that is written here would change who signs. */
+function refuseOperators({ controllers }: ServerConfig, name: string): void {
+  const found = operatorAuthorities(controllers.certificates).find((one) => one.name === name);
+  if (found === undefined) return;
+  throw refused(
+    `${name}: this CA is in the operator's files (${found.certificateFile}, of --${found.flag}), which signet ca does not ` +
+      "change: append the new CA's certificate to the old file, wait until clients have the bundle, then replace certificate " +
+      "and key; the server reads them again",
+  );
+}
+
 const subjectOf = ({ certificate }: Generation): string =>
   parseCertificatesPem(certificate)
     .map(({ subject }) => formatDistinguishedName(subject))
@@ -97,12 +116,15 @@ const subjectOf = ({ certificate }: Generation): string =>
 
 /** A CA as the command shows it. */
 interface ShownAuthority extends Named {
-  readonly state: "Signing" | "Prepared" | "Replaced";
+  /** Unused: operator's files sign in its place. */
+  readonly state: "Signing" | "Prepared" | "Replaced" | "Unused" | "Operator's";
   readonly subject: string;
   readonly notAfter: string;
   /** How many of its certificates are on record and have not ended. */
   readonly validCertificates: number;
   readonly fingerprint: string;
+  /** Of an operator's CA: the file with its certificate. */
+  readonly certificateFile?: string;
 }
 
 const states = { signing: "Signing", prepared: "Prepared", replaced: "Replaced" } as const;
@@ -113,24 +135,33 @@ const columns: readonly Column<ShownAuthority>[] = [
   { header: "SUBJECT", cell: ({ subject }) => subject },
   { header: "NOT AFTER", cell: ({ notAfter }) => notAfter },
   { header: "CERTIFICATES", cell: ({ validCertificates }) => String(validCertificates) },
+  { header: "FILE", isWide: true, cell: ({ certificateFile = "" }) => certificateFile },
   { header: "SHA-256", isWide: true, cell: ({ fingerprint }) => fingerprint },
 ];
 
-async function shownAuthorities(keys: Keys, now: number): Promise<ShownAuthority[]> {
+async function shownAuthorities(
+  keys: Keys,
+  { operators, now }: { readonly operators: readonly OperatorAuthority[]; readonly now: number },
+): Promise<ShownAuthority[]> {
   const { value } = await readKeyRecord(keys.store, authorityRecord);
-  const generations = [...authorityFiles(keys.dataDirectory)].flatMap(([name, file]) => {
+  const isUnused = (name: string): boolean => operators.some((one) => one.name === name);
+  const own = [...authorityFiles(keys.dataDirectory)].flatMap(([name, file]) => {
     const known = value?.authorities[name]?.generations ?? [
       { state: "signing" as const, certificate: readFileSync(`${file}.crt`, "utf8") },
     ];
     return known.flatMap(({ state, certificate }) => {
       const [parsed] = parseCertificatesPem(certificate);
-      return parsed === undefined ? [] : [{ name, state, certificate: parsed }];
+      const shown: ShownAuthority["state"] = state === "signing" && isUnused(name) ? "Unused" : states[state];
+      return parsed === undefined ? [] : [{ name, state: shown, certificate: parsed }];
     });
   });
+  const others = operators.map((one) => {
+    const { name, certificateFile } = one;
+    return { name, state: "Operator's" as const, certificate: certificateOf(one), certificateFile };
+  });
   const counts = await countValidCertificates(keys, now);
-  return generations.map(({ name, state, certificate }) => ({
-    name,
-    state: states[state],
+  return [...own, ...others].map(({ certificate, ...shown }) => ({
+    ...shown,
     subject: formatDistinguishedName(certificate.subject),
     notAfter: timestamp(certificate.notAfter),
     validCertificates: counts.get(formatDistinguishedName(certificate.subject)) ?? 0,

@@ -25,7 +25,8 @@ export function sendThenLeave(
     session.on("error", () => undefined);
     const stream = session.request({ ":path": path, ":method": method, ...all }, { endStream: contentLength === 0 });
     stream.on("error", () => undefined);
-    if (sent !== "") stream.write(sent);
+    if (contentLength > 0 && sent.length === contentLength) stream.end(sent);
+    else if (sent !== "") stream.write(sent);
     return () => session.destroy();
   }
   const socket = connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false });

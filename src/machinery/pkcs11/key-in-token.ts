@@ -1,20 +1,14 @@
-import { observedSignature } from "../keys/outside-keys.ts";
-import type { OutsideKeyObserver } from "../keys/outside-keys.ts";
 import { PkiError } from "../../pki/pki-error.ts";
 import type { PublicKeyInfo } from "../../pki/public-key.ts";
 import type { SigningKey } from "../../pki/signing-key.ts";
 import type { Pkcs11Key } from "./pkcs11-key.ts";
-import { keyNameOfUri, parsePkcs11Uri } from "./pkcs11-uri.ts";
+import { parsePkcs11Uri } from "./pkcs11-uri.ts";
 
 /**
  * The key in a token whose public key is known, such as a CA's. The token is asked at the first signature: until then it
  * may be away. Throws an Error with the reason for a URI that can't be used.
  */
-export function keyInToken(
-  uri: string,
-  publicKey: PublicKeyInfo,
-  observer: OutsideKeyObserver | undefined,
-): SigningKey {
+export function keyInToken(uri: string, publicKey: PublicKeyInfo): SigningKey {
   parsePkcs11Uri(uri);
   if (publicKey.algorithm === "Ed25519") throw new PkiError("keys in tokens are RSA or EC keys, not Ed25519");
   let key: Promise<Pkcs11Key> | undefined;
@@ -23,8 +17,7 @@ export function keyInToken(
     publicKey,
     async sign(data) {
       key ??= open();
-      const opened = await key;
-      return observedSignature({ provider: "pkcs11", key: keyNameOfUri(uri) }, observer, () => opened.sign(data));
+      return (await key).sign(data);
     },
   };
 }

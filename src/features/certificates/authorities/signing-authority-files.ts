@@ -4,9 +4,10 @@ import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
 import { validityFault } from "../../../pki/authority-path.ts";
+import { observedSignature } from "../../../machinery/keys/outside-keys.ts";
 import type { OutsideKeyObserver } from "../../../machinery/keys/outside-keys.ts";
 import { keyInToken } from "../../../machinery/pkcs11/key-in-token.ts";
-import { isPkcs11Uri } from "../../../machinery/pkcs11/pkcs11-uri.ts";
+import { isPkcs11Uri, keyNameOfUri } from "../../../machinery/pkcs11/pkcs11-uri.ts";
 import type { PublicKeyInfo } from "../../../pki/public-key.ts";
 import type { SigningKey } from "../../../pki/signing-key.ts";
 import { loadSigningAuthority, loadSigningAuthorityElsewhere } from "./signing-authority.ts";
@@ -31,9 +32,14 @@ export function openSigningAuthority(
   const { certificateFlag, certificateFile, keyFlag, keyFile } = files;
   const isElsewhere = isPkcs11Uri(keyFile);
   let inToken: SigningKey | undefined;
+  const observed = ({ publicKey, sign }: SigningKey): SigningKey => ({
+    publicKey,
+    sign: (data) =>
+      observedSignature({ provider: "pkcs11", key: keyNameOfUri(keyFile) }, observer, async () => sign(data)),
+  });
   /** The same one while the CA has the same key: it has a session with the token. */
   const keyElsewhere = (publicKey: PublicKeyInfo): SigningKey => {
-    if (inToken?.publicKey.spki.equals(publicKey.spki) !== true) inToken = keyInToken(keyFile, publicKey, observer);
+    if (inToken?.publicKey.spki.equals(publicKey.spki) !== true) inToken = observed(keyInToken(keyFile, publicKey));
     return inToken;
   };
   const faultOf = ({ path }: SigningAuthority): string | undefined => {

@@ -85,6 +85,8 @@ export interface ByteSink {
    */
   bufferedBytes(): number;
   end(): void;
+  /** The reader is in this process: it takes each write at once. Absent: it is not. */
+  readonly isInProcess?: boolean;
 }
 
 /** Answers a request. Never rejects: failures are answers. */

@@ -84,6 +84,7 @@ async function* iterate(stream: StreamBody, signal: AbortSignal): AsyncGenerator
     },
     bufferedBytes: () => queuedBytes,
     end: onAbort,
+    isInProcess: true,
   });
   signal.addEventListener("abort", onAbort, { once: true });
   try {

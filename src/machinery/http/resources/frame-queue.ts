@@ -17,7 +17,8 @@ export interface FrameQueueOptions {
 
 /**
  * Sends the frames of one watch in order, from the next turn of the event loop on. An event for thousands of watches takes
- * several turns: requests go on in between, and what comes meanwhile is joined to the same write.
+ * several turns: requests go on in between, and what comes meanwhile is joined to the same write. A reader in the process gets each
+ * frame at once.
  */
 export class FrameQueue {
   readonly #sink: ByteSink;
@@ -34,6 +35,7 @@ export class FrameQueue {
 
   /** Takes a frame that never changes: several queues share it. */
   add(frame: Buffer): void {
+    if (this.#sink.isInProcess === true) return this.#sink.write(frame);
     if (this.#frames.length === 0) sendInTurn(this);
     this.#frames.push(frame);
     this.#bytes += frame.length;

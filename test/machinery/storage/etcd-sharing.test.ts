@@ -19,7 +19,7 @@ describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
   let etcd: EtcdCluster;
   const opened: EtcdStore[] = [];
   const storeAt = (prefix: string, profile = "platform"): EtcdStore => {
-    const store = new EtcdStore({ servers: etcd.urls, prefix, profile });
+    const store = new EtcdStore({ servers: etcd.urls, prefix, profile, callMilliseconds: 60_000 });
     opened.push(store);
     return store;
   };

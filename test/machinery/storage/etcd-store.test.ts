@@ -7,7 +7,13 @@ import { testStore } from "./store-contract.ts";
 import type { OpenedStore } from "./store-contract.ts";
 
 const openOn = (etcd: EtcdCluster): EtcdStore =>
-  new EtcdStore({ servers: etcd.urls, tls: () => etcd.tls, prefix: "/signet", profile: "platform" });
+  new EtcdStore({
+    servers: etcd.urls,
+    tls: () => etcd.tls,
+    prefix: "/signet",
+    profile: "platform",
+    callMilliseconds: 60_000,
+  });
 
 /** Only a new etcd starts its revisions from the beginning. */
 async function openFresh(options: { readonly isTls: boolean }): Promise<OpenedStore> {

@@ -12,7 +12,7 @@ const storeOn = (etcd: EtcdCluster, tls: TlsFiles): EtcdStore =>
     tls: () => tls,
     prefix: "/signet",
     profile: "platform",
-    callMilliseconds: 5_000,
+    callMilliseconds: 60_000,
   });
 
 describe("etcd with TLS", { skip: skipsEtcd }, () => {

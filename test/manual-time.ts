@@ -3,7 +3,7 @@ import type { Schedule } from "../src/machinery/api/schedule.ts";
 import { ApiClient } from "../src/machinery/client/api-client.ts";
 import { inProcessTransport } from "../src/machinery/client/in-process-transport.ts";
 import { platformNames } from "../src/machinery/api/names.ts";
-import type { Controller } from "../src/machinery/loops/controller.ts";
+import type { Controller, ControllerLog } from "../src/machinery/loops/controller.ts";
 import { InformerSet } from "../src/machinery/loops/informer-set.ts";
 import { runControllers } from "../src/machinery/loops/run-controllers.ts";
 import type { WorkQueue } from "../src/machinery/loops/work-queue.ts";
@@ -49,8 +49,15 @@ export interface RunningLoop {
   stop(): Promise<void>;
 }
 
+export const silent: ControllerLog = { info: () => undefined, error: () => undefined };
+
 /** Runs one loop against a server whose own loops are off. Resolves when the loop has seen what is there. */
-export async function runLoop(server: TestServer, controller: Controller, time: ManualTime): Promise<RunningLoop> {
+export async function runLoop(
+  server: TestServer,
+  controller: Controller,
+  time: ManualTime,
+  log: ControllerLog = silent,
+): Promise<RunningLoop> {
   const client = new ApiClient(inProcessTransport(server.handler, { bearerToken: server.adminToken }));
   let queue: WorkQueue | undefined;
   const loops = runControllers(
@@ -70,7 +77,7 @@ export async function runLoop(server: TestServer, controller: Controller, time: 
       informers: new InformerSet(client),
       clock: time.clock,
       schedule: time.schedule,
-      log: { info: () => undefined, error: () => undefined },
+      log,
     },
   );
   await loops.synced;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { configMapResource } from "../../../src/features/core/index.ts";
+import type { SigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
 import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
 import { issuedCertificateResource } from "../../../src/features/certificates/resources.ts";
 import { authorityId, shardOf } from "../../../src/features/certificates/status/addresses.ts";
@@ -8,7 +9,7 @@ import { revocationListPublisher } from "../../../src/features/certificates/stat
 import { readStoredList, storedListName } from "../../../src/features/certificates/status/stored-list.ts";
 import { revocationResource } from "../../../src/features/revocation/resources.ts";
 import type { Revocation } from "../../../src/features/revocation/resources.ts";
-import type { Controller } from "../../../src/machinery/loops/controller.ts";
+import type { Controller, ControllerLog } from "../../../src/machinery/loops/controller.ts";
 import { timestamp } from "../../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { loopChannel } from "../../../src/machinery/tracing/loop-trace.ts";
@@ -17,7 +18,7 @@ import { createCertificateAuthority } from "../../../src/pki/certificate-authori
 import { parseRevocationList } from "../../../src/pki/certificate-revocation-list.ts";
 import type { RevocationList } from "../../../src/pki/certificate-revocation-list.ts";
 import { generatePrivateKey } from "../../../src/pki/keys.ts";
-import { ManualTime, runLoop } from "../../manual-time.ts";
+import { ManualTime, runLoop, silent } from "../../manual-time.ts";
 import type { RunningLoop } from "../../manual-time.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
@@ -25,14 +26,16 @@ import type { TestServer } from "../../test-server.ts";
 const second = 1000;
 const minute = 60 * second;
 const hour = 60 * minute;
-const authority = rootSigningAuthority(
-  createCertificateAuthority({
-    subject: { commonName: "publishing" },
-    privateKey: generatePrivateKey("ECDSA P-256"),
-    notBefore: Date.now() - hour,
-    notAfter: Date.now() + 1000 * hour,
-  }),
-);
+const newAuthority = (commonName: string) =>
+  rootSigningAuthority(
+    createCertificateAuthority({
+      subject: { commonName },
+      privateKey: generatePrivateKey("ECDSA P-256"),
+      notBefore: Date.now() - hour,
+      notAfter: Date.now() + 1000 * hour,
+    }),
+  );
+const authority = newAuthority("publishing");
 const id = authorityId(authority.certificate);
 const issuer = "CN=publishing";
 
@@ -59,10 +62,18 @@ describe("revocation-list-publisher", () => {
       return publisher.start({ ...context, informers });
     },
   });
-  const start = async ({ isSharded = false, authorities = [authority] } = {}): Promise<void> => {
+  const start = async ({
+    isSharded = false,
+    authorities = [authority],
+    log = silent,
+  }: {
+    readonly isSharded?: boolean;
+    readonly authorities?: readonly SigningAuthority[];
+    readonly log?: ControllerLog;
+  } = {}): Promise<void> => {
     const settings = { url: "http://pki.test", listLifetimeMilliseconds: 24 * hour, isSharded };
     const publisher = revocationListPublisher({ settings, authorities: () => authorities });
-    loop = await runLoop(server, withSuchRecords(publisher), time);
+    loop = await runLoop(server, withSuchRecords(publisher), time, log);
     await loop.queue.whenIdle();
   };
   /** Lets time pass until what is due has been done. */
@@ -115,6 +126,35 @@ describe("revocation-list-publisher", () => {
     await loop.stop();
     await start();
     assert.equal((await list()).number, next.number);
+    await loop.stop();
+  });
+
+  it("leaves the last list of a CA whose key is gone, and says until when it is good, and when it has ended", async () => {
+    await revoke("before", { certificate: { issuer, serialNumber: "abc1" } });
+    const authorities = [authority];
+    const logged: { readonly ca?: string; readonly until?: string }[] = [];
+    const log = { info: () => undefined, error: (said: object) => void logged.push(said) };
+    await start({ authorities, log });
+    const last = await list();
+    authorities[0] = newAuthority("of another key");
+    await pass(2 * second);
+    await revoke("after", { certificate: { issuer, serialNumber: "abc2" } });
+    await pass(3 * hour);
+    const lasts = { controller: "revocation-list-publisher", ca: issuer, until: timestamp(last.nextUpdate) };
+    assert.deepEqual(logged, [lasts]);
+    assert.deepEqual((await list()).number, last.number);
+    assert.equal(await holds("abc2"), false);
+    await pass(22 * hour);
+    await pass(hour);
+    assert.deepEqual(logged, [lasts, lasts]);
+    assert.deepEqual((await list()).number, last.number);
+    // The key is back, for example from a backup.
+    authorities.push(authority);
+    await pass(2 * second);
+    await pass(minute);
+    assert.ok((await list()).number > last.number);
+    assert.equal(await holds("abc2"), true);
+    assert.equal(logged.length, 2);
     await loop.stop();
   });
 

@@ -11,6 +11,7 @@ import type { RevocationSettings } from "../settings.ts";
 import { authorityId, maySignLists, shards } from "./addresses.ts";
 import { ListWriter } from "./list-writer.ts";
 import { ListedCertificates } from "./listed-certificates.ts";
+import { ListsWithoutKeys } from "./lists-without-keys.ts";
 import { parseStoredListName, storedListName } from "./stored-list.ts";
 
 export interface RevocationListPublisherOptions {
@@ -47,6 +48,7 @@ export function revocationListPublisher({ settings, authorities }: RevocationLis
       const configMaps = informers.of(configMapResource(names));
       const writer = new ListWriter({ names, client, configMaps, settings, refreshMilliseconds, clock, log });
       const unable = new Set<string>();
+      const withoutKeys = new ListsWithoutKeys(log);
       const listed = new ListedCertificates();
 
       let isDue = false;
@@ -97,6 +99,8 @@ export function revocationListPublisher({ settings, authorities }: RevocationLis
             if (await writer.write({ authority, shard, entries: parts.get(shard) ?? Buffer.alloc(0) })) written++;
           }
         }
+        const signed = new Set(current.map(({ certificate }) => authorityId(certificate)));
+        await withoutKeys.look({ configMaps, namespace, signed, now: clock.now() });
         notBefore = clock.now() + Math.min(longestPauseMilliseconds, busyMilliseconds / busyShare);
         queue.addAfter(everything, refreshMilliseconds);
         const encoded = listed.encodedLines - encodedLines;

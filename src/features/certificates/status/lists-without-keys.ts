@@ -1,0 +1,86 @@
+import { timestamp } from "../../../machinery/api/clock.ts";
+import type { ControllerLog } from "../../../machinery/loops/controller.ts";
+import { parseCertificate } from "../../../pki/certificate.ts";
+import { parseRevocationList } from "../../../pki/certificate-revocation-list.ts";
+import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
+import type { ConfigMap } from "../../core/index.ts";
+import { parseStoredListName, readStoredList } from "./stored-list.ts";
+
+interface LastList {
+  readonly ca: string;
+  readonly nextUpdate: number;
+  /** When the CA's certificate ends: then nobody needs its list. */
+  readonly caEnds: number;
+  hasEnded: boolean;
+}
+
+/**
+ * Tells the log of lists that nobody can sign again, because their CAs' keys are not here any more: once when that is seen, and
+ * once when the last list has ended.
+ */
+export class ListsWithoutKeys {
+  readonly #log: ControllerLog;
+  /** By the CA's id. */
+  readonly #lists = new Map<string, LastList>();
+
+  constructor(log: ControllerLog) {
+    this.#log = log;
+  }
+
+  /** Looks at the stored lists. `signed` are the ids of the CAs whose keys are here. */
+  async look({
+    configMaps,
+    namespace,
+    signed,
+    now,
+  }: {
+    readonly configMaps: { list(): Iterable<ConfigMap>; get(key: string): ConfigMap | undefined };
+    readonly namespace: string;
+    readonly signed: ReadonlySet<string>;
+    readonly now: number;
+  }): Promise<void> {
+    for (const id of signed) this.#lists.delete(id);
+    for (const { metadata } of configMaps.list()) {
+      const parsed = metadata.namespace === namespace ? parseStoredListName(metadata.name ?? "") : undefined;
+      if (parsed === undefined || parsed.name !== metadata.name || parsed.shard !== undefined || signed.has(parsed.id))
+        continue;
+      const known = this.#lists.get(parsed.id);
+      if (known === undefined) await this.#learn(parsed, (name) => configMaps.get(`${namespace}/${name}`));
+      const list = this.#lists.get(parsed.id);
+      if (list !== undefined && now < list.caEnds) this.#tell(list, { isNew: known === undefined, now });
+    }
+  }
+
+  async #learn(
+    { name, id }: { readonly name: string; readonly id: string },
+    find: (name: string) => ConfigMap | undefined,
+  ): Promise<void> {
+    const stored = await readStoredList(name, find);
+    if (stored?.der === undefined) return;
+    try {
+      const { subject, notAfter } = parseCertificate(stored.issuer);
+      const { nextUpdate } = parseRevocationList(stored.der);
+      this.#lists.set(id, { ca: formatDistinguishedName(subject), nextUpdate, caEnds: notAfter, hasEnded: false });
+    } catch {
+      // Not a list: who serves lists says so.
+    }
+  }
+
+  #tell(list: LastList, { isNew, now }: { readonly isNew: boolean; readonly now: number }): void {
+    const { ca, nextUpdate, hasEnded } = list;
+    const until = timestamp(nextUpdate);
+    if (now >= nextUpdate && !hasEnded) {
+      list.hasEnded = true;
+      this.#log.error(
+        { controller: "revocation-list-publisher", ca, until },
+        "the last revocation list of a CA has ended, and its key is not here: who asks for a list refuses its certificates",
+      );
+    } else if (isNew) {
+      this.#log.error(
+        { controller: "revocation-list-publisher", ca, until },
+        "the key of a CA is not here any more, so its revocation list is not signed again: the last one is served until it " +
+          "ends, without what is revoked from now on",
+      );
+    }
+  }
+}

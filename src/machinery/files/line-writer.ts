@@ -83,8 +83,8 @@ export class LineWriter {
     return left;
   }
 
-  /** Tries once, without waiting. For a process that is about to exit. */
-  flushAtExit(): void {
+  /** Tries once, without waiting: for what must be out before something else happens, such as the exit of the process. */
+  flushNow(): void {
     if (this.#isClosed) return;
     // The kernel already has the chunk that is being written.
     if (this.#writing !== undefined) this.#chunk = undefined;
@@ -94,7 +94,7 @@ export class LineWriter {
         if (chunk.offset === chunk.bytes.length) this.#chunk = undefined;
       }
     } catch {
-      // The process is ending: there is no place to report this.
+      // It is tried again, if the process lives on.
     }
   }
 

@@ -33,7 +33,7 @@ export function openProcessLog({ level, format = isatty(2) ? "text" : "json" }: 
     { level, base: null },
     { write: (line) => void writer.write(format === "text" ? logLineAsText(line) : line) },
   );
-  process.once("exit", () => writer.flushAtExit());
+  process.once("exit", () => writer.flushNow());
   logFaults(log);
   return log;
 }

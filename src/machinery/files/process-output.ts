@@ -9,6 +9,10 @@ const maximumBytes = 4096;
  */
 export function openProcessOutput(): (line: string) => void {
   const writer = new LineWriter({ output: standardOutput(1), maximumBytes, flushMilliseconds: 0 });
-  process.once("exit", () => writer.flushAtExit());
-  return (line) => void writer.write(`${line}\n`);
+  process.once("exit", () => writer.flushNow());
+  return (line) => {
+    writer.write(`${line}\n`);
+    // Before its caller tells others that it is ready.
+    writer.flushNow();
+  };
 }

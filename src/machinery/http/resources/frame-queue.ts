@@ -107,14 +107,18 @@ function sendTurn(): void {
   const startedAt = performance.now();
   const joined = new JoinedFrames();
   let queues = 0;
-  for (const queue of waiting) {
-    waiting.delete(queue);
-    const hasMore = queue.sendSome(joined);
-    if (hasMore) waiting.add(queue);
-    queues += 1;
-    const isLook = hasMore || queues % queuesBetweenLooks === 0;
-    if (isLook && performance.now() - startedAt >= turnMilliseconds) break;
+  try {
+    for (const queue of waiting) {
+      waiting.delete(queue);
+      const hasMore = queue.sendSome(joined);
+      if (hasMore) waiting.add(queue);
+      queues += 1;
+      const isLook = hasMore || queues % queuesBetweenLooks === 0;
+      if (isLook && performance.now() - startedAt >= turnMilliseconds) break;
+    }
+  } finally {
+    // Also after an error: the other watches must not wait for ever.
+    isTurnSet = waiting.size > 0;
+    if (isTurnSet) setImmediate(sendTurn);
   }
-  isTurnSet = waiting.size > 0;
-  if (isTurnSet) setImmediate(sendTurn);
 }

@@ -2,7 +2,7 @@ import { ApiError, expired } from "../api/api-error.ts";
 import { LongWork } from "../api/long-work.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { RevisionCompacted } from "../storage/store.ts";
-import type { CacheEvent } from "../storage/watch-cache.ts";
+import type { CacheEvent, KeyRange } from "../storage/watch-cache.ts";
 import type { ListOptions } from "./list-options.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { parseResourceVersion } from "./resource-version.ts";
@@ -59,6 +59,29 @@ async function untilReady<T extends ApiObject>(registry: ResourceRegistry<T>, op
   else if (beginsWithState(options)) await registry.waitForRevision(parseResourceVersion(options.resourceVersion));
 }
 
+interface Existing {
+  readonly revision: number;
+  readonly range: KeyRange;
+  readonly objects: WeakRef<readonly StoredObject[]>;
+}
+
+const lastExisting = new WeakMap<object, Existing>();
+
+/** Thousands of watches may start at the same time, and each takes several turns: those of one revision share the array. */
+function existingObjects<T extends ApiObject>(
+  cache: ResourceRegistry<T>["cache"],
+  range: KeyRange,
+): readonly StoredObject<T>[] {
+  const last = lastExisting.get(cache);
+  if (last?.revision === cache.revision && last.range.start === range.start && last.range.end === range.end) {
+    const known = last.objects.deref();
+    if (known !== undefined) return known as readonly StoredObject<T>[]; // of the same cache
+  }
+  const objects = cache.range(range);
+  lastExisting.set(cache, { revision: cache.revision, range, objects: new WeakRef(objects) });
+  return objects;
+}
+
 /** A watch ends with a 410 when more events than this wait until its existing objects are told. */
 const maximumWaitingEvents = 100_000;
 
@@ -110,7 +133,7 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
     const given = parseResourceVersion(resourceVersion);
     const beginsHere = beginsWithState(this.#options);
     // Nothing is awaited between the look at the existing objects and the start of the cache's watch: a change would be lost.
-    const existing = beginsHere ? cache.range(selector.range) : [];
+    const existing = beginsHere ? existingObjects(cache, selector.range) : [];
     this.#waiting = [];
     this.#skippedRevision = beginsHere || given === 0 ? current : given;
     this.#watchCache(current);

@@ -232,6 +232,21 @@ describe("a watch", () => {
     assert.deepEqual(stopped.events, ["ADDED toy-0 red"]);
   });
 
+  it("shares what it starts with with others that start at the same revision", async (t) => {
+    const box = await filled(2);
+    const range = t.mock.method(box.registry.cache, "range");
+    const first = [watch(box, "resourceVersion=0"), watch(box, "resourceVersion=0&fieldSelector=color%3Dred")];
+    await Promise.all(first.map(({ ready }) => ready));
+    assert.equal(range.mock.callCount(), 1);
+    await paint(box, "toy-1", "green");
+    const next = watch(box, "resourceVersion=0");
+    await next.ready;
+    assert.equal(range.mock.callCount(), 2);
+    assert.deepEqual(first[0]?.events, ["ADDED toy-0 red", "ADDED toy-1 blue", "MODIFIED toy-1 green"]);
+    assert.deepEqual(first[1]?.events, ["ADDED toy-0 red"]);
+    assert.deepEqual(next.events, ["ADDED toy-0 red", "ADDED toy-1 green"]);
+  });
+
   it("replays what followed a version", async () => {
     const box = await filled(1);
     const since = box.store.latestRevision();

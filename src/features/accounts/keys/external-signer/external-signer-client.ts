@@ -30,18 +30,12 @@ const nothing = Buffer.alloc(0);
 export function externalSignerClient(socket: string, observer?: OutsideKeyObserver): ExternalSignerClient {
   const client = unaryClient({ url: `unix://${socket}`, timeoutMilliseconds, maximumMessageBytes });
   let served: (typeof packages)[number] = "v1";
-  const callMethod = async (method: string, message: Buffer): Promise<Buffer> => {
+  const callMethod = (method: string, message: Buffer): Promise<Buffer> => {
     const begun = performance.now();
-    const tell = (code: string): void =>
-      observer?.onSignerCall({ method, code, seconds: (performance.now() - begun) / 1000 });
-    try {
-      const answer = await client.call(method, message);
-      tell("OK");
-      return answer;
-    } catch (error) {
-      tell(grpcStatusName(error));
-      throw error;
-    }
+    return tellingCode(
+      () => client.call(method, message),
+      (code) => observer?.onSignerCall({ method, code, seconds: (performance.now() - begun) / 1000 }),
+    );
   };
   const callServed = async (method: string, message: Buffer): Promise<Buffer> => {
     let failure: unknown;
@@ -65,27 +59,29 @@ export function externalSignerClient(socket: string, observer?: OutsideKeyObserv
       throw error;
     });
   return {
-    async sign(claims) {
-      try {
-        const answer = decodeSignAnswer(await call("Sign", encodeSignRequest(claims)));
-        observer?.onSignerSigned("OK");
-        return answer;
-      } catch (error) {
-        observer?.onSignerSigned(grpcStatusName(error));
-        throw error;
-      }
-    },
-    async fetchKeys() {
-      try {
-        const answer = decodeFetchKeysAnswer(await call("FetchKeys"));
-        observer?.onKeysFetched("OK", answer.dataTimestampSeconds);
-        return answer;
-      } catch (error) {
-        observer?.onKeysFetched(grpcStatusName(error));
-        throw error;
-      }
-    },
+    sign: (claims) =>
+      tellingCode(
+        async () => decodeSignAnswer(await call("Sign", encodeSignRequest(claims))),
+        (code) => observer?.onSignerSigned(code),
+      ),
+    fetchKeys: () =>
+      tellingCode(
+        async () => decodeFetchKeysAnswer(await call("FetchKeys")),
+        (code, answer) => observer?.onKeysFetched(code, answer?.dataTimestampSeconds),
+      ),
     metadata: async () => decodeMetadataAnswer(await call("Metadata")),
     close: () => client.close(),
   };
+}
+
+/** Tells the name of the gRPC status that a call ended with, and its result if it has one. */
+async function tellingCode<T>(call: () => Promise<T>, tell: (code: string, result?: T) => void): Promise<T> {
+  try {
+    const result = await call();
+    tell("OK", result);
+    return result;
+  } catch (error) {
+    tell(grpcStatusName(error));
+    throw error;
+  }
 }

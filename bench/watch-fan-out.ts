@@ -59,7 +59,8 @@ export async function watchFanOut(options: FanOutOptions): Promise<FanOut> {
   };
   const untilDelivered = async (count: number): Promise<void> => {
     const from = performance.now();
-    while (delivered < count && performance.now() - from < longestMilliseconds) await delay(5);
+    const isWaiting = (): boolean => delivered < count && performance.now() - from < longestMilliseconds;
+    while (isWaiting()) await delay(5);
   };
   // A watch that has told this one has looked at all existing objects: only new events cost anything from here on.
   await create("first");

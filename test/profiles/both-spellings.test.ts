@@ -28,19 +28,15 @@ const respelled = (text: string): string =>
 
 /** What differs from request to request, besides the spelling. */
 const comparable = (text: string): string =>
-  profileNames.kubernetes
-    .inbound(text)
-    .replaceAll(/"(uid|resourceVersion|time|creationTimestamp|lastTransitionTime|lastUpdateTime)":"[^"]*"/g, '"$1":""')
-    // The ages in tables.
-    .replaceAll(/"\d+s"/g, '"0s"')
-    .replaceAll(/"token":"[^"]*"/g, '"token":""')
-    .replaceAll(/"expirationTimestamp":"[^"]*"/g, '"expirationTimestamp":""');
+  profileNames.kubernetes.inbound(text).replaceAll(/"(uid|resourceVersion|token)":"[^"]*"/g, '"$1":""');
 
 describe("a server with both names", () => {
   let server: TestServer;
   let api: ApiRequester;
   before(async () => {
-    server = await startTestServer();
+    // The clock stands still: times are in both answers, and decide the order of managedFields.
+    const startedAt = Date.now();
+    server = await startTestServer({ clock: { now: () => startedAt } });
     api = new ApiRequester(server);
   });
   after(async () => {

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { openConfiguredAuthorities } from "../features/access/feature.ts";
+import type { ConfiguredAuthorities } from "../features/access/feature.ts";
 import { openClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
 import type { ClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
 import { GeneratedAuthorities } from "../features/certificates/authorities/generated-authorities.ts";
@@ -21,7 +22,7 @@ export interface CertificateAuthorities {
   readonly own: ClusterAuthorities;
   readonly signing: SigningAuthorities;
   /** The CAs of clients and front proxies in files. */
-  readonly believed: ReturnType<typeof openConfiguredAuthorities>;
+  readonly configuredAuthorities: ConfiguredAuthorities;
   readonly configuredSigners: () => readonly ConfiguredSigner[];
   /** Whether a CA was retired by command. */
   isRetired(certificate: Certificate): boolean;
@@ -48,7 +49,7 @@ export async function openCertificateAuthorities(
     ...{ settings, dataDirectory, names, own: own.ofSigner },
     ...{ clock, log, followed, observer },
   });
-  const believed = openConfiguredAuthorities(access, followed);
+  const configuredAuthorities = openConfiguredAuthorities(access, followed);
   const generated = new GeneratedAuthorities({ ...options, dataDirectory });
   const configuredSigners = openSignerConfiguration({
     file: settings.signerConfigurationFile,
@@ -58,8 +59,8 @@ export async function openCertificateAuthorities(
     clientAuthorities: () => [
       ...own.administrator.current().anchors,
       ...signing.clientAuthorities(),
-      ...believed.ofClients(),
-      ...(believed.ofFrontProxies() ?? []),
+      ...configuredAuthorities.ofClients(),
+      ...(configuredAuthorities.ofFrontProxies() ?? []),
     ],
     clock,
     followed,
@@ -67,5 +68,5 @@ export async function openCertificateAuthorities(
   });
   const isRetired = (certificate: Certificate): boolean =>
     own.isRetired(certificate) || generated.isRetired(certificate);
-  return { own, signing, believed, configuredSigners, isRetired };
+  return { own, signing, configuredAuthorities, configuredSigners, isRetired };
 }

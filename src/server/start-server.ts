@@ -156,7 +156,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     ...{ store, records, sealingKey, clock, log, followed },
     observer: observation.outsideKeys,
   });
-  const { own, signing, believed, configuredSigners } = authorities;
+  const { own, signing, configuredAuthorities, configuredSigners } = authorities;
   const policy = openApprovalPolicy(certificateSettings.approvalPolicyFile, followed);
   const revocation = connectRevocation(stores);
   const certificate = opening.adopt(
@@ -212,7 +212,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     rulesFor: authorizers.rulesFor,
     allowsEverything: authorizers.allowEverything,
     spellObjectName: ownSignerName,
-    configured: believed,
+    configuredAuthorities,
     clientAuthorities: () => [...own.administrator.current().anchors, ...signing.clientAuthorities()],
   });
   const federation = opening.adopt(

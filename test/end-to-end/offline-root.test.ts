@@ -176,7 +176,7 @@ describe("a server with an online intermediate of an offline root", () => {
     assert.match(openssl(...verify.split(" ")), /OK/);
   });
 
-  it("is believed for its clients by a server that knows only the root, when they show the chain", async () => {
+  it("is trusted for its clients by a server that knows only the root, when they show the chain", async () => {
     assert.equal(await userAt(server, issued), "system:node:n1");
     assert.equal(await userAt(server, issued.slice(0, 1)), "system:node:n1");
     assert.equal(await userAt(other, issued), "system:node:n1");

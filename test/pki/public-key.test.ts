@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { checkSignature } from "../../src/pki/check-signature.ts";
 import { publicKeyInfoOf } from "../../src/pki/keys.ts";
 import { parsePublicKeyInfo } from "../../src/pki/public-key.ts";
-import { parseSigningKey, parseVerificationKeys } from "../../src/features/accounts/tokens/token-key.ts";
+import { parseTokenSigningKey, parseVerificationKeys } from "../../src/features/accounts/tokens/token-key.ts";
 import { forgeableRsaKey, modulusOf, rsaModulus, rsaPublicKeyInfo } from "./rsa-keys.ts";
 
 const weaknessOf = (modulus: bigint, exponent: bigint): string | undefined =>
@@ -78,7 +78,10 @@ describe("a token key", () => {
 
   it("is not one whose signatures anyone can make, nor one that costs too much to check", () => {
     const forgeable = forgeableRsaKey();
-    assert.throws(() => parseSigningKey(forgeable.export({ type: "pkcs8", format: "pem" })), /too small or negative/);
+    assert.throws(
+      () => parseTokenSigningKey(forgeable.export({ type: "pkcs8", format: "pem" })),
+      /too small or negative/,
+    );
     const modulus = modulusOf(forgeable);
     assert.throws(() => parseVerificationKeys(publicPem(rsaPublicKeyInfo(modulus, 1n))), /too small or negative/);
     assert.throws(() => parseVerificationKeys(publicPem(rsaPublicKeyInfo(modulus, 2n))), /exponent is even/);
@@ -90,8 +93,8 @@ describe("a token key", () => {
 
   it("is not one of a type or curve that no token is signed with", () => {
     const pem = (key: KeyObject): string => key.export({ type: "pkcs8", format: "pem" });
-    assert.throws(() => parseSigningKey(pem(generateKeyPairSync("ed448").privateKey)), /use EC, RSA or Ed25519/);
+    assert.throws(() => parseTokenSigningKey(pem(generateKeyPairSync("ed448").privateKey)), /use EC, RSA or Ed25519/);
     const p224 = generateKeyPairSync("ec", { namedCurve: "secp224r1" }).privateKey;
-    assert.throws(() => parseSigningKey(pem(p224)), /curve P-224/);
+    assert.throws(() => parseTokenSigningKey(pem(p224)), /curve P-224/);
   });
 });

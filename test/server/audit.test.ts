@@ -281,7 +281,7 @@ describe("the audit log with a policy", () => {
     );
   });
 
-  it("believes a proxy's addresses as little as upstream: that of the connection is last", async () => {
+  it("puts the address of the connection last, after those that a proxy names, as upstream does", async () => {
     const headers = { "x-forwarded-for": "192.0.2.1, nonsense, 2001:db8::1", "x-real-ip": "192.0.2.7" };
     const { sourceIPs } = await lastOf("/version", { headers });
     assert.deepEqual(sourceIPs, ["192.0.2.1", "2001:db8::1", "192.0.2.7", "127.0.0.1"]);

@@ -8,7 +8,7 @@ import pino from "pino";
 import { permitNodeBootstrap } from "../../src/features/nodes/bootstrap/bootstrap-permissions.ts";
 import { newBootstrapToken } from "../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
 import type { NewBootstrapToken } from "../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
-import { generateSigningKeyPem } from "../../src/features/accounts/tokens/token-key.ts";
+import { generateTokenSigningKeyPem } from "../../src/features/accounts/tokens/token-key.ts";
 import type { Headers, HttpResponse } from "../../src/machinery/api/http-message.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
@@ -45,7 +45,7 @@ before(async () => {
       'admin,admin,1,"system:masters"\nstatic,system:node:web-1,2,"system:nodes"\n',
     ),
     "encryption-key-file": encryptionKey,
-    "service-account-signing-key-file": file("tokens.key", generateSigningKeyPem("ES256")),
+    "service-account-signing-key-file": file("tokens.key", generateTokenSigningKeyPem("ES256")),
   };
   const start = (name: string): Promise<RunningServer> =>
     startServer(

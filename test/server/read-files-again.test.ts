@@ -129,7 +129,7 @@ describe("the files that a server's settings name", () => {
     assert.equal(await servedBy(), "second");
   });
 
-  it("change whose client certificates are believed", async () => {
+  it("change which CAs of client certificates are trusted", async () => {
     const [ann, bob] = [certificateOf(one, "ann"), certificateOf(other, "bob")];
     const names = async (): Promise<unknown> => [
       await nameOf({ certificate: ann }),
@@ -144,7 +144,7 @@ describe("the files that a server's settings name", () => {
     assert.deepEqual(await names(), [401, "bob"]);
   });
 
-  it("change which front proxies are believed", async () => {
+  it("change which front proxies are trusted", async () => {
     const headers = { "x-remote-user": "carol" };
     const byOne: Caller = { certificate: certificateOf(one, "proxy"), headers };
     const byOther: Caller = { certificate: certificateOf(other, "proxy"), headers };

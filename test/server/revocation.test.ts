@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import pino from "pino";
-import { generateSigningKeyPem } from "../../src/features/accounts/tokens/token-key.ts";
+import { generateTokenSigningKeyPem } from "../../src/features/accounts/tokens/token-key.ts";
 import type { HttpResponse, StreamBody } from "../../src/machinery/api/http-message.ts";
 import { timestamp } from "../../src/machinery/api/clock.ts";
 import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
@@ -55,7 +55,7 @@ const start = (name: string): Promise<RunningServer> =>
   );
 
 before(async () => {
-  file("tokens.key", generateSigningKeyPem("ES256"));
+  file("tokens.key", generateTokenSigningKeyPem("ES256"));
   servers = [await start("first"), await start("second")];
   for (const name of ["robot", "other"]) {
     await servers[0].client.request("POST", "/api/v1/namespaces/default/serviceaccounts", {

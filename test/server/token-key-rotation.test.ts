@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { createLocalJWKSet, jwtVerify } from "jose";
 import type { JSONWebKeySet } from "jose";
-import { generateSigningKeyPem, parseSigningKey } from "../../src/features/accounts/tokens/token-key.ts";
+import { generateTokenSigningKeyPem, parseTokenSigningKey } from "../../src/features/accounts/tokens/token-key.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import { SealingKey } from "../../src/machinery/keys/sealing-key.ts";
 import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
@@ -293,7 +293,7 @@ describe("token keys of the operator's files", () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-operator-keys-"));
   const signing = join(folder, "signing.pem");
   const verifying = join(folder, "verifying.pem");
-  const pems = [generateSigningKeyPem("ES256"), generateSigningKeyPem("RS256")] as const;
+  const pems = [generateTokenSigningKeyPem("ES256"), generateTokenSigningKeyPem("RS256")] as const;
   let server: TestServer;
   before(async () => {
     writeFileSync(signing, pems[0]);
@@ -323,7 +323,7 @@ describe("token keys of the operator's files", () => {
     writeFileSync(verifying, pems[0] + pems[1]);
     await until(async () => (await asked.keySet()).keys.length === 2);
     writeFileSync(signing, pems[1]);
-    const { kid } = parseSigningKey(pems[1]);
+    const { kid } = parseTokenSigningKey(pems[1]);
     await until(async () => kidOf(await asked.newToken()) === kid);
     assert.equal(await asked.isGood(token), true);
     assert.ok(!existsSync(join(server.dataDirectory, "service-account.key")));

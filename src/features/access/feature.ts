@@ -79,7 +79,7 @@ export interface AccessConnection {
    * signers.
    */
   readonly clientAuthorities: () => readonly Certificate[];
-  readonly configured: ConfiguredAuthorities;
+  readonly configuredAuthorities: ConfiguredAuthorities;
 }
 
 export interface ConnectedAccess {
@@ -115,9 +115,9 @@ export interface ConnectedAccess {
 /** Throws UsageError for a file that cannot be used. */
 export function connectAccess(connection: AccessConnection): ConnectedAccess {
   const { settings, names, clock, stores, authorize, resolver, spellObjectName } = connection;
-  const { configured, clientAuthorities, followed } = connection;
-  const roots = (): readonly Certificate[] => [...clientAuthorities(), ...configured.ofClients()];
-  const proxyAuthorities = (): readonly Certificate[] => configured.ofFrontProxies() ?? [];
+  const { configuredAuthorities, clientAuthorities, followed } = connection;
+  const roots = (): readonly Certificate[] => [...clientAuthorities(), ...configuredAuthorities.ofClients()];
+  const proxyAuthorities = (): readonly Certificate[] => configuredAuthorities.ofFrontProxies() ?? [];
   const escalation = {
     authorize,
     rulesFor: (user: UserInfo, namespace: string) => resolver.rulesFor(user, namespace),

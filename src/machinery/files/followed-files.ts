@@ -10,7 +10,7 @@ export interface FollowedSetting<T> {
   /** Called with each value after the first one. When it throws, the last value stays in use. */
   readonly onChange?: (value: T) => void;
   /** Returns what to warn about in a value that is used anyway. It is logged, at the start too. Undefined: nothing. */
-  readonly concern?: (value: T) => string | undefined;
+  readonly warningOf?: (value: T) => string | undefined;
   /** What the log says of a new value. */
   readonly describe?: (value: T) => Readonly<Record<string, unknown>>;
 }
@@ -54,10 +54,10 @@ export class FollowedFiles implements Disposable {
 
   /** Reads the files now. Returns a function that returns their current value and reads nothing: it costs a call. */
   follow<T>(followed: FollowedSetting<T>): () => T {
-    const { files, load, onChange, concern, describe } = followed;
+    const { files, load, onChange, warningOf, describe } = followed;
     const { log } = this.#options;
     const tell = (one: T): void => {
-      const reason = concern?.(one);
+      const reason = warningOf?.(one);
       const about = { setting: followed.setting, files: files() };
       if (reason !== undefined) log.error({ ...about, reason }, "the file is used, but something is wrong with it");
     };

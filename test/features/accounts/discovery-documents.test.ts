@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { discoveryDocuments } from "../../../src/features/accounts/tokens/discovery-documents.ts";
-import { parseSigningKey } from "../../../src/features/accounts/tokens/token-key.ts";
+import { parseTokenSigningKey } from "../../../src/features/accounts/tokens/token-key.ts";
 import { newKeyPem } from "./token-scene.ts";
 
 const keys = [
-  parseSigningKey(newKeyPem.RS256()),
-  parseSigningKey(newKeyPem.ES256()),
-  parseSigningKey(newKeyPem.ES256()),
+  parseTokenSigningKey(newKeyPem.RS256()),
+  parseTokenSigningKey(newKeyPem.ES256()),
+  parseTokenSigningKey(newKeyPem.ES256()),
 ];
 const keysUrl = "https://i.test/openid/v1/jwks";
 const documents = discoveryDocuments({ issuer: "https://i.test", keysUrl, keys, cacheSeconds: 3600 });

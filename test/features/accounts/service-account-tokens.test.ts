@@ -15,7 +15,7 @@ import {
 } from "./token-scene.ts";
 import {
   distinctKeys,
-  parseSigningKey,
+  parseTokenSigningKey,
   parseVerificationKeys,
 } from "../../../src/features/accounts/tokens/token-key.ts";
 
@@ -231,7 +231,7 @@ describe("issuers and keys", () => {
     const keys = distinctKeys(parseVerificationKeys(`${one}text between\n${publicPem}${one}`));
     assert.deepEqual(
       keys.map((key) => key.kid),
-      [parseSigningKey(one).kid, parseSigningKey(other).kid],
+      [parseTokenSigningKey(one).kid, parseTokenSigningKey(other).kid],
     );
   });
 
@@ -240,7 +240,7 @@ describe("issuers and keys", () => {
       ["garbage", /contains no PEM private key/],
       ["-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n", /contains no PEM private key/],
     ] as const) {
-      assert.throws(() => parseSigningKey(pem), message);
+      assert.throws(() => parseTokenSigningKey(pem), message);
     }
     assert.throws(() => parseVerificationKeys("nothing"), /contains no PEM key/);
   });

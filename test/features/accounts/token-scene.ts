@@ -8,8 +8,8 @@ import type { IssueToken } from "../../../src/features/accounts/tokens/token-iss
 import { verificationKeys } from "../../../src/features/accounts/keys/token-keys.ts";
 import type { TokenKeys } from "../../../src/features/accounts/keys/token-keys.ts";
 import { tokenSigner } from "../../../src/features/accounts/tokens/json-web-token.ts";
-import { generateSigningKeyPem, parseSigningKey } from "../../../src/features/accounts/tokens/token-key.ts";
-import type { SigningKey, VerificationKey } from "../../../src/features/accounts/tokens/token-key.ts";
+import { generateTokenSigningKeyPem, parseTokenSigningKey } from "../../../src/features/accounts/tokens/token-key.ts";
+import type { TokenSigningKey, VerificationKey } from "../../../src/features/accounts/tokens/token-key.ts";
 import type {
   FoundObject,
   FoundPod,
@@ -52,7 +52,7 @@ export class TestObjects implements TokenObjects {
 }
 
 /** Keys that never change. */
-export const fixedTokenKeys = (key: SigningKey, others: readonly VerificationKey[] = []): TokenKeys => {
+export const fixedTokenKeys = (key: TokenSigningKey, others: readonly VerificationKey[] = []): TokenKeys => {
   const verification = verificationKeys([key, ...others]);
   const signer = tokenSigner(key);
   return { verification: () => verification, signing: () => signer, signingFor: () => signer };
@@ -62,7 +62,7 @@ export interface Scene {
   readonly clock: TestClock;
   readonly objects: TestObjects;
   readonly pem: string;
-  readonly key: SigningKey;
+  readonly key: TokenSigningKey;
   readonly issue: (...terms: Parameters<IssueToken>) => string;
   readonly verify: VerifyTokenInMemory;
 }
@@ -70,12 +70,12 @@ export interface Scene {
 /** A server with the account `ns/bob` (uid `bob-uid`), its token issuer and its verifiers. */
 export function scene(
   overrides: Partial<ServiceAccountTokenOptions> = {},
-  pem: string = generateSigningKeyPem("ES256"),
+  pem: string = generateTokenSigningKeyPem("ES256"),
 ): Scene {
   const clock = new TestClock();
   const objects = new TestObjects();
   objects.serviceAccounts.set("ns/bob", { uid: "bob-uid" });
-  const key = parseSigningKey(pem);
+  const key = parseTokenSigningKey(pem);
   const keys = fixedTokenKeys(key);
   const issueToken = createTokenIssuer({ keys, issuer, claimName: platformNames.tokenClaim, clock });
   const issue: Scene["issue"] = (...terms) => {

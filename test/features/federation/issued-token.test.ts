@@ -218,7 +218,7 @@ describe("an issuer", () => {
     assert.match(messageOf(await issuers.verify(await tokenOf(), api)), /not initialized/);
   });
 
-  it("that takes a key back is believed within ten minutes", async () => {
+  it("that withdraws a key is obeyed within ten minutes", async () => {
     using issuers = disposable(await ready());
     const old = await tokenOf();
     issuer.rotate("second");

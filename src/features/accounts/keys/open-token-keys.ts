@@ -6,8 +6,8 @@ import { readPrivateFile } from "../../../machinery/files/private-file.ts";
 import { changeKeyRecord } from "../../../machinery/keys/key-records.ts";
 import type { SealingKey } from "../../../machinery/keys/sealing-key.ts";
 import type { AccountSettings } from "../settings.ts";
-import { generateSigningKeyPem, parseSigningKey } from "../tokens/token-key.ts";
-import type { GeneratedAlgorithm, SigningKey } from "../tokens/token-key.ts";
+import { generateTokenSigningKeyPem, parseTokenSigningKey } from "../tokens/token-key.ts";
+import type { GeneratedAlgorithm, TokenSigningKey } from "../tokens/token-key.ts";
 import { emptyRing, keyRingRecord, sealedName, signingFromNow, signingKeyAt, withKey } from "./key-ring.ts";
 import type { KeyRing, OperatorKeyRecord } from "./key-ring.ts";
 import { StoredTokenKeys } from "./stored-token-keys.ts";
@@ -53,12 +53,16 @@ function ringOfFiles(ring: KeyRing, { settings, dataDirectory, clock }: OpenToke
   const configured: FirstAlgorithm = "algorithm" in settings.signingKey ? settings.signingKey.algorithm : "ES256";
   const others = (Object.keys(firstKeyFiles) as FirstAlgorithm[]).filter((algorithm) => algorithm !== configured);
   const now = clock.now();
-  const found = (algorithm: FirstAlgorithm): SigningKey | undefined => {
+  const found = (algorithm: FirstAlgorithm): TokenSigningKey | undefined => {
     const pem = readPrivateFile(join(dataDirectory, firstKeyFiles[algorithm]));
-    return pem === undefined ? undefined : parseSigningKey(pem);
+    return pem === undefined ? undefined : parseTokenSigningKey(pem);
   };
   // Without a lifetime: nobody has recorded what an earlier version issued.
-  const add = (to: KeyRing, key: SigningKey, first: { algorithm: FirstAlgorithm; longestLifetimeSeconds: 0 | null }) =>
+  const add = (
+    to: KeyRing,
+    key: TokenSigningKey,
+    first: { algorithm: FirstAlgorithm; longestLifetimeSeconds: 0 | null },
+  ) =>
     withKey(to, key, {
       ...{ now, publishMilliseconds: 0, longestLifetimeSeconds: first.longestLifetimeSeconds },
       privateKey: { file: firstKeyFiles[first.algorithm] },
@@ -74,16 +78,16 @@ function ringOfFiles(ring: KeyRing, { settings, dataDirectory, clock }: OpenToke
       ...add(filled, kept, { algorithm: configured, longestLifetimeSeconds: null }),
       configuredAlgorithm: configured,
     };
-  const { pem, key } = makeSigningKey(configured);
+  const { pem, key } = makeTokenSigningKey(configured);
   writePrivateFile(join(dataDirectory, firstKeyFiles[configured]), pem);
   return { ...add(filled, key, { algorithm: configured, longestLifetimeSeconds: 0 }), configuredAlgorithm: configured };
 }
 
 /** An id never begins like a flag: it is an argument of commands. */
-function makeSigningKey(algorithm: GeneratedAlgorithm): { readonly pem: string; readonly key: SigningKey } {
+function makeTokenSigningKey(algorithm: GeneratedAlgorithm): { readonly pem: string; readonly key: TokenSigningKey } {
   for (;;) {
-    const pem = generateSigningKeyPem(algorithm);
-    const key = parseSigningKey(pem);
+    const pem = generateTokenSigningKeyPem(algorithm);
+    const key = parseTokenSigningKey(pem);
     if (!key.kid.startsWith("-")) return { pem, key };
   }
 }
@@ -123,7 +127,7 @@ export function withMadeKey(
     publishMilliseconds = 0,
   }: { readonly now: number; readonly sealingKey: SealingKey; readonly publishMilliseconds?: number },
 ): KeyRing {
-  const { pem, key } = makeSigningKey(algorithm);
+  const { pem, key } = makeTokenSigningKey(algorithm);
   return withKey(ring, key, {
     now,
     publishMilliseconds,

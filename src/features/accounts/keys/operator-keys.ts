@@ -2,8 +2,8 @@ import type { Logger } from "pino";
 import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings-files.ts";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
 import { tokenSigner } from "../tokens/json-web-token.ts";
-import { parseSigningKey, parseVerificationKeys } from "../tokens/token-key.ts";
-import type { SigningKey, VerificationKey } from "../tokens/token-key.ts";
+import { parseTokenSigningKey, parseVerificationKeys } from "../tokens/token-key.ts";
+import type { TokenSigningKey, VerificationKey } from "../tokens/token-key.ts";
 import type { TokenSigner } from "../tokens/token-signer.ts";
 import type { OperatorKeyRecord } from "./key-ring.ts";
 
@@ -41,7 +41,7 @@ export interface OpenedOperatorKeys {
 
 export interface OperatorKeyFiles {
   /** A file, or a key that is open and stays the same. */
-  readonly signingKey: string | SigningKey | undefined;
+  readonly signingKey: string | TokenSigningKey | undefined;
   readonly verificationKeyFiles: readonly string[];
 }
 
@@ -63,7 +63,7 @@ export function followOperatorKeys(
   const files = [...(isFile ? [signingKey] : []), ...verificationKeyFiles];
   const load = (): OperatorKeys => {
     const signing = isFile
-      ? parseSettingsFile("service-account-signing-key-file", signingKey, parseSigningKey, readFollowedFile)
+      ? parseSettingsFile("service-account-signing-key-file", signingKey, parseTokenSigningKey, readFollowedFile)
       : signingKey;
     const others = verificationKeyFiles.flatMap((file) =>
       parseSettingsFile("service-account-key-file", file, parseVerificationKeys, readFollowedFile),
@@ -98,7 +98,7 @@ export function followOperatorKeys(
   return { current: () => current, onChange: (listener) => listeners.add(listener) };
 }
 
-const operatorSigner = (key: SigningKey): OperatorSigner => ({
+const operatorSigner = (key: TokenSigningKey): OperatorSigner => ({
   signer: tokenSigner(key),
   record: { kid: key.kid, algorithm: key.algorithm },
 });

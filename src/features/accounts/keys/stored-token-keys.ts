@@ -12,8 +12,8 @@ import type { SealingKey } from "../../../machinery/keys/sealing-key.ts";
 import { StoreUnavailable } from "../../../machinery/storage/store.ts";
 import type { Store } from "../../../machinery/storage/store.ts";
 import { tokenSigner } from "../tokens/json-web-token.ts";
-import { parseSigningKey } from "../tokens/token-key.ts";
-import type { SigningKey } from "../tokens/token-key.ts";
+import { parseTokenSigningKey } from "../tokens/token-key.ts";
+import type { TokenSigningKey } from "../tokens/token-key.ts";
 import type { TokenSigner } from "../tokens/token-signer.ts";
 import { keyRingRecord, maySign, sealedName, signingKeyAt, withLifetime } from "./key-ring.ts";
 import type { KeyRing, RingKey } from "./key-ring.ts";
@@ -38,7 +38,7 @@ export interface StoredTokenKeysOptions {
 export class StoredTokenKeys implements TokenKeys {
   readonly #options: StoredTokenKeysOptions;
   #ring: KeyRing;
-  #privateKeys: ReadonlyMap<string, SigningKey>;
+  #privateKeys: ReadonlyMap<string, TokenSigningKey>;
   #verification: VerificationKeys;
   #seen: string | undefined;
   #recording: Promise<void> | undefined;
@@ -146,15 +146,15 @@ export class StoredTokenKeys implements TokenKeys {
 function openPrivateKeys(
   { keys }: KeyRing,
   { sealingKey, dataDirectory }: Pick<StoredTokenKeysOptions, "sealingKey" | "dataDirectory">,
-  open: ReadonlyMap<string, SigningKey>,
-): ReadonlyMap<string, SigningKey> {
+  open: ReadonlyMap<string, TokenSigningKey>,
+): ReadonlyMap<string, TokenSigningKey> {
   return new Map(
     keys.map(({ kid, privateKey }) => {
       const known = open.get(kid);
       if (known !== undefined) return [kid, known];
       const key =
         "sealed" in privateKey
-          ? parseSigningKey(sealingKey.unseal(privateKey.sealed, sealedName(kid)))
+          ? parseTokenSigningKey(sealingKey.unseal(privateKey.sealed, sealedName(kid)))
           : readKeyFile(join(dataDirectory, privateKey.file));
       if (key?.kid === kid) return [kid, key];
       const file = "file" in privateKey ? privateKey.file : "";
@@ -166,7 +166,7 @@ function openPrivateKeys(
   );
 }
 
-function readKeyFile(file: string): SigningKey | undefined {
+function readKeyFile(file: string): TokenSigningKey | undefined {
   const pem = readPrivateFile(file);
-  return pem === undefined ? undefined : parseSigningKey(pem);
+  return pem === undefined ? undefined : parseTokenSigningKey(pem);
 }

@@ -1,4 +1,5 @@
 import { messageOf } from "../../../machinery/api/message-of.ts";
+import { OutageReport } from "../../../machinery/api/outage-report.ts";
 import { serviceUnavailable } from "../../../machinery/api/api-error.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { observedSignature } from "../../../machinery/keys/outside-keys.ts";
@@ -9,7 +10,7 @@ import { importPublicKey } from "../../../pki/public-key.ts";
 import { KeyUnavailable } from "../../../pki/signing-key.ts";
 import type { Logger } from "pino";
 import { verificationKeyOf } from "../tokens/token-key.ts";
-import type { SigningKey } from "../tokens/token-key.ts";
+import type { TokenSigningKey } from "../tokens/token-key.ts";
 
 /** Opens the signing key of tokens that is in a PKCS #11 token. Rejects with UsageError when it can't be used now. */
 export async function openTokenKeyInToken(
@@ -18,25 +19,26 @@ export async function openTokenKeyInToken(
     log,
     observer,
   }: { readonly log: Pick<Logger, "error" | "info">; readonly observer: OutsideKeyObserver | undefined },
-): Promise<{ readonly key: SigningKey; close(): void }> {
+): Promise<{ readonly key: TokenSigningKey; close(): void }> {
   try {
     const inToken = await Pkcs11Key.open(uri);
     const named = { provider: "pkcs11", key: keyNameOfUri(uri) } as const;
-    let failure: string | undefined;
     const verification = verificationKeyOf(importPublicKey(inToken.publicKey));
-    const key: SigningKey = {
+    const about = { key: verification.kid };
+    const outage = new OutageReport({
+      onFailure: (reason) => log.error({ ...about, reason }, "no token is signed"),
+      onRecovery: () => log.info(about, "the token key can be used again"),
+    });
+    const key: TokenSigningKey = {
       ...verification,
       async sign(data) {
         try {
           const signature = await observedSignature(named, observer, () => inToken.sign(data));
-          if (failure !== undefined) log.info({ key: verification.kid }, "the token key can be used again");
-          failure = undefined;
+          outage.succeeded();
           return signature;
         } catch (error) {
           if (!(error instanceof KeyUnavailable)) throw error;
-          if (failure !== error.message)
-            log.error({ key: verification.kid, reason: error.message }, "no token is signed");
-          failure = error.message;
+          outage.failed(error);
           throw serviceUnavailable(
             "no token can be issued now: the signing key can't be used; the server's log says why",
           );

@@ -1,5 +1,5 @@
 import { andThen } from "../../../machinery/api/maybe-promise.ts";
-import type { SigningKey, VerificationKey } from "./token-key.ts";
+import type { TokenSigningKey, VerificationKey } from "./token-key.ts";
 import type { TokenSigner } from "./token-signer.ts";
 
 /** A longer text cannot be our token: it is refused without decoding. */
@@ -21,10 +21,10 @@ interface TokenHeader {
   readonly kid: string | undefined;
 }
 
-const signers = new WeakMap<SigningKey, TokenSigner>();
+const signers = new WeakMap<TokenSigningKey, TokenSigner>();
 
 /** Signs claims with a key, as a compact JWS (RFC 7515 section 7.1). */
-export function tokenSigner(key: SigningKey): TokenSigner {
+export function tokenSigner(key: TokenSigningKey): TokenSigner {
   const known = signers.get(key);
   if (known !== undefined) return known;
   const header = Buffer.from(JSON.stringify({ alg: key.algorithm, kid: key.kid })).toString("base64url");

@@ -20,7 +20,7 @@ export interface VerificationKey {
 }
 
 /** A private key for signing tokens, with its public key. */
-export interface SigningKey extends VerificationKey {
+export interface TokenSigningKey extends VerificationKey {
   /**
    * The signature as a token has it (RFC 7518 section 3.4). A key in this process signs synchronously: ES256 takes about
    * 30 µs, less than a round trip through the thread pool.
@@ -39,14 +39,14 @@ const keyTypes = {
 export type GeneratedAlgorithm = keyof typeof keyTypes;
 
 /** Creates a key as PKCS #8 PEM. */
-export const generateSigningKeyPem = (algorithm: GeneratedAlgorithm): string =>
+export const generateTokenSigningKeyPem = (algorithm: GeneratedAlgorithm): string =>
   generatePrivateKey(keyTypes[algorithm]).export({ type: "pkcs8", format: "pem" });
 
 /**
  * Parses a private key in PEM (PKCS #8, SEC 1 or PKCS #1). Throws an Error for anything else. The message never quotes
  * the text.
  */
-export function parseSigningKey(pem: string): SigningKey {
+export function parseTokenSigningKey(pem: string): TokenSigningKey {
   const privateKey = readable(() => createPrivateKey(pem), "it contains no PEM private key");
   const verification = verificationKeyOf(createPublicKey(privateKey));
   const { digest } = algorithmParameters[verification.algorithm];

@@ -91,7 +91,7 @@ function read(file: string): KnownAuthority[] {
     return parse(readFileSync(file, "utf8"));
   } catch (cause) {
     throw new UsageError(
-      `${file} cannot be read: ${messageOf(cause)}; correct it, or move it away: then CAs that were replaced are not believed any more`,
+      `${file} cannot be read: ${messageOf(cause)}; correct it, or move it away: then CAs that were replaced are not trusted any more`,
       { cause },
     );
   }

@@ -72,14 +72,14 @@ export function openSigningAuthorities(options: ServerAuthorityOptions): Signing
     onReplaced: (current) =>
       log.info(
         { fingerprints: current.map((certificate) => fingerprintOf(certificate)) },
-        "the CAs of client certificates were replaced; what the old ones signed is believed until it ends",
+        "the CAs of client certificates were replaced; certificates of the old ones stay valid until they expire",
       ),
   });
   const clientSignerNames = clientSigners(names);
   const ownClientAuthorities = wellKnownSigners
     .filter(({ isClientAuthenticating }) => isClientAuthenticating)
     .map((signer) => ({ signerName: signer.nameIn(names), own: own[signer.shortName] }));
-  /** A CA that was prepared is believed before it signs: another replica may sign with it first. */
+  /** A CA that was prepared is trusted before it signs: another replica may sign with it first. */
   const ownAnchors = (): readonly Certificate[] =>
     ownClientAuthorities.flatMap(({ signerName, own: followed }) => {
       const authority = followed.current();
@@ -91,8 +91,8 @@ export function openSigningAuthorities(options: ServerAuthorityOptions): Signing
   const look = (): readonly Certificate[] => {
     const current = distinct(clientSignerNames.flatMap((name) => authorities(name)?.certificate ?? []));
     retired.observe(current);
-    const believed = [...current, ...ownAnchors(), ...retired.certificates()];
-    looked = { at: clock.now(), certificates: distinct(believed).filter((one) => !isRetired(one)) };
+    const trusted = [...current, ...ownAnchors(), ...retired.certificates()];
+    looked = { at: clock.now(), certificates: distinct(trusted).filter((one) => !isRetired(one)) };
     return looked.certificates;
   };
   look();

@@ -63,6 +63,6 @@ export function openSigningAuthority(
       const fault = faultOf(next);
       if (fault !== undefined) throw new UsageError(fault);
     },
-    concern: faultOf,
+    warningOf: faultOf,
   });
 }

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
-import { messageOf } from "../../../machinery/api/message-of.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
+import { OutageReport } from "../../../machinery/api/outage-report.ts";
 import type { FetchDocument } from "./fetch-document.ts";
 import { parseIssuerKey } from "./issuer-key.ts";
 import type { IssuerKey } from "./issuer-key.ts";
@@ -32,6 +32,10 @@ export interface IssuerKeysOptions {
 export class IssuerKeys {
   readonly #options: IssuerKeysOptions;
   readonly #closing = new AbortController();
+  readonly #outage = new OutageReport({
+    onFailure: (reason) => this.#logFailure(reason),
+    onRecovery: () => this.#logKeys(),
+  });
   #keys: readonly IssuerKey[] | undefined;
   #keysUrl: string | undefined;
   #fetchedAt = Number.NEGATIVE_INFINITY;
@@ -39,8 +43,6 @@ export class IssuerKeys {
   #ageMilliseconds = defaultAgeMilliseconds;
   #attempt: Promise<void> | undefined;
   #waiting = 0;
-  #fault = "";
-  #isReported = false;
 
   constructor(options: IssuerKeysOptions) {
     this.#options = options;
@@ -76,7 +78,9 @@ export class IssuerKeys {
     if (now - this.#attemptedAt < retryMilliseconds || this.#closing.signal.aborted) return Promise.resolve();
     this.#attemptedAt = now;
     this.#attempt = this.#fetch()
-      .catch((error: unknown) => this.#report(error))
+      .catch((error: unknown) => {
+        if (!this.#closing.signal.aborted) this.#outage.failed(error);
+      })
       .finally(() => {
         this.#attempt = undefined;
       });
@@ -84,30 +88,30 @@ export class IssuerKeys {
   }
 
   async #fetch(): Promise<void> {
-    const { issuer, fetch, clock, log } = this.#options;
+    const { issuer, fetch, clock } = this.#options;
     const { certificateAuthority } = issuer;
     const options = { certificateAuthority, signal: this.#closing.signal };
     const discovered = await fetch(issuer.discoveryUrl ?? documentUrl(issuer.url), options);
     this.#keysUrl = keysUrlOf(discovered.value, issuer.url);
     const { value, maximumAgeMilliseconds: age = defaultAgeMilliseconds } = await fetch(this.#keysUrl, options);
+    const isFirst = this.#keys === undefined && this.#outage.reason === undefined;
     this.#keys = keysOf(value, this.#keysUrl);
     this.#ageMilliseconds = Math.min(Math.max(age, minimumAgeMilliseconds), maximumAgeMilliseconds);
     this.#fetchedAt = clock.now();
-    if (this.#fault === "" && this.#isReported) return;
-    this.#isReported = true;
-    this.#fault = "";
-    log.info({ issuer: issuer.url, keys: this.#keys.length }, "the issuer's keys are there");
+    if (isFirst) this.#logKeys();
+    this.#outage.succeeded();
   }
 
-  /** Reports a fault only when it differs from the last one. */
-  #report(error: unknown): void {
+  #logKeys(): void {
     const { issuer, log } = this.#options;
-    const fault = messageOf(error);
-    if (this.#closing.signal.aborted || fault === this.#fault) return;
-    this.#fault = fault;
+    log.info({ issuer: issuer.url, keys: this.#keys?.length }, "the issuer's keys are there");
+  }
+
+  #logFailure(reason: string): void {
+    const { issuer, log } = this.#options;
     const consequence =
       this.#keys === undefined ? "its tokens are refused" : "its last keys stay in use for a day at most";
-    log.warn({ issuer: issuer.url, error: fault }, `cannot get the issuer's keys, will try again; ${consequence}`);
+    log.warn({ issuer: issuer.url, error: reason }, `cannot get the issuer's keys, will try again; ${consequence}`);
   }
 }
 

@@ -100,7 +100,7 @@ describe("another program that changes the ConfigMap again each time", () => {
 describe("what is published for delegated authentication", () => {
   const own = { clientAuthorities: [clients.certificate], frontProxy: undefined };
 
-  it("has nothing of front proxies where none is believed", () => {
+  it("has nothing about front proxies when no front proxy is trusted", () => {
     assert.deepEqual(delegatedAuthenticationData(own), { "client-ca-file": pemOf(clients) });
   });
 

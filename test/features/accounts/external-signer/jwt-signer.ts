@@ -3,7 +3,7 @@ import type { KeyObject } from "node:crypto";
 import { ProtobufReader, ProtobufWriter } from "../../../../src/machinery/schema/protobuf-wire.ts";
 import { GrpcPlugin, internalFailure } from "../../../grpc-plugin.ts";
 import type { AnswerCall } from "../../../grpc-plugin.ts";
-import { generateSigningKeyPem } from "../../../../src/features/accounts/tokens/token-key.ts";
+import { generateTokenSigningKeyPem } from "../../../../src/features/accounts/tokens/token-key.ts";
 
 export interface SignerKey {
   readonly kid: string;
@@ -13,7 +13,7 @@ export interface SignerKey {
 
 export const newSignerKey = (kid: string, isExcluded = false): SignerKey => ({
   kid,
-  privateKey: createPrivateKey(generateSigningKeyPem("ES256")),
+  privateKey: createPrivateKey(generateTokenSigningKeyPem("ES256")),
   isExcluded,
 });
 

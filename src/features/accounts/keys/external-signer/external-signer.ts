@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "pino";
 import { serviceUnavailable } from "../../../../machinery/api/api-error.ts";
 import type { Clock } from "../../../../machinery/api/clock.ts";
+import { OutageReport } from "../../../../machinery/api/outage-report.ts";
 import { GrpcError, grpcStatus } from "../../../../machinery/grpc/grpc-error.ts";
 import { observedSignature } from "../../../../machinery/keys/outside-keys.ts";
 import type { OutsideKeyObserver } from "../../../../machinery/keys/outside-keys.ts";
@@ -40,9 +41,8 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   #refreshSeconds: number;
   #looking: Promise<void> | undefined;
   #lookedAt: number;
-  #hasLookFailed = false;
-  readonly #signing: FailureReport;
-  readonly #fetching: FailureReport;
+  readonly #signing: OutageReport;
+  readonly #fetching: OutageReport;
   /** Since when the signer has been silent. */
   #silentAt = -Infinity;
   #isSilent = false;
@@ -50,11 +50,14 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
 
   private constructor(keys: SignerKeys, options: ExternalSignerOptions) {
     this.#options = options;
-    this.#signing = new FailureReport("the external signer makes no tokens", options);
-    this.#fetching = new FailureReport(
-      "the keys of the external signer can't be read; the previous ones stay in use",
-      options,
-    );
+    const { socket, log } = options;
+    const report = (failure: string): OutageReport =>
+      new OutageReport({
+        onFailure: (reason) => log.error({ socket, reason }, failure),
+        onRecovery: () => log.info({ socket }, "the external signer works again"),
+      });
+    this.#signing = report("the external signer makes no tokens");
+    this.#fetching = report("the keys of the external signer can't be read; the previous ones stay in use");
     this.#lookedAt = options.clock.now();
     this.#refreshSeconds = keys.refreshSeconds;
     this.#keys = this.#operatorKeys(keys);
@@ -83,7 +86,7 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
 
   /** Fetches the keys when the time that the signer gave is over. Never rejects. */
   async lookWhenDue(): Promise<void> {
-    const after = this.#hasLookFailed ? failedLookMilliseconds : this.#refreshSeconds * 1000;
+    const after = this.#fetching.reason !== undefined ? failedLookMilliseconds : this.#refreshSeconds * 1000;
     if (this.#options.clock.now() - this.#lookedAt >= after) await this.#look();
   }
 
@@ -133,14 +136,8 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   #look(): Promise<void> {
     this.#looking ??= this.#fetch()
       .then(
-        () => {
-          this.#hasLookFailed = false;
-          this.#fetching.succeeded();
-        },
-        (error: unknown) => {
-          this.#hasLookFailed = true;
-          this.#fetching.failed(error);
-        },
+        () => this.#fetching.succeeded(),
+        (error: unknown) => this.#fetching.failed(error),
       )
       .then(() => {
         this.#lookedAt = this.#options.clock.now();
@@ -171,31 +168,6 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
       verification: keys,
       cacheSeconds: refreshSeconds,
     };
-  }
-}
-
-/** Logs once that something fails, again when the reason changes, and once that it works again. */
-class FailureReport {
-  readonly #what: string;
-  readonly #options: Pick<ExternalSignerOptions, "socket" | "log">;
-  #reason: string | undefined;
-
-  constructor(what: string, options: Pick<ExternalSignerOptions, "socket" | "log">) {
-    this.#what = what;
-    this.#options = options;
-  }
-
-  failed(error: unknown): void {
-    const reason = error instanceof Error ? error.message.slice(0, 500) : String(error);
-    if (reason === this.#reason) return;
-    this.#reason = reason;
-    this.#options.log.error({ socket: this.#options.socket, reason }, this.#what);
-  }
-
-  succeeded(): void {
-    if (this.#reason === undefined) return;
-    this.#reason = undefined;
-    this.#options.log.info({ socket: this.#options.socket }, "the external signer works again");
   }
 }
 

@@ -1,12 +1,12 @@
-import { LongWork } from "../machinery/api/long-work.ts";
-import type { ApiObject } from "../machinery/api/object-meta.ts";
-import type { ResourceRegistry } from "../machinery/registry/resource-registry.ts";
-import { resourcePrefix } from "../machinery/registry/storage-key.ts";
-import type { StoredObject } from "../machinery/registry/stored-object.ts";
-import { prefixEnd, RevisionCompacted } from "../machinery/storage/store.ts";
-import type { CachedObjects, CacheEvent, KeyRange } from "../machinery/storage/watch-cache.ts";
-import { withoutManagedFields } from "../machinery/loops/informer.ts";
-import type { FollowedObjects, InformerHandler } from "../machinery/loops/followed-objects.ts";
+import { LongWork } from "../api/long-work.ts";
+import type { ApiObject } from "../api/object-meta.ts";
+import type { ResourceRegistry } from "../registry/resource-registry.ts";
+import { resourcePrefix } from "../registry/storage-key.ts";
+import type { StoredObject } from "../registry/stored-object.ts";
+import { prefixEnd, RevisionCompacted } from "../storage/store.ts";
+import type { CachedObjects, CacheEvent, KeyRange } from "../storage/watch-cache.ts";
+import { withoutManagedFields } from "./informer.ts";
+import type { FollowedObjects, InformerHandler } from "./followed-objects.ts";
 
 /** More changes than this do not wait for a later turn. */
 const maximumWaiting = 1000;

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { encodeStored } from "../../src/machinery/registry/stored-object.ts";
-import { ResourceRegistry } from "../../src/machinery/registry/resource-registry.ts";
-import { StoredTexts } from "../../src/machinery/registry/stored-texts.ts";
-import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
-import { ChangeFeed } from "../../src/machinery/storage/change-feed.ts";
-import { RevisionCompacted } from "../../src/machinery/storage/store.ts";
-import type { WatchRequest } from "../../src/machinery/storage/store.ts";
-import type { InformerHandler } from "../../src/machinery/loops/followed-objects.ts";
-import { RegistryInformer } from "../../src/server/registry-informer.ts";
-import { toys } from "../machinery/registry/toy-resource.ts";
-import type { Toy } from "../machinery/registry/toy-resource.ts";
+import { encodeStored } from "../../../src/machinery/registry/stored-object.ts";
+import { ResourceRegistry } from "../../../src/machinery/registry/resource-registry.ts";
+import { StoredTexts } from "../../../src/machinery/registry/stored-texts.ts";
+import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
+import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
+import { RevisionCompacted } from "../../../src/machinery/storage/store.ts";
+import type { WatchRequest } from "../../../src/machinery/storage/store.ts";
+import type { InformerHandler } from "../../../src/machinery/loops/followed-objects.ts";
+import { RegistryInformer } from "../../../src/machinery/loops/registry-informer.ts";
+import { toys } from "../registry/toy-resource.ts";
+import type { Toy } from "../registry/toy-resource.ts";
 
 /** A store that can forget what its watches have not seen yet. */
 class ForgetfulStore extends MemoryStore {

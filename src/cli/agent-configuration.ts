@@ -3,9 +3,8 @@ import type { Hook, ServiceCertificate, TrustBundleFile } from "../agent/agent-s
 import type { CertificateOutput } from "../agent/certificate-output.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
 import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
-import { Fields } from "../machinery/command-line/fields.ts";
+import { Fields, refuseFaults } from "../machinery/command-line/fields.ts";
 import { parseYamlSettings } from "../machinery/command-line/parse-yaml-settings.ts";
-import { printable } from "../machinery/command-line/printable.ts";
 import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings-files.ts";
 import { parseIpAddress } from "../pki/ip-address.ts";
 import { logFormats, logLevels } from "./agent-flags.ts";
@@ -23,7 +22,6 @@ export interface AgentConfiguration {
 const apiVersion = "signet.platform.io/v1";
 const kind = "AgentConfiguration";
 const maximumEntries = 200;
-const maximumFaults = 20;
 const defaultHookTimeout = "60s";
 const longestHookMilliseconds = 3_600_000;
 
@@ -35,15 +33,12 @@ export function parseAgentConfiguration(text: string, folder: string): AgentConf
   const faults: string[] = [];
   const root = new Fields(parseYamlSettings(text), { path: "", faults });
   const configuration = configurationOf(root, folder);
-  if (faults.length === 0) return configuration;
-  const more = faults.length - maximumFaults;
-  const shown = faults.slice(0, maximumFaults).map((fault) => printable(fault.slice(0, 400)));
-  throw new Error([...shown, ...(more > 0 ? [`and ${more} more`] : [])].join("; "));
+  refuseFaults(faults);
+  return configuration;
 }
 
 function configurationOf(root: Fields, folder: string): AgentConfiguration {
-  if (root.text("apiVersion") !== apiVersion) root.fault("apiVersion", `must be ${apiVersion}`);
-  if (root.text("kind") !== kind) root.fault("kind", `must be ${kind}`);
+  root.type(apiVersion, kind);
   const flags = flagsOf(root, folder);
   const trustBundles = bounded(
     root,

@@ -1,20 +1,17 @@
 import { statSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { parseDuration } from "../../machinery/api/duration.ts";
-import { duplicate, firstFaults, invalidValue, notSupported, required } from "../../machinery/api/field-error.ts";
+import { duplicate, invalidValue, notSupported, required } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { dnsSubdomainFaults } from "../../machinery/api/name-validation.ts";
-import { yamlToJson } from "../../machinery/http/yaml.ts";
+import { parseConfiguration, refuseFieldErrors } from "../../machinery/command-line/parse-configuration.ts";
 import { compileDecoder } from "../../machinery/schema/decode.ts";
-import { parseJson } from "../../machinery/schema/parse-json.ts";
-import { strictFaults } from "../../machinery/schema/strict-faults.ts";
 import { authorizationConfigurationSchema } from "./authorization-configuration.ts";
 import type { AuthorizerConfiguration, WebhookConfiguration } from "./authorization-configuration.ts";
 import { defaultWebhookMilliseconds } from "./settings.ts";
 import type { BuiltInAuthorizer, ConfiguredAuthorizer, WebhookAuthorizerSettings } from "./settings.ts";
 import { conditionFaults, matchCondition } from "./webhook/match-conditions.ts";
 
-const apiVersions = ["apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1beta1"];
 const maximumAuthorizers = 64;
 const maximumConditions = 64;
 const longestTimeoutMilliseconds = 30_000;
@@ -28,19 +25,8 @@ const decode = compileDecoder(authorizationConfigurationSchema);
  * faults, each with its path.
  */
 export function parseAuthorizationConfiguration(text: string): readonly ConfiguredAuthorizer[] {
-  const { value, duplicateFields } = parseJson(yamlToJson(text));
-  const { value: configuration, unknownFields } = decode(value);
-  const strict = strictFaults({ duplicateFields, unknownFields });
-  if (strict.length > 0) throw new Error(strict.join("; "));
-  const { apiVersion = "", kind = "", authorizers = [] } = configuration;
-  if (!apiVersions.includes(apiVersion)) {
-    throw new Error(`apiVersion: ${JSON.stringify(apiVersion)} must be ${apiVersions.join(" or ")}`);
-  }
-  if (kind !== "AuthorizationConfiguration") {
-    throw new Error(`kind: ${JSON.stringify(kind)} must be AuthorizationConfiguration`);
-  }
-  const faults = firstFaults(() => authorizersFaults(authorizers));
-  if (faults.length > 0) throw new Error(faults.map(({ field, message }) => `${field}: ${message}`).join("; "));
+  const { authorizers = [] } = parseConfiguration(text, { kind: "AuthorizationConfiguration", decode });
+  refuseFieldErrors(() => authorizersFaults(authorizers));
   return authorizers.map(({ type = "", name = "", webhook }) => {
     const found = builtIn.find((one) => one === type);
     return found === undefined

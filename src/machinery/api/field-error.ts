@@ -24,6 +24,10 @@ export interface FieldError {
   readonly message: string;
 }
 
+/** The faults in one line, each with its field. */
+export const formatFaults = (faults: readonly Pick<FieldError, "field" | "message">[]): string =>
+  faults.map(({ field, message }) => `${field}: ${message}`).join("; ");
+
 /** A longer list of allowed values is cut. */
 const maximumSupportedLength = 4096;
 

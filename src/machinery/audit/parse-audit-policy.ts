@@ -1,6 +1,6 @@
 import { dnsSubdomainFaults } from "../api/name-validation.ts";
 import type { Names } from "../api/names.ts";
-import { Fields } from "../command-line/fields.ts";
+import { Fields, refuseFaults } from "../command-line/fields.ts";
 import { parseYamlSettings } from "../command-line/parse-yaml-settings.ts";
 import { auditApiVersion, auditLevels, auditStages } from "./audit-event.ts";
 import type { AuditLevel, AuditStage } from "./audit-event.ts";
@@ -8,15 +8,13 @@ import type { AuditPolicy, AuditRule, GroupResources } from "./audit-policy.ts";
 
 /**
  * Reads the file of `--audit-policy-file`: a `Policy` of `audit.k8s.io/v1` in YAML or JSON. Upstream's rules hold, and unknown
- * fields are faults: a misspelt field would record too little. Throws an Error with every fault and its path.
+ * fields are faults: a misspelt field would record too little. Throws InvalidSettings with the faults, or an Error for what
+ * is not YAML.
  */
 export function parseAuditPolicy(text: string, names: Names): AuditPolicy {
-  const document = parseYamlSettings(text);
   const faults: string[] = [];
-  const root = new Fields(document ?? {}, { path: "", faults });
-  const apiVersion = root.text("apiVersion");
-  if (apiVersion !== auditApiVersion) root.fault("apiVersion", `must be ${auditApiVersion}`);
-  if (root.text("kind") !== "Policy") root.fault("kind", "must be Policy");
+  const root = new Fields(parseYamlSettings(text) ?? {}, { path: "", faults });
+  root.type(auditApiVersion, "Policy");
   root.fields("metadata");
   const omitStages = stagesOf(root);
   const omitManagedFields = root.flag("omitManagedFields");
@@ -26,7 +24,7 @@ export function parseAuditPolicy(text: string, names: Names): AuditPolicy {
     ) ?? [];
   root.refuseOthers();
   if (rules.length === 0 && faults.length === 0) root.fault("rules", "at least one rule is required");
-  if (faults.length > 0) throw new Error(faults.join("; "));
+  refuseFaults(faults);
   return { rules };
 }
 

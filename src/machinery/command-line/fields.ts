@@ -1,7 +1,30 @@
+import { printable } from "./printable.ts";
+
 /** The path of a value in a document, and the list to add its faults to. */
 export interface FieldContext {
   readonly path: string;
   readonly faults: string[];
+}
+
+const maximumFaults = 20;
+const maximumFaultLength = 400;
+
+/** What is wrong with a settings file, each fault with the path of its field: the first 20, cut, and safe for a terminal. */
+export class InvalidSettings extends Error {
+  readonly faults: readonly string[];
+
+  constructor(found: readonly string[]) {
+    const more = found.length - maximumFaults;
+    const shown = found.slice(0, maximumFaults).map((fault) => printable(fault.slice(0, maximumFaultLength)));
+    const faults = more > 0 ? [...shown, `and ${more} more`] : shown;
+    super(faults.join("; "));
+    this.faults = faults;
+  }
+}
+
+/** Throws InvalidSettings when there are faults. */
+export function refuseFaults(faults: readonly string[]): void {
+  if (faults.length > 0) throw new InvalidSettings(faults);
 }
 
 /** Reads the fields of a mapping by their types. Fields that were not read are faults. */
@@ -41,6 +64,12 @@ export class Fields {
     if (value === undefined || typeof value === "string") return value;
     this.fault(name, "must be a string");
     return undefined;
+  }
+
+  /** Reads `apiVersion` and `kind`, which must have these values. */
+  type(apiVersion: string, kind: string): void {
+    if (this.text("apiVersion") !== apiVersion) this.fault("apiVersion", `must be ${apiVersion}`);
+    if (this.text("kind") !== kind) this.fault("kind", `must be ${kind}`);
   }
 
   flag(name: string): boolean {

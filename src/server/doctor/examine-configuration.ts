@@ -103,9 +103,8 @@ function checksOf(config: ServerConfig): Readonly<Record<string, Check>> {
       encryption.keyFile === undefined ? undefined : () => readEncryptionKeys(encryption, dataDirectory),
     "approval-policy":
       approvalPolicyFile === undefined ? undefined : () => openApprovalPolicy(approvalPolicyFile, followed),
-    "signer-config": parse("signer-config", signerConfigurationFile, (text) => {
-      const parsed = parseSignerConfiguration(text, signerConfigurationFile ?? "");
-      if (!parsed.isValid) throw new Error(parsed.faults.join("; "));
-    }),
+    "signer-config": parse("signer-config", signerConfigurationFile, (text) =>
+      parseSignerConfiguration(text, signerConfigurationFile ?? ""),
+    ),
   };
 }

@@ -59,9 +59,8 @@ function pinFileOf(uri: string): string | undefined {
 function signerFiles(file: string | undefined): { readonly certificateFile: string; readonly keyFile: string }[] {
   if (file === undefined) return [];
   try {
-    const parsed = parseSignerConfiguration(readSettingsFile("signer-config", file), file);
-    if (!parsed.isValid) return [];
-    return parsed.signers.flatMap(({ certificateAuthority: from }) => (from.type === "files" ? [from] : []));
+    const signers = parseSignerConfiguration(readSettingsFile("signer-config", file), file);
+    return signers.flatMap(({ certificateAuthority: from }) => (from.type === "files" ? [from] : []));
   } catch {
     return [];
   }

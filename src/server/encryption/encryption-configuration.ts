@@ -1,6 +1,6 @@
 import { parseDocument } from "yaml";
 import { parseDuration } from "../../machinery/api/duration.ts";
-import { Fields } from "../../machinery/command-line/fields.ts";
+import { Fields, refuseFaults } from "../../machinery/command-line/fields.ts";
 import type { NamedKey } from "../../machinery/storage/encryption/aes-gcm.ts";
 import { resourceFaults } from "./encrypted-resources.ts";
 
@@ -49,17 +49,14 @@ const maximumItems = 100;
  */
 export function parseEncryptionConfiguration(text: string): EncryptedResources[] {
   const fields = new Fields(parseYaml(text), { path: "", faults: [] });
-  if (fields.text("apiVersion") !== "apiserver.config.k8s.io/v1") {
-    fields.fault("apiVersion", "must be apiserver.config.k8s.io/v1");
-  }
-  if (fields.text("kind") !== "EncryptionConfiguration") fields.fault("kind", "must be EncryptionConfiguration");
+  fields.type("apiserver.config.k8s.io/v1", "EncryptionConfiguration");
   const kmsNames = new Set<string>();
   const entries = listOf(fields, "resources", (entry) => ({
     resources: resourcesOf(entry),
     providers: listOf(entry, "providers", (provider) => providerOf(provider, kmsNames)),
   }));
   fields.refuseOthers();
-  if (fields.faults.length > 0) throw new Error(fields.faults.join("; "));
+  refuseFaults(fields.faults);
   return entries;
 }
 

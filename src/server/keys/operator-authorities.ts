@@ -28,13 +28,10 @@ export function operatorAuthorities(settings: CertificateSettings): readonly Ope
 
 function ofConfiguration(file: string): OperatorAuthority[] {
   const flag = "signer-config";
-  return parseSettingsFile(flag, file, (text) => {
-    const parsed = parseSignerConfiguration(text, file);
-    if (!parsed.isValid) throw new Error(parsed.faults.join("; "));
-    return parsed.signers.flatMap(({ name, certificateAuthority: from }) =>
-      from.type === "files" ? [{ name, certificateFile: from.certificateFile, flag }] : [],
-    );
-  });
+  const signers = parseSettingsFile(flag, file, (text) => parseSignerConfiguration(text, file));
+  return signers.flatMap(({ name, certificateAuthority: from }) =>
+    from.type === "files" ? [{ name, certificateFile: from.certificateFile, flag }] : [],
+  );
 }
 
 /** The certificate of such a CA, without its chain. Throws UsageError for a file that can't be used. */

@@ -6,7 +6,7 @@ import { parseCertificateRequestPem } from "../../../src/pki/certificate-request
 import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
 import { generatePrivateKey, type KeyType } from "../../../src/pki/keys.ts";
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
-import type { ApprovalInput, ApprovalPolicy } from "../../../src/features/certificates/policy/approval-policy.ts";
+import type { ApprovalInput } from "../../../src/features/certificates/policy/approval-policy.ts";
 import {
   approvalCondition,
   decideApproval,
@@ -16,6 +16,7 @@ import {
 import type { NodeNames } from "../../../src/features/certificates/signers/node-names.ts";
 import { namePattern } from "../../../src/features/certificates/policy/name-pattern.ts";
 import { parseApprovalPolicy } from "../../../src/features/certificates/policy/parse-approval-policy.ts";
+import { settingsFaults } from "../../machinery/command-line/settings-faults.ts";
 
 const nodeServing = `
 rules:
@@ -44,18 +45,9 @@ rules:
       emailAddresses: ["*@example.com"]
 `;
 
-function policyOf(text: string): ApprovalPolicy {
-  const parsed = parseApprovalPolicy(text);
-  assert.ok(parsed.isValid, JSON.stringify(parsed));
-  return parsed.policy;
-}
+const faultsOf = (text: string): readonly string[] => settingsFaults(() => parseApprovalPolicy(text));
 
-const faultsOf = (text: string): readonly string[] => {
-  const parsed = parseApprovalPolicy(text);
-  return parsed.isValid ? [] : parsed.faults;
-};
-
-const policy = policyOf(nodeServing);
+const policy = parseApprovalPolicy(nodeServing);
 const keys = new Map(
   (["ECDSA P-256", "RSA 2048", "Ed25519"] as KeyType[]).map((type) => [type, generatePrivateKey(type)]),
 );
@@ -179,7 +171,7 @@ describe("decideApproval", () => {
 });
 
 describe("parseApprovalPolicy", () => {
-  it("returns every fault with its path", () => {
+  it("names every fault with its path", () => {
     const faults = faultsOf(`
 rules:
   - name: "bad name"
@@ -233,7 +225,7 @@ rules:
     assert.notDeepEqual(faultsOf("a: &a [x]\nrules: [*a, *a]"), []);
   });
 
-  it("never throws, whatever the text", () => {
+  it("says what is wrong, whatever the text", () => {
     const piece = fc.constantFrom(
       "rules",
       ":",
@@ -254,7 +246,7 @@ rules:
     );
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
-        parseApprovalPolicy(pieces.join(""));
+        faultsOf(pieces.join(""));
       }),
     );
   });

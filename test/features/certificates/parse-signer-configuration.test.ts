@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { describe, it } from "node:test";
 import { stringify } from "yaml";
 import { parseSignerConfiguration } from "../../../src/features/certificates/signers/parse-signer-configuration.ts";
+import { settingsFaults } from "../../machinery/command-line/settings-faults.ts";
 
 const signer = {
   name: "example.com/services",
@@ -17,20 +18,16 @@ const parsed = (document: unknown) =>
     typeof document === "string" ? document : stringify(document, { aliasDuplicateObjects: false }),
     "/etc/signet/signers.yaml",
   );
-const faultsOf = (document: unknown): readonly string[] => {
-  const answer = parsed(document);
-  return answer.isValid ? [] : answer.faults;
-};
+const faultsOf = (document: unknown): readonly string[] => settingsFaults(() => parsed(document));
 const withSigners = (...signers: readonly object[]): object => ({ ...header, signers });
 const faultsOfSigner = (fields: object): readonly string[] => faultsOf(withSigners({ ...signer, ...fields }));
 
 describe("the signer configuration", () => {
   it("reads the file that is given as an example", () => {
     const file = resolve(import.meta.dirname, "../../../examples/signers.yaml");
-    const answer = parseSignerConfiguration(readFileSync(file, "utf8"), file);
-    assert.ok(answer.isValid, JSON.stringify(answer));
+    const signers = parseSignerConfiguration(readFileSync(file, "utf8"), file);
     assert.deepEqual(
-      answer.signers.map(({ name }) => name),
+      signers.map(({ name }) => name),
       ["example.com/services", "example.com/workloads"],
     );
   });
@@ -44,9 +41,7 @@ describe("the signer configuration", () => {
   });
 
   it("uses safe defaults for omitted fields", () => {
-    const answer = parsed(withSigners(signer));
-    assert.ok(answer.isValid);
-    const [read] = answer.signers;
+    const [read] = parsed(withSigners(signer));
     assert.deepEqual(read?.usages, ["digital signature", "key encipherment", "server auth"]);
     assert.deepEqual(read?.lifetime, { maximumSeconds: 7_776_000, defaultSeconds: 7_776_000 });
     assert.deepEqual(
@@ -57,9 +52,8 @@ describe("the signer configuration", () => {
 
   it("finds CA files beside itself", () => {
     const certificateAuthority = { certificateFile: "ca.crt", keyFile: "/run/keys/ca.key" };
-    const answer = parsed(withSigners({ ...signer, certificateAuthority }));
-    assert.ok(answer.isValid);
-    assert.deepEqual(answer.signers[0]?.certificateAuthority, {
+    const [read] = parsed(withSigners({ ...signer, certificateAuthority }));
+    assert.deepEqual(read?.certificateAuthority, {
       type: "files",
       certificateFile: "/etc/signet/ca.crt",
       keyFile: "/run/keys/ca.key",

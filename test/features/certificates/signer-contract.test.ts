@@ -24,13 +24,13 @@ import { signerNames } from "../../../src/features/certificates/signer-names.ts"
 
 /** The signers of the example file, as `--signer-config` reads them. */
 const exampleFile = resolve(import.meta.dirname, "../../../examples/signers.yaml");
-const parsed = parseSignerConfiguration(readFileSync(exampleFile, "utf8"), exampleFile);
-assert.ok(parsed.isValid);
-const configuredSigners = parsed.signers.map((specification) => ({
-  ...configuredSignerRules(specification),
-  name: specification.name,
-  lifetime: specification.lifetime,
-}));
+const configuredSigners = parseSignerConfiguration(readFileSync(exampleFile, "utf8"), exampleFile).map(
+  (specification) => ({
+    ...configuredSignerRules(specification),
+    name: specification.name,
+    lifetime: specification.lifetime,
+  }),
+);
 const ownSigners = wellKnownSigners.map((signer) => ({
   violations: signer.violations,
   name: signer.nameIn(platformNames),

@@ -6,8 +6,7 @@ import { attributesOf } from "./access-review-spec.ts";
 import type { AccessRequest } from "./access-review-spec.ts";
 import { selectorEvaluationErrors } from "./access-review-validation.ts";
 
-/** The status of every access review. */
-export const accessReviewStatus = object({
+const accessReviewStatus = object({
   goType: "v1.SubjectAccessReviewStatus",
   description: "Whether the request would be allowed.",
   fields: {
@@ -31,6 +30,14 @@ export const accessReviewStatus = object({
     },
   },
 });
+
+/** The field `status` of every access review. */
+export const accessReviewStatusField = {
+  number: 3,
+  schema: accessReviewStatus,
+  presence: "always",
+  description: "The result. Set by the server.",
+} as const;
 
 export type AccessReviewStatus = Infer<typeof accessReviewStatus>;
 

@@ -11,7 +11,7 @@ import { object } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { accessReviewSpec, userOf } from "./access-review-spec.ts";
 import type { AccessReviewSpec } from "./access-review-spec.ts";
-import { accessReviewStatus, reviewAccess } from "./access-review-status.ts";
+import { accessReviewStatusField, reviewAccess } from "./access-review-status.ts";
 import { shownPathAttributes, validateAccessReviewSpec, validateEmptyMetadata } from "./access-review-validation.ts";
 
 const localSubjectAccessReviewSchema = object({
@@ -33,12 +33,7 @@ const localSubjectAccessReviewSchema = object({
       isRequired: true,
       description: "The request to check, in the same namespace, and the user who would make it.",
     },
-    status: {
-      number: 3,
-      schema: accessReviewStatus,
-      presence: "always",
-      description: "The result. Set by the server.",
-    },
+    status: accessReviewStatusField,
   },
 });
 

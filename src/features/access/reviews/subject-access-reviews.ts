@@ -9,7 +9,7 @@ import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
 import { object } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { accessReviewSpec, userOf } from "./access-review-spec.ts";
-import { accessReviewStatus, reviewAccess } from "./access-review-status.ts";
+import { accessReviewStatusField, reviewAccess } from "./access-review-status.ts";
 import { validateAccessReviewSpec, validateEmptyMetadata } from "./access-review-validation.ts";
 
 const subjectAccessReviewSchema = object({
@@ -25,12 +25,7 @@ const subjectAccessReviewSchema = object({
       isRequired: true,
       description: "The request to check, and the user who would make it.",
     },
-    status: {
-      number: 3,
-      schema: accessReviewStatus,
-      presence: "always",
-      description: "The result. Set by the server.",
-    },
+    status: accessReviewStatusField,
   },
 });
 

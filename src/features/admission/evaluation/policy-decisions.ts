@@ -1,5 +1,6 @@
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import type { AdmissionAttributes, Authorize } from "../../../machinery/api/attributes.ts";
+import { formatFaults } from "../../../machinery/api/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { StatusReason } from "../../../machinery/api/status.ts";
 import { TooDeep } from "../../../machinery/expressions/with-integers.ts";
@@ -212,7 +213,7 @@ export class PolicyDecisions {
       spec,
       matches: compileMatcher(spec.matchConstraints, (group) => this.#options.names.ownGroup(group)),
       compiled,
-      fault: faults.length === 0 ? undefined : faults.map(({ field, message }) => `${field}: ${message}`).join("; "),
+      fault: faults.length === 0 ? undefined : formatFaults(faults),
     };
     this.#policies.set(policy, ready);
     return ready;

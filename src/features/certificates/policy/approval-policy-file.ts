@@ -12,15 +12,10 @@ export function openApprovalPolicy(
   followed: FollowedFiles,
 ): (() => ApprovalPolicy) | undefined {
   if (file === undefined) return undefined;
-  const parse = (text: string): ApprovalPolicy => {
-    const parsed = parseApprovalPolicy(text);
-    if (!parsed.isValid) throw new Error(parsed.faults.join("; "));
-    return parsed.policy;
-  };
   return followed.follow({
     setting: "approval-policy",
     files: () => [file],
-    load: () => parseSettingsFile("approval-policy", file, parse, readFollowedFile),
+    load: () => parseSettingsFile("approval-policy", file, parseApprovalPolicy, readFollowedFile),
     describe: ({ rules }) => ({ rules: rules.length }),
   });
 }

@@ -1,6 +1,7 @@
 import { ownSignerName } from "../signer-names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { nodeNameOf, serviceAccountsGroup, serviceAccountUsernamePrefix } from "../../../machinery/api/user-info.ts";
+import { formatFaults } from "../../../machinery/api/field-error.ts";
 import { shortened } from "../../../machinery/api/format-value.ts";
 import { requestsCaCertificate, countUnsupportedNames } from "../requests/requested-extensions.ts";
 import { alternativeNameFaults } from "../signers/alternative-name-requirements.ts";
@@ -68,7 +69,7 @@ export function approvalCondition(decision: Exclude<ApprovalDecision, { readonly
   if (decision.type === "approved") {
     return { type: "Approved", reason: "ApprovalPolicy", message: `Approved by rule ${rule} of the approval policy.` };
   }
-  const faults = shortened(decision.failed.map(({ field, message }) => `${field}: ${message}`).join("; "));
+  const faults = shortened(formatFaults(decision.failed));
   return {
     type: "Denied",
     reason: "ApprovalPolicy",

@@ -7,29 +7,17 @@ import {
   type KeyRequirement,
 } from "./approval-policy.ts";
 import { PatternFields } from "./pattern-fields.ts";
+import { refuseFaults } from "../../../machinery/command-line/fields.ts";
 import type { FieldContext } from "../../../machinery/command-line/fields.ts";
 import { certificateUsagesOf } from "../signers/usages.ts";
 
-export type ParsedPolicy =
-  | { readonly isValid: true; readonly policy: ApprovalPolicy }
-  | { readonly isValid: false; readonly faults: readonly string[] };
-
-const maximumPolicyLength = 1024 * 1024;
-
 /**
  * Reads the file of `--approval-policy`. Parsing is strict: unknown fields, wrong types and invalid patterns are
- * faults. Returns all of them, each with its path.
+ * faults. Throws InvalidSettings with the faults, or an Error for what is not YAML.
  */
-export function parseApprovalPolicy(text: string): ParsedPolicy {
-  if (text.length > maximumPolicyLength) return { isValid: false, faults: ["the policy is larger than 1 MiB"] };
-  let document: unknown;
-  try {
-    document = parseYamlSettings(text);
-  } catch (error) {
-    return { isValid: false, faults: [error instanceof Error ? error.message : "not YAML"] };
-  }
+export function parseApprovalPolicy(text: string): ApprovalPolicy {
   const faults: string[] = [];
-  const root = new PatternFields(document, { path: "", faults });
+  const root = new PatternFields(parseYamlSettings(text), { path: "", faults });
   const rules = root.list("rules", (value, path) => parseRule(value, { path, faults })) ?? [];
   root.refuseOthers();
   if (rules.length === 0 && faults.length === 0) faults.push("rules: at least one rule is required");
@@ -37,7 +25,8 @@ export function parseApprovalPolicy(text: string): ParsedPolicy {
   for (const name of new Set(names.filter((one, index) => names.indexOf(one) !== index))) {
     faults.push(`rules: the name ${JSON.stringify(name)} is used twice`);
   }
-  return faults.length > 0 ? { isValid: false, faults } : { isValid: true, policy: { rules } };
+  refuseFaults(faults);
+  return { rules };
 }
 
 function parseRule(value: unknown, context: FieldContext): ApprovalRule {

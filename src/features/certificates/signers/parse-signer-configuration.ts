@@ -2,20 +2,16 @@ import { parseYamlSettings } from "../../../machinery/command-line/parse-yaml-se
 import { isPkcs11Uri } from "../../../machinery/pkcs11/pkcs11-uri.ts";
 import { dirname, resolve } from "node:path";
 import { parseDuration } from "../../../machinery/api/duration.ts";
-import { printable } from "../../../machinery/command-line/printable.ts";
 import { maximumCommonNameLength } from "../../../pki/distinguished-name.ts";
 import { dnsNameFault } from "../../../pki/dns-name.ts";
 import type { KeyType } from "../../../pki/keys.ts";
 import { PatternFields } from "../policy/pattern-fields.ts";
+import { refuseFaults } from "../../../machinery/command-line/fields.ts";
 import type { FieldContext } from "../../../machinery/command-line/fields.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
 import type { AuthoritySource, SignerLifetime, SignerSpecification } from "./configured-signer.ts";
 import { revocationUrlFault } from "../settings.ts";
 import { certificateUsagesOf } from "./usages.ts";
-
-export type ParsedSigners =
-  | { readonly isValid: true; readonly signers: readonly SignerSpecification[] }
-  | { readonly isValid: false; readonly faults: readonly string[] };
 
 const apiVersion = "signet.platform.io/v1";
 const kind = "SignerConfiguration";
@@ -27,8 +23,6 @@ const reservedDomains = ["platform.io", "kubernetes.io", "k8s.io"];
 const maximumNameLength = 200;
 const maximumSigners = 100;
 const maximumEntries = 100;
-const maximumFaults = 20;
-const maximumFaultLength = 400;
 
 const defaultUsages = ["digital signature", "key encipherment", "server auth"];
 const authorityUsages: ReadonlySet<string> = new Set(["any", "cert sign", "crl sign"]);
@@ -51,19 +45,13 @@ const defaultAuthorityLifetime = "87600h";
 
 /**
  * Reads the file of `--signer-config`. Parsing is strict: unknown fields, wrong types and invalid patterns are faults,
- * each with the path of its field. Returns the first 20. Relative paths start at the folder of `file`.
+ * each with the path of its field. Relative paths start at the folder of `file`. Throws InvalidSettings with the faults, or an
+ * Error for what is not YAML.
  */
-export function parseSignerConfiguration(text: string, file: string): ParsedSigners {
-  let document: unknown;
-  try {
-    document = parseYamlSettings(text);
-  } catch (error) {
-    return { isValid: false, faults: [error instanceof Error ? error.message : "not YAML"] };
-  }
+export function parseSignerConfiguration(text: string, file: string): readonly SignerSpecification[] {
   const faults: string[] = [];
-  const root = new PatternFields(document, { path: "", faults });
-  if (root.text("apiVersion") !== apiVersion) root.fault("apiVersion", `must be ${apiVersion}`);
-  if (root.text("kind") !== kind) root.fault("kind", `must be ${kind}`);
+  const root = new PatternFields(parseYamlSettings(text), { path: "", faults });
+  root.type(apiVersion, kind);
   const signers =
     root.list("signers", (value, path) => parseSigner(value, { context: { path, faults }, folder: dirname(file) })) ??
     [];
@@ -76,10 +64,8 @@ export function parseSignerConfiguration(text: string, file: string): ParsedSign
     if (first === undefined) firstOf.set(name, index);
     else faults.push(`signers[${index}].name: must be unique, but signers[${first}] has the same name`);
   }
-  if (faults.length === 0) return { isValid: true, signers };
-  const more = faults.length - maximumFaults;
-  const shown = faults.slice(0, maximumFaults).map((fault) => printable(fault.slice(0, maximumFaultLength)));
-  return { isValid: false, faults: [...shown, ...(more > 0 ? [`and ${more} more`] : [])] };
+  refuseFaults(faults);
+  return signers;
 }
 
 function parseSigner(

@@ -57,7 +57,12 @@ export function openSignerConfiguration(options: SignerConfigurationOptions): ()
     load() {
       using opening = new DisposableStack();
       const next = opening.adopt(followed.group(), (group) => group.stop());
-      const specifications = parseSettingsFile(flag, file, (text) => specificationsOf(text, file), readFollowedFile);
+      const specifications = parseSettingsFile(
+        flag,
+        file,
+        (text) => parseSignerConfiguration(text, file),
+        readFollowedFile,
+      );
       const signers = specifications.map((one, index) =>
         openSigner(one, { ...options, followed: next, path: `signers[${index}]` }),
       );
@@ -68,12 +73,6 @@ export function openSignerConfiguration(options: SignerConfigurationOptions): ()
     },
     describe: (signers) => ({ signers: signers.map(({ name }) => name) }),
   });
-}
-
-function specificationsOf(text: string, file: string): readonly SignerSpecification[] {
-  const parsed = parseSignerConfiguration(text, file);
-  if (!parsed.isValid) throw new Error(parsed.faults.join("; "));
-  return parsed.signers;
 }
 
 type SignerContext = SignerConfigurationOptions & { readonly path: string };

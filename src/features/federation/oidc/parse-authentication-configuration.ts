@@ -1,11 +1,9 @@
-import { duplicate, firstFaults, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
+import { duplicate, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
-import { yamlToJson } from "../../../machinery/http/yaml.ts";
+import { parseConfiguration, refuseFieldErrors } from "../../../machinery/command-line/parse-configuration.ts";
 import { compileDecoder } from "../../../machinery/schema/decode.ts";
-import { parseJson } from "../../../machinery/schema/parse-json.ts";
-import { strictFaults } from "../../../machinery/schema/strict-faults.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import { authenticationConfigurationSchema } from "./authentication-configuration.ts";
 import type { AuthenticationConfiguration, JwtAuthenticator, PrefixedClaim } from "./authentication-configuration.ts";
@@ -40,7 +38,6 @@ export interface ConfigurationContext {
 }
 
 const maximumIssuers = 64;
-const apiVersions = ["apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1beta1"];
 const decode = compileDecoder(authenticationConfigurationSchema);
 
 /**
@@ -49,17 +46,7 @@ const decode = compileDecoder(authenticationConfigurationSchema);
  * faults, each with its path.
  */
 export function parseAuthenticationConfiguration(text: string, context: ConfigurationContext): ParsedConfiguration {
-  const { value, duplicateFields } = parseJson(yamlToJson(text));
-  const { value: configuration, unknownFields } = decode(value);
-  const strict = strictFaults({ duplicateFields, unknownFields });
-  if (strict.length > 0) throw new Error(strict.join("; "));
-  const { apiVersion = "", kind = "" } = configuration;
-  if (!apiVersions.includes(apiVersion)) {
-    throw new Error(`apiVersion: ${JSON.stringify(apiVersion)} must be ${apiVersions.join(" or ")}`);
-  }
-  if (kind !== "AuthenticationConfiguration") {
-    throw new Error(`kind: ${JSON.stringify(kind)} must be AuthenticationConfiguration`);
-  }
+  const configuration = parseConfiguration(text, { kind: "AuthenticationConfiguration", decode });
   return compileConfiguration(configuration, context);
 }
 
@@ -69,12 +56,11 @@ export function compileConfiguration(
   context: ConfigurationContext,
 ): ParsedConfiguration {
   let parsed: ParsedConfiguration = { trusted: [], anonymous: undefined };
-  const faults = firstFaults(() => {
+  refuseFieldErrors(() => {
     const compiler = new ConfigurationCompiler(context);
     parsed = compiler.compile(configuration);
     return compiler.faults;
   });
-  if (faults.length > 0) throw new Error(faults.map(({ field, message }) => `${field}: ${message}`).join("; "));
   return parsed;
 }
 

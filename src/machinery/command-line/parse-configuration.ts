@@ -1,0 +1,40 @@
+import { firstFaults, formatFaults } from "../api/field-error.ts";
+import type { FieldError } from "../api/field-error.ts";
+import { yamlToJson } from "../http/yaml.ts";
+import type { Decoded } from "../schema/decode.ts";
+import { parseJson } from "../schema/parse-json.ts";
+import { strictFaults } from "../schema/strict-faults.ts";
+
+const apiVersions = ["apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1beta1"];
+
+export interface ConfigurationKind<T> {
+  readonly kind: string;
+  /** Of the schema; see `compileDecoder`. */
+  readonly decode: (value: unknown) => Decoded<T>;
+}
+
+/**
+ * Parses a configuration file of kube-apiserver's form (YAML or JSON). Strict: unknown and repeated fields are faults. Throws an
+ * Error that lists the faults, each with its path.
+ */
+export function parseConfiguration<T extends { readonly apiVersion?: string; readonly kind?: string }>(
+  text: string,
+  { kind, decode }: ConfigurationKind<T>,
+): T {
+  const { value, duplicateFields } = parseJson(yamlToJson(text));
+  const { value: configuration, unknownFields } = decode(value);
+  const strict = strictFaults({ duplicateFields, unknownFields });
+  if (strict.length > 0) throw new Error(strict.join("; "));
+  const { apiVersion = "", kind: given = "" } = configuration;
+  if (!apiVersions.includes(apiVersion)) {
+    throw new Error(`apiVersion: ${JSON.stringify(apiVersion)} must be ${apiVersions.join(" or ")}`);
+  }
+  if (given !== kind) throw new Error(`kind: ${JSON.stringify(given)} must be ${kind}`);
+  return configuration;
+}
+
+/** Throws an Error that lists the first faults. */
+export function refuseFieldErrors(validate: () => readonly FieldError[]): void {
+  const faults = firstFaults(validate);
+  if (faults.length > 0) throw new Error(formatFaults(faults));
+}

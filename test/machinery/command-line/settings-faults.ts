@@ -1,0 +1,13 @@
+import { InvalidSettings } from "../../../src/machinery/command-line/fields.ts";
+
+/** The faults that the parser of a settings file reports; none when it accepts the file. Throws what no parser may throw. */
+export function settingsFaults(parse: () => unknown): readonly string[] {
+  try {
+    parse();
+    return [];
+  } catch (error) {
+    if (error instanceof InvalidSettings) return error.faults;
+    if (error instanceof Error && error.message.startsWith("it is not YAML: ")) return [error.message];
+    throw error;
+  }
+}

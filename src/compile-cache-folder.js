@@ -7,7 +7,7 @@ import { dirname, isAbsolute, join } from "node:path";
 /**
  * The folder for compiled code: `$XDG_CACHE_HOME/signet/compile-cache`, else `~/.cache/signet/compile-cache`, made when it is
  * missing. Whoever can write there decides what this process runs. So it is undefined, and the program starts without a
- * cache, unless the folder is this user's, closed to everybody else (0700) and no link, and nobody but this user and root
+ * cache, unless the folder is this user's, closed to everybody else (0700) and no link, and only this user and root
  * can exchange it or a folder above it.
  *
  * @returns {string | undefined}
@@ -21,7 +21,7 @@ export function compileCacheFolder() {
         : [homedir(), ".cache", "signet", "compile-cache"]; // throws for a user without a name, as in a container
     let folder = realpathSync(base);
     if (!isOutOfOthersReach(folder)) return undefined;
-    // One at a time: each is made in a folder that was looked at, so that nobody can lead it elsewhere by a link.
+    // One at a time: each is made in a folder that was looked at, so that no link can lead it elsewhere.
     for (const name of names) {
       folder = join(folder, name);
       makeIfMissing(folder);

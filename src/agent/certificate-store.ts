@@ -55,7 +55,7 @@ export class CertificateStore {
     const dated = `${this.#name}-${new Date(now).toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.pem`;
     writePrivateFile(join(this.#directory, dated), formatKeyPair(pair));
     replaceLink(this.file, dated);
-    // After the pair: a kill between the two leads to one more renewal, not to a pair that nobody wants any more.
+    // After the pair: a kill between the two leads to one more renewal, not to a pair without a purpose.
     writePrivateFile(this.#wantedDigestFile, wantedDigest);
     this.forgetPendingKey();
     for (const file of readdirSync(this.#directory)) {

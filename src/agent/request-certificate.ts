@@ -92,7 +92,7 @@ export async function requestCertificate(options: CertificateRequestOptions, sig
       case "failed":
         throw refused(found === undefined ? "it was refused" : refusalReason(found));
       case "absent":
-        // The server deletes requests that nobody decides on for a day.
+        // The server deletes requests that are not decided within a day.
         throw new RequestRefused(`request ${name}: it was deleted before a certificate was issued`);
       case "approved":
       case "pending":

@@ -91,7 +91,7 @@ function readPem(flag: string, file: string, parse: (pem: string) => unknown): s
 
 /** Reads a CA file, and again when it was written. Throws UsageError when it can't be read, or holds no certificate, at first. */
 function rereadCaFile(file: string): () => string {
-  // While it is being replaced, what was read last is used: nobody needs to hear of that.
+  // While it is being replaced, what was read last is used, without a log line.
   const followed = new FollowedFiles({ log: { info: () => {}, error: () => {} } });
   const current = followed.follow({
     setting: "ca-file",

@@ -19,7 +19,7 @@ interface VerifyFlags {
 const verify = (): Command =>
   withExamples(
     new Command("verify")
-      .description("check that nobody changed, moved or took away a line of an audit log with --audit-log-chain")
+      .description("check that no line of an audit log was changed, moved or removed with --audit-log-chain")
       .argument("<file...>", "the files of the log, in any order, compressed or not")
       .option("--public-key <file>", "the key that checkpoints must be signed by: audit-log.pub in the data directory")
       .option(

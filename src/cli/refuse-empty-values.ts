@@ -3,7 +3,7 @@ import { UsageError } from "../machinery/command-line/flag.ts";
 
 /**
  * Refuses empty arguments and flags: they come from shell variables that are not set. An empty name would be read as the
- * list of all objects, and an empty token as nobody. Settings of servers are checked by their types.
+ * list of all objects, and an empty token as no credentials. Settings of servers are checked by their types.
  */
 export function refuseEmptyValues(command: Command): void {
   if (!command.options.some(({ long }) => long === "--timeout")) return;

@@ -138,7 +138,7 @@ function settingsOf(webhook: WebhookConfiguration): WebhookAuthorizerSettings {
     kubeconfig: connectionInfo.type === "InClusterConfig" ? undefined : connectionInfo.kubeConfigFile,
     timeoutMilliseconds: durationOf(timeout, longest) ?? longest,
     version: webhook.subjectAccessReviewVersion === "v1" ? "v1" : "v1beta1",
-    // As upstream: zero stands for the default.
+    // As upstream: zero means the default.
     authorizedMilliseconds: cacheAuthorizedRequests ? durationOf(authorizedTTL, 0) || authorized : 0,
     unauthorizedMilliseconds: cacheUnauthorizedRequests ? durationOf(unauthorizedTTL, 0) || unauthorized : 0,
     onFailure: webhook.failurePolicy === "Deny" ? "deny" : "noOpinion",

@@ -10,7 +10,7 @@ import { serviceResource } from "./resources.ts";
 
 const serviceSchema = object({
   goType: "v1.Service",
-  description: "A name for a set of Pods. There are none here: nobody can create one.",
+  description: "A name for a set of Pods. This server has none, and none can be created.",
   fields: {
     ...objectFields,
   },

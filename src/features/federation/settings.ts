@@ -22,7 +22,7 @@ export const federationFlags = {
   "oidc-username-claim": { type: "string", default: "sub", help: "The claim that becomes the user's name." },
   "oidc-username-prefix": {
     type: "string",
-    help: "Put before the user's name. Default: the issuer and #, except for the claim email. - stands for no prefix.",
+    help: "Put before the user's name. Default: the issuer and #, except for the claim email. - means no prefix.",
   },
   "oidc-groups-claim": {
     type: "string",

@@ -160,7 +160,7 @@ export function revokedText({ token, certificate }: Spec): string {
   return `certificates of ${subject}${before(until)}`;
 }
 
-/** Clocks of replicas differ; a time further ahead would refuse tokens that nobody has issued yet. */
+/** Clocks of replicas differ; a time further ahead would refuse tokens that are not issued yet. */
 const longestLeadMilliseconds = 5 * 60_000;
 const longestTextBytes = 1024;
 

@@ -46,7 +46,7 @@ const subjectKey = (subject: string): string => `subject ${subject}`;
 
 /**
  * The revocations of certificates with their times and reasons, for lists and answers to others.
- * `RevokedCredentials` says on the request path whom this server refuses; both decide alike.
+ * `RevokedCredentials` decides on the request path which clients this server refuses; both decide alike.
  */
 export class RevokedCertificates {
   /** Nearly all keys have one revocation. */

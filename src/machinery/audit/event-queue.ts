@@ -33,7 +33,7 @@ export interface EventQueueOptions {
 
 interface Waiting {
   readonly line: string;
-  /** Called when the line is delivered or lost, perhaps more than once. Undefined: nobody waits for it. */
+  /** Called when the line is delivered or lost, perhaps more than once. Undefined: no caller waits for it. */
   readonly ended: ((error?: unknown) => void) | undefined;
   /** Whether the line must not be delivered after the caller was told that it is lost. */
   readonly isStrict: boolean;

@@ -10,7 +10,7 @@ export type AuthorizerInMemory = (attributes: AuthorizationAttributes) => Decisi
 /** Lets everyone do everything: for development only. */
 export const alwaysAllow: AuthorizerInMemory = () => ({ decision: "allow", reason: "" });
 
-/** Lets nobody do anything, but members of `system:masters`, who are not asked. */
+/** Allows nothing. Members of `system:masters` are allowed everything before it is asked. */
 export const alwaysDeny: AuthorizerInMemory = () => ({ decision: "noOpinion", reason: "Everything is forbidden." });
 
 /** Lets everyone read what is below a path, and post to it, callers without credentials included. */

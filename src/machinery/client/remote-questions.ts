@@ -22,13 +22,13 @@ export interface RemoteQuestionsOptions<Answer> {
   readonly onChange: (change: { readonly isAvailable: boolean; readonly error?: unknown }) => void;
 }
 
-/** After so many failures in a row, nobody waits for the other side until the pause is over. */
+/** After so many failures in a row, questions are refused at once until the pause is over. */
 const toleratedFailures = 5;
 const pauseMilliseconds = 10_000;
 
 /**
  * Questions to another server, which requests wait for: answers are kept for a time, the same question is asked once at a
- * time, and a server that fails or does not answer delays nobody for long.
+ * time, and a server that fails or does not answer delays no request for long.
  */
 export class RemoteQuestions<Answer> {
   readonly #options: RemoteQuestionsOptions<Answer>;
@@ -46,7 +46,7 @@ export class RemoteQuestions<Answer> {
 
   /**
    * The answer to a question. `key` identifies it. Rejects with what `ask` rejects with; throws RemoteUnavailable when
-   * nobody is asked.
+   * the other side is not asked.
    */
   ask(key: string, ask: () => Promise<Answer>): MaybePromise<Answer> {
     const now = this.#options.clock.now();

@@ -15,7 +15,7 @@ interface Refusal {
   readonly now: number;
 }
 
-/** Whether a server refuses a request because of who asks: the credentials are wrong, or there are none. */
+/** Whether a server refuses a request because of its credentials: they are wrong, or there are none. */
 export const isRefusedLogin = (status: number, { bearerToken, clientCertificate }: HttpsTransportOptions): boolean =>
   status === 401 || (status === 403 && bearerToken === undefined && clientCertificate === undefined);
 

@@ -194,7 +194,7 @@ export class GrpcChannel {
   }
 
   /**
-   * Detects a peer that disappeared without closing the connection. Pings run only while calls do: nobody waits for an
+   * Detects a peer that disappeared without closing the connection. Pings run only while calls do: no caller waits for an
    * idle connection, and etcd treats pings on one as an attack and closes it after the fourth (too_many_pings).
    */
   #ping(): void {

@@ -120,7 +120,7 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
     for (const object of cache.range(this.#range)) {
       const previous = before.get(object.key);
       if (previous?.revision === object.revision && previous.unreadable === object.unreadable) continue;
-      // What nobody knows any more is as good as new.
+      // The previous text is lost, so the object is told as a new one.
       if (previous?.hasText !== true) this.#add({ object, previous: undefined });
       else if (isSameObject(object, previous)) this.#add({ object, previous });
       else {

@@ -148,7 +148,7 @@ export class TokenSession {
   }
 }
 
-/** Reads the PIN of a file that nobody else may read. Throws an Error with the reason, which never quotes the file. */
+/** Reads the PIN of a file that no other user may read. Throws an Error with the reason, which never quotes the file. */
 export function readPin(file: string): string {
   let text: string | undefined;
   try {

@@ -32,7 +32,7 @@ export interface RestoreReport {
 }
 
 /**
- * Nobody knows how far revisions had come when the data was lost, and clients remember those. The restored objects get
+ * It is unknown how far revisions had come when the data was lost, and clients remember those. The restored objects get
  * revisions above any of them: a thousand writes a second since the backup would take eleven days to come so far.
  * (etcd's documentation of `etcdutl snapshot restore --bump-revision` names the same number.)
  */

@@ -61,6 +61,6 @@ export function newEncryptionKey(): NamedKey {
   return { name: nameOf(secret), secret };
 }
 
-/** Stands in front of each value, and says which key it needs. Nobody can compute the key from it. */
+/** The prefix of each value: it says which key the value needs. The key cannot be computed from it. */
 const nameOf = (secret: Buffer): string =>
   createHash("sha256").update("signet encryption key\n").update(secret).digest("hex").slice(0, 16);

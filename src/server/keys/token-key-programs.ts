@@ -187,7 +187,7 @@ function refuseRetirement(
   if (state.type !== "verifying" || isForced) return state.type;
   const when =
     state.until === undefined
-      ? "an earlier version signed with it, and nobody knows how long its tokens live"
+      ? "an earlier version signed with it, and did not record how long its tokens live"
       : `its last token ends at ${timestamp(state.until)}`;
   throw refused(`${when}: wait for that, or refuse its tokens from now on with --force`);
 }

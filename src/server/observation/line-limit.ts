@@ -9,7 +9,7 @@ export interface LineLimitOptions {
   readonly onSuppressed: (lines: number) => void;
 }
 
-/** Lets so many lines pass in an interval, and counts the others: nobody fills a log by what they send. */
+/** Lets so many lines pass in an interval, and counts the others, so that clients cannot fill the log. */
 export class LineLimit {
   readonly #options: LineLimitOptions;
   #intervalStart = -Infinity;

@@ -5,7 +5,7 @@ import type { GeneratedAlgorithm, VerificationKey } from "../tokens/token-key.ts
 
 /**
  * The token keys of all workers and replicas, as the store has them. When a key begins to sign is a time, and each
- * process compares it with its own clock: nobody has to be there at the moment of the change, and nothing is half done
+ * process compares it with its own clock: no process has to run at the moment of the change, and nothing is half done
  * when a process is killed.
  */
 export interface KeyRing {
@@ -28,7 +28,7 @@ export interface RingKey {
   readonly publishedAt: string;
   /** RFC 3339. It signs from then on, until the next key of the ring signs. */
   readonly signsFrom: string;
-  /** No token of the key lives longer. Written before such a token is handed out. Null: nobody knows. */
+  /** No token of the key lives longer. Written before such a token is handed out. Null: unknown. */
   readonly longestLifetimeSeconds: number | null;
   readonly privateKey: PrivateKeyPlace;
 }
@@ -67,7 +67,7 @@ export type RingKeyState =
   /** Relying parties get to know it; it signs later. */
   | { readonly type: "published" }
   | { readonly type: "signing" }
-  /** Its last token ends at `until`, in milliseconds since the epoch. Undefined: nobody knows. */
+  /** Its last token ends at `until`, in milliseconds since the epoch. Undefined: unknown. */
   | { readonly type: "verifying"; readonly until: number | undefined }
   /** None of its tokens is valid any more. */
   | { readonly type: "ended" };

@@ -57,7 +57,7 @@ function ringOfFiles(ring: KeyRing, { settings, dataDirectory, clock }: OpenToke
     const pem = readPrivateFile(join(dataDirectory, firstKeyFiles[algorithm]));
     return pem === undefined ? undefined : parseTokenSigningKey(pem);
   };
-  // Without a lifetime: nobody has recorded what an earlier version issued.
+  // Without a lifetime: an earlier version did not record the tokens that it issued.
   const add = (
     to: KeyRing,
     key: TokenSigningKey,

@@ -61,7 +61,7 @@ export const withSigning = (authority: RotatedAuthority, fingerprint: string, no
   }),
 });
 
-/** Without a CA: nobody trusts it any more. */
+/** Without a CA, which is not trusted any more. */
 export const withoutGeneration = (authority: RotatedAuthority, fingerprint: string): RotatedAuthority => ({
   generations: authority.generations.filter((one) => one.fingerprint !== fingerprint),
   retired: [...authority.retired, fingerprint],

@@ -26,7 +26,7 @@ export interface ConfiguredSigner extends SignerRules {
   readonly revocationUrl: string | undefined;
   /** Undefined: the API server now trusts the CA for client certificates, so it must not sign. */
   authority(): SigningAuthority | undefined;
-  /** The same, but a CA that nobody has needed yet is not generated for it. */
+  /** The same, but a CA that was not needed yet is not generated for it. */
   existingAuthority(): SigningAuthority | undefined;
 }
 

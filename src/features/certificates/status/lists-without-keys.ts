@@ -9,14 +9,14 @@ import { parseStoredListName, readStoredList } from "./stored-list.ts";
 interface LastList {
   readonly ca: string;
   readonly nextUpdate: number;
-  /** When the CA's certificate ends: then nobody needs its list. */
+  /** When the CA's certificate expires: after that its list is not needed. */
   readonly caEnds: number;
   hasEnded: boolean;
 }
 
 /**
- * Tells the log of lists that nobody can sign again, because their CAs' keys are not here any more: once when that is seen, and
- * once when the last list has ended.
+ * Logs revocation lists that cannot be signed again, because the keys of their CAs are not here any more: once when that is
+ * noticed, and once when the last list has expired.
  */
 export class ListsWithoutKeys {
   readonly #log: ControllerLog;

@@ -105,7 +105,7 @@ export class OcspAnswers {
     const der = signOcspResponse({ responses, ...times }, responder);
     const result = { der, tag: hash("sha256", der, "hex"), signedAt, expiresAt };
     const [status] = statuses;
-    // What nobody has issued would let strangers fill the memory.
+    // Otherwise strangers could fill the memory with serial numbers that were never issued.
     if (first !== undefined && certificateIds.length === 1 && status !== undefined && status.type !== "unknown") {
       this.#keep(keyOf(first), { result, status, authority: issuer });
     }

@@ -22,10 +22,10 @@ const jwtAuthenticator = object({
     issuer: {
       number: 1,
       presence: "always",
-      description: "Who signs, and for whom.",
+      description: "The issuer, and the audiences of its tokens.",
       schema: object({
         goType: "apiserver.Issuer",
-        description: "Who signs, and for whom.",
+        description: "The issuer, and the audiences of its tokens.",
         fields: {
           url: { number: 1, schema: string, description: "The claim `iss`." },
           discoveryURL: { number: 2, schema: string, description: "Where the issuer's document is, if not below url." },

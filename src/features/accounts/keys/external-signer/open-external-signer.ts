@@ -83,5 +83,5 @@ async function maximumOf(
   }
 }
 
-/** Nobody listens on the socket yet. */
+/** No program listens on the socket yet. */
 const isNotThere = (error: unknown): boolean => error instanceof GrpcError && !error.mayHaveRun;

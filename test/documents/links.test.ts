@@ -64,6 +64,21 @@ describe("the Markdown files", () => {
     assert.deepEqual(broken, []);
   });
 
+  it("name at most 12 files for each way through the source, which are there", () => {
+    const ways = readFileSync(join(root, "docs/architecture.md"), "utf8")
+      .split(/^## /m)
+      .filter((section) => section.startsWith("The way of"))
+      .map((section) => [...section.matchAll(/`([a-z0-9/-]+\.ts)`/g)].map(([, path = ""]) => path));
+    assert.equal(ways.length, 3);
+    for (const paths of ways) {
+      assert.ok(paths.length <= 12, paths.join(", "));
+      assert.deepEqual(
+        paths.filter((path) => !existsSync(join(root, "src", path))),
+        [],
+      );
+    }
+  });
+
   it("are all in docs/README.md; the pages of kinds in docs/reference/api.md", () => {
     const listed = (index: string): string[] => linksOf(index).map(({ path }) => path);
     const reachable = new Set([...listed("docs/README.md"), ...listed("docs/reference/api.md"), "docs/README.md"]);

@@ -56,7 +56,7 @@ describe("the keeper of a certificate", () => {
     }
   });
 
-  it("waits with the same key as long as nobody decides, reminds every 15 minutes, and says who can help", async (context) => {
+  it("waits with the same key until a decision, reminds every 15 minutes, and says who can help", async (context) => {
     const scene = new SigningScene(context);
     scene.behaviour = "ignores";
     await started(scene);
@@ -68,7 +68,7 @@ describe("the keeper of a certificate", () => {
     assert.equal(reminders.length, 3);
     const [name = ""] = [...scene.requests.keys()];
     assert.ok(reminders[0]?.endsWith(`signet csr approve ${name}`));
-    // The server deletes what nobody decides on in a day.
+    // The server deletes requests that are not decided within a day.
     scene.requests.clear();
     await scene.time.advance(5 * minute);
     assert.ok(scene.requests.has(name));

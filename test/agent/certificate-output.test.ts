@@ -54,7 +54,7 @@ describe("the files of a service's certificate", () => {
     assert.equal(readFileSync(join(folder, "tls", "tls.key"), "utf8"), pair.keyPem);
     // The version in use, the one before it, and the links.
     assert.equal(readdirSync(join(folder, "tls")).length, 5);
-    // Nothing of what a kill interrupted: it would be a key that nobody knows of.
+    // No files of an interrupted write: they could hold a key that no program knows of.
     writeFileSync(join(folder, "web.pem.0123456789ab.new"), pair.keyPem);
     for (const output of outputsIn(folder)) writeOutput(output, newPair());
     assert.deepEqual(readdirSync(folder).toSorted(), ["tls", "web.pem"]);

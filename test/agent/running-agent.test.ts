@@ -182,7 +182,7 @@ describe("a running agent", () => {
     assert.equal((await lease("deleted"))?.metadata.uid, leaseUid);
   });
 
-  it("keeps the key of a request that nobody decides on, and reminds of it every 15 minutes", async (context) => {
+  it("keeps the key of an undecided request, and reminds of it every 15 minutes", async (context) => {
     const people = { ...service("people", join(folder, "people.pem")), signerName: "example.com/people" };
     const { agent, log } = await start(context, "undecided", { certificates: [people] });
     const requested = (): string | undefined =>

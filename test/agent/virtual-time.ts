@@ -48,7 +48,7 @@ export class VirtualTime {
     this.#now = target;
   }
 
-  /** Sets the clock as an administrator does; nobody wakes. */
+  /** Sets the clock as an administrator does; no timer fires. */
   jump(milliseconds: number): void {
     this.#now += milliseconds;
   }

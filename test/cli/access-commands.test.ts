@@ -70,7 +70,7 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
     );
   });
 
-  it("say who acts, and as whom", async () => {
+  it("say who acts, and as which user", async () => {
     const review = JSON.parse(await succeed("auth whoami --as anna --as-group a --as-group b -o json")) as {
       status: { userInfo: { username: string; groups: string[] } };
     };

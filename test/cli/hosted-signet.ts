@@ -10,7 +10,7 @@ export class HostedSignet {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
 
-  /** Rejects when the process ended, as an error that nobody caught ends it. */
+  /** Rejects when the process ended, for example because of an uncaught error. */
   async run(
     words: readonly string[],
     environment: HostedCommand["environment"] = {},

@@ -270,7 +270,7 @@ describe("a certificate without an agent", () => {
     await stop();
   });
 
-  it("ends when nobody decides in time, and the next run continues with the same key and request", async (context) => {
+  it("ends without a decision in time, and the next run continues with the same key and request", async (context) => {
     const scene = new SigningScene(context);
     scene.behaviour = "ignores";
     const { work } = start(scene, { isRenewed: false });

@@ -16,7 +16,7 @@ const root = join(import.meta.dirname, "../..");
 const copied = ["src", "test", "bench", "examples", "tools", "docs", "package.json", "tsconfig.json", "README.md"];
 const recordings = join(root, "test/conformance/vectors");
 
-/** Paths in backticks below src, test and docs: `<name>` stands for any one name. */
+/** Paths in backticks below src, test and docs: `<name>` matches any one name. */
 const pathsIn = (text: string): string[] =>
   [...text.matchAll(/`((?:src|test|docs)\/[^`\s]+)`/g)].map(([, path = ""]) => path);
 

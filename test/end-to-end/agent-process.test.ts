@@ -59,7 +59,7 @@ describe("the process of an agent", () => {
     }
   });
 
-  it("works and ends although a hook fills its output, which nobody reads", async (context) => {
+  it("works and ends although a hook fills its output, which is not read", async (context) => {
     const { folder, config, configure } = scene(context);
     configure(`onChange: { command: "yes", timeout: 5m }`);
     const words = [process.execPath, resolve(import.meta.dirname, "../../src/main.js"), "agent", "--config", config];

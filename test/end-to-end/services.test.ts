@@ -18,7 +18,7 @@ import { SteadyRequests } from "./steady-requests.ts";
 const execute = promisify(execFile);
 const postgresBin = ["15", "16", "17", "18"].map((version) => `/usr/lib/postgresql/${version}/bin`).find(existsSync);
 const missing = [
-  process.getuid?.() === 0 ? undefined : "root, as whom PostgreSQL's files are given to its user,",
+  process.getuid?.() === 0 ? undefined : "root, because PostgreSQL's files are given to its user,",
   existsSync("/usr/sbin/nginx") ? undefined : "nginx",
   postgresBin === undefined ? "PostgreSQL" : undefined,
   spawnSync("java", ["-version"]).status === 0 ? undefined : "Java",

@@ -1,6 +1,6 @@
 /**
  * Builds the Containerfile and runs its image: npm run test:container, as root, with buildah and debootstrap. It skips
- * nothing: what is missing is a failure. No image registry is needed, because debootstrap makes the system that stands for
+ * nothing: what is missing is a failure. No image registry is needed, because debootstrap makes the system that replaces
  * the two base images; the build image gets this machine's Node.js and npm besides.
  */
 import assert from "node:assert/strict";

@@ -42,7 +42,7 @@ describe("the Debian package", { skip: reasonToSkip() }, () => {
     return new RegExp(`^${name}=(.*)$`, "m").exec(text)?.[1] ?? "";
   };
 
-  it("belongs to root, and nobody else can write to it", () => {
+  it("belongs to root, and no other user can write to it", () => {
     const paths = dpkg("--listfiles", "signet").trim().split("\n");
     assert.ok(paths.includes("/usr/bin/signet"));
     const open = paths.filter((path) => {

@@ -35,7 +35,7 @@ describe("a name constraint", () => {
     for (const name of ["*.example.org", "*.good.example.com", "*.com", "good.example.com"]) {
       assert.ok(!excludes([dns, "evil.example.com"], [dns, name]), name);
     }
-    assert.ok(!excludes([dns, "a.evil.example.com"], [dns, "*.example.com"]), "a wildcard stands for one label");
+    assert.ok(!excludes([dns, "a.evil.example.com"], [dns, "*.example.com"]), "a wildcard matches one label");
   });
 
   it("permits a wildcard only when every name that it matches is permitted", () => {

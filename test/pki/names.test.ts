@@ -73,7 +73,7 @@ describe("IP addresses", () => {
     assert.deepEqual(parseIpAddress("::ffff:10.0.0.1"), parseIpAddress("10.0.0.1"));
   });
 
-  it("are refused when they are none", () => {
+  it("are refused when they are malformed", () => {
     for (const text of [
       "",
       "1.2.3",

@@ -124,7 +124,7 @@ describe("a server with both names", () => {
       await sendInBoth({ method: "DELETE", path: all }, { status: 200 });
       const foreign = { apiVersion: "v1", kind, metadata: { name } };
       await sendInBoth({ method: "POST", path: collection, body: foreign }, { status: 400 });
-      // An unknown version is a path that nobody serves.
+      // The path of an unknown version is not served.
       await sendInBoth({ path: item.replace(`/${definition.version}/`, "/v9/") }, { status: 404 });
     });
 

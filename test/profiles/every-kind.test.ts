@@ -50,7 +50,7 @@ for (const { title, profile, hasUpstreamNames } of servers) {
       describe(`${definition.kind} ${apiVersionOf(definition)}`, () => testKind(definition));
     }
 
-    /** A kind that nobody can create. */
+    /** A kind whose objects cannot be created. */
     async function testEmpty(definition: ResourceDefinition): Promise<void> {
       const { kind, plural } = definition;
       const path = `${apiPathOf(definition)}/namespaces/default/${plural}`;

@@ -161,7 +161,7 @@ describe("on a server with both names", () => {
       await expect(200, { method: "PATCH", path, headers: { ...merge, ...allowed }, body: failed });
     });
 
-    it(`${title} role: nobody grants more than they have, nor less`, async () => {
+    it(`${title} role: users can grant what they have, and no more`, async () => {
       const rules = (names: Names) => [
         { verbs: ["get"], apiGroups: [names.group("certificates")], resources: ["certificatesigningrequests"] },
         {

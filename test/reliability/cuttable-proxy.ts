@@ -9,7 +9,7 @@ export interface CuttableProxy {
   connections(): number;
   /** Resets those of the open connections that `isChosen` says. */
   cut(isChosen: () => boolean): number;
-  /** The open connections carry nothing more, and nobody is told: what a firewall does that has forgotten them. */
+  /** The open connections carry nothing more, and no side is told: as a firewall does that has forgotten them. */
   silence(): void;
   /** Until `target` is called again: every connection is cut, and new ones too. */
   detach(): void;

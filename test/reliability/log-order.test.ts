@@ -114,7 +114,7 @@ describe("the order that a watch told explains", () => {
       operations: [created(0, 1, "a", 2), unansweredUpdate(2, "b"), unansweredDelete(2), read(50, 51, "a", 2)],
       log: [added("a", 2)],
     },
-    "an unanswered write that nobody read and that explains a conflict": {
+    "an unanswered write that was never read and that explains a conflict": {
       operations: [created(0, 1, "a", 2), unansweredUpdate(2, "b"), conflict(5, 6, 2)],
       log: [added("a", 2), modified("b", 3)],
     },
@@ -199,7 +199,7 @@ describe("the order that a watch told refutes", () => {
       operations: [created(0, 5, "a", 2), created(1, 6, "b", 3)],
       log: [added("a", 2), added("b", 3)],
     },
-    "a value that nobody wrote": { operations: [a], log: [added("a", 2), modified("z", 9)] },
+    "a value that was never written": { operations: [a], log: [added("a", 2), modified("z", 9)] },
     "a read that no watch told of": { operations: [a, read(2, 3, "z", 9)], log: [added("a", 2)] },
     "a conflict without a cause": { operations: [a, conflict(2, 3, 2), updated(4, 5, "b", 3)], log: twoWrites },
     "a refused write that happened": {
@@ -227,7 +227,7 @@ describe("the order that a watch told refutes", () => {
       operations: [a, deleted(2, 3, "uid-a"), deleted(2, 4, "uid-a")],
       log: [added("a", 2), gone(3)],
     },
-    "a delete that nobody sent": { operations: [a], log: [added("a", 2), gone(3)] },
+    "a delete that was never sent": { operations: [a], log: [added("a", 2), gone(3)] },
     "a delete that was sent only after the object was missing": {
       operations: [a, missing(2, 3), unansweredDelete(4)],
       log: [added("a", 2), gone(3)],

@@ -169,7 +169,7 @@ describe("a server whose audit file is on a full disk", withoutLimits, () => {
   });
 });
 
-describe("a server whose output nobody takes", () => {
+describe("a server whose output is not read", () => {
   const shellServer = async (prepareOutput: string): Promise<void> => {
     const data = newData();
     const line = `${prepareOutput}; exec "${process.execPath}" src/main.js serve --data-dir=${data} --secure-port=0 --log-level=debug --audit-log-path=-`;
@@ -198,7 +198,7 @@ describe("a server whose output nobody takes", () => {
   };
 
   it("goes on and ends at SIGTERM when its reader has gone", () => shellServer("exec > >(head -1 >/dev/null) 2>&1"));
-  it("starts, continues and ends at SIGTERM when its output is a full pipe that nobody reads", () =>
+  it("starts, continues and ends at SIGTERM when its output is a full pipe without a reader", () =>
     shellServer("exec > >(exec sleep 60) 2>&1; yes | head -c 65536"));
   it("continues and ends at SIGTERM when the disk is full", () => shellServer("exec > /dev/full 2>&1"));
 });

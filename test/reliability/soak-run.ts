@@ -115,7 +115,7 @@ export async function runSoak({ seconds, informers, writers, seed, flags = [] }:
     following.abort();
     await followed;
     await settled(async () => (await openWatches(client)) === 0);
-    if ((await openWatches(client)) > 0) violations.push("the server still holds watches that nobody reads");
+    if ((await openWatches(client)) > 0) violations.push("the server still holds watches without readers");
     return {
       writes: writing.reduce((sum, { writer }) => sum + writer.acknowledgedCount, 0),
       events: records.reduce((sum, record) => sum + record.events.length, 0),

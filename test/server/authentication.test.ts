@@ -149,7 +149,7 @@ describe("a credential that is checked outside this process", () => {
 describe("a token under review", () => {
   const review = async (token: string, audiences: readonly string[] = []) => reviewToken(token, audiences);
 
-  it("is checked for the audiences of the API when none are given", async () => {
+  it("is checked for the audiences of the API by default", async () => {
     const found = await review(tokens.issue(bob, { audiences: [apiAudience, "x"], lifetimeSeconds: 600 }));
     assert.ok(found.isAuthenticated);
     assert.deepEqual(found.audiences, [apiAudience]);

@@ -200,7 +200,7 @@ describe("the revocation list of a CA", () => {
     assert.ok(first < held && held < lifted, `${first} ${held} ${lifted}`);
   });
 
-  it("has those whom a whole subject names, also when they get their certificates later", async () => {
+  it("has the certificates of a revoked subject, also those that are issued later", async () => {
     await revoke("tablets", { certificate: { subject: "CN=tablet" }, reason: "cessationOfOperation" });
     const tablet = await obtain("tablet");
     await listed(has(tablet));

@@ -99,7 +99,7 @@ describe("a strategic merge patch", () => {
     assert.equal(podSpec?.properties["containers"]?.["x-kubernetes-patch-strategy"], "merge");
   });
 
-  it("with a directive that is none is refused with the field", async () => {
+  it("with an unknown directive is refused with the field", async () => {
     await make("directive");
     const answer = await strategic(`${namespace}/pods/directive`, { metadata: { labels: { $patch: "explode" } } });
     assert.ok(answer.code === 400 || answer.code === 422, String(answer.code));

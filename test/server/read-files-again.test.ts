@@ -55,7 +55,7 @@ describe("the files that a server's settings name", () => {
     socket.destroy();
     return subject.CN?.toString();
   };
-  /** The name of the user as whom the server takes a caller, or the status of the refusal. */
+  /** The user name that the server gives a caller, or the status of the refusal. */
   const nameOf = async ({ token, certificate, headers }: Caller): Promise<string | number> => {
     const asking = request(`${server.url}/apis/authentication.k8s.io/v1/selfsubjectreviews`, {
       agent: false,

@@ -61,7 +61,7 @@ export class RetryingClient {
 
 interface Wire {
   isClosed(): boolean;
-  /** Rejects with NotTaken, or with an error after which nobody knows what the server did. */
+  /** Rejects with NotTaken, or with an error that does not tell what the server did. */
   send(sent: Sent): Promise<number>;
   close(): void;
 }

@@ -162,7 +162,7 @@ describe("a token", () => {
     await assertRevokes({ token: { issuedBefore: seconds(1) } }, { token: await issue() }, [{ token: "admin" }]);
   });
 
-  it("that is revoked authenticates nobody in a TokenReview", async () => {
+  it("that is revoked is not authenticated by a TokenReview", async () => {
     const token = await issue();
     await create({ token: { id: idOf(token) } });
     const body = { apiVersion: "authentication.platform.io/v1", kind: "TokenReview", spec: { token } };
@@ -200,7 +200,7 @@ describe("a client certificate", () => {
     await assertRevokes({ certificate: { subject: formatDistinguishedName(parsed.subject) } }, sent, others);
   });
 
-  it("of a front proxy is revoked, and with it whom the proxy names", async () => {
+  it("of a front proxy is revoked, and with it the users that the proxy names", async () => {
     const proxy = newCertificate(proxies, { subject: { commonName: "proxy", organizations: [] } });
     const proxied = { certificates: [proxy], headers: { "x-remote-user": "carl" } };
     await assertRevokes({ certificate: { fingerprint: fingerprintOf(parseCertificate(proxy.raw)) } }, proxied);

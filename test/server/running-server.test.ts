@@ -42,7 +42,7 @@ describe("a token request", () => {
     }
   });
 
-  it("is a 404 of the namespace where there is none", async () => {
+  it("is a 404 that names the namespace when the namespace is missing", async () => {
     const { code, message } = await post("/api/v1/namespaces/nowhere/serviceaccounts/bot/token", request);
     assert.deepEqual([code, message], [404, 'namespaces "nowhere" not found']);
   });

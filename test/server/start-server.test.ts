@@ -111,11 +111,7 @@ describe("wrong settings", () => {
       /^--etcd-servers: use the same scheme/,
     ],
     ["an authorizer that does not exist", { "authorization-mode": ["Magic"] }, /^--authorization-mode: "Magic" is not/],
-    [
-      "a signing key that is none",
-      { "service-account-signing-key-file": broken },
-      /^--service-account-signing-key-file: /,
-    ],
+    ["an invalid signing key", { "service-account-signing-key-file": broken }, /^--service-account-signing-key-file: /],
   ];
   test("etcd on another machine is refused without TLS, unless that is accepted", () => {
     const settingsOf = (server: string, more = {}) =>

@@ -216,7 +216,7 @@ describe("token keys that rotate", () => {
     assert.equal(await asked.isGood(back), true);
   });
 
-  it("change nothing when the store can't be written, and no token is issued that nobody wrote down", async () => {
+  it("change nothing when the store can't be written, and no token is issued without its record", async () => {
     const before = await new Asked(one).keySet();
     const write = () => Promise.reject(new StoreUnavailable("the disk is full"));
     const keysOfFullDisk = { ...keys, store: { ...keptStore(store), write } };

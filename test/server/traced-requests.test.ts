@@ -146,7 +146,7 @@ describe("a server that is listened to", () => {
     }
   });
 
-  it("makes no trace, begins no step and publishes nothing while nobody listens", async () => {
+  it("makes no trace, begins no step and publishes nothing without subscribers", async () => {
     const traced = (["run", "begin", "decided", "publish"] as const).map((name) =>
       mock.method(RequestTrace.prototype, name),
     );

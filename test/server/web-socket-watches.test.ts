@@ -99,7 +99,7 @@ describe("a watch over WebSocket", () => {
     assert.equal(code, 1000);
   });
 
-  it("answers with the first subprotocol that is offered, and with none when none is", async () => {
+  it("answers with the first subprotocol that the client offers, and without one when it offers no subprotocol", async () => {
     for (const protocols of [[], ["base64.binary.k8s.io"], ["binary.k8s.io", "base64.binary.k8s.io"]]) {
       const socket = open(watchOf("none"), { protocols });
       await once(socket, "open");

@@ -50,7 +50,7 @@ describeKubectl("kubectl apply", bothProfiles, (kubectl) => {
     assert.deepEqual(await dataOf("d"), { w: "2", z: "3" });
   });
 
-  it("names whom a server-side apply conflicts with, and takes over by force", async () => {
+  it("names the managers that a server-side apply conflicts with, and takes over by force", async () => {
     await apply(manifest("e", { x: "1" }), "--server-side");
     const input = manifest("e", { x: "2" });
     const line = "apply -f - --server-side --field-manager=other";

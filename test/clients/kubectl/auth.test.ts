@@ -59,7 +59,7 @@ describeKubectl("kubectl auth", kubernetesOnly, (kubectl) => {
     );
   });
 
-  it("tells as whom somebody acts", async () => {
+  it("tells which user a caller acts as", async () => {
     assert.deepEqual(await kubectl.table("auth whoami --as=ann --as-group=staff --as-uid=7"), [
       ["ATTRIBUTE", "VALUE"],
       ["Username", "ann"],

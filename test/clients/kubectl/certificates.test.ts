@@ -57,7 +57,7 @@ describeKubectl("kubectl certificate", kubernetesOnly, (kubectl) => {
     assert.equal(await kubectl.output("get csr --field-selector spec.signerName=example.com/other -o name"), "");
   });
 
-  it("lets nobody approve who may not", async () => {
+  it("refuses approvals by users without the permission", async () => {
     await request("eve");
     assert.match(
       await kubectl.refusal("certificate approve eve --as=eve"),

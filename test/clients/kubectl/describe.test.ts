@@ -90,7 +90,7 @@ describeKubectl("kubectl describe, by upstream's groups", kubernetesOnly, (kubec
     assert.match(await kubectl.output("describe clusterrole scraper"), /^ +\[\/metrics\] +\[\] +\[get\]$/m);
   });
 
-  it("describes whom a binding gives what", async () => {
+  it("describes the subjects and the role of a binding", async () => {
     const described = await kubectl.output("describe rolebinding readers");
     assert.match(described, /^Role:\n {2}Kind: +Role\n {2}Name: +reader$/m);
     assert.match(described, /^ {2}User +ann/m);

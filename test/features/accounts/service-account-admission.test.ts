@@ -24,7 +24,7 @@ const specOf = (answer: unknown): PodObject["spec"] => (answer as PodObject).spe
 const refused = (message: string) => `403 pods "p" is forbidden: ${message}`;
 
 describe("a pod's service account", () => {
-  it("is the default one when none is named, and gives its pull secrets", async () => {
+  it("is the default one for a Pod that names no account, and gives its pull secrets", async () => {
     const spec = specOf(await create({ containers: [] }));
     assert.deepEqual(
       [spec.serviceAccountName, spec.serviceAccount, spec.imagePullSecrets],

@@ -256,7 +256,7 @@ describe("a Signet whose authorizer is another Signet", () => {
     );
   });
 
-  it("answers 500 to whom only the other could allow when it is gone, and administrators as before", async () => {
+  it("answers 500 to users that only the missing authorizer could allow, and administrators as before", async () => {
     await asked.stop();
     const gone = await http.json<{ code: number; message: string }>("/api/v1/configmaps", { token });
     assert.equal(gone.code, 500);
@@ -268,7 +268,7 @@ describe("a Signet whose authorizer is another Signet", () => {
   });
 });
 
-it("AlwaysDeny lets in nobody but system:masters", async () => {
+it("AlwaysDeny allows only system:masters", async () => {
   const tokenFile = fileOf("tokens.csv", 'root-token,root,1,"system:masters"\nada-token,ada,2,"dev"\n');
   const server = await startTestServer({
     tokenFile,

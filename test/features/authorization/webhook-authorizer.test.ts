@@ -151,7 +151,7 @@ describe("a webhook authorizer", () => {
     assert.deepEqual(denies, { decision: "deny", reason: "", evaluationError: unanswered });
   });
 
-  it("delays nobody while it fails or hangs", async () => {
+  it("delays no request for long while it fails or hangs", async () => {
     const failing = authorizer();
     post = () => Promise.reject(new DOMException("too late", "TimeoutError"));
     for (let index = 0; index < 20; index += 1) await failing(asks(`${index}`));
@@ -205,7 +205,7 @@ describe("a chain with authorizers that fail", () => {
       reason: "",
       ...(evaluationError !== undefined && { evaluationError }),
     });
-  it("goes on, and tells all errors when nobody allows", async () => {
+  it("asks the next authorizer, and tells all errors when none allows the request", async () => {
     const chain = [says("noOpinion", "one"), says("noOpinion", "two"), says("noOpinion", "one")];
     assert.deepEqual(await createAuthorization(() => chain)(asks()), {
       decision: "noOpinion",

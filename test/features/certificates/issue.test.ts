@@ -110,7 +110,7 @@ describe("issueCertificate", () => {
     );
   });
 
-  it("refuses usages that are none", () => {
+  it("refuses unknown usages", () => {
     assert.throws(
       () => issue({ usages: ["client auth", "world domination"] }),
       /unrecognized usage values: \["world domination"\]/,

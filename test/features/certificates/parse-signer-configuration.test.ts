@@ -124,7 +124,7 @@ describe("the signer configuration", () => {
       { dnsNames: ["10.0.0.1"] },
       /^signers\[0\]\.dnsNames\[0\]: must not end in a number/,
     ],
-    ["a range that is none", { ipRanges: ["10.0.0.0/33"] }, /^signers\[0\]\.ipRanges\[0\]: must be an IP address/],
+    ["an invalid range", { ipRanges: ["10.0.0.0/33"] }, /^signers\[0\]\.ipRanges\[0\]: must be an IP address/],
     ["a URI without a scheme", { uris: ["//a/b"] }, /^signers\[0\]\.uris\[0\]: must be a URI/],
     ["a URI of every host", { uris: ["https://**/x"] }, /^signers\[0\]\.uris\[0\]: must end with a label/],
     ["every scheme", { uris: ["**"] }, /^signers\[0\]\.uris\[0\]: must be a URI/],

@@ -306,7 +306,7 @@ describe("oidc-provider that fails, hangs, lies, rotates and comes back", () => 
   });
 });
 
-/** A token of an issuer that nobody configured. */
+/** A token of an issuer that is not configured. */
 async function provideOpenIdElsewhere(use: (token: string) => Promise<void>): Promise<void> {
   await using site = await openTlsSite();
   await provideOpenId(site, "ES384");

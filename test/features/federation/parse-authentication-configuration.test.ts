@@ -70,7 +70,7 @@ anonymous:
     "a url with a password": [withIssuer({ url: "https://a:b@x.example" }), /must not contain a username or password/],
     "a url with a query": [withIssuer({ url: "https://x.example?y" }), /must not contain a query/],
     "a url with a fragment": [withIssuer({ url: "https://x.example#y" }), /must not contain a fragment/],
-    "a url that is none": [withIssuer({ url: "login" }), /issuer\.url: .*cannot be parsed/],
+    "an invalid url": [withIssuer({ url: "login" }), /issuer\.url: .*cannot be parsed/],
     "the server's own issuer": [
       withIssuer({ url: "https://own.example.com" }),
       /must not overlap with disallowed issuers/,
@@ -91,10 +91,7 @@ anonymous:
     ],
     "audiences without a policy": [withIssuer({ audiences: ["a", "b"] }), /must be MatchAny for multiple audiences/],
     "another policy": [withIssuer({ audienceMatchPolicy: "All" }), /must be empty or MatchAny for single audience/],
-    "a CA that is none": [
-      withIssuer({ certificateAuthority: "x" }),
-      /certificateAuthority: Invalid value: "<omitted>"/,
-    ],
+    "an invalid CA": [withIssuer({ certificateAuthority: "x" }), /certificateAuthority: Invalid value: "<omitted>"/],
     "an egress selector": [withIssuer({ egressSelectorType: "cluster" }), /egressSelectorType: Unsupported value/],
     "no username": [withEntry({ claimMappings: {} }), /claimMappings\.username: Required value: claim or expression/],
     "a username without a prefix": [
@@ -113,7 +110,7 @@ anonymous:
       withMappings({ uid: { expression: "claims." } }),
       /claimMappings\.uid\.expression: Invalid value: "claims\.": compilation failed/,
     ],
-    "mail that nobody verified": [
+    "mail that is not verified": [
       withEntry({ claimMappings: { username: { expression: "claims.email" } } }),
       /username\.expression: .*claims\.email_verified must be used/,
     ],
@@ -146,7 +143,7 @@ anonymous:
       withEntry({ userValidationRules: [{ expression: "claims.a == 'b'" }] }),
       /userValidationRules\[0\]\.expression: .*Unknown variable: claims/,
     ],
-    "conditions for nobody": [
+    "conditions without anonymous requests": [
       `${head}anonymous: {enabled: false, conditions: [{path: /livez}]}`,
       /anonymous\.conditions: .*enabled should be set to true/,
     ],

@@ -13,7 +13,7 @@ interface FoundField {
   readonly field: Field;
 }
 
-/** Every field of a schema, with the way to it: `[]` stands for an item of a list. */
+/** Every field of a schema, with its path: `[]` means an item of a list. */
 function fieldsOf(schema: Schema, path: readonly string[] = []): FoundField[] {
   if (schema.type === "array") return fieldsOf(schema.items, [...path, "[]"]);
   if (schema.type === "map") return fieldsOf(schema.values, [...path, "{}"]);

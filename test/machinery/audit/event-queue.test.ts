@@ -103,7 +103,7 @@ describe("a queue of audit events", () => {
     await queue.attempt("a");
     fail = true;
     await queue.attempt("b");
-    assert.equal(queue.attempt("c"), undefined, "nobody waits for a disk that is full");
+    assert.equal(queue.attempt("c"), undefined, "no caller waits for a disk that is full");
     fail = false;
     time.pass(1000);
     await settle();

@@ -8,7 +8,7 @@ import { printable } from "../../../src/machinery/command-line/printable.ts";
 import { startProgress } from "../../../src/machinery/command-line/progress.ts";
 import { textTable } from "../../../src/machinery/command-line/text-table.ts";
 
-/** A line that clears the screen, turns around, hides a letter, and is a tag that nobody sees. */
+/** A line that clears the screen, reverses the direction of text, hides a letter, and has an invisible tag. */
 const hostile = "a\u001b[2J\u202eb\u200bc\u{e0041}\u009bd\u3164";
 const steering = /(?!\n)[\p{Cc}\u200b\u202e\u3164\u{e0041}]/u;
 

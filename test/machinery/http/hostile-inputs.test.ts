@@ -18,7 +18,7 @@ const patchTypes = {
   apply: "application/apply-patch+yaml",
 } as const;
 const applyQuery = "dryRun=All&fieldManager=m&force=true";
-// Nobody can send an object of a kind that is only read.
+// An object of a kind that is only read cannot be sent.
 const kinds = storedResources(platformNames).filter(({ verbs }) => verbs?.includes("create") ?? true);
 
 const groupPath = ({ group, version }: ResourceDefinition): string =>

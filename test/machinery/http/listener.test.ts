@@ -449,7 +449,7 @@ describe("the listener", () => {
     });
   });
 
-  it("ends large answers that nobody reads, the oldest first, before they fill the memory", async () => {
+  it("ends large answers that clients do not read, the oldest first, before they fill the memory", async () => {
     const answers = { handler: async () => text("x".repeat(1_000_000)), limits: { unsentBytes: 3_500_000 } };
     await withListener(answers, async (port) => {
       const silent = openHttp2(port, { settings: { initialWindowSize: 1 } });

@@ -42,13 +42,13 @@ describe("what a service manager gives to a process", () => {
 });
 
 describe("telling a service manager", () => {
-  it("does nothing when nobody wants to be told", () => {
-    const manager = serviceManager({ error: () => assert.fail("there is nobody to fail to tell") });
+  it("does nothing without a service manager", () => {
+    const manager = serviceManager({ error: () => assert.fail("without a service manager, nothing can fail") });
     manager.ready();
     manager.stopping();
   });
 
-  it("logs that it failed when nobody listens", async () => {
+  it("logs a failure when the service manager does not listen", async () => {
     given({ NOTIFY_SOCKET: "/nowhere/notify" });
     const { promise, resolve } = Promise.withResolvers<object>();
     serviceManager({ error: (fields) => resolve(fields) }).ready();

@@ -24,7 +24,7 @@ function visited(index: WatchIndex<Thing, Scope>, change: IndexedChange<Thing>):
   return watches;
 }
 
-/** What the index stands for: a look at every watch. */
+/** What the index replaces: a look at every watch. */
 function isConcerned({ start, end, where }: Scope, { key, object, previous }: IndexedChange<Thing>): boolean {
   const [first, ordered, last] = [start, key, end].map(byteOrdered);
   if (!((first ?? "") <= (ordered ?? "") && (ordered ?? "") < (last ?? ""))) return false;

@@ -210,7 +210,7 @@ describe("a server with its own store", () => {
     assert.equal((await api.json(`${secrets}/moved`)).code, 404);
   });
 
-  it("is backed up with its Secrets encrypted; without keys nobody reads them, and the key makes them whole", async (t) => {
+  it("is backed up with its Secrets encrypted: they cannot be read without the key, and can be read with it", async (t) => {
     await run(t, config, { type: "rewrite" });
     const file = join(folder, "without-keys.backup");
     const report = await backUp(config, { file, withKeys: false, clock: systemClock });
@@ -232,7 +232,7 @@ describe("a server with its own store", () => {
 });
 
 describe("a server that gets its keys from a service manager", () => {
-  // As systemd lays out $CREDENTIALS_DIRECTORY: the service may read, and nobody may write.
+  // As systemd lays out $CREDENTIALS_DIRECTORY: the service may read, and no user may write.
   const credentials = join(folder, "credentials");
   const fileOf = (name: string): string => join(credentials, name);
   const settings = {

@@ -19,7 +19,7 @@ import { WatchFollower } from "../../reliability/watch-follower.ts";
 import { resourceReferences } from "../../resource-references.ts";
 
 const { secrets } = resourceReferences(namesFor("platform"));
-/** Nobody changes these Secrets but `signet encryption`. */
+/** Only `signet encryption` changes these Secrets. */
 const quiet = "quiet";
 const quietSecrets = 12;
 const busy = "default";

@@ -40,7 +40,7 @@ describe("the ConfigMap for delegated authentication", () => {
   });
   const configMaps = () => server.client.resource(configMapResource(platformNames), "platform-system");
 
-  it("says whom the server believes, in the form that clients of upstream read", async () => {
+  it("says which CAs the server trusts, in the form that clients of upstream read", async () => {
     const { data = {} } = await configMaps().get(name);
     assert.ok(data["client-ca-file"]?.includes(pemOf(clients)));
     const { "client-ca-file": _bundle, ...rest } = data;

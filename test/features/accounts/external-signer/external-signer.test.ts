@@ -193,7 +193,7 @@ describe("an external signer", () => {
     ["no refresh hint", { refreshHintSeconds: 0 }, /refresh hint is 0 s/],
     ["no timestamp", { dataTimestampSeconds: undefined }, /data_timestamp/],
     ["a key without id", { keys: [{ ...fetched(newSignerKey("x")), keyId: "" }] }, /has 0 bytes/],
-    ["a key that is none", { keys: [{ ...fetched(newSignerKey("x")), spki: Buffer.from("x") }] }, /can't be used/],
+    ["an invalid key", { keys: [{ ...fetched(newSignerKey("x")), spki: Buffer.from("x") }] }, /can't be used/],
   ] as const) {
     it(`may not publish ${what}`, () => {
       assert.throws(

@@ -53,7 +53,7 @@ test("a review's cached managedFields equal those that are computed without the 
   );
 });
 
-test("a token request owns its audiences when they are an empty list, and not when they are none", () => {
+test("a token request owns its audiences when they are an empty list, and not when they are missing", () => {
   const reviews = new TrackedReviews();
   const write = {
     compiled: new CompiledSchema(tokenRequestSchema),

@@ -46,7 +46,7 @@ export function findAll(text: string, pattern: string, limit: number): string[] 
 }
 
 const searchSteps = (text: string, compiled: RE2JS): number =>
-  1 + Math.ceil((text.length / 10) * (compiled.programSize() / 40));
+  1 + Math.ceil((text.length / 10) * (compiled.programSize() / 4));
 
 /** The length of a pattern with its counted repetitions written out. A bound, not the exact size. */
 function expandedLength(pattern: string): number {

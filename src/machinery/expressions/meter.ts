@@ -1,3 +1,4 @@
+import { celMapOf, isPlainObject } from "./cel-value.ts";
 import { spendSteps } from "./cost-budget.ts";
 
 /**
@@ -37,7 +38,7 @@ const isLibraryNode = (value: object): value is LibraryNode =>
   "op" in value && "args" in value && "meta" in value && "evaluate" in value;
 
 /** Lists of arguments, and the records of macros. */
-const isPlain = (value: object): boolean => Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
+const isPlain = (value: object): boolean => Array.isArray(value) || isPlainObject(value);
 
 /** What only hands on the values of its parts, which have spent for them. */
 const passing: ReadonlySet<string> = new Set(["?:", "||", "&&", "accuValue", "accuInc", "accuPush", "!_", "-_"]);
@@ -49,7 +50,8 @@ function meterNode(node: LibraryNode): void {
   const { handle } = node;
   if (handle !== undefined && comparing.has(op)) {
     node.handle = (left, right, ...rest) => {
-      spendSteps(op === "in" ? sizeOf(right) : Math.min(sizeOf(left), sizeOf(right)));
+      if (op !== "in") spendComparison(left, right);
+      else if (Array.isArray(right)) for (const one of right as unknown[]) spendComparison(left, one);
       return handle(left, right, ...rest);
     };
   } else if (handle !== undefined && op === "rcall") {
@@ -67,34 +69,53 @@ function meterNode(node: LibraryNode): void {
         : meta.macro !== undefined
           ? meta.macro.evaluate(evaluator, meta.macro, context)
           : meta.evaluate(evaluator, node, context);
-    if (countsResult) {
-      if (typeof value === "string") spendSteps(value.length / 10);
-      else if (Array.isArray(value)) spendSteps(value.length / 10);
-    }
+    if (countsResult) spendSteps(stepsOfResult(value));
     return value;
   };
 }
 
+/** What is large costs something each time that it is read: loops copy the keys of a map, and texts are copied too. */
+function stepsOfResult(value: unknown): number {
+  if (typeof value === "string" || Array.isArray(value) || value instanceof Uint8Array) return value.length / 10;
+  if (value instanceof Map) return value.size / 10;
+  // The library looks at all keys of a plain object, whatever it is used for.
+  return isPlainObject(value) ? Object.keys(value).length : 0;
+}
+
 /** Calls whose result can be larger than their arguments, or that are slow. They spend before they work. */
 function stepsOfCall(name: string, [receiver, ...given]: readonly unknown[]): number {
-  if (name === "join" && Array.isArray(receiver)) {
-    const texts = receiver.reduce<number>((sum, one) => sum + (typeof one === "string" ? one.length : 1), 0);
-    return receiver.length + (texts + receiver.length * lengthOf(given[0])) / 10;
-  }
   if (name.startsWith("get") && receiver instanceof Date && given.length > 0) return stepsOfTimeZone;
-  return Array.isArray(receiver) ? receiver.length : lengthOf(receiver) / 10;
+  // As upstream counts `contains`: a text that nearly repeats itself is compared at every place.
+  if (searching.has(name)) return Math.ceil(lengthOf(receiver) / 10) * Math.max(1, Math.ceil(lengthOf(given[0]) / 10));
+  if (!Array.isArray(receiver)) return lengthOf(receiver) / 10;
+  const texts = receiver.reduce<number>((sum, one) => sum + lengthOf(one), 0);
+  const between = name === "join" ? receiver.length * lengthOf(given[0]) : 0;
+  return receiver.length + (texts + between) / 10;
 }
+
+const searching: ReadonlySet<string> = new Set(["contains", "indexOf", "lastIndexOf", "replace", "split"]);
 
 /** Formatting a date in a time zone takes as long as this many steps. */
 const stepsOfTimeZone = 500;
 
 const lengthOf = (value: unknown): number => (typeof value === "string" ? value.length : 0);
 
-/** How many values a comparison may have to look at, and a tenth of the characters. */
-export function sizeOf(value: unknown): number {
-  if (typeof value === "string") return 1 + value.length / 10;
-  if (typeof value !== "object" || value === null) return 1;
-  let size = 1;
-  for (const one of Array.isArray(value) ? (value as unknown[]) : Object.values(value)) size += sizeOf(one);
-  return size;
+/**
+ * Spends for all that a comparison of two values can look at. It walks as the comparison does, and is stopped with the budget:
+ * a list that holds another one twice, forty levels deep, is small, and takes for ever to walk through.
+ */
+export function spendComparison(left: unknown, right: unknown): void {
+  spendSteps(1);
+  if (left === right) return;
+  if (typeof left === "string" && typeof right === "string") {
+    if (left.length === right.length) spendSteps(left.length / 10);
+  } else if (Array.isArray(left) && Array.isArray(right)) {
+    if (left.length !== right.length) return;
+    for (let index = 0; index < left.length; index++) spendComparison(left[index], right[index]);
+  } else {
+    const [entries, others] = [celMapOf(left), celMapOf(right)];
+    if (entries === undefined || others === undefined) return;
+    spendSteps(entries.size + others.size);
+    if (entries.size === others.size) for (const [key, one] of entries) spendComparison(one, others.get(key));
+  }
 }

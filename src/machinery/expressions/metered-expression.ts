@@ -72,9 +72,11 @@ function readable<T>(parse: () => T): T {
   }
 }
 
-/** The library's messages show the place below the first line. */
+const longestMessage = 1024;
+
+/** The library's messages show the place below the first line, and can quote a value of any length before it. */
 export const summaryOf = (error: unknown): string =>
-  error instanceof Error ? (error.message.split("\n", 1)[0] ?? "") : "not a CEL expression";
+  error instanceof Error ? (error.message.slice(0, longestMessage).split("\n", 1)[0] ?? "") : "not a CEL expression";
 
 function nodesOf(root: ASTNode): ASTNode[] {
   const found: ASTNode[] = [];

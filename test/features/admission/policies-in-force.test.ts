@@ -403,6 +403,32 @@ describe("a policy in force", () => {
     const many = await scene.send("POST", configMaps, configMap("big", { data }));
     assert.equal(many.message, 'configmaps "big" is forbidden: its admission policies take too long');
     assert.ok(process.cpuUsage(start).user < 10_000_000);
+    await scene.clear();
+    const doubled = (letter: string) =>
+      Array.from({ length: 41 }, (_, index) => ({
+        name: `${letter}${index}`,
+        expression: index === 0 ? "[1]" : `[variables.${letter}${index - 1}, variables.${letter}${index - 1}]`,
+      }));
+    await scene.policy("doubled", {
+      ...spec("Fail"),
+      variables: [...doubled("a"), ...doubled("b")],
+      validations: [{ expression: "variables.a40 == variables.b40" }],
+    });
+    const compared = await scene.send("POST", configMaps, configMap("small"));
+    assert.match(compared.message, /running out of cost budget/);
+  });
+
+  it("reads a key that has the name of something in the language", async () => {
+    await scene.policy("named", {
+      failurePolicy: "Ignore",
+      matchConstraints: matching(["configmaps"]),
+      validations: [{ expression: "!('secret' in object.data)", message: "no secrets" }],
+    });
+    for (const name of ["constructor", "toString", "__proto__"]) {
+      const data = JSON.parse(`{"secret": "s", "${name}": "x"}`) as Record<string, string>;
+      const refused = await scene.send("POST", configMaps, configMap("named", { data }));
+      assert.match(refused.message, /no secrets$/, name);
+    }
   });
 });
 

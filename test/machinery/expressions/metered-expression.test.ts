@@ -28,6 +28,48 @@ describe("a metered expression", () => {
     });
   }
 
+  const half = "a".repeat(175_000);
+  const maps = new Map(many.map((one) => [one, one]));
+  for (const [source, object] of [
+    ["object.long.contains(object.part)", { long: half.repeat(4), part: `${half}b${half}` }],
+    ["object.long.lastIndexOf(object.part) < 0", { long: half.repeat(4), part: `${half}${half}b` }],
+    ["object.all(a, a in object)", maps],
+    ["object.all(a, size(object) > 0)", maps],
+    ["object.all(a, object == object.filter(b, true))", many],
+    [`[${"object,".repeat(1000)}].all(a, a != {})`, Object.fromEntries(maps)],
+  ] as const) {
+    it(`is stopped although each of its parts is small: ${source.slice(0, 60)}`, () => {
+      assert.throws(() => run(source, object), OverBudget);
+    });
+  }
+
+  it("is stopped before bytes and lists of lists grow", () => {
+    const doubled = (first: string, join: (one: string) => string, last: (one: string) => string): string =>
+      Array.from({ length: 25 })
+        .reduceRight<string>(
+          (inner, _, index) => `cel.bind(a${index + 1}, ${join(`a${index}`)}, ${inner})`,
+          last("a25"),
+        )
+        .replace(/^/, `cel.bind(a0, ${first}, `) + ")";
+    assert.throws(
+      () =>
+        run(
+          doubled(
+            "b'xxxxxxxxxx'",
+            (one) => `${one} + ${one}`,
+            (one) => `size(${one}) > 0`,
+          ),
+        ),
+      OverBudget,
+    );
+    const nested = doubled(
+      "object",
+      (one) => `[${one}, ${one}]`,
+      (one) => `${one} == [${one}[0], [${one}[0][0], ${one}[1][0]]]`,
+    );
+    assert.equal(run(nested, many), true);
+  });
+
   it("is stopped before a text grows", () => {
     let source = "object";
     for (let doubling = 0; doubling < 40; doubling += 1)

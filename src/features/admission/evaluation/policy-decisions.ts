@@ -3,7 +3,7 @@ import type { AdmissionAttributes, Authorize } from "../../../machinery/api/attr
 import { formatFaults } from "../../../machinery/api/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { StatusReason } from "../../../machinery/api/status.ts";
-import { TooDeep } from "../../../machinery/expressions/with-integers.ts";
+import { TooDeep } from "../../../machinery/expressions/cel-value.ts";
 import { admissionForbidden } from "../../../machinery/registry/admission-forbidden.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import type { KnownPolicies, PolicyInForce } from "../known-policies.ts";

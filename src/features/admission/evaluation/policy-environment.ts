@@ -51,20 +51,21 @@ class ResourceOf implements ResourceName {
     this.resource = resource;
   }
 }
-class UserOf implements UserInfo {
+class UserOf {
   readonly username: string;
   readonly uid: string;
   readonly groups: UserInfo["groups"];
-  readonly extra: UserInfo["extra"];
+  /** A map, because its keys may have any name. */
+  readonly extra: ReadonlyMap<string, readonly string[]>;
   constructor({ username, uid = "", groups, extra }: UserInfo) {
     this.username = username;
     this.uid = uid;
     this.groups = groups;
-    this.extra = extra;
+    this.extra = new Map(Object.entries(extra));
   }
 }
 
-export class CelRequest implements RequestFields {
+export class CelRequest implements Omit<RequestFields, "userInfo"> {
   readonly kind: KindName;
   readonly resource: ResourceName;
   readonly subResource: string;
@@ -74,7 +75,7 @@ export class CelRequest implements RequestFields {
   readonly name: string;
   readonly namespace: string;
   readonly operation: string;
-  readonly userInfo: UserInfo;
+  readonly userInfo: UserOf;
   readonly dryRun: boolean;
   /** Empty: the options of writes are not read here. */
   readonly options = {};

@@ -1,7 +1,7 @@
 import type { AdmissionAttributes } from "../../../machinery/api/attributes.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import { withIntegers } from "../../../machinery/expressions/with-integers.ts";
+import { celValueOf } from "../../../machinery/expressions/cel-value.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import { namespaceResource } from "../../core/index.ts";
@@ -57,7 +57,7 @@ export class WrittenObjects {
       object: this.#inCel("object", object, matched),
       oldObject: this.#inCel("oldObject", oldObject, matched),
       namespaceObject: this.#namespaceObject(),
-      params: params === null ? null : withIntegers(params),
+      params: params === null ? null : celValueOf(params),
       request: new CelRequest({
         kind: kindOf(matched),
         resource: matched,
@@ -97,7 +97,7 @@ export class WrittenObjects {
       ({ definition }) => definition.group === matched.group && definition.version === matched.version,
     );
     const isOwn = this.#registry?.definition.kind === kind;
-    const converted = withIntegers({ ...(isOwn && registry !== undefined ? registry.served(object) : object), kind });
+    const converted = celValueOf({ ...(isOwn && registry !== undefined ? registry.served(object) : object), kind });
     this.#converted.set(key, converted);
     return converted;
   }
@@ -114,7 +114,7 @@ export class WrittenObjects {
     if (namespace === "" || (resource === "namespaces" && group === "")) return null;
     if (!this.#converted.has("namespace")) {
       const { apiVersion: _apiVersion, kind: _kind, ...found } = this.#namespace() ?? { metadata: {} };
-      this.#converted.set("namespace", withIntegers(found));
+      this.#converted.set("namespace", celValueOf(found));
     }
     return this.#converted.get("namespace");
   }

@@ -86,10 +86,11 @@ export function matchCondition(expressions: readonly string[]): MatchCondition {
 }
 
 /** Texts that are empty can be read too, as in upstream. */
-function readable({ resourceAttributes, nonResourceAttributes, ...user }: WebhookReviewSpec): unknown {
+function readable({ resourceAttributes, nonResourceAttributes, extra, ...user }: WebhookReviewSpec): unknown {
   const resource = { namespace: "", verb: "", group: "", version: "", resource: "", subresource: "", name: "" };
   return {
     ...user,
+    extra: new Map(Object.entries(extra)),
     ...(resourceAttributes !== undefined && { resourceAttributes: { ...resource, ...resourceAttributes } }),
     ...(nonResourceAttributes !== undefined && { nonResourceAttributes }),
   };

@@ -60,8 +60,10 @@ export function compileExpression(
     source,
     readsClaim: (field) => nodes.some((node) => selects(node, field)),
     evaluate(value) {
+      // A claim may have any name: a map has no names of its own.
+      const given = variable === "claims" ? new Map(Object.entries(value)) : value;
       try {
-        return evaluate({ [variable]: value }, new CostBudget(maximumSteps));
+        return evaluate({ [variable]: given }, new CostBudget(maximumSteps));
       } catch (error) {
         throw new Error(evaluationFault(error), { cause: error });
       }

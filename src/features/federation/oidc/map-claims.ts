@@ -1,6 +1,6 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import { TooDeep, withIntegers } from "../../../machinery/expressions/with-integers.ts";
+import { celValueOf, TooDeep } from "../../../machinery/expressions/cel-value.ts";
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
 import type { ClaimExpression } from "./claim-expression.ts";
 
@@ -166,10 +166,10 @@ function evaluated(expression: ClaimExpression, value: Claims, what: string): un
   }
 }
 
-/** Whole numbers of JSON are integers of CEL, as in upstream. */
+/** The claims, each with its value as CEL reads it. */
 function checkedClaims(claims: Claims): Claims {
   try {
-    return withIntegers(claims) as Claims; // an object stays one
+    return Object.fromEntries(Object.entries(claims).map(([claim, value]) => [claim, celValueOf(value)]));
   } catch (error) {
     if (error instanceof TooDeep) throw new ClaimFault(`oidc: the claims: ${error.message}`);
     throw error;
@@ -197,5 +197,5 @@ function notReserved(value: string, prefix: string): string {
 /** OpenID Connect Core section 5.6.2. Following it would let a token say what this server connects to. */
 function isDistributed(claims: Claims, claim: string): boolean {
   const names = claims["_claim_names"];
-  return typeof names === "object" && names !== null && Object.hasOwn(names, claim);
+  return names instanceof Map && names.has(claim);
 }

@@ -1,3 +1,4 @@
+import { celMapOf } from "../cel-value.ts";
 import { spendSteps } from "../cost-budget.ts";
 
 /**
@@ -60,12 +61,13 @@ const isNumber = (value: unknown): value is number | bigint => typeof value === 
 
 /** As upstream prints values: texts without quotes, lists in brackets. */
 function shownText(value: unknown): string {
-  spendSteps(1);
+  spendSteps(typeof value === "string" ? 1 + value.length / 10 : 1);
   if (typeof value !== "object" || value === null) return `${value as string | number | bigint | boolean | null}`;
   if (Array.isArray(value)) return `[${value.map(shownText).join(", ")}]`;
   if (value instanceof Date) return value.toISOString().replace(/\.000Z$/, "Z");
+  const map = celMapOf(value);
   // Values with functions of their own, such as addresses and durations, have a text.
-  if (Object.getPrototypeOf(value) !== Object.prototype) return (value as { toString(): string }).toString();
-  const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  if (map === undefined) return (value as { toString(): string }).toString();
+  const entries = [...map].sort(([one], [other]) => (one < other ? -1 : 1));
   return `{${entries.map(([key, one]) => `${key}: ${shownText(one)}`).join(", ")}}`;
 }

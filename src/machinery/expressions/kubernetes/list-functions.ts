@@ -1,6 +1,6 @@
 import type { Environment } from "@marcbachmann/cel-js";
-import { spendSteps } from "../cost-budget.ts";
-import { sizeOf } from "../meter.ts";
+import { celMapOf } from "../cel-value.ts";
+import { spendComparison } from "../meter.ts";
 
 /** What can be ordered. Integers are bigints. */
 type Ordered = string | number | bigint | boolean | Date;
@@ -18,19 +18,24 @@ function isEqual(one: unknown, other: unknown): boolean {
     // An integer equals a double of the same value.
     return one === other || (isNumber(one) && isNumber(other) && one == other); // eslint-disable-line eqeqeq
   }
-  if (Array.isArray(one) !== Array.isArray(other)) return false;
-  const keys = Object.keys(one);
-  if (keys.length !== Object.keys(other).length) return false;
-  const [left, right] = [one as Record<string, unknown>, other as Record<string, unknown>];
-  return keys.every((key) => Object.hasOwn(right, key) && isEqual(left[key], right[key]));
+  if (Array.isArray(one) && Array.isArray(other)) {
+    return one.length === other.length && one.every((value, index) => isEqual(value, other[index]));
+  }
+  const [left, right] = [celMapOf(one), celMapOf(other)];
+  if (left === undefined || right?.size !== left.size) return one === other;
+  return [...left].every(([key, value]) => right.has(key) && isEqual(value, right.get(key)));
 }
 const isNumber = (value: unknown): value is number | bigint => typeof value === "number" || typeof value === "bigint";
 
-/** Whether a list has a value. Spends what it may cost. */
-function has(list: readonly unknown[], value: unknown): boolean {
-  spendSteps(list.length + sizeOf(value));
-  return list.some((one) => isEqual(one, value));
-}
+/** Equality with a value, which spends what it may cost. */
+const equals =
+  (value: unknown) =>
+  (one: unknown): boolean => {
+    spendComparison(one, value);
+    return isEqual(one, value);
+  };
+
+const has = (list: readonly unknown[], value: unknown): boolean => list.some(equals(value));
 
 class Sets {
   contains(list: readonly unknown[], others: readonly unknown[]): boolean {
@@ -58,14 +63,10 @@ export function addListFunctions(environment: Environment): void {
   add("list.max(): dyn", (list: readonly Ordered[]) =>
     list.reduce((most, one) => (isBefore(most, one) ? one : most), first(list, "max")),
   );
-  add("list.indexOf(dyn): int", (list: readonly unknown[], value: unknown) => {
-    spendSteps(list.length + sizeOf(value));
-    return BigInt(list.findIndex((one) => isEqual(one, value)));
-  });
-  add("list.lastIndexOf(dyn): int", (list: readonly unknown[], value: unknown) => {
-    spendSteps(list.length + sizeOf(value));
-    return BigInt(list.findLastIndex((one) => isEqual(one, value)));
-  });
+  add("list.indexOf(dyn): int", (list: readonly unknown[], value: unknown) => BigInt(list.findIndex(equals(value))));
+  add("list.lastIndexOf(dyn): int", (list: readonly unknown[], value: unknown) =>
+    BigInt(list.findLastIndex(equals(value))),
+  );
   environment.registerType("kubernetes.Sets", Sets).registerConstant("sets", "kubernetes.Sets", sets);
   add("kubernetes.Sets.contains(list, list): bool", (_sets: Sets, one: unknown[], other: unknown[]) =>
     sets.contains(one, other),

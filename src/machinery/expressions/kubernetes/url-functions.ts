@@ -35,10 +35,14 @@ class CelUrl {
         : this.#url.pathname
       : "";
   }
-  get query(): Record<string, string[]> {
-    const found: Record<string, string[]> = Object.create(null) as Record<string, string[]>;
-    for (const [key, value] of this.#url.searchParams) (found[key] ??= []).push(value);
-    return { ...found };
+  get query(): ReadonlyMap<string, readonly string[]> {
+    const found = new Map<string, string[]>();
+    for (const [key, value] of this.#url.searchParams) {
+      const values = found.get(key);
+      if (values === undefined) found.set(key, [value]);
+      else values.push(value);
+    }
+    return found;
   }
   toString(): string {
     return this.text;

@@ -1,0 +1,34 @@
+/** Deeper values are refused: functions that walk through them call themselves. */
+const maximumDepth = 100;
+
+/** Why a value is refused. */
+export class TooDeep extends Error {
+  constructor() {
+    super(`values are nested deeper than ${maximumDepth}`);
+  }
+}
+
+/**
+ * A copy of JSON as CEL reads it: objects are maps, and whole numbers are integers. The library also reads plain objects, but
+ * takes time that grows with their size for each look at one, and fails where one has a key `constructor`. Fields without a
+ * value are left out: CEL does not know `undefined`. Throws TooDeep.
+ */
+export function celValueOf(value: unknown, depth = 0): unknown {
+  if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value;
+  if (typeof value !== "object" || value === null) return value;
+  if (depth > maximumDepth) throw new TooDeep();
+  if (Array.isArray(value)) return value.map((one) => celValueOf(one, depth + 1));
+  const map = new Map<string, unknown>();
+  for (const [key, one] of Object.entries(value)) if (one !== undefined) map.set(key, celValueOf(one, depth + 1));
+  return map;
+}
+
+/** The entries of a map: of JSON, or one that an expression made, which is a plain object. */
+export function celMapOf(value: unknown): ReadonlyMap<string, unknown> | undefined {
+  if (value instanceof Map) return value as ReadonlyMap<string, unknown>;
+  return isPlainObject(value) ? new Map(Object.entries(value)) : undefined;
+}
+
+/** Objects of other classes are types of their own: addresses, durations. */
+export const isPlainObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;

@@ -33,7 +33,7 @@ import { clusterRoles, roles } from "./rbac/roles.ts";
 import { rbacObjects } from "./rbac/rbac-objects.ts";
 import { rbac } from "./rbac/rbac-authorizer.ts";
 import { compareRules } from "./rbac/rule-coverage.ts";
-import type { PolicyRule } from "./rbac-types.ts";
+import type { PolicyRule } from "./rbac/policy-rule.ts";
 import { RuleResolver } from "./rbac/rule-resolver.ts";
 import { localSubjectAccessReviews } from "./reviews/local-subject-access-reviews.ts";
 import { selfSubjectAccessReviews } from "./reviews/self-subject-access-reviews.ts";

@@ -1,4 +1,5 @@
-export type * from "./rbac-types.ts";
+export type { PolicyRule } from "./rbac/policy-rule.ts";
+export type { RoleBinding } from "./rbac/role-bindings.ts";
 export { roleResource, clusterRoleResource, roleBindingResource, clusterRoleBindingResource } from "./resources.ts";
 export { bootstrapPolicy } from "./policy/bootstrap-policy.ts";
 export { ruleAllows } from "./rbac/rule-matching.ts";

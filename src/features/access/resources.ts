@@ -1,5 +1,6 @@
 import { resourceType } from "../../machinery/api/resource-type.ts";
-import type { ClusterRole, Role, RoleBinding } from "./rbac-types.ts";
+import type { RoleBinding } from "./rbac/role-bindings.ts";
+import type { ClusterRole, Role } from "./rbac/roles.ts";
 
 export const roleResource = resourceType<Role>({ group: "rbac.authorization", kind: "Role", scope: "Namespaced" });
 export const clusterRoleResource = resourceType<ClusterRole>({

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { RoleBinding } from "../../../src/features/access/rbac-types.ts";
+import type { RoleBinding } from "../../../src/features/access/rbac/role-bindings.ts";
 import { alice, readPods, roleRef, TestRbac, toGroup, toUser } from "./rbac-scene.ts";
 
 const binding = (name: string, subjects: RoleBinding["subjects"]): RoleBinding => ({

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { kubernetesNames, platformNames } from "../../../src/machinery/api/names.ts";
-import type { ClusterRole, PolicyRule } from "../../../src/features/access/rbac-types.ts";
+import type { PolicyRule } from "../../../src/features/access/rbac/policy-rule.ts";
+import type { ClusterRole } from "../../../src/features/access/rbac/roles.ts";
 import { aggregateRules } from "../../../src/features/access/rbac/aggregate-rules.ts";
 import { bootstrapPolicy } from "../../../src/features/access/policy/bootstrap-policy.ts";
 import { createAuthorization } from "../../../src/machinery/authorization/authorization.ts";
@@ -110,7 +111,8 @@ describe("an aggregated role", () => {
     assert.equal(by("NotIn", ["yes"])?.length, 1);
     assert.equal(by("Exists")?.length, 2);
     assert.equal(by("DoesNotExist")?.length, 1);
-    assert.equal(by("Unknown"), undefined);
+    // Validation refuses it.
+    assert.throws(() => by("Unknown"), /not an operator of a label selector/);
   });
 });
 

@@ -1,5 +1,8 @@
 import type { AuthorizationAttributes, ResourceAttributes } from "../../../src/machinery/api/attributes.ts";
-import type { ClusterRole, PolicyRule, Role, RoleBinding, Subject } from "../../../src/features/access/rbac-types.ts";
+import type { Subject } from "../../../src/features/access/rbac/binding.ts";
+import type { PolicyRule } from "../../../src/features/access/rbac/policy-rule.ts";
+import type { RoleBinding } from "../../../src/features/access/rbac/role-bindings.ts";
+import type { ClusterRole, Role } from "../../../src/features/access/rbac/roles.ts";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { rbac } from "../../../src/features/access/rbac/rbac-authorizer.ts";
 import type { RbacObjects } from "../../../src/features/access/rbac/rbac-objects.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { array, assert as check, constantFrom, oneof, property, record, string } from "fast-check";
-import type { PolicyRule } from "../../../src/features/access/rbac-types.ts";
+import type { PolicyRule } from "../../../src/features/access/rbac/policy-rule.ts";
 import { compareRules, uncoveredRules } from "../../../src/features/access/rbac/rule-coverage.ts";
 import { PathPatterns } from "../../../src/features/access/rbac/path-patterns.ts";
 import { matchesPath, ruleAllows } from "../../../src/features/access/rbac/rule-matching.ts";

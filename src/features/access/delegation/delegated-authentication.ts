@@ -5,7 +5,7 @@ import { PkiError } from "../../../pki/pki-error.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import type { FrontProxyHeaders } from "../credentials/front-proxy.ts";
 import { rbacBuilder } from "../policy/rbac-builder.ts";
-import type { Role } from "../rbac-types.ts";
+import type { Role } from "../rbac/roles.ts";
 
 /**
  * The ConfigMap where extension API servers find the CAs to trust. Its name is built into clients, so it is the same in

@@ -1,8 +1,10 @@
 import { notFound } from "../../../machinery/api/api-error.ts";
 import type { AdmissionRule } from "../../../machinery/api/attributes.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { roleResourceOf } from "../rbac-types.ts";
-import type { PolicyRule, RoleBinding, RoleRef } from "../rbac-types.ts";
+import { roleResourceOf } from "../rbac/binding.ts";
+import type { RoleRef } from "../rbac/binding.ts";
+import type { PolicyRule } from "../rbac/policy-rule.ts";
+import type { RoleBinding } from "../rbac/role-bindings.ts";
 import { changesOnlyGarbageCollection, escalationError, isMaster, hasEscalationVerb } from "./escalation.ts";
 import type { EscalationOptions } from "./escalation.ts";
 

@@ -2,7 +2,7 @@ import type { AdmissionAttributes, Authorize } from "../../../machinery/api/attr
 import { forbidden } from "../../../machinery/api/api-error.ts";
 import type { ApiError } from "../../../machinery/api/api-error.ts";
 import { isDeepStrictEqual } from "node:util";
-import type { PolicyRule } from "../rbac-types.ts";
+import type { PolicyRule } from "../rbac/policy-rule.ts";
 import { mastersGroup } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 

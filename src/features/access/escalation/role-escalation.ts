@@ -1,7 +1,7 @@
 import type { AdmissionRule } from "../../../machinery/api/attributes.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import type { ClusterRole, Role } from "../rbac-types.ts";
+import type { ClusterRole, Role } from "../rbac/roles.ts";
 import {
   changesOnlyGarbageCollection,
   escalationError,

@@ -1,6 +1,7 @@
 import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import type { ClusterRole, RoleBinding } from "../rbac-types.ts";
+import type { RoleBinding } from "../rbac/role-bindings.ts";
+import type { ClusterRole } from "../rbac/roles.ts";
 import {
   authenticatedGroup,
   mastersGroup,

@@ -1,5 +1,7 @@
 import type { Names } from "../../../machinery/api/names.ts";
-import type { ClusterRole, PolicyRule, RoleBinding } from "../rbac-types.ts";
+import type { PolicyRule } from "../rbac/policy-rule.ts";
+import type { RoleBinding } from "../rbac/role-bindings.ts";
+import type { ClusterRole } from "../rbac/roles.ts";
 import { rbacBuilder } from "./rbac-builder.ts";
 
 /** The default permissions for a signer. */

@@ -1,5 +1,8 @@
 import type { Names } from "../../../machinery/api/names.ts";
-import type { ClusterRole, PolicyRule, Role, RoleBinding, Subject } from "../rbac-types.ts";
+import type { Subject } from "../rbac/binding.ts";
+import type { PolicyRule } from "../rbac/policy-rule.ts";
+import type { RoleBinding } from "../rbac/role-bindings.ts";
+import type { ClusterRole, Role } from "../rbac/roles.ts";
 
 /** Short functions for writing the default policy. */
 export function rbacBuilder(names: Names) {

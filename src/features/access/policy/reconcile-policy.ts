@@ -1,5 +1,6 @@
 import type { Names } from "../../../machinery/api/names.ts";
-import type { ClusterRole, RoleBinding } from "../rbac-types.ts";
+import type { RoleBinding } from "../rbac/role-bindings.ts";
+import type { ClusterRole } from "../rbac/roles.ts";
 import { clusterRoleBindingResource, clusterRoleResource } from "../resources.ts";
 import type { SignerGrants } from "./controller-policy.ts";
 import { bootstrapPolicy } from "./bootstrap-policy.ts";

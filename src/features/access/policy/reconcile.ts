@@ -3,7 +3,10 @@ import { spellingsOf } from "../../../machinery/api/names.ts";
 import { isDeepStrictEqual } from "node:util";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import type { ClusterRole, LabelSelectorObject, Role, RoleBinding, Subject } from "../rbac-types.ts";
+import type { Subject } from "../rbac/binding.ts";
+import type { RoleBinding } from "../rbac/role-bindings.ts";
+import type { ClusterRole, Role } from "../rbac/roles.ts";
+import type { LabelSelectorObject } from "../../../machinery/api/label-selector.ts";
 import { uncoveredRules } from "../rbac/rule-coverage.ts";
 
 /** An object that the server restores, unless the object's annotation forbids it. */

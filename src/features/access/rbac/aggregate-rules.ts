@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ClusterRole, LabelSelectorObject, PolicyRule } from "../rbac-types.ts";
+import type { PolicyRule } from "./policy-rule.ts";
+import type { ClusterRole } from "./roles.ts";
+import { matchesLabels, requirementsOf } from "../../../machinery/api/label-selector.ts";
 
 /**
  * Computes the rules of an aggregated role: those of every other role that matches one of its selectors, selector by
@@ -12,10 +14,10 @@ export function aggregateRules(role: ClusterRole, all: readonly ClusterRole[]): 
   const gathered = new Set<ClusterRole>();
   const seen = new Set<string>();
   const byName = all.toSorted((one, other) => compareNames(one.metadata.name ?? "", other.metadata.name ?? ""));
-  for (const selector of role.aggregationRule.clusterRoleSelectors ?? []) {
+  for (const selector of (role.aggregationRule.clusterRoleSelectors ?? []).map(requirementsOf)) {
     for (const part of byName) {
       if (gathered.has(part) || part.metadata.name === role.metadata.name) continue;
-      if (!selects(selector, part.metadata.labels ?? {})) continue;
+      if (!matchesLabels(selector, part.metadata.labels)) continue;
       gathered.add(part);
       for (const rule of part.rules ?? []) {
         const key = keyOf(rule);
@@ -31,23 +33,3 @@ const compareNames = (one: string, other: string): number => (one < other ? -1 :
 
 const keyOf = ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule): string =>
   JSON.stringify([verbs, apiGroups, resources, resourceNames, nonResourceURLs]);
-
-/**
- * Whether a structured selector matches labels. An empty one matches everything (upstream: `LabelSelectorAsSelector`).
- */
-function selects(
-  { matchLabels = {}, matchExpressions = [] }: LabelSelectorObject,
-  labels: Record<string, string>,
-): boolean {
-  const valueOf = (key: string): string | undefined => (Object.hasOwn(labels, key) ? labels[key] : undefined);
-  return (
-    Object.entries(matchLabels).every(([key, value]) => valueOf(key) === value) &&
-    matchExpressions.every(({ key, operator, values = [] }) => {
-      const value = valueOf(key);
-      if (operator === "Exists") return value !== undefined;
-      if (operator === "DoesNotExist") return value === undefined;
-      if (operator === "In") return value !== undefined && values.includes(value);
-      return operator === "NotIn" && (value === undefined || !values.includes(value));
-    })
-  );
-}

@@ -1,4 +1,5 @@
-import type { RoleBinding, Subject } from "../rbac-types.ts";
+import type { Subject } from "./binding.ts";
+import type { RoleBinding } from "./role-bindings.ts";
 import { serviceAccountUsername } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import type { RbacObjects } from "./rbac-objects.ts";

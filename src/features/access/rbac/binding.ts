@@ -41,12 +41,15 @@ const roleRef = object({
   },
 });
 
-type Subject = Infer<typeof subject>;
+export type Subject = Infer<typeof subject>;
+export type RoleRef = Infer<typeof roleRef>;
+
+export const roleResourceOf = ({ kind }: RoleRef): string => (kind === "ClusterRole" ? "clusterroles" : "roles");
 
 /** The common part of RoleBinding and ClusterRoleBinding. */
 export interface Binding extends ApiObject {
   subjects?: Subject[];
-  roleRef: Infer<typeof roleRef>;
+  roleRef: RoleRef;
 }
 
 export const bindingFields = {
@@ -113,7 +116,7 @@ const groupsOf = ({ names }: BindingRules): readonly string[] =>
   spellingsOf(names, (one) => one.group("rbac.authorization"));
 
 /** Whether two references are to the same role, in whichever spelling. */
-export const isSameRole = (names: Names, one: Binding["roleRef"], other: Binding["roleRef"]): boolean =>
+export const isSameRole = (names: Names, one: RoleRef, other: RoleRef): boolean =>
   names.ownGroup(one.apiGroup) === names.ownGroup(other.apiGroup) && one.kind === other.kind && one.name === other.name;
 
 /** Returns every fault of a binding (upstream: `ValidateRoleBinding`, `ValidateClusterRoleBinding`). */

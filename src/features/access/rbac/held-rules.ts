@@ -1,4 +1,4 @@
-import type { PolicyRule } from "../rbac-types.ts";
+import type { PolicyRule } from "./policy-rule.ts";
 import type { ComparisonWork } from "./comparison-work.ts";
 import { PathPatterns } from "./path-patterns.ts";
 

@@ -1,5 +1,6 @@
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import type { ClusterRole, Role, RoleBinding } from "../rbac-types.ts";
+import type { RoleBinding } from "./role-bindings.ts";
+import type { ClusterRole, Role } from "./roles.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
 import { followRegistry, readableObjects } from "../../../machinery/registry/follow-registry.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";

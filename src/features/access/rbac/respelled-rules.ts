@@ -1,5 +1,5 @@
 import type { AccessSpelling } from "../../../machinery/authorization/own-spelling.ts";
-import type { PolicyRule } from "../rbac-types.ts";
+import type { PolicyRule } from "./policy-rule.ts";
 
 /** The rules with every name in one spelling: for comparisons, and for an answer in the spelling of its request. */
 export function respelledRules(rules: readonly PolicyRule[], spelling: AccessSpelling): readonly PolicyRule[] {

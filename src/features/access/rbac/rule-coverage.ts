@@ -1,4 +1,4 @@
-import type { PolicyRule } from "../rbac-types.ts";
+import type { PolicyRule } from "./policy-rule.ts";
 import { ComparisonWork, TooMuchWork } from "./comparison-work.ts";
 import { HeldRules } from "./held-rules.ts";
 

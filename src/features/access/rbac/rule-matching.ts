@@ -1,5 +1,5 @@
 import type { PathAttributes, ResourceAttributes } from "../../../machinery/api/attributes.ts";
-import type { PolicyRule } from "../rbac-types.ts";
+import type { PolicyRule } from "./policy-rule.ts";
 
 /** Whether a rule allows a request (upstream: `rbac.RuleAllows`). Names must match exactly, including case. */
 export const ruleAllows = (rule: PolicyRule, attributes: ResourceAttributes | PathAttributes): boolean =>

@@ -1,4 +1,5 @@
-import type { PolicyRule, RoleRef } from "../rbac-types.ts";
+import type { RoleRef } from "./binding.ts";
+import type { PolicyRule } from "./policy-rule.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import type { AccessSpelling } from "../../../machinery/authorization/own-spelling.ts";
 import { BindingIndex, roleKeyOf } from "./binding-index.ts";

@@ -3,7 +3,7 @@ import type { SpellObjectName } from "../../../machinery/authorization/own-spell
 import { respelledRules } from "../rbac/respelled-rules.ts";
 import { badRequest } from "../../../machinery/api/api-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import type { PolicyRule } from "../rbac-types.ts";
+import type { PolicyRule } from "../rbac/policy-rule.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { defineReview } from "../../../machinery/registry/resource-definition.ts";
 import type { ReviewDefinition } from "../../../machinery/registry/resource-definition.ts";

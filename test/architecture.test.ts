@@ -192,6 +192,29 @@ describe("the source", () => {
     );
   });
 
+  it("gives no two exports the same name", () => {
+    const known = new Set([
+      // Both ends of the API.
+      ...["DeleteOptions", "ListOptions", "WriteOptions", "PatchType"],
+      // The words of two specifications.
+      ...["Operation", "WatchEvent", "decodeStatus"],
+      // A field that must be there: in a schema, and the fault when it is missing.
+      "required",
+      // Of a store, and of the objects in it.
+      ...["Change", "StoredObject", "withoutManagedFields"],
+    ]);
+    const exported = files
+      .filter(({ path }) => folderOf(inSource(path)) !== "library")
+      .flatMap(({ path, exports }) =>
+        exports.filter(({ isDeclared }) => isDeclared).map(({ name }) => ({ name, path })),
+      );
+    const places = Map.groupBy(exported, ({ name }) => name);
+    assert.deepEqual(
+      [...places].filter(([name, of]) => of.length > 1 && !known.has(name)),
+      [],
+    );
+  });
+
   it("has only re-exports in each feature's index.ts", () => {
     const handedOn = /^(?:export (?:type )?(?:\*|\{[^}]*\}) from "[^"]+";\s*|\/\*\*[\s\S]*?\*\/\s*|\/\/.*\s*)*$/;
     const others = files.filter(

@@ -21,6 +21,8 @@ export interface SourceFile {
 export interface Export {
   readonly name: string;
   readonly isType: boolean;
+  /** False: another declaration of this file or of another one is exported, perhaps under a new name. */
+  readonly isDeclared: boolean;
 }
 
 const root = join(import.meta.dirname, "..");
@@ -65,9 +67,10 @@ const exportsOf = (text: string): Export[] => [
   ...[...text.matchAll(declaration)].map(([, word = "", name = ""]) => ({
     name,
     isType: word === "interface" || word === "type",
+    isDeclared: true,
   })),
   ...[...text.matchAll(exportList)].flatMap(([, type, clause = ""]) =>
-    listedNames(clause).map(({ local }) => ({ name: local, isType: type !== undefined })),
+    listedNames(clause).map(({ local }) => ({ name: local, isType: type !== undefined, isDeclared: false })),
   ),
 ];
 

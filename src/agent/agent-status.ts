@@ -1,11 +1,11 @@
-import type { CertificateStatus } from "./certificate-manager.ts";
+import type { CertificateReport } from "./certificate-manager.ts";
 
 /** What an agent tells people about itself. Contains nothing secret. Times are milliseconds since the epoch. */
 export interface AgentStatus {
   readonly nodeName: string;
   /** By the server's clock. */
   readonly now: number;
-  readonly certificates: readonly (CertificateStatus & { readonly fileFault: string | undefined })[];
+  readonly certificates: readonly (CertificateReport & { readonly fileFault: string | undefined })[];
   /** `anchors` is undefined until the server has answered. */
   readonly trustBundles: readonly { readonly file: string; readonly anchors: number | undefined }[];
   readonly hookFaults: readonly string[];

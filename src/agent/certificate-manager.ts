@@ -51,7 +51,7 @@ export interface CertificateSpecification {
 }
 
 /** What people are told about a certificate. Times are milliseconds since the epoch. */
-export interface CertificateStatus {
+export interface CertificateReport {
   readonly name: string;
   readonly state: CertificateState | "unknown";
   readonly notAfter: number | undefined;
@@ -94,7 +94,7 @@ export class CertificateManager {
     return this.#current;
   }
 
-  get status(): CertificateStatus {
+  get status(): CertificateReport {
     const { name } = this.#options;
     return {
       name,

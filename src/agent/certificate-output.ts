@@ -91,7 +91,7 @@ function partOf({ keyPem, certificatePem }: KeyPair, part: FolderPart): string {
  * Makes an output what the pair says, unless it is already. A reader, or a crash at any point, finds files that belong
  * together. Returns a digest of the contents. Throws UnusableFile that names the file.
  */
-export function writeOutput(output: CertificateOutput, pair: KeyPair): string {
+export function writeCertificateOutput(output: CertificateOutput, pair: KeyPair): string {
   const contents = contentsOf(output, pair);
   const isCurrent = [...contents].every(([file, bytes]) => isWritten(file, { bytes, ownership: output.ownership }));
   if (output.type !== "folder") {

@@ -79,7 +79,7 @@ export function nextStep(state: RenewalState): RenewalStep {
 }
 
 /** The identity with which an agent requests its client certificate: its client certificate, or what introduces it. */
-export type RequestIdentity = "node" | "bootstrap";
+export type AgentIdentity = "node" | "bootstrap";
 
 export interface IdentityQuestion {
   /** The client certificate, if there is one. */
@@ -94,7 +94,7 @@ export interface IdentityQuestion {
  * A node that has a certificate uses it, so a bootstrap credential is needed only once. When the certificate has expired or
  * is refused, the bootstrap credential is used again, if there is one. Undefined: there is no credential.
  */
-export function requestIdentity(question: IdentityQuestion): RequestIdentity | undefined {
+export function requestIdentity(question: IdentityQuestion): AgentIdentity | undefined {
   const { certificate, isRefused, hasBootstrap, now } = question;
   const isUsable = certificate !== undefined && !isRefused && now <= certificate.notAfter;
   if (isUsable) return "node";

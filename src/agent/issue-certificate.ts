@@ -31,7 +31,7 @@ export interface IssueOrder {
   readonly hook: Hook | undefined;
 }
 
-export interface IssueOptions {
+export interface ObtainOptions {
   readonly names: Names;
   /** The client to request with now. */
   readonly client: () => ApiClient;
@@ -57,9 +57,9 @@ const hookGraceMilliseconds = 4000;
  * in use. Throws CommandFailure, UsageError, UnusableFile, or why the server did not answer. The key and the request are kept
  * in the folder `.signet-NAME` beside the files, so that another run continues.
  */
-export async function issueCertificate(
+export async function obtainCertificate(
   order: IssueOrder,
-  options: IssueOptions,
+  options: ObtainOptions,
   signal: AbortSignal,
 ): Promise<{ readonly certificate: Certificate | undefined }> {
   const folder = stateFolderOf(order.name, order.files);

@@ -7,7 +7,7 @@ import { openProcessLog } from "../machinery/files/process-log.ts";
 import { sleep } from "../machinery/loops/repetition.ts";
 import type { AgentLog } from "./agent-log.ts";
 import { approvalAdvice } from "./certificate-manager.ts";
-import { issueCertificate } from "./issue-certificate.ts";
+import { obtainCertificate } from "./issue-certificate.ts";
 import type { IssueOrder } from "./issue-certificate.ts";
 import { logSkew, ServerClock, setsClock } from "./server-clock.ts";
 
@@ -40,7 +40,7 @@ export async function runIssueProgram(program: IssueProgram): Promise<void> {
   };
   try {
     const { names, timeoutMilliseconds } = connection;
-    const { certificate } = await issueCertificate(
+    const { certificate } = await obtainCertificate(
       program,
       {
         names,

@@ -1,4 +1,4 @@
-import { microTime } from "../machinery/api/clock.ts";
+import { microTimestamp } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
@@ -70,7 +70,7 @@ export class LeaseHeartbeat {
         ...lease.spec,
         holderIdentity: nodeName,
         leaseDurationSeconds,
-        renewTime: microTime(clock.now()),
+        renewTime: microTimestamp(clock.now()),
       },
     };
   }

@@ -2,23 +2,23 @@ import type { ApiClient } from "../machinery/client/api-client.ts";
 import type { AgentSettings } from "./agent-settings.ts";
 import { requestIdentity } from "./certificate-renewal.ts";
 import type { KeyPair } from "./key-pair.ts";
-import { ServerConnection } from "./server-connection.ts";
-import type { ServerConnectionOptions } from "./server-connection.ts";
+import { AgentClients } from "./agent-clients.ts";
+import type { AgentClientsOptions } from "./agent-clients.ts";
 import { isIdentityOf } from "./wanted-certificate.ts";
 
 /** `clientCertificate` may be another node's, when a data directory was copied. */
-export interface NodeIdentityOptions extends Omit<ServerConnectionOptions, "access"> {
+export interface NodeIdentityOptions extends Omit<AgentClientsOptions, "access"> {
   readonly settings: AgentSettings;
 }
 
 /** Who the agent is to the server now. */
 export class NodeIdentity {
-  readonly connection: ServerConnection;
+  readonly connection: AgentClients;
   readonly #options: NodeIdentityOptions;
 
   constructor(options: NodeIdentityOptions) {
     this.#options = options;
-    this.connection = new ServerConnection({
+    this.connection = new AgentClients({
       ...options,
       access: options.settings,
       clientCertificate: () => this.#own(),

@@ -3,7 +3,7 @@ import type { Sleep } from "../machinery/loops/repetition.ts";
 import { failureText } from "./agent-log.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { Hook } from "./agent-settings.ts";
-import { outputPath, writeOutput } from "./certificate-output.ts";
+import { outputPath, writeCertificateOutput } from "./certificate-output.ts";
 import type { CertificateOutput } from "./certificate-output.ts";
 import type { HookRunner } from "./hook-runner.ts";
 import { formatKeyPair } from "./key-pair.ts";
@@ -49,7 +49,7 @@ export class PublishedCertificate {
     const pair = current();
     if (pair === undefined) return;
     try {
-      const digests = outputs.map((output) => writeOutput(output, pair));
+      const digests = outputs.map((output) => writeCertificateOutput(output, pair));
       const digest = createHash("sha256").update(formatKeyPair(pair)).update(digests.join()).digest("hex");
       const files = outputs.map(outputPath);
       if (files.length > 0 && digest !== this.#digest) log.info({ certificate: name, files }, "the files are written");

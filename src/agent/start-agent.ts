@@ -20,7 +20,7 @@ import { PublishedCertificate } from "./published-certificate.ts";
 import { runAgent } from "./run-agent.ts";
 import type { ManagedCertificate } from "./run-agent.ts";
 import { logSkew, ServerClock } from "./server-clock.ts";
-import type { Connect } from "./server-connection.ts";
+import type { Connect } from "./agent-clients.ts";
 
 export interface StartAgentOptions {
   readonly log: AgentLog;

@@ -47,13 +47,13 @@ const verify = (): Command =>
 /** Loads what it needs only now: other commands do without. */
 async function reportOn(files: readonly string[], flags: VerifyFlags): Promise<ChainReport> {
   const { parsePublicKey } = await import("../machinery/audit/chain/chain-key.ts");
-  const { verifyChain } = await import("../machinery/audit/chain/verify-chain.ts");
+  const { verifyAuditChain } = await import("../machinery/audit/chain/verify-chain.ts");
   const publicKey =
     flags.publicKey === undefined ? undefined : parseSettingsFile("public-key", flags.publicKey, parsePublicKey);
   const checkpoint =
     flags.checkpoint === undefined ? undefined : readFollowedFile("checkpoint", flags.checkpoint).trimEnd();
   try {
-    return await verifyChain({ files, publicKey, checkpoint });
+    return await verifyAuditChain({ files, publicKey, checkpoint });
   } catch (cause) {
     throw new UsageError(`cannot read the log: ${unreadableFileReason(cause)}`, { cause });
   }

@@ -28,7 +28,7 @@ const hookTimeoutMilliseconds = 60_000;
 const minimumLifetimeSeconds = 600;
 
 /** `signet certificates issue`: one certificate in files, for those who run no agent. */
-export const issueCertificate = (run: (program: IssueProgram) => Promise<void>): Command =>
+export const issue = (run: (program: IssueProgram) => Promise<void>): Command =>
   withExamples(
     withCertificateNameFlags(
       withConnectionFlags(new Command("issue"))

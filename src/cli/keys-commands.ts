@@ -6,7 +6,7 @@ import { withOutputFlag } from "../machinery/command-line/output.ts";
 import type { OutputFlags } from "../machinery/command-line/output.ts";
 import type { ServerConfig } from "../server/server-config.ts";
 import { serverConfigOf, withServerSettings } from "./server-settings.ts";
-import { storageFlags } from "./storage-commands.ts";
+import { dataFlags } from "./storage-commands.ts";
 
 /** What the commands do that change the keys of tokens, in a server's store. */
 export interface TokenKeyPrograms {
@@ -36,9 +36,9 @@ export const keys = (programs: TokenKeyPrograms): Command =>
 
 const list = ({ list: run }: TokenKeyPrograms): Command =>
   withExamples(
-    withOutputFlag(withServerSettings(new Command("list"), storageFlags))
+    withOutputFlag(withServerSettings(new Command("list"), dataFlags))
       .description("list the keys: which one signs, which ones verify, and until when")
-      .action(async (flags: OutputFlags, self: Command) => run(serverConfigOf(self, storageFlags), flags)),
+      .action(async (flags: OutputFlags, self: Command) => run(serverConfigOf(self, dataFlags), flags)),
     ["The keys of a server, on its machine", "signet keys list --data-dir /var/lib/signet"],
   );
 
@@ -50,7 +50,7 @@ interface RotateFlags {
 
 const rotate = ({ rotate: run }: TokenKeyPrograms): Command =>
   withExamples(
-    withServerSettings(new Command("rotate"), storageFlags)
+    withServerSettings(new Command("rotate"), dataFlags)
       .description("make a new key: published from now on, so that everybody knows it, and signing after a time")
       .addOption(
         new Option("--algorithm <algorithm>", "what the new key signs with; default: as the key before").choices(
@@ -68,7 +68,7 @@ const rotate = ({ rotate: run }: TokenKeyPrograms): Command =>
         if (publishMilliseconds < shortestPublishMilliseconds) {
           throw new UsageError("--publish-for: at least 10s: workers and replicas need that time to learn the key");
         }
-        await run(serverConfigOf(self, storageFlags), { algorithm, publishMilliseconds });
+        await run(serverConfigOf(self, dataFlags), { algorithm, publishMilliseconds });
       }),
     ["A new key of the same kind", "signet keys rotate --data-dir /var/lib/signet"],
     ["Another algorithm", "signet keys rotate --algorithm EdDSA --data-dir /var/lib/signet"],
@@ -77,7 +77,7 @@ const rotate = ({ rotate: run }: TokenKeyPrograms): Command =>
 
 const retire = ({ retire: run }: TokenKeyPrograms): Command =>
   withExamples(
-    withServerSettings(new Command("retire"), storageFlags)
+    withServerSettings(new Command("retire"), dataFlags)
       .description("remove a key whose tokens have ended, or one that does not sign yet")
       .argument("<key>", "its id, as signet keys list shows it", (id: string) => {
         if (/^[\w-]{1,128}$/.test(id)) return id;
@@ -85,7 +85,7 @@ const retire = ({ retire: run }: TokenKeyPrograms): Command =>
       })
       .option("--force", "also one with valid tokens: they are refused from then on", false)
       .action(async (kid: string, { force }: { readonly force: boolean }, self: Command) => {
-        await run(serverConfigOf(self, storageFlags), { kid, isForced: force });
+        await run(serverConfigOf(self, dataFlags), { kid, isForced: force });
       }),
     ["When signet keys list says that it has ended", "signet keys retire 6Ua3FhP0Hc8bZ2e7mE1uQk9rXv4tYw5sLd0jNiGoBzA"],
   );

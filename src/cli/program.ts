@@ -18,7 +18,7 @@ import { completion } from "./completion-command.ts";
 import { controllers } from "./controllers-command.ts";
 import { encryption } from "./encryption-commands.ts";
 import type { EncryptionPrograms } from "./encryption-commands.ts";
-import { issueCertificate } from "./issue-command.ts";
+import { issue } from "./issue-command.ts";
 import { keys } from "./keys-commands.ts";
 import type { TokenKeyPrograms } from "./keys-commands.ts";
 import { kubeconfig } from "./kubeconfig-command.ts";
@@ -57,7 +57,7 @@ export const signetCommand = (programs: Programs): Command =>
     .addCommand(node())
     .commandsGroup("Certificates:")
     .addCommand(csr())
-    .addCommand(certificates().addCommand(issueCertificate((program) => programs.issue(program))))
+    .addCommand(certificates().addCommand(issue((program) => programs.issue(program))))
     .addCommand(trust())
     .commandsGroup("Permissions:")
     .addCommand(role())

@@ -18,14 +18,14 @@ export interface StoragePrograms {
 }
 
 /** The settings that say where the data of a server are. */
-export const storageFlags = Object.fromEntries(
+export const dataFlags = Object.fromEntries(
   Object.entries(serveFlags).filter(([name]) => /^(?:data-dir|profile|etcd-.*|encryption-.*)$/.test(name)),
 );
 
 /** `signet backup`: one file from a server that runs or not. */
 export const backup = (run: StoragePrograms["backUp"]): Command =>
   withExamples(
-    withServerSettings(new Command("backup"), storageFlags)
+    withServerSettings(new Command("backup"), dataFlags)
       .description(
         "write everything that a server keeps into one file, while it runs or not; give it the server's settings",
       )
@@ -37,7 +37,7 @@ export const backup = (run: StoragePrograms["backUp"]): Command =>
       )
       .action(async (file: string, flags: { readonly withoutKeys: boolean }, self: Command) => {
         checkOutputFile({ flag: "file", file });
-        await run(serverConfigOf(self, storageFlags), { file, withKeys: !flags.withoutKeys });
+        await run(serverConfigOf(self, dataFlags), { file, withKeys: !flags.withoutKeys });
       }),
     ["Back up the server of a data directory, while it runs", "signet backup --data-dir /var/lib/signet signet.backup"],
   );
@@ -45,12 +45,12 @@ export const backup = (run: StoragePrograms["backUp"]): Command =>
 /** `signet restore`: a new data directory from a backup. */
 export const restore = (run: StoragePrograms["restore"]): Command =>
   withExamples(
-    withServerSettings(new Command("restore"), storageFlags)
+    withServerSettings(new Command("restore"), dataFlags)
       .description("make a new data directory, and a new prefix in etcd with --etcd-servers, from a backup")
       .argument("<file>", "the backup")
       .option("--dry-run", "only read the backup and check that it is complete", false)
       .action(async (file: string, flags: { readonly dryRun: boolean }, self: Command) => {
-        await run(serverConfigOf(self, storageFlags), { file, isDryRun: flags.dryRun });
+        await run(serverConfigOf(self, dataFlags), { file, isDryRun: flags.dryRun });
       }),
     ["Check a backup", "signet restore --dry-run signet.backup"],
     ["Make a data directory from it", "signet restore --data-dir /var/lib/signet signet.backup"],
@@ -63,12 +63,12 @@ const kind = (flag: string, description: string): Option =>
 export const storage = (run: StoragePrograms["migrateStorage"]): Command =>
   new Command("storage").description("move objects between a data directory's own store and etcd").addCommand(
     withExamples(
-      withServerSettings(new Command("migrate"), storageFlags)
+      withServerSettings(new Command("migrate"), dataFlags)
         .description("move all objects, while all servers are stopped; the old store is kept and not used any more")
         .addOption(kind("from", "where the objects are: lmdb is the data directory's own store"))
         .addOption(kind("to", "where they go"))
         .action(async (flags: { readonly from: StorageKind; readonly to: StorageKind }, self: Command) => {
-          await run(serverConfigOf(self, storageFlags), flags);
+          await run(serverConfigOf(self, dataFlags), flags);
         }),
       [
         "From a data directory to etcd",

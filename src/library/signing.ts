@@ -4,7 +4,7 @@ export type { SigningAuthorityInProcess as SigningAuthority } from "../features/
 export { certificateSigningRequestResource } from "../features/certificates/resources.ts";
 export type { CertificateSigningRequest } from "../features/certificates/resources.ts";
 export { issueCertificate, issuingViolations, lifetimeSeconds } from "../features/certificates/signers/issue.ts";
-export type { IssuedCertificate, IssueOptions } from "../features/certificates/signers/issue.ts";
+export type { SignedCertificate, IssueOptions } from "../features/certificates/signers/issue.ts";
 export { parseCertificateRequestPem } from "../pki/certificate-request.ts";
 export type { CertificateRequest } from "../pki/certificate-request.ts";
 export { PkiError } from "../pki/pki-error.ts";

@@ -9,9 +9,9 @@ import { noSubjectAltNames } from "../pki/subject-alt-names.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import type { CertificateAuthority } from "../pki/certificate-authority.ts";
-import { issueCertificate } from "./issued-certificate.ts";
-import type { KeyPair, OwnCertificateOptions } from "./issued-certificate.ts";
-import { isIssuedBy, parseKeyPair } from "./tls/serving-certificate.ts";
+import { issueOwnCertificate } from "./issued-certificate.ts";
+import type { PemKeyPair, OwnCertificateOptions } from "./issued-certificate.ts";
+import { isIssuedBy, splitKeyPair } from "./tls/serving-certificate.ts";
 
 export interface AdminKubeconfigOptions {
   readonly dataDirectory: string;
@@ -58,11 +58,11 @@ export function writeAdminKubeconfig(options: AdminKubeconfigOptions): AdminKube
  * The administrator's client certificate. A new one in the second half of its lifetime, so that a copy of the kubeconfig is
  * good for at least half of it; and when it is revoked, or valid for longer than it should be.
  */
-function adminCredentials(options: AdminKubeconfigOptions): KeyPair {
+function adminCredentials(options: AdminKubeconfigOptions): PemKeyPair {
   const { dataDirectory, clock, lifetimeMilliseconds, isRevoked, revocation } = options;
   const authority = options.authority();
   const file = join(dataDirectory, "admin.pem");
-  const kept = parseKeyPair(readPrivateFile(file) ?? "");
+  const kept = splitKeyPair(readPrivateFile(file) ?? "");
   if (kept !== undefined) {
     const [certificate] = parseCertificatesPem(kept.certificate);
     const isOfAuthority = certificate !== undefined && isIssuedBy(certificate, authority);
@@ -72,7 +72,7 @@ function adminCredentials(options: AdminKubeconfigOptions): KeyPair {
       leftMilliseconds <= lifetimeMilliseconds;
     if (isOfAuthority && !isRevoked(certificate) && isYoung) return kept;
   }
-  const made = issueCertificate(
+  const made = issueOwnCertificate(
     {
       subject: { commonName: "admin", organizations: [mastersGroup] },
       extendedKeyUsages: ["clientAuth"],

@@ -7,7 +7,7 @@ import { signerNames } from "../features/certificates/signer-names.ts";
 import type { RevocationSettings } from "../features/certificates/settings.ts";
 import { apiserverClient } from "../features/certificates/signers/apiserver-client.ts";
 import { wellKnownSigners } from "../features/certificates/signers/well-known-signers.ts";
-import { statusPath } from "../features/certificates/status/addresses.ts";
+import { revocationPath } from "../features/certificates/status/addresses.ts";
 import type { AnsweringAuthority } from "../features/certificates/status/ocsp-responders.ts";
 import type { ConnectedRevocation } from "../features/revocation/feature.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
@@ -37,7 +37,7 @@ export interface CertificateStatusOptions {
 }
 
 /** What `--revocation-url` serves: revocation lists, CA certificates and OCSP. */
-export interface CertificateStatus {
+export interface CertificateStatusService {
   readonly routes: PathRoutes;
   readonly listPublisher: Controller;
   /** Puts the serving certificate into the inventory, for OCSP, and the next one too until it is stopped. */
@@ -54,7 +54,7 @@ export interface CertificateStatus {
 /** How often to look whether the serving certificate is another one. */
 const lookMilliseconds = 60_000;
 
-export async function openCertificateStatus(options: CertificateStatusOptions): Promise<CertificateStatus> {
+export async function openCertificateStatus(options: CertificateStatusOptions): Promise<CertificateStatusService> {
   const { settings, names, log, signing, own, configuredSigners } = options;
   const { connectStatus } = await import("../features/certificates/status/connect-status.ts");
   const { revocationListPublisher } = await import("../features/certificates/status/revocation-list-publisher.ts");
@@ -72,7 +72,7 @@ export async function openCertificateStatus(options: CertificateStatusOptions): 
     );
   const answer = await connectStatus({ ...options, authorities });
   return {
-    routes: new Map([[statusPath, { methods: "any", handle: answer }]]),
+    routes: new Map([[revocationPath, { methods: "any", handle: answer }]]),
     listPublisher: revocationListPublisher({
       settings,
       authorities: () => authorities().map(({ authority }) => authority),
@@ -101,11 +101,11 @@ export async function openCertificateStatus(options: CertificateStatusOptions): 
       const listener = await startPlainListener({
         ...{ ...revocationAddress, isPortShared, log },
         answer: async (request) =>
-          request.path.startsWith(statusPath)
+          request.path.startsWith(revocationPath)
             ? answer({ ...request, readBody: () => request.readBody(maximumRequestBytes) })
             : pageNotFound(),
       });
-      log.info({ url: `${listener.url}${statusPath}` }, "serving revocation lists and OCSP over plain HTTP");
+      log.info({ url: `${listener.url}${revocationPath}` }, "serving revocation lists and OCSP over plain HTTP");
       return listener;
     },
   };

@@ -9,7 +9,7 @@ import type { RevocationSettings } from "../features/certificates/settings.ts";
 import { clockSkewMilliseconds } from "../features/certificates/authorities/cluster-authority.ts";
 
 /** A certificate with its private key, both PEM. */
-export interface KeyPair {
+export interface PemKeyPair {
   readonly certificate: string;
   readonly key: string;
 }
@@ -25,10 +25,10 @@ export interface OwnCertificateOptions {
 }
 
 /** Generates a key and a certificate for the server's own use. It expires no later than the CA. */
-export function issueCertificate(
+export function issueOwnCertificate(
   identity: Identity,
   { authority, clock, lifetimeMilliseconds, revocation }: OwnCertificateOptions,
-): KeyPair {
+): PemKeyPair {
   const privateKey = generatePrivateKey("ECDSA P-256");
   const now = clock.now();
   const der = signCertificate(

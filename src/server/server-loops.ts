@@ -15,7 +15,7 @@ import { runningSigners } from "../features/certificates/signers/running-signers
 import { leaseResource } from "../features/core/index.ts";
 import type { Administrator } from "./administrator.ts";
 import type { CertificateAuthorities } from "./certificate-authorities.ts";
-import type { CertificateStatus } from "./certificate-status.ts";
+import type { CertificateStatusService } from "./certificate-status.ts";
 import { startCompaction } from "./compaction.ts";
 import { controllerList } from "./controller-list.ts";
 import type { ServerConfig } from "./server-config.ts";
@@ -35,7 +35,7 @@ export interface ServerLoopsOptions extends Pick<GrantOptions, "grantTo"> {
   readonly queueCounts: QueueCounts;
   readonly authorities: CertificateAuthorities;
   readonly certificate: TlsCertificate;
-  readonly status: CertificateStatus | undefined;
+  readonly status: CertificateStatusService | undefined;
   readonly policy: (() => ApprovalPolicy) | undefined;
   readonly issueSecretToken: TokenServices["issueSecretToken"];
   readonly administrator: Administrator;

@@ -16,7 +16,7 @@ import { createResourceHandler } from "../machinery/http/resources/resource-hand
 import { ChangeFeed } from "../machinery/storage/change-feed.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import { openCertificateStatus } from "./certificate-status.ts";
-import { statusPath } from "../features/certificates/status/addresses.ts";
+import { revocationPath } from "../features/certificates/status/addresses.ts";
 import { openAdministrator } from "./administrator.ts";
 import { openApprovalPolicy } from "../features/certificates/policy/approval-policy-file.ts";
 import { openCertificateAuthorities } from "./certificate-authorities.ts";
@@ -187,7 +187,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     rulesFor: (user, namespace) => resolver.rulesFor(user, namespace),
     configured: authorization.authorizers,
     isDiscoveryPublic: config.accounts.isDiscoveryPublic,
-    publicBelow: certificateSettings.revocation && statusPath,
+    publicBelow: certificateSettings.revocation && revocationPath,
   });
   const authorize = createAuthorization(
     authorizers.current,

@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
-import { writeOutput } from "../../src/agent/certificate-output.ts";
+import { writeCertificateOutput } from "../../src/agent/certificate-output.ts";
 import { keyPair, parseKeyPair } from "../../src/agent/key-pair.ts";
 import { newPair } from "./new-pair.ts";
 import { outputsIn } from "./output-writer.ts";
@@ -32,7 +32,7 @@ function folderFor(context: TestContext): string {
 describe("the files of a service's certificate", () => {
   it("fit at whatever point their writer is killed, and are right after the next write", async (context) => {
     const folder = folderFor(context);
-    for (const output of outputsIn(folder)) writeOutput(output, newPair());
+    for (const output of outputsIn(folder)) writeCertificateOutput(output, newPair());
     for (let round = 0; round < kills; round++) {
       const writer = spawn(process.execPath, [resolve(import.meta.dirname, "output-writer.ts"), folder], {
         stdio: ["ignore", "pipe", "inherit"],
@@ -50,13 +50,13 @@ describe("the files of a service's certificate", () => {
       });
     }
     const pair = newPair();
-    for (const output of outputsIn(folder)) writeOutput(output, pair);
+    for (const output of outputsIn(folder)) writeCertificateOutput(output, pair);
     assert.equal(readFileSync(join(folder, "tls", "tls.key"), "utf8"), pair.keyPem);
     // The version in use, the one before it, and the links.
     assert.equal(readdirSync(join(folder, "tls")).length, 5);
     // No files of an interrupted write: they could hold a key that no program knows of.
     writeFileSync(join(folder, "web.pem.0123456789ab.new"), pair.keyPem);
-    for (const output of outputsIn(folder)) writeOutput(output, newPair());
+    for (const output of outputsIn(folder)) writeCertificateOutput(output, newPair());
     assert.deepEqual(readdirSync(folder).toSorted(), ["tls", "web.pem"]);
   });
 
@@ -64,14 +64,14 @@ describe("the files of a service's certificate", () => {
     const folder = folderFor(context);
     const [pem = assert.fail()] = outputsIn(folder);
     const pair = newPair();
-    const digest = writeOutput(pem, pair);
+    const digest = writeCertificateOutput(pem, pair);
     const file = join(folder, "web.pem");
     const { ino } = statSync(file);
-    assert.equal(writeOutput(pem, pair), digest);
+    assert.equal(writeCertificateOutput(pem, pair), digest);
     assert.equal(statSync(file).ino, ino);
     for (const spoil of [() => writeFileSync(file, "spoiled"), () => chmodSync(file, 0o644), () => rmSync(file)]) {
       spoil();
-      assert.equal(writeOutput(pem, pair), digest);
+      assert.equal(writeCertificateOutput(pem, pair), digest);
       assert.equal(statSync(file).mode & 0o777, 0o600);
       assert.equal(parseKeyPair(readFileSync(file, "utf8")).keyPem, pair.keyPem);
     }
@@ -80,8 +80,8 @@ describe("the files of a service's certificate", () => {
   it("are not written to a folder that another user can change", (context) => {
     const folder = folderFor(context);
     const [, output = assert.fail()] = outputsIn(folder);
-    writeOutput(output, newPair());
+    writeCertificateOutput(output, newPair());
     chmodSync(join(folder, "tls"), 0o777);
-    assert.throws(() => writeOutput(output, newPair()), /tls can be changed by other users/);
+    assert.throws(() => writeCertificateOutput(output, newPair()), /tls can be changed by other users/);
   });
 });

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { CertificateOutput } from "../../src/agent/certificate-output.ts";
-import { writeOutput } from "../../src/agent/certificate-output.ts";
+import { writeCertificateOutput } from "../../src/agent/certificate-output.ts";
 import { newPair } from "./new-pair.ts";
 
 /** One output of each kind of PEM, below a folder. */
@@ -21,6 +21,6 @@ if (import.meta.main && folder !== undefined) {
   console.log("writes");
   for (let round = 0; ; round++) {
     const pair = pairs[round % pairs.length] ?? newPair();
-    for (const output of outputsIn(folder)) writeOutput(output, pair);
+    for (const output of outputsIn(folder)) writeCertificateOutput(output, pair);
   }
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { issueCertificate } from "../../src/agent/issue-certificate.ts";
+import { obtainCertificate } from "../../src/agent/issue-certificate.ts";
 import type { IssueOrder } from "../../src/agent/issue-certificate.ts";
 import { keyPair, parseKeyPair } from "../../src/agent/key-pair.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
@@ -186,7 +186,7 @@ describe("a certificate without an agent", () => {
   const start = (scene: SigningScene, more: Partial<IssueOrder> = {}) => {
     const stopping = new AbortController();
     const out = join(scene.directory, "n1.pem");
-    const work = issueCertificate(
+    const work = obtainCertificate(
       {
         name: "n1",
         wanted,

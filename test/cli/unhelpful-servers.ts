@@ -4,7 +4,7 @@ import http from "node:http";
 import https from "node:https";
 import net from "node:net";
 import { join } from "node:path";
-import { issueCertificate } from "../../src/server/issued-certificate.ts";
+import { issueOwnCertificate } from "../../src/server/issued-certificate.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 import { newAuthority } from "../features/certificates/certificate-loop-scene.ts";
@@ -46,7 +46,7 @@ export class UnhelpfulServers {
   /** A server whose certificate was made at another time, for a year; with the PEM of its CA. */
   async atTime(milliseconds: number): Promise<{ url: string; ca: string }> {
     const authority = newAuthority("past-or-future");
-    const { certificate, key } = issueCertificate(
+    const { certificate, key } = issueOwnCertificate(
       {
         subject: { commonName: "signet" },
         extendedKeyUsages: ["serverAuth"],

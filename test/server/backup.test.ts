@@ -20,7 +20,7 @@ import { UnusableFile } from "../../src/machinery/files/unusable-file.ts";
 import { backUp } from "../../src/server/backup/back-up.ts";
 import { writeBackupFile } from "../../src/server/backup/backup-file.ts";
 import { DamagedBackup } from "../../src/server/backup/backup-format.ts";
-import { restore } from "../../src/server/backup/restore.ts";
+import { restoreBackup } from "../../src/server/backup/restore.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
@@ -94,7 +94,7 @@ describe("a backup of a running server", () => {
     await backUpTo(file);
     const lost = await create("lost");
     const directory = join(folder, "restored");
-    const { objects } = await restore(locationOf(directory), { file, signal });
+    const { objects } = await restoreBackup(locationOf(directory), { file, signal });
     assert.ok(objects > 50);
     for (const name of readdirSync(directory).filter((one) => statSync(join(directory, one)).isFile())) {
       assert.equal(statSync(join(directory, name)).mode & 0o777, 0o600, name);
@@ -154,7 +154,7 @@ describe("a backup of a running server", () => {
     const directory = join(folder, "of-damaged");
     for (const [what, bytes] of Object.entries(damaged)) {
       writeFileSync(bad, bytes);
-      await assert.rejects(restore(locationOf(directory), { file: bad, signal }), DamagedBackup, what);
+      await assert.rejects(restoreBackup(locationOf(directory), { file: bad, signal }), DamagedBackup, what);
       assert.equal(existsSync(directory), false, what);
     }
   });
@@ -178,7 +178,7 @@ describe("a backup of a running server", () => {
         })(),
       );
       const directory = join(folder, "of-escaping");
-      await assert.rejects(restore(locationOf(directory), { file: bad, signal }), DamagedBackup, name);
+      await assert.rejects(restoreBackup(locationOf(directory), { file: bad, signal }), DamagedBackup, name);
       assert.equal(existsSync(directory), false);
     }
     assert.equal(existsSync(join(folder, "escaped.key")), false);
@@ -188,16 +188,16 @@ describe("a backup of a running server", () => {
     const directory = join(folder, "used");
     mkdirSync(directory);
     writeFileSync(join(directory, "note"), "mine");
-    await assert.rejects(restore(locationOf(directory), { file, signal }), UsageError);
+    await assert.rejects(restoreBackup(locationOf(directory), { file, signal }), UsageError);
     assert.deepEqual(readdirSync(directory), ["note"]);
-    await assert.rejects(restore(locationOf(server.dataDirectory), { file, signal }), UsageError);
+    await assert.rejects(restoreBackup(locationOf(server.dataDirectory), { file, signal }), UsageError);
   });
 
   it("leaves an empty folder empty when the restore is interrupted", async () => {
     const directory = join(folder, "empty");
     mkdirSync(directory, { mode: 0o700 });
     const interrupted = AbortSignal.abort(new Error("Ctrl-C"));
-    await assert.rejects(restore(locationOf(directory), { file, signal: interrupted }), /Ctrl-C/);
+    await assert.rejects(restoreBackup(locationOf(directory), { file, signal: interrupted }), /Ctrl-C/);
     assert.deepEqual(readdirSync(directory), []);
   });
 
@@ -205,7 +205,7 @@ describe("a backup of a running server", () => {
     const directory = join(folder, "killed");
     mkdirSync(join(directory, "unfinished-restore"), { recursive: true, mode: 0o700 });
     await assert.rejects(startTestServer({ storage: "lmdb", dataDirectory: directory }), UnusableFile);
-    await assert.rejects(restore(locationOf(directory), { file, signal }), UnusableFile);
+    await assert.rejects(restoreBackup(locationOf(directory), { file, signal }), UnusableFile);
   });
 
   it("says so where there is no server's data", async () => {

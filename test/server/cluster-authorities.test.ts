@@ -11,7 +11,7 @@ import { loadCertificateAuthority } from "../../src/pki/certificate-authority.ts
 import type { CertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import { parseCertificatesPem } from "../../src/pki/trust-anchors.ts";
 import { openClusterAuthority } from "../../src/features/certificates/authorities/cluster-authority.ts";
-import { issueCertificate } from "../../src/server/issued-certificate.ts";
+import { issueOwnCertificate } from "../../src/server/issued-certificate.ts";
 import {
   CertificateFolder,
   CertificateScene,
@@ -95,7 +95,7 @@ describe("the CAs of a data directory", () => {
         assert.deepEqual(anchors, [`signet-${word}-ca`]);
       }
       const asAlice = files.map((name) =>
-        issueCertificate(
+        issueOwnCertificate(
           {
             subject: { commonName: "alice" },
             extendedKeyUsages: ["clientAuth", "serverAuth"],

@@ -19,7 +19,7 @@ import { gunzipSync } from "node:zlib";
 import { examineEtcdClocks } from "../../src/server/doctor/examine-etcd-clocks.ts";
 import { examineServer } from "../../src/server/doctor/examine-server.ts";
 import type { Finding } from "../../src/server/doctor/finding.ts";
-import { supportBundle } from "../../src/server/doctor/support-bundle.ts";
+import { writeSupportBundle } from "../../src/server/doctor/support-bundle.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
@@ -239,7 +239,7 @@ describe("a doctor of a running server", () => {
       "/api/v1/namespaces/default/serviceaccounts/default/token",
       { method: "POST", body: { apiVersion: version, kind: "TokenRequest", spec: {} }, token: staticToken },
     );
-    const bundle = gunzipSync(await supportBundle(configOf({ "etcd-servers": "" }), Date.now())).toString();
+    const bundle = gunzipSync(await writeSupportBundle(configOf({ "etcd-servers": "" }), Date.now())).toString();
     const keyLines = readdirSync(dataDirectory)
       .map((name) => join(dataDirectory, name))
       .filter((file) => statSync(file).isFile() && /PRIVATE KEY|client-key-data/.test(readFileSync(file, "utf8")))

@@ -12,8 +12,8 @@ import { openClusterAuthority } from "../../src/features/certificates/authoritie
 import type { ClusterAuthority } from "../../src/features/certificates/authorities/cluster-authority.ts";
 import { systemClock } from "../../src/machinery/api/clock.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
-import { issueCertificate } from "../../src/server/issued-certificate.ts";
-import type { KeyPair } from "../../src/server/issued-certificate.ts";
+import { issueOwnCertificate } from "../../src/server/issued-certificate.ts";
+import type { PemKeyPair } from "../../src/server/issued-certificate.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 
@@ -23,8 +23,8 @@ const write = (name: string, text: string): void => writeFileSync(file(name), te
 
 const authority = (name: string): ClusterAuthority =>
   openClusterAuthority({ dataDirectory: folder, clock: systemClock, baseName: name, commonName: name });
-const certificateOf = (from: ClusterAuthority, commonName: string): KeyPair =>
-  issueCertificate(
+const certificateOf = (from: ClusterAuthority, commonName: string): PemKeyPair =>
+  issueOwnCertificate(
     {
       subject: { commonName },
       extendedKeyUsages: ["clientAuth", "serverAuth"],
@@ -35,7 +35,7 @@ const certificateOf = (from: ClusterAuthority, commonName: string): KeyPair =>
 
 interface Caller {
   readonly token?: string;
-  readonly certificate?: KeyPair;
+  readonly certificate?: PemKeyPair;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -44,7 +44,7 @@ describe("the files that a server's settings name", () => {
   const errors: { readonly setting?: string; readonly reason?: string }[] = [];
   let server: TestServer;
 
-  const serve = (pair: KeyPair): void => {
+  const serve = (pair: PemKeyPair): void => {
     write("tls.crt", pair.certificate);
     write("tls.key", pair.key);
   };

@@ -4,7 +4,7 @@ import { parseDuration } from "../../machinery/api/duration.ts";
 import { duplicate, invalidValue, notSupported, required } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { dnsSubdomainFaults } from "../../machinery/api/name-validation.ts";
-import { parseConfiguration, refuseFieldErrors } from "../../machinery/command-line/parse-configuration.ts";
+import { parseConfigurationFile, refuseFieldErrors } from "../../machinery/command-line/parse-configuration-file.ts";
 import { compileDecoder } from "../../machinery/schema/decode.ts";
 import { authorizationConfigurationSchema } from "./authorization-configuration.ts";
 import type { AuthorizerConfiguration, WebhookConfiguration } from "./authorization-configuration.ts";
@@ -25,7 +25,7 @@ const decode = compileDecoder(authorizationConfigurationSchema);
  * faults, each with its path.
  */
 export function parseAuthorizationConfiguration(text: string): readonly ConfiguredAuthorizer[] {
-  const { authorizers = [] } = parseConfiguration(text, { kind: "AuthorizationConfiguration", decode });
+  const { authorizers = [] } = parseConfigurationFile(text, { kind: "AuthorizationConfiguration", decode });
   refuseFieldErrors(() => authorizersFaults(authorizers));
   return authorizers.map(({ type = "", name = "", webhook }) => {
     const found = builtIn.find((one) => one === type);

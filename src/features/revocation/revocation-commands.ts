@@ -9,7 +9,7 @@ import { listAll } from "../../machinery/command-line/list-all.ts";
 import { printList, printObject } from "../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../machinery/command-line/output.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
-import type { Column } from "../../machinery/command-line/text-table.ts";
+import type { TextColumn } from "../../machinery/command-line/text-table.ts";
 import { revocationReasons } from "./revocation-reasons.ts";
 import { revocationResource } from "./resources.ts";
 import type { Revocation } from "./resources.ts";
@@ -79,7 +79,7 @@ export async function revoke(
   printObject(made, flags, { type, text: () => printable(`${revokedText(made.spec)} ${verb}`) });
 }
 
-const columns: readonly Column<Revocation>[] = [
+const columns: readonly TextColumn<Revocation>[] = [
   { header: "NAME", cell: ({ metadata }) => metadata.name ?? "" },
   { header: "REVOKED", cell: ({ spec }) => revokedText(spec) },
   { header: "REASON", cell: ({ spec }) => spec.reason ?? "unspecified" },

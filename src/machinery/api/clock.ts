@@ -15,6 +15,7 @@ export function timestamp(milliseconds: number): string {
 }
 
 /** Formats a time as Leases, Events and audit events have it: RFC 3339 in UTC, with microseconds. */
-export const microTime = (milliseconds: number): string => `${new Date(milliseconds).toISOString().slice(0, -1)}000Z`;
+export const microTimestamp = (milliseconds: number): string =>
+  `${new Date(milliseconds).toISOString().slice(0, -1)}000Z`;
 
 let latest = { second: Number.NaN, text: "" };

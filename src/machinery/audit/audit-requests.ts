@@ -1,5 +1,5 @@
 import { ApiError } from "../api/api-error.ts";
-import { microTime } from "../api/clock.ts";
+import { microTimestamp } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { HttpRequest } from "../api/http-message.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
@@ -216,8 +216,8 @@ class RecordedRequest implements AuditedRequest {
       responseStatus: stage === "RequestReceived" ? undefined : this.#status,
       requestObject: this.#requestObject,
       responseObject: isLast ? this.#responseObject : undefined,
-      requestReceivedTimestamp: microTime(this.#receivedAt),
-      stageTimestamp: microTime(this.#options.clock.now()),
+      requestReceivedTimestamp: microTimestamp(this.#receivedAt),
+      stageTimestamp: microTimestamp(this.#options.clock.now()),
       annotations: this.#annotations,
     };
   }

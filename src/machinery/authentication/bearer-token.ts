@@ -1,7 +1,7 @@
 import type { Headers } from "../api/http-message.ts";
 import { andThen } from "../api/maybe-promise.ts";
 import type { Credential } from "./credential.ts";
-import { notApplicable, refused } from "./credential.ts";
+import { notApplicable, refused } from "./not-authenticated.ts";
 import type { VerifyToken } from "./token-authentication.ts";
 import { firstHeaderValue } from "./header-values.ts";
 

@@ -2,15 +2,13 @@ import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { HttpRequest } from "../api/http-message.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { IdentityHeaders } from "./identity-headers.ts";
+import type { NotAuthenticated } from "./not-authenticated.ts";
 
 /**
  * What an authenticator says of a request: it carries no credential of this kind; it carries one that is refused, and why
- * (for the log: never with the credential in it); or it tells who asks.
+ * (for the log: never with the credential in it); or it names the user.
  */
-export type CredentialOutcome =
-  | { readonly outcome: "notApplicable" }
-  | { readonly outcome: "refused"; readonly message: string }
-  | { readonly outcome: "authenticated"; readonly user: UserInfo };
+export type CredentialOutcome = NotAuthenticated | { readonly outcome: "authenticated"; readonly user: UserInfo };
 
 /**
  * One kind of credential: how it is read, and which headers it reads. `server/authentication.ts` lists all of them in the
@@ -27,6 +25,3 @@ export interface Credential {
    */
   readonly authenticate: (request: HttpRequest) => MaybePromise<CredentialOutcome>;
 }
-
-export const notApplicable: CredentialOutcome = { outcome: "notApplicable" };
-export const refused = (message: string): CredentialOutcome => ({ outcome: "refused", message });

@@ -1,9 +1,8 @@
 import { andThen } from "../api/maybe-promise.ts";
 import type { UserInfo } from "../api/user-info.ts";
-import { refused } from "./credential.ts";
+import { refused } from "./not-authenticated.ts";
 import type { Credential } from "./credential.ts";
 import type { VerifyToken } from "./token-authentication.ts";
-import { refused as refusedToken } from "./token-outcome.ts";
 
 /** Why a user is refused whose credential is good; undefined for everybody else. It is asked on every request. */
 export type RefusalOfUser = (user: UserInfo) => string | undefined;
@@ -24,5 +23,5 @@ export const refuseUsersOfTokens =
   (token, audiences) =>
     andThen(verify(token, audiences), (answer) => {
       const message = answer.outcome === "authenticated" ? refusalOf(answer.user) : undefined;
-      return message === undefined ? answer : refusedToken(message);
+      return message === undefined ? answer : refused(message);
     });

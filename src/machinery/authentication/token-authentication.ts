@@ -2,7 +2,8 @@ import { andThen } from "../api/maybe-promise.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { withAuthenticatedGroup } from "./authenticated-group.ts";
-import { commonAudiences, notApplicable, refused } from "./token-outcome.ts";
+import { commonAudiences } from "./token-outcome.ts";
+import { notApplicable, refused } from "./not-authenticated.ts";
 import type { TokenOutcome } from "./token-outcome.ts";
 
 /** Checks a token for the given audiences. Never throws. Returns a promise only when another service must be called. */

@@ -1,16 +1,13 @@
 import type { UserInfo } from "../api/user-info.ts";
+import type { NotAuthenticated } from "./not-authenticated.ts";
 
 /**
  * What a verifier says of a token: not one of its own; its own but no good, and why (the words of a TokenReview's
- * `error`, never the token's); or good, with the user and the audiences that it shares with who asks.
+ * `error`, never the token's); or good, with the user and the audiences that it shares with the question.
  */
 export type TokenOutcome =
-  | { readonly outcome: "notApplicable" }
-  | { readonly outcome: "refused"; readonly message: string }
+  | NotAuthenticated
   | { readonly outcome: "authenticated"; readonly user: UserInfo; readonly audiences: readonly string[] };
-
-export const notApplicable: TokenOutcome = { outcome: "notApplicable" };
-export const refused = (message: string): TokenOutcome => ({ outcome: "refused", message });
 
 /** Members of `requested` that are in `held`, in the order of the request (upstream: `Audiences.Intersect`). */
 export const commonAudiences = (requested: readonly string[], held: readonly string[]): string[] =>

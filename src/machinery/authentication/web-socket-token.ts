@@ -1,7 +1,7 @@
 import { andThen } from "../api/maybe-promise.ts";
 import { subprotocolsOf } from "../api/web-socket-subprotocols.ts";
 import type { Credential, CredentialOutcome } from "./credential.ts";
-import { notApplicable, refused } from "./credential.ts";
+import { notApplicable, refused } from "./not-authenticated.ts";
 import type { VerifyToken } from "./token-authentication.ts";
 
 /**

@@ -32,5 +32,5 @@ export class RequestNotTaken extends Error {
   }
 }
 
-export const noAnswerInTime = ({ server }: { readonly server: string }): Error =>
+export const connectionTimeout = ({ server }: { readonly server: string }): Error =>
   new Error(`no answer from ${new URL(server).hostname} in time`);

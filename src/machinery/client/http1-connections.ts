@@ -1,5 +1,5 @@
 import https from "node:https";
-import { noAnswerInTime } from "./connections.ts";
+import { connectionTimeout } from "./connections.ts";
 import type { Connections, WireRequest } from "./connections.ts";
 import { tlsOptions } from "./tls-options.ts";
 import type { TlsCredentials, TlsServer } from "./tls-options.ts";
@@ -43,7 +43,7 @@ export class Http1Connections implements Connections {
         { method, path, headers, agent: this.#agent, timeout: silenceMilliseconds, ...(signal && { signal }) },
         (incoming) => resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: incoming }),
       );
-      outgoing.on("timeout", () => outgoing.destroy(noAnswerInTime(this.#server)));
+      outgoing.on("timeout", () => outgoing.destroy(connectionTimeout(this.#server)));
       outgoing.on("error", reject);
       outgoing.end(body);
     });

@@ -1,7 +1,7 @@
 import { connect, constants } from "node:http2";
 import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
-import { noAnswerInTime, RequestNotTaken } from "./connections.ts";
+import { connectionTimeout, RequestNotTaken } from "./connections.ts";
 import type { WireRequest } from "./connections.ts";
 import type { ClientResponse } from "./transport.ts";
 
@@ -59,7 +59,7 @@ export class Http2Connection {
       const stream = this.#open(request);
       if (this.#requests++ === 0) this.#session.ref();
       stream.setTimeout(request.silenceMilliseconds, () => {
-        stream.destroy(noAnswerInTime({ server: this.#server }));
+        stream.destroy(connectionTimeout({ server: this.#server }));
         this.#askForPong();
       });
       stream.on("response", ({ ":status": status = 0, ...headers }) =>
@@ -104,7 +104,7 @@ export class Http2Connection {
   #askForPong(): void {
     if (this.#awaitsPong || this.#session.destroyed) return;
     this.#awaitsPong = true;
-    const isDead = setTimeout(() => this.#end(noAnswerInTime({ server: this.#server })), pongMilliseconds);
+    const isDead = setTimeout(() => this.#end(connectionTimeout({ server: this.#server })), pongMilliseconds);
     isDead.unref();
     this.#session.ping((error) => {
       clearTimeout(isDead);

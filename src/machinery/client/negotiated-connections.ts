@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:tls";
 import type { TLSSocket } from "node:tls";
-import { noAnswerInTime, RequestNotTaken } from "./connections.ts";
+import { connectionTimeout, RequestNotTaken } from "./connections.ts";
 import type { Connections, WireRequest } from "./connections.ts";
 import { Http1Connections, mayUseProxy } from "./http1-connections.ts";
 import { Http2Connection } from "./http2-connection.ts";
@@ -90,7 +90,7 @@ export class NegotiatedConnections implements Connections {
     const { server, credentials, silenceMilliseconds } = this.#options;
     const socket = connect({ ...tlsOptions(server, credentials), ALPNProtocols: ["h2", "http/1.1"] });
     this.#handshake = socket;
-    socket.setTimeout(silenceMilliseconds, () => socket.destroy(noAnswerInTime(server)));
+    socket.setTimeout(silenceMilliseconds, () => socket.destroy(connectionTimeout(server)));
     try {
       await once(socket, "secureConnect");
       return socket.setTimeout(0);

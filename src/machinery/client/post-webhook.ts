@@ -59,7 +59,7 @@ async function post(
   const { status } = response;
   if (status === 429 || status >= 500) throw new PassingFault(`it answered ${status}`);
   if (status !== 200 && status !== 201) throw new Error(`it answered ${status}`);
-  return fieldsOf(parsed(Buffer.concat(chunks).toString("utf8")));
+  return jsonFieldsOf(parsed(Buffer.concat(chunks).toString("utf8")));
 }
 
 function parsed(text: string): unknown {
@@ -71,5 +71,5 @@ function parsed(text: string): unknown {
 }
 
 /** The fields of an object of JSON; none for anything else. */
-export const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
+export const jsonFieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};

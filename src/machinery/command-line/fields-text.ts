@@ -1,10 +1,10 @@
 import { textTable } from "./text-table.ts";
 
 /** A label and its value, or values. An undefined value is left out. */
-export type Field = readonly [label: string, value: string | readonly string[] | undefined];
+export type TextField = readonly [label: string, value: string | readonly string[] | undefined];
 
 /** Labels and values in two columns, safe for a terminal: what `describe` shows. */
-export function fieldsText(fields: readonly Field[]): string {
+export function fieldsText(fields: readonly TextField[]): string {
   const [first = ["", ""], ...rest] = fields.flatMap(([label, value]) =>
     value === undefined ? [] : [[label, typeof value === "string" ? value : orNone(value)]],
   );

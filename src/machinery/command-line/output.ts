@@ -5,7 +5,7 @@ import type { ApiList, ApiObject } from "../api/object-meta.ts";
 import type { ResourceType } from "../api/resource-type.ts";
 import { escapedInJson, escapedInYaml, printable, steersTerminal } from "./printable.ts";
 import { terminalWidth, textTable } from "./text-table.ts";
-import type { Column } from "./text-table.ts";
+import type { TextColumn } from "./text-table.ts";
 
 export interface OutputFlags {
   /** Without it, people read the output. */
@@ -52,7 +52,7 @@ export const printObject = (
 
 export interface Listing<T extends ApiObject> {
   readonly type: ResourceType;
-  readonly columns: readonly Column<T>[];
+  readonly columns: readonly TextColumn<T>[];
 }
 
 /** Prints a list as a table, or in the format of the flag. An empty table is a line on standard error, as with kubectl. */
@@ -64,11 +64,15 @@ export function printList<T extends ApiObject>(
   const names = list.items.map(({ metadata }) => objectName(type, metadata.name));
   const isForPeople = flags.output === undefined || flags.output === "wide";
   if (list.items.length === 0 && isForPeople) console.error(`No ${type.plural} found.`);
-  else print(list, flags, { text: () => tableOf(list.items, columns, flags), names });
+  else print(list, flags, { text: () => textTableOf(list.items, columns, flags), names });
 }
 
 /** The items as a table: all columns and nothing cut with `-o wide`, else as wide as the terminal. */
-export function tableOf<T>(items: readonly T[], columns: readonly Column<T>[], { output }: OutputFlags): string {
+export function textTableOf<T>(
+  items: readonly T[],
+  columns: readonly TextColumn<T>[],
+  { output }: OutputFlags,
+): string {
   const isWide = output === "wide";
   const shown = columns.filter((column) => isWide || column.isWide !== true);
   return textTable(

@@ -1,7 +1,7 @@
 import { printable } from "./printable.ts";
 
 /** A column of a listing: its header, and its cell for an item. */
-export interface Column<T> {
+export interface TextColumn<T> {
   readonly header: string;
   readonly cell: (item: T) => string;
   /** Only shown by `-o wide`. */

@@ -7,7 +7,7 @@ import { InformerSet } from "./informer-set.ts";
 import type { OpenInformer } from "./informer-set.ts";
 import type { Controller, ControllerLog } from "./controller.ts";
 import { LeaderElection } from "./leader-election.ts";
-import type { Lease } from "./leader-election.ts";
+import type { ElectionLease } from "./leader-election.ts";
 import type { QueueCounts } from "./queue-counts.ts";
 import { runControllers } from "./run-controllers.ts";
 import { hasProcessEnded, processIdentity } from "./process-identity.ts";
@@ -20,8 +20,8 @@ export interface ElectedControllersOptions {
   readonly controllers: readonly Controller[];
   /** Default: informers that list and watch through the client. */
   readonly openInformer?: OpenInformer;
-  /** Where the loops' Lease is kept. */
-  readonly leases: ResourceClient<Lease>;
+  /** where the loops' Lease is kept. */
+  readonly leases: ResourceClient<ElectionLease>;
   /** Of several processes one runs the loops; otherwise this one does, whatever others do. */
   readonly isElected: boolean;
   /** For metrics. */

@@ -1,6 +1,6 @@
 import { messageOf } from "../api/message-of.ts";
 import { ApiError } from "../api/api-error.ts";
-import { microTime } from "../api/clock.ts";
+import { microTimestamp } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { Schedule } from "../api/schedule.ts";
 import type { ResourceClient } from "../client/api-client.ts";
@@ -8,7 +8,7 @@ import type { ApiObject } from "../api/object-meta.ts";
 import type { ControllerLog } from "./controller.ts";
 
 /** What an election reads and writes of a Lease (upstream: `coordination/v1`). */
-export interface Lease extends ApiObject {
+export interface ElectionLease extends ApiObject {
   spec: {
     acquireTime?: string;
     holderIdentity?: string;
@@ -19,7 +19,7 @@ export interface Lease extends ApiObject {
 }
 
 export interface LeaderElectionOptions {
-  readonly leases: ResourceClient<Lease>;
+  readonly leases: ResourceClient<ElectionLease>;
   readonly leaseName: string;
   /** Unique among all candidates, including earlier runs of the same process. */
   readonly identity: string;
@@ -51,7 +51,7 @@ const renewIntervalMilliseconds = 4_000;
 export class LeaderElection {
   readonly #options: LeaderElectionOptions;
   /** As in the server's last answer. */
-  #lease: Lease | undefined;
+  #lease: ElectionLease | undefined;
   #observed = { version: "", at: 0 };
   #isLeading = false;
   #isStopped = false;
@@ -138,7 +138,7 @@ export class LeaderElection {
     return false;
   }
 
-  #isFree({ metadata, spec }: Lease, now: number): boolean {
+  #isFree({ metadata, spec }: ElectionLease, now: number): boolean {
     const { identity, isHolderGone } = this.#options;
     const { holderIdentity: holder = "", leaseDurationSeconds: duration = leaseDurationSeconds } = spec;
     const version = metadata.resourceVersion ?? "";
@@ -147,9 +147,9 @@ export class LeaderElection {
     return now >= this.#observed.at + duration * 1000;
   }
 
-  #claimed(lease: Lease | undefined, now: number): Lease {
+  #claimed(lease: ElectionLease | undefined, now: number): ElectionLease {
     const { identity, leaseName } = this.#options;
-    const time = microTime(now);
+    const time = microTimestamp(now);
     const isMine = lease?.spec.holderIdentity === identity;
     const { acquireTime, leaseTransitions = -1 } = lease?.spec ?? {};
     return {

@@ -6,7 +6,7 @@ import { TypeMismatch } from "./type-mismatch.ts";
 const maximumUnknownFields = 100;
 
 /** A step into a value: a struct field, a list index or a map key. Go's type errors show only the fields. */
-export type PathElement = string | number | MapKey;
+export type PathStep = string | number | MapKey;
 
 /** The key of the map entry that is being decoded. */
 export class MapKey {
@@ -15,7 +15,7 @@ export class MapKey {
 
 /** The current position in a decoding, and the findings so far. */
 export class DecodeContext {
-  readonly path: PathElement[] = [];
+  readonly path: PathStep[] = [];
   readonly unknownFields: string[] = [];
   /** The Go type that the innermost field belongs to. */
   struct = "";
@@ -37,7 +37,7 @@ export class DecodeContext {
 }
 
 /** Formats a path like strict decoding does: `secrets[0].name`. */
-function strictPath(path: readonly PathElement[]): string {
+function strictPath(path: readonly PathStep[]): string {
   let text = "";
   for (const element of path) {
     if (text.length > maximumShownLength) break;

@@ -47,7 +47,7 @@ const harmless: ReadonlySet<string> = new Set(["lost+found"]);
  * nothing is there in the end; after a kill, a server refuses what is there. Rejects with UsageError, UnusableFile,
  * DamagedBackup and the system's errors.
  */
-export async function restore(
+export async function restoreBackup(
   { dataDirectory: directory, storage }: Pick<StoreLocation, "dataDirectory" | "storage">,
   { file, signal }: RestoreOptions,
 ): Promise<RestoreReport> {

@@ -9,7 +9,7 @@ import { verifyBackupFile } from "./backup-file.ts";
 import { DamagedBackup } from "./backup-format.ts";
 import { migrateStorage } from "./migrate-storage.ts";
 import type { MigrateOptions } from "./migrate-storage.ts";
-import { restore } from "./restore.ts";
+import { restoreBackup } from "./restore.ts";
 
 /** `signet backup`: says on standard output what is in the file. */
 export async function runBackUp(
@@ -40,7 +40,7 @@ export async function runRestore(
     console.log(`  made ${header.time} by signet ${header.signet} (${header.profile} names)`);
     return;
   }
-  const report = await explained(file, () => interruptible((signal) => restore(location, { file, signal })));
+  const report = await explained(file, () => interruptible((signal) => restoreBackup(location, { file, signal })));
   const { dataDirectory } = location;
   console.log(`${dataDirectory}: ${report.objects} objects up to revision ${report.revision}, ${report.files} files`);
   if (report.withoutKeys.length > 0)

@@ -4,7 +4,7 @@ import { printable } from "../../machinery/command-line/printable.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { examineServer } from "./examine-server.ts";
 import type { Finding } from "./finding.ts";
-import { supportBundle } from "./support-bundle.ts";
+import { writeSupportBundle } from "./support-bundle.ts";
 
 const words: Readonly<Record<Finding["state"], string>> = { good: "ok", warning: "warning", bad: "BAD" };
 
@@ -22,7 +22,7 @@ export async function runDoctor(config: ServerConfig): Promise<void> {
 
 /** `signet support-bundle`. */
 export async function runSupportBundle(config: ServerConfig, file: string): Promise<void> {
-  writePrivateOutput({ flag: "file", file }, await supportBundle(config, systemClock.now()));
+  writePrivateOutput({ flag: "file", file }, await writeSupportBundle(config, systemClock.now()));
   console.log(`${file}: settings, findings, file names and numbers of objects; no keys, and no contents of objects`);
   console.log(`  look through it before you give it away: zcat ${file}`);
 }

@@ -5,7 +5,7 @@ import type { Certificate } from "../../pki/certificate.ts";
 import { PkiError } from "../../pki/pki-error.ts";
 import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
 import type { ServerConfig } from "../server-config.ts";
-import { parseKeyPair } from "../tls/serving-certificate.ts";
+import { splitKeyPair } from "../tls/serving-certificate.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
@@ -27,7 +27,7 @@ function examine(file: string, { what, now }: { readonly what: string; readonly 
   try {
     if (!existsSync(file)) return []; // the server has not started yet
     // Whose file it is, and who can read it, is examined elsewhere: a doctor may be another user.
-    [certificate] = parseCertificatesPem(parseKeyPair(readFileSync(file, "utf8"))?.certificate ?? "");
+    [certificate] = parseCertificatesPem(splitKeyPair(readFileSync(file, "utf8"))?.certificate ?? "");
   } catch (error) {
     const reason = error instanceof PkiError ? error.message : fileFailureReason(error);
     return [bad(subject, `${file}: ${reason}`, advice)];

@@ -15,7 +15,7 @@ import { examineServer, locationOf, ownerOf } from "./examine-server.ts";
  * What helps others to see what is wrong with a server, as compressed JSON: versions, settings, findings, the names and sizes
  * of files, and how many objects of each kind there are. No contents of files, no contents and no names of objects.
  */
-export async function supportBundle(config: ServerConfig, now: number): Promise<Buffer> {
+export async function writeSupportBundle(config: ServerConfig, now: number): Promise<Buffer> {
   const { dataDirectory } = config;
   const contents = {
     format: "signet-support-bundle",

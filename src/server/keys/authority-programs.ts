@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { systemClock, timestamp } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
-import { print, tableOf } from "../../machinery/command-line/output.ts";
+import { print, textTableOf } from "../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../machinery/command-line/output.ts";
-import type { Column } from "../../machinery/command-line/text-table.ts";
+import type { TextColumn } from "../../machinery/command-line/text-table.ts";
 import { readPrivateFile } from "../../machinery/files/private-file.ts";
 import { changeKeyRecord, readKeyRecord } from "../../machinery/keys/key-records.ts";
 import {
@@ -46,7 +46,7 @@ export const runListAuthorities = (config: ServerConfig, flags: OutputFlags): Pr
     const operators = operatorAuthorities(config.controllers.certificates);
     const authorities = await shownAuthorities(keys, { operators, now: systemClock.now() });
     print({ authorities }, flags, {
-      text: () => tableOf(authorities, columns, flags) + (operators.length === 0 ? "" : `\n${operatorsNote}`),
+      text: () => textTableOf(authorities, columns, flags) + (operators.length === 0 ? "" : `\n${operatorsNote}`),
       names: authorities.map(({ fingerprint }) => `ca/${fingerprint}`),
     });
   });
@@ -129,7 +129,7 @@ interface ShownAuthority extends Named {
 
 const states = { signing: "Signing", prepared: "Prepared", replaced: "Replaced" } as const;
 
-const columns: readonly Column<ShownAuthority>[] = [
+const columns: readonly TextColumn<ShownAuthority>[] = [
   { header: "NAME", cell: ({ name }) => name },
   { header: "STATE", cell: ({ state }) => state },
   { header: "SUBJECT", cell: ({ subject }) => subject },

@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { systemClock, timestamp } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
-import { print, tableOf } from "../../machinery/command-line/output.ts";
+import { print, textTableOf } from "../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../machinery/command-line/output.ts";
-import type { Column } from "../../machinery/command-line/text-table.ts";
+import type { TextColumn } from "../../machinery/command-line/text-table.ts";
 import { flushFolder } from "../../machinery/files/atomic-file.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { changeKeyRecord, readKeyRecord } from "../../machinery/keys/key-records.ts";
-import { keyRingRecord, sealedName, stateOfKey, withoutKey } from "../../features/accounts/keys/key-ring.ts";
+import { keyRingRecord, sealedTokenKeyName, stateOfKey, withoutKey } from "../../features/accounts/keys/key-ring.ts";
 import type { KeyRing, OperatorKeyRecord, RingKey, RingKeyState } from "../../features/accounts/keys/key-ring.ts";
 import { withMadeKey } from "../../features/accounts/keys/open-token-keys.ts";
 import type { GeneratedAlgorithm } from "../../features/accounts/tokens/token-key.ts";
@@ -24,7 +24,7 @@ export const runListTokenKeys = (location: StoreLocation, flags: OutputFlags): P
     const ring = await readRing({ store });
     const keys = shownKeys(ring, systemClock.now());
     print({ keys }, flags, {
-      text: () => tableOf(keys, columns, flags),
+      text: () => textTableOf(keys, columns, flags),
       names: keys.map(({ key }) => `tokenkey/${key}`),
     });
   });
@@ -91,7 +91,7 @@ const words = {
   ended: "Ended",
 } as const satisfies Record<RingKeyState["type"], ShownKey["state"]>;
 
-const columns: readonly Column<ShownKey>[] = [
+const columns: readonly TextColumn<ShownKey>[] = [
   { header: "KEY", cell: ({ key }) => key },
   { header: "ALGORITHM", cell: ({ algorithm }) => algorithm },
   { header: "STATE", cell: ({ state }) => state },
@@ -196,7 +196,7 @@ function refuseRetirement(
 function isLost({ kid, privateKey }: RingKey, { sealingKey, dataDirectory }: Keys): boolean {
   if ("file" in privateKey) return !existsSync(join(dataDirectory, privateKey.file));
   try {
-    sealingKey.unseal(privateKey.sealed, sealedName(kid));
+    sealingKey.unseal(privateKey.sealed, sealedTokenKeyName(kid));
     return false;
   } catch (error) {
     if (error instanceof UnusableFile) return true;

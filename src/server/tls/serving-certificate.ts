@@ -7,8 +7,8 @@ import { readPrivateFile } from "../../machinery/files/private-file.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
 import type { CertificateAuthority } from "../../pki/certificate-authority.ts";
-import { issueCertificate } from "../issued-certificate.ts";
-import type { KeyPair, OwnCertificateOptions } from "../issued-certificate.ts";
+import { issueOwnCertificate } from "../issued-certificate.ts";
+import type { PemKeyPair, OwnCertificateOptions } from "../issued-certificate.ts";
 
 const lifetimeMilliseconds = 365 * 24 * 3_600_000;
 /** Renewed when less than a third of the lifetime is left. */
@@ -47,13 +47,13 @@ export function openServingCertificate({
   names,
   isRevoked = () => false,
   revocation,
-}: ServingCertificateOptions): KeyPair {
+}: ServingCertificateOptions): PemKeyPair {
   const file = join(dataDirectory, "serving.pem");
   const wanted = servingNames(names);
-  const kept = parseKeyPair(readPrivateFile(file) ?? "");
+  const kept = splitKeyPair(readPrivateFile(file) ?? "");
   const isKeptRevoked = kept !== undefined && leafOf(kept.certificate).some(isRevoked);
   if (kept !== undefined && !isKeptRevoked && isStillGood(kept, { authority, clock, wanted })) return kept;
-  const made = issueCertificate(
+  const made = issueOwnCertificate(
     {
       subject: { commonName: "signet" },
       extendedKeyUsages: ["serverAuth"],
@@ -72,7 +72,7 @@ export const leafOf = (certificatePem: string): readonly Certificate[] =>
   parseCertificatesPem(certificatePem).slice(0, 1);
 
 /** Splits a file with a private key followed by certificates. */
-export function parseKeyPair(pem: string): KeyPair | undefined {
+export function splitKeyPair(pem: string): PemKeyPair | undefined {
   const certificateAt = pem.indexOf("-----BEGIN CERTIFICATE-----");
   if (certificateAt <= 0) return undefined;
   return { key: pem.slice(0, certificateAt), certificate: pem.slice(certificateAt) };
@@ -92,7 +92,7 @@ interface Wanted {
   readonly wanted: { readonly dnsNames: readonly string[]; readonly ipAddresses: readonly string[] };
 }
 
-function isStillGood(pair: KeyPair, { authority, clock, wanted }: Wanted): boolean {
+function isStillGood(pair: PemKeyPair, { authority, clock, wanted }: Wanted): boolean {
   const [certificate] = parseCertificatesPem(pair.certificate);
   if (certificate === undefined || !isIssuedBy(certificate, authority)) return false;
   const { dnsNames, ipAddresses } = certificate.subjectAltNames;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { compileExpression } from "../../../src/features/federation/oidc/claim-expression.ts";
+import { compileClaimExpression } from "../../../src/features/federation/oidc/claim-expression.ts";
 import type { ExpressionResult } from "../../../src/features/federation/oidc/claim-expression.ts";
 
 const claims = {
@@ -13,7 +13,7 @@ const claims = {
   nothing: null,
 };
 const evaluate = (source: string, result: ExpressionResult, value: Record<string, unknown> = claims): unknown =>
-  compileExpression(source, { variable: "claims", result }).evaluate(value);
+  compileClaimExpression(source, { variable: "claims", result }).evaluate(value);
 
 describe("an expression on claims", () => {
   const texts: Readonly<Record<string, unknown>> = {
@@ -66,10 +66,10 @@ describe("an expression on claims", () => {
   for (const [source, result, fault] of unusable) {
     if (fault.source === "^$") {
       it(`may be of a type that only a token tells: ${source}`, () =>
-        assert.ok(compileExpression(source, { variable: "claims", result })));
+        assert.ok(compileClaimExpression(source, { variable: "claims", result })));
     } else {
       it(`is refused before any token: ${source.slice(0, 40)}`, () =>
-        assert.throws(() => compileExpression(source, { variable: "claims", result }), fault));
+        assert.throws(() => compileClaimExpression(source, { variable: "claims", result }), fault));
     }
   }
 
@@ -108,7 +108,7 @@ describe("an expression on claims", () => {
 
 it("an expression on a user reads what mappings made", () => {
   const compile = (source: string): unknown =>
-    compileExpression(source, { variable: "user", result: "boolean" }).evaluate({
+    compileClaimExpression(source, { variable: "user", result: "boolean" }).evaluate({
       username: "corp:ada",
       uid: "",
       groups: ["dev"],

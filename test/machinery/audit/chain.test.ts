@@ -8,7 +8,7 @@ import { after, before, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { ChainLinks } from "../../../src/machinery/audit/chain/chain-links.ts";
-import { verifyChain } from "../../../src/machinery/audit/chain/verify-chain.ts";
+import { verifyAuditChain } from "../../../src/machinery/audit/chain/verify-chain.ts";
 import type { ChainReport } from "../../../src/machinery/audit/chain/verify-chain.ts";
 import { AppendedFile } from "../../../src/machinery/files/appended-file.ts";
 import { SqliteLock } from "../../../src/machinery/files/sqlite-lock.ts";
@@ -54,7 +54,7 @@ class Log {
   }
 
   verify(files: readonly string[] = this.files, checkpoint?: string): Promise<ChainReport> {
-    return verifyChain({ files, publicKey: this.publicKey, checkpoint });
+    return verifyAuditChain({ files, publicKey: this.publicKey, checkpoint });
   }
 
   get checkpoint(): string {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import { parse } from "yaml";
-import { print, printList, tableOf } from "../../../src/machinery/command-line/output.ts";
+import { print, printList, textTableOf } from "../../../src/machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../src/machinery/command-line/output.ts";
 import { printable } from "../../../src/machinery/command-line/printable.ts";
 import { startProgress } from "../../../src/machinery/command-line/progress.ts";
@@ -64,8 +64,8 @@ describe("output on a terminal", () => {
       { header: "NAME", cell: (item: { name: string }) => item.name },
       { header: "MORE", cell: () => "more", isWide: true as const },
     ];
-    assert.equal(tableOf([{ name: "n" }], columns, {}), "NAME\nn");
-    assert.equal(tableOf([{ name: "n" }], columns, { output: "wide" }), "NAME   MORE\nn      more");
+    assert.equal(textTableOf([{ name: "n" }], columns, {}), "NAME\nn");
+    assert.equal(textTableOf([{ name: "n" }], columns, { output: "wide" }), "NAME   MORE\nn      more");
     const type = { group: "example.com", version: "v1", kind: "Thing", plural: "things", scope: "Cluster" as const };
     const list = {
       apiVersion: "v1",

@@ -20,7 +20,7 @@ import { systemClock } from "../../../src/machinery/api/clock.ts";
 import { UsageError } from "../../../src/machinery/command-line/flag.ts";
 import type { Entry } from "../../../src/machinery/storage/store.ts";
 import { backUp } from "../../../src/server/backup/back-up.ts";
-import { restore } from "../../../src/server/backup/restore.ts";
+import { restoreBackup } from "../../../src/server/backup/restore.ts";
 import { examineServer } from "../../../src/server/doctor/examine-server.ts";
 import { runEncryption } from "../../../src/server/encryption/encryption-programs.ts";
 import type { EncryptionAction } from "../../../src/server/encryption-settings.ts";
@@ -218,7 +218,7 @@ describe("a server with its own store", () => {
     assert.ok(report.withoutKeys.includes("encryption.key"));
     assert.ok(!gunzipSync(readFileSync(file)).includes(password));
     const restored = join(folder, "restored");
-    await restore(configOf(restored), { file, signal: new AbortController().signal });
+    await restoreBackup(configOf(restored), { file, signal: new AbortController().signal });
     const startRestored = () => startTestServer({ storage: "lmdb", dataDirectory: restored });
     await assert.rejects(startRestored(), /encryption.key is gone/);
     for (const key of report.withoutKeys) {

@@ -13,8 +13,8 @@ import { rootSigningAuthority } from "../../../src/features/certificates/authori
 import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
 import { openTlsCertificate } from "../../../src/server/tls/tls-certificate.ts";
 import { serverNamesIn } from "../../../src/features/certificates/signers/server-names.ts";
-import { issueCertificate } from "../../../src/server/issued-certificate.ts";
-import type { KeyPair } from "../../../src/server/issued-certificate.ts";
+import { issueOwnCertificate } from "../../../src/server/issued-certificate.ts";
+import type { PemKeyPair } from "../../../src/server/issued-certificate.ts";
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
 
 describe("the serving certificate's files", () => {
@@ -45,8 +45,8 @@ describe("the serving certificate's files", () => {
     context.after(() => rmSync(folder, { recursive: true, force: true }));
     const [cert, key] = [join(folder, "tls.crt"), join(folder, "tls.key")];
     const own = openClusterAuthority({ dataDirectory: folder, clock: systemClock });
-    const issue = (): KeyPair =>
-      issueCertificate(
+    const issue = (): PemKeyPair =>
+      issueOwnCertificate(
         { subject: { commonName: "signet" }, extendedKeyUsages: ["serverAuth"], subjectAltNames: noSubjectAltNames },
         { authority: own, clock: systemClock, lifetimeMilliseconds: 3_600_000 },
       );
@@ -91,7 +91,7 @@ describe("the certificates for server names", () => {
     const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
     const authority = openClusterAuthority({ dataDirectory: folder, clock: systemClock });
-    const { certificate, key } = issueCertificate(
+    const { certificate, key } = issueOwnCertificate(
       {
         subject: { commonName: "named" },
         extendedKeyUsages: ["serverAuth"],

@@ -15,7 +15,7 @@ import { openClusterAuthority } from "../../../src/features/certificates/authori
 import { systemClock } from "../../../src/machinery/api/clock.ts";
 import { readKubeconfig } from "../../../src/machinery/client/kubeconfig.ts";
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
-import { issueCertificate } from "../../../src/server/issued-certificate.ts";
+import { issueOwnCertificate } from "../../../src/server/issued-certificate.ts";
 import { parseServerConfig } from "../../../src/server/server-config.ts";
 import { tlsWarnings } from "../../../src/server/tls/tls-protocol-checks.ts";
 import { startTestServer } from "../../test-server.ts";
@@ -32,7 +32,7 @@ interface PairOptions {
 
 /** Writes a new certificate and key as NAME.crt and NAME.key. Returns the two files as the setting has them. */
 function writePair(name: string, { commonName, dnsNames = [] }: PairOptions): string {
-  const { certificate, key } = issueCertificate(
+  const { certificate, key } = issueOwnCertificate(
     { subject: { commonName }, extendedKeyUsages: ["serverAuth"], subjectAltNames: { ...noSubjectAltNames, dnsNames } },
     { authority, clock: systemClock, lifetimeMilliseconds: 3_600_000 },
   );

@@ -6,19 +6,19 @@ import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { fieldsText } from "../../../machinery/command-line/fields-text.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { repeatedOption } from "../../../machinery/command-line/options.ts";
-import { tableOf, withOutputFlag } from "../../../machinery/command-line/output.ts";
+import { textTableOf, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import type { Column } from "../../../machinery/command-line/text-table.ts";
+import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 import type { RoleRef, Subject } from "../rbac/binding.ts";
 import type { RoleBinding } from "../rbac/role-bindings.ts";
 import { clusterRoleBindingResource, roleBindingResource } from "../resources.ts";
-import { createObject, deleteCommand, describeCommand, listCommand, splitByCommas } from "./rbac-command.ts";
+import { createRbacObject, deleteCommand, describeCommand, listCommand, splitByCommas } from "./rbac-command.ts";
 import type { RbacFlags, RbacKind } from "./rbac-command.ts";
 
 const subjectText = ({ kind, namespace, name }: Subject): string =>
   kind === "ServiceAccount" ? `${kind}:${namespace ?? ""}:${name}` : `${kind}:${name}`;
 
-const columns: readonly Column<RoleBinding>[] = [
+const columns: readonly TextColumn<RoleBinding>[] = [
   { header: "NAME", cell: ({ metadata }) => metadata.name ?? "" },
   { header: "ROLE", cell: ({ roleRef }) => `${roleRef.kind}/${roleRef.name}` },
   { header: "SUBJECTS", cell: ({ subjects = [] }) => subjects.map(subjectText).join(",") },
@@ -75,7 +75,7 @@ function namesOf({ kind, namespace = "", name }: Subject): string[] {
   return [name, `${namespace}:${name}`, `serviceaccount:${namespace}:${name}`, user, `user:${user}`];
 }
 
-const subjectColumns: readonly Column<Subject>[] = [
+const subjectColumns: readonly TextColumn<Subject>[] = [
   { header: "KIND", cell: ({ kind }) => kind },
   { header: "NAME", cell: ({ name }) => name },
   { header: "NAMESPACE", cell: ({ namespace }) => namespace ?? "" },
@@ -89,7 +89,7 @@ function describeBinding({ metadata, roleRef, subjects = [] }: RoleBinding, flag
     ["Role:", `${roleRef.kind}/${roleRef.name}`],
     ["Subjects:", subjects.length === 0 ? "<none>" : ""],
   ]);
-  return subjects.length === 0 ? fields : `${fields}\n${tableOf(subjects, subjectColumns, flags)}`;
+  return subjects.length === 0 ? fields : `${fields}\n${textTableOf(subjects, subjectColumns, flags)}`;
 }
 
 interface CreateFlags extends RbacFlags {
@@ -124,7 +124,7 @@ function create(kind: RbacKind<RoleBinding>): Command {
         roleRef: { apiGroup: type.group, ...reference },
         subjects: [...people(connection.names, flags), ...accounts],
       };
-      await createObject(connection, kind, { object, flags });
+      await createRbacObject(connection, kind, { object, flags });
     });
   });
   return withExamples(

@@ -9,7 +9,7 @@ import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { printList, printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
-import type { Column } from "../../../machinery/command-line/text-table.ts";
+import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 
 export type RbacFlags = ConnectionFlags & OutputFlags;
 
@@ -21,7 +21,7 @@ export interface RbacKind<T extends ApiObject> {
   readonly noun: string;
   readonly resource: NamedResourceType<T>;
   readonly isNamespaced: boolean;
-  readonly columns: readonly Column<T>[];
+  readonly columns: readonly TextColumn<T>[];
   readonly describe: (object: T, flags: OutputFlags) => string;
 }
 
@@ -61,7 +61,7 @@ export function listCommand<T extends ApiObject>(
       const { subject } = flags;
       const items =
         subject === undefined || isFor === undefined ? found.items : found.items.filter((one) => isFor(one, subject));
-      const namespaceColumn: Column<T> = { header: "NAMESPACE", cell: ({ metadata }) => metadata.namespace ?? "" };
+      const namespaceColumn: TextColumn<T> = { header: "NAMESPACE", cell: ({ metadata }) => metadata.namespace ?? "" };
       const columns = isOfAllNamespaces ? [namespaceColumn, ...kind.columns] : kind.columns;
       printList({ ...found, items }, flags, { type: kind.resource(connection.names), columns });
     }),
@@ -109,7 +109,7 @@ export const deleteCommand = <T extends ApiObject>(kind: RbacKind<T>): Command =
   );
 
 /** Creates an object and prints that it did. */
-export async function createObject<T extends ApiObject>(
+export async function createRbacObject<T extends ApiObject>(
   connection: ServerConnection,
   kind: RbacKind<T>,
   { object, flags }: { readonly object: T; readonly flags: OutputFlags },

@@ -8,16 +8,16 @@ import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { repeatedOption } from "../../../machinery/command-line/options.ts";
 import { withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import type { Column } from "../../../machinery/command-line/text-table.ts";
+import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 import type { PolicyRule } from "../rbac/policy-rule.ts";
 import type { Role } from "../rbac/roles.ts";
 import { clusterRoleResource, roleResource } from "../resources.ts";
-import { createObject, deleteCommand, describeCommand, listCommand, splitByCommas } from "./rbac-command.ts";
+import { createRbacObject, deleteCommand, describeCommand, listCommand, splitByCommas } from "./rbac-command.ts";
 import type { RbacFlags, RbacKind } from "./rbac-command.ts";
 import { ruleTable } from "./rule-table.ts";
 import { findResource, discoveredResources } from "./discovered-resources.ts";
 
-const columns: readonly Column<Role>[] = [
+const columns: readonly TextColumn<Role>[] = [
   { header: "NAME", cell: ({ metadata }) => metadata.name ?? "" },
   { header: "CREATED", cell: ({ metadata }) => metadata.creationTimestamp ?? "" },
   { header: "RULES", cell: ({ rules }) => String(rules?.length ?? 0), isWide: true },
@@ -91,7 +91,7 @@ function create(kind: RbacKind<Role>): Command {
       const rules = await rulesOf(connection, flags);
       const type = kind.resource(connection.names);
       const object: Role = { apiVersion: apiVersionOf(type), kind: type.kind, metadata: { name }, rules };
-      await createObject(connection, kind, { object, flags });
+      await createRbacObject(connection, kind, { object, flags });
     });
   });
   return withExamples(

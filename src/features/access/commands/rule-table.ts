@@ -1,6 +1,6 @@
-import { tableOf } from "../../../machinery/command-line/output.ts";
+import { textTableOf } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import type { Column } from "../../../machinery/command-line/text-table.ts";
+import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 
 /** A rule of a role, or of what someone may do. */
 export interface ShownRule {
@@ -11,7 +11,7 @@ export interface ShownRule {
   readonly nonResourceURLs?: readonly string[];
 }
 
-const columns: readonly Column<ShownRule>[] = [
+const columns: readonly TextColumn<ShownRule>[] = [
   { header: "RESOURCES", cell: resourcesOf },
   { header: "NON-RESOURCE URLS", cell: ({ nonResourceURLs = [] }) => nonResourceURLs.join(",") },
   { header: "NAMES", cell: ({ resourceNames = [] }) => resourceNames.join(",") },
@@ -19,7 +19,8 @@ const columns: readonly Column<ShownRule>[] = [
 ];
 
 /** Rules as kubectl shows them. */
-export const ruleTable = (rules: readonly ShownRule[], flags: OutputFlags): string => tableOf(rules, columns, flags);
+export const ruleTable = (rules: readonly ShownRule[], flags: OutputFlags): string =>
+  textTableOf(rules, columns, flags);
 
 /** `pods,deployments.apps`. */
 function resourcesOf({ resources = [], apiGroups = [""] }: ShownRule): string {

@@ -118,7 +118,7 @@ export type AccessRequest = Infer<typeof selfAccessReviewSpec>;
 export type AccessReviewSpec = Infer<typeof accessReviewSpec>;
 
 /** The request in the form that authorizers take. */
-export function attributesOf(request: AccessRequest, user: UserInfo): AuthorizationAttributes {
+export function reviewedAttributes(request: AccessRequest, user: UserInfo): AuthorizationAttributes {
   const { resourceAttributes: resource, nonResourceAttributes: path } = request;
   if (resource === undefined) return { kind: "path", user, verb: path?.verb ?? "", path: path?.path ?? "" };
   return {

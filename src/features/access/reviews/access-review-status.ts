@@ -2,7 +2,7 @@ import type { Authorize } from "../../../machinery/api/attributes.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { boolean, object, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
-import { attributesOf } from "./access-review-spec.ts";
+import { reviewedAttributes } from "./access-review-spec.ts";
 import type { AccessRequest } from "./access-review-spec.ts";
 import { selectorEvaluationErrors } from "./access-review-validation.ts";
 
@@ -45,7 +45,7 @@ export async function reviewAccess(
   request: AccessRequest,
   { user, authorize }: { readonly user: UserInfo; readonly authorize: Authorize },
 ): Promise<AccessReviewStatus> {
-  const { decision, reason, evaluationError } = await authorize(attributesOf(request, user));
+  const { decision, reason, evaluationError } = await authorize(reviewedAttributes(request, user));
   const errors = [
     ...(evaluationError === undefined ? [] : [evaluationError]),
     ...selectorEvaluationErrors(request.resourceAttributes),

@@ -53,7 +53,7 @@ export const keyRingRecord: KeyRecord<KeyRing> = {
 export const emptyRing: KeyRing = { version: 1, keys: [] };
 
 /** Under which name a private key is sealed. */
-export const sealedName = (kid: string): string => `the token key ${kid}`;
+export const sealedTokenKeyName = (kid: string): string => `the token key ${kid}`;
 
 /** The ring's key that signs at a time, by the clock of the caller. Undefined: there is none yet. */
 export const signingKeyAt = (ring: KeyRing, now: number): RingKey | undefined =>

@@ -8,7 +8,7 @@ import type { SealingKey } from "../../../machinery/keys/sealing-key.ts";
 import type { AccountSettings } from "../settings.ts";
 import { generateTokenSigningKeyPem, parseTokenSigningKey } from "../tokens/token-key.ts";
 import type { GeneratedAlgorithm, TokenSigningKey } from "../tokens/token-key.ts";
-import { emptyRing, keyRingRecord, sealedName, signingFromNow, signingKeyAt, withKey } from "./key-ring.ts";
+import { emptyRing, keyRingRecord, sealedTokenKeyName, signingFromNow, signingKeyAt, withKey } from "./key-ring.ts";
 import type { KeyRing, OperatorKeyRecord } from "./key-ring.ts";
 import { StoredTokenKeys } from "./stored-token-keys.ts";
 import type { StoredTokenKeysOptions } from "./stored-token-keys.ts";
@@ -131,7 +131,7 @@ export function withMadeKey(
   return withKey(ring, key, {
     now,
     publishMilliseconds,
-    privateKey: { sealed: sealingKey.seal(pem, sealedName(key.kid)) },
+    privateKey: { sealed: sealingKey.seal(pem, sealedTokenKeyName(key.kid)) },
     longestLifetimeSeconds: 0,
   });
 }

@@ -15,7 +15,7 @@ import { tokenSigner } from "../tokens/json-web-token.ts";
 import { parseTokenSigningKey } from "../tokens/token-key.ts";
 import type { TokenSigningKey } from "../tokens/token-key.ts";
 import type { TokenSigner } from "../tokens/token-signer.ts";
-import { keyRingRecord, maySign, sealedName, signingKeyAt, withLifetime } from "./key-ring.ts";
+import { keyRingRecord, maySign, sealedTokenKeyName, signingKeyAt, withLifetime } from "./key-ring.ts";
 import type { KeyRing, RingKey } from "./key-ring.ts";
 import type { FollowedOperatorKeys } from "./operator-keys.ts";
 import { verificationKeys } from "./token-keys.ts";
@@ -154,7 +154,7 @@ function openPrivateKeys(
       if (known !== undefined) return [kid, known];
       const key =
         "sealed" in privateKey
-          ? parseTokenSigningKey(sealingKey.unseal(privateKey.sealed, sealedName(kid)))
+          ? parseTokenSigningKey(sealingKey.unseal(privateKey.sealed, sealedTokenKeyName(kid)))
           : readKeyFile(join(dataDirectory, privateKey.file));
       if (key?.kid === kid) return [kid, key];
       const file = "file" in privateKey ? privateKey.file : "";

@@ -15,7 +15,7 @@ export interface DiscoveryDocuments {
   readonly keys: DiscoveryDocument;
 }
 
-export interface DiscoveryOptions {
+export interface IssuerDocumentsOptions {
   readonly issuer: string;
   /** The complete URL where relying parties find the keys. */
   readonly keysUrl: string;
@@ -25,7 +25,12 @@ export interface DiscoveryOptions {
 }
 
 /** Creates both documents once: they change only with the keys. They contain only public members of keys. */
-export function discoveryDocuments({ issuer, keysUrl, keys: all, cacheSeconds }: DiscoveryOptions): DiscoveryDocuments {
+export function discoveryDocuments({
+  issuer,
+  keysUrl,
+  keys: all,
+  cacheSeconds,
+}: IssuerDocumentsOptions): DiscoveryDocuments {
   const cacheControl = `public, max-age=${cacheSeconds}`;
   const keys = all.filter(({ isUnpublished }) => isUnpublished !== true);
   const algorithms = [...new Set(keys.map((key) => key.algorithm))].toSorted();

@@ -7,12 +7,8 @@ import { withCredential } from "../../../machinery/authentication/presented-cred
 import type { VerifyTokenInMemory } from "../../../machinery/authentication/token-authentication.ts";
 import type { TokenKeys } from "../keys/token-keys.ts";
 import type { TokenObjects } from "./token-objects.ts";
-import {
-  commonAudiences,
-  notApplicable,
-  quotedAudiences,
-  refused,
-} from "../../../machinery/authentication/token-outcome.ts";
+import { commonAudiences, quotedAudiences } from "../../../machinery/authentication/token-outcome.ts";
+import { notApplicable, refused } from "../../../machinery/authentication/not-authenticated.ts";
 
 /** The account and the Secret that a token belongs to. */
 export interface SecretTokenSubject {

@@ -8,12 +8,8 @@ import { decodeClaims } from "./token-claims.ts";
 import type { TokenClaims } from "./token-claims.ts";
 import type { TokenKeys, VerificationKeys } from "../keys/token-keys.ts";
 import type { TokenObjects } from "./token-objects.ts";
-import {
-  commonAudiences,
-  notApplicable,
-  quotedAudiences,
-  refused,
-} from "../../../machinery/authentication/token-outcome.ts";
+import { commonAudiences, quotedAudiences } from "../../../machinery/authentication/token-outcome.ts";
+import { notApplicable, refused } from "../../../machinery/authentication/not-authenticated.ts";
 import type { TokenOutcome } from "../../../machinery/authentication/token-outcome.ts";
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
 import type { VerifyToken, VerifyTokenInMemory } from "../../../machinery/authentication/token-authentication.ts";

@@ -36,7 +36,7 @@ export const authorityRecord: KeyRecord<AuthorityRecord> = {
 };
 
 /** Under which name a private key is sealed. */
-export const sealedName = (fingerprint: string): string => `the CA ${fingerprint}`;
+export const sealedAuthorityName = (fingerprint: string): string => `the CA ${fingerprint}`;
 
 type NewGeneration = Pick<Generation, "fingerprint" | "certificate" | "sealedKey">;
 

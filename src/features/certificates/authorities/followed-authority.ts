@@ -10,7 +10,7 @@ import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
-import { authorityRecord, sealedName } from "./authority-record.ts";
+import { authorityRecord, sealedAuthorityName } from "./authority-record.ts";
 import type { Generation, RotatedAuthority } from "./authority-record.ts";
 import { openClusterAuthority } from "./cluster-authority.ts";
 import type { ClusterAuthorityOptions } from "./cluster-authority.ts";
@@ -112,7 +112,7 @@ export class FollowedAuthority {
     const signing = generations.find(({ state }) => state === "signing");
     if (signing === undefined) throw new Error(`none of the CAs ${this.name} in the store signs`);
     const open = ({ certificate, fingerprint, sealedKey }: Generation): SigningAuthorityInProcess => {
-      const privateKey = this.#options.sealingKey.unseal(sealedKey, sealedName(fingerprint));
+      const privateKey = this.#options.sealingKey.unseal(sealedKey, sealedAuthorityName(fingerprint));
       return rootSigningAuthority(loadCertificateAuthority({ certificate, privateKey }));
     };
     const others = generations.filter((one) => one !== signing);
@@ -132,7 +132,7 @@ export class FollowedAuthority {
     const [certificateFile, keyFile] = ["crt", "key"].map((end) => join(dataDirectory, `${baseName}.${end}`));
     if (certificateFile === undefined || keyFile === undefined || isFile(certificateFile, this.#current.trustedPem))
       return;
-    writePrivateFile(keyFile, sealingKey.unseal(signing.sealedKey, sealedName(signing.fingerprint)));
+    writePrivateFile(keyFile, sealingKey.unseal(signing.sealedKey, sealedAuthorityName(signing.fingerprint)));
     writePublicFile(certificateFile, this.#current.trustedPem);
   }
 }
@@ -153,6 +153,6 @@ export function newGeneration(
   return {
     fingerprint,
     certificate: encodePem("CERTIFICATE", authority.certificate.der),
-    sealedKey: sealingKey.seal(keyPem, sealedName(fingerprint)),
+    sealedKey: sealingKey.seal(keyPem, sealedAuthorityName(fingerprint)),
   };
 }

@@ -1,7 +1,7 @@
 import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import type { CertificateRequestReport } from "./certificate-request-report.ts";
 import { fieldsText } from "../../../machinery/command-line/fields-text.ts";
-import type { Field } from "../../../machinery/command-line/fields-text.ts";
+import type { TextField } from "../../../machinery/command-line/fields-text.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 
 const namesOf = ({ dnsNames, ipAddresses, emailAddresses, uris }: SubjectAltNames): string[] => [
@@ -19,7 +19,7 @@ export function certificateRequestText(report: CertificateRequestReport): string
     : signerRules.broken.length === 0
       ? "met"
       : "broken";
-  const fields: Field[] = [
+  const fields: TextField[] = [
     ["Name:", report.name],
     ["Created:", report.created],
     ["State:", report.state],

@@ -9,11 +9,11 @@ import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { durationOption } from "../../../machinery/command-line/options.ts";
 import { printList, printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import type { Column } from "../../../machinery/command-line/text-table.ts";
+import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 import { issuedCertificateResource } from "../resources.ts";
 import { certificateRevocations, revokeCertificates } from "./certificates-revoke.ts";
 import { findRecord } from "./find-record.ts";
-import { isCertificateFor, subjectFilterHelp } from "./names-filter.ts";
+import { hasNameWith, subjectFilterHelp } from "./names-filter.ts";
 
 /** `signet certificates list|describe|revoke|revocations`: the inventory of what was issued, and what was revoked. */
 export const certificates = (): Command =>
@@ -33,7 +33,7 @@ interface ListFlags extends ConnectionFlags, OutputFlags {
   readonly expiringWithin?: number;
 }
 
-const columns: readonly Column<IssuedCertificate>[] = [
+const columns: readonly TextColumn<IssuedCertificate>[] = [
   { header: "NAME", cell: ({ metadata }) => metadata.name ?? "" },
   { header: "SIGNER", cell: ({ spec }) => spec.signerName },
   { header: "SUBJECT", cell: ({ spec }) => spec.subject ?? "" },
@@ -67,7 +67,7 @@ const list = (): Command =>
           const selection = signer === undefined && user === undefined ? {} : { fieldSelector: equalFields(wanted) };
           const found = await listAll(client.resource(type), selection);
           const items = found.items
-            .filter((one) => isCertificateFor(flags.subject, one) && endsWithin(flags.expiringWithin, one))
+            .filter((one) => hasNameWith(flags.subject, one) && endsWithin(flags.expiringWithin, one))
             .toSorted((one, other) => endOf(one) - endOf(other));
           printList({ ...found, items }, flags, { type, columns });
         }),

@@ -12,15 +12,15 @@ import { printList, printObject, withOutputFlag } from "../../../machinery/comma
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { outputFile, writePublicOutput } from "../../../machinery/command-line/output-file.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
-import type { Column } from "../../../machinery/command-line/text-table.ts";
+import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import { awaitCertificate } from "./await-certificate.ts";
 import { certificateRequestSummary } from "../requests/certificate-request-state.ts";
-import { createRequest } from "./csr-create.ts";
-import { describeRequest, reportFor } from "./csr-describe.ts";
+import { createCertificateRequest } from "./csr-create.ts";
+import { describeCertificateRequest, reportFor } from "./csr-describe.ts";
 import { isRequestFor, subjectFilterHelp } from "./names-filter.ts";
 
 type CommonFlags = ConnectionFlags & OutputFlags;
@@ -29,9 +29,9 @@ type CommonFlags = ConnectionFlags & OutputFlags;
 export const csr = (): Command =>
   new Command("csr")
     .description("create, inspect, approve and deny certificate requests")
-    .addCommand(createRequest())
+    .addCommand(createCertificateRequest())
     .addCommand(list())
-    .addCommand(describeRequest())
+    .addCommand(describeCertificateRequest())
     .addCommand(approve())
     .addCommand(deny())
     .addCommand(get());
@@ -40,7 +40,7 @@ const requestsOf = ({ client, names }: ServerConnection) => client.resource(cert
 
 const createdAt = ({ metadata }: CertificateSigningRequest): string => metadata.creationTimestamp ?? "";
 
-const columns: readonly Column<CertificateSigningRequest>[] = [
+const columns: readonly TextColumn<CertificateSigningRequest>[] = [
   { header: "NAME", cell: ({ metadata }) => metadata.name ?? "" },
   { header: "SIGNER", cell: ({ spec }) => spec.signerName },
   { header: "REQUESTER", cell: ({ spec }) => spec.username ?? "" },

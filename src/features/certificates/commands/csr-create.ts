@@ -42,7 +42,7 @@ interface CreateFlags extends ConnectionFlags, OutputFlags, CertificateNameFlags
   readonly wait?: boolean;
 }
 
-export const createRequest = (): Command =>
+export const createCertificateRequest = (): Command =>
   withExamples(
     withCertificateNameFlags(
       withOutputFlag(withConnectionFlags(new Command("create")))

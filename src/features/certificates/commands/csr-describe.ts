@@ -17,7 +17,7 @@ import type { CertificateRequestReport } from "./certificate-request-report.ts";
 import { certificateRequestText } from "./certificate-request-text.ts";
 import { identityOfServer } from "./identity-of-server.ts";
 
-export const describeRequest = (): Command =>
+export const describeCertificateRequest = (): Command =>
   withExamples(
     withOutputFlag(withConnectionFlags(new Command("describe")))
       .description("decode a request, and show what to check before approving it")

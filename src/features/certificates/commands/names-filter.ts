@@ -13,7 +13,7 @@ const hold = (names: readonly string[], text: string | undefined): boolean =>
   text === undefined || names.some((name) => name.toLowerCase().includes(text.toLowerCase()));
 
 /** Whether an issued certificate is for a subject or a name that holds a text. */
-export const isCertificateFor = (text: string | undefined, { spec }: IssuedCertificate): boolean =>
+export const hasNameWith = (text: string | undefined, { spec }: IssuedCertificate): boolean =>
   hold(
     [
       spec.subject ?? "",

@@ -13,13 +13,13 @@ import {
   print,
   printList,
   printObject,
-  tableOf,
+  textTableOf,
   withOutputFlag,
 } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 import { readSettingsFile } from "../../../machinery/command-line/settings-files.ts";
-import type { Column } from "../../../machinery/command-line/text-table.ts";
+import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { parseCertificatesPem, validateTrustAnchors } from "../../../pki/trust-anchors.ts";
@@ -50,7 +50,7 @@ const anchorsOf = ({ spec }: ClusterTrustBundle): Anchor[] =>
     fingerprint: fingerprintOf(anchor),
   }));
 
-const columns: readonly Column<ClusterTrustBundle>[] = [
+const columns: readonly TextColumn<ClusterTrustBundle>[] = [
   { header: "NAME", cell: ({ metadata }) => metadata.name ?? "" },
   { header: "SIGNER", cell: ({ spec }) => spec.signerName ?? "<none>" },
   { header: "ANCHORS", cell: (bundle) => String(anchorsOf(bundle).length) },
@@ -80,7 +80,7 @@ const list = (): Command =>
     ["The bundles of a signer", "signet trust list --signer example.com/services"],
   );
 
-const anchorColumns: readonly Column<Anchor>[] = [
+const anchorColumns: readonly TextColumn<Anchor>[] = [
   { header: "  SUBJECT", cell: ({ subject }) => `  ${subject}` },
   { header: "NOT AFTER", cell: ({ notAfter }) => notAfter },
   { header: "SHA-256", cell: ({ fingerprint }) => fingerprint },
@@ -104,7 +104,7 @@ const describe = (): Command =>
                 ["Signer:", signerName],
                 ["Anchors:", ""],
               ]),
-              tableOf(anchors, anchorColumns, { ...flags, output: "wide" }),
+              textTableOf(anchors, anchorColumns, { ...flags, output: "wide" }),
             ].join("\n");
           print({ name, signerName, anchors }, flags, { text, names: [objectName(type, name)] });
         }),

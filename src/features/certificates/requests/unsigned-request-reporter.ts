@@ -1,5 +1,5 @@
 import type { Names } from "../../../machinery/api/names.ts";
-import { microTime, timestamp } from "../../../machinery/api/clock.ts";
+import { microTimestamp, timestamp } from "../../../machinery/api/clock.ts";
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
@@ -106,6 +106,6 @@ function eventOf(
     reportingInstance: "unsigned-request-reporter",
     firstTimestamp: time,
     lastTimestamp: time,
-    eventTime: microTime(now),
+    eventTime: microTimestamp(now),
   };
 }

@@ -37,7 +37,7 @@ export interface IssueWithOptions extends Omit<IssueOptions, "authority"> {
   readonly authority: Omit<IssueOptions["authority"], "privateKey"> & { readonly privateKey: AuthorityKey };
 }
 
-export interface IssuedCertificate {
+export interface SignedCertificate {
   readonly certificate: Certificate;
   /** One CERTIFICATE block. */
   readonly pem: string;
@@ -88,7 +88,7 @@ export const usageViolations = (usages: readonly string[], issuers: readonly Cer
  * names of the request, never other extensions. Throws PkiError when the CA has expired, a usage is unknown or there
  * are `issuingViolations`. Check the signer's rules before with `SignerRules.violations`.
  */
-export function issueCertificate(options: IssueOptions): IssuedCertificate {
+export function issueCertificate(options: IssueOptions): SignedCertificate {
   const { authority } = options;
   const template = certificateTemplate(options);
   const certificate = parseCertificate(signCertificate(template, authority));
@@ -101,7 +101,7 @@ export function issueCertificate(options: IssueOptions): IssuedCertificate {
  * The same with a CA whose key may be elsewhere. The thread pool checks the signature: that takes three times as long as
  * making it. Rejects with KeyUnavailable too.
  */
-export async function issueCertificateWith(options: IssueWithOptions): Promise<IssuedCertificate> {
+export async function issueCertificateWith(options: IssueWithOptions): Promise<SignedCertificate> {
   const { authority } = options;
   const template = certificateTemplate(options);
   const certificate = parseCertificate(await signCertificateWith(template, authority));

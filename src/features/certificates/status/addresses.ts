@@ -5,7 +5,7 @@ import type { RevocationUrls } from "../../../pki/certificate-template.ts";
 import type { RevocationSettings } from "../settings.ts";
 
 /** Where CA certificates, revocation lists and OCSP are served. */
-export const statusPath = "/pki/";
+export const revocationPath = "/pki/";
 
 /** What a CA is called in addresses: the same for every certificate of its key. */
 export const authorityId = ({ publicKey }: Pick<Certificate, "publicKey">): string =>
@@ -21,7 +21,7 @@ export function shardOf(serialNumber: Buffer): string {
   return hash("sha256", serialNumber.subarray(start), "hex").charAt(0);
 }
 
-/** The address of a CA's list, or of a part of it, below `statusPath`. */
+/** The address of a CA's list, or of a part of it, below `revocationPath`. */
 export const listAddress = (id: string, shard: string | undefined): string =>
   shard === undefined ? `crl/${id}.crl` : `crl/${id}/${shard}.crl`;
 
@@ -47,7 +47,7 @@ export function certificateUrls({
   hasOcsp,
   issuer,
 }: CertificateUrlsOptions): (serialNumber: Buffer) => RevocationUrls {
-  const base = `${url}${statusPath}`;
+  const base = `${url}${revocationPath}`;
   const id = authorityId(issuer);
   return (serialNumber) => ({
     ...(maySignLists(issuer) && { crl: base + listAddress(id, isSharded ? shardOf(serialNumber) : undefined) }),

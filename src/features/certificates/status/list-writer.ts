@@ -10,7 +10,7 @@ import type { ConfigMap } from "../../core/index.ts";
 import { clockSkewMilliseconds } from "../authorities/cluster-authority.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 import type { RevocationSettings } from "../settings.ts";
-import { authorityId, listAddress, statusPath } from "./addresses.ts";
+import { authorityId, listAddress, revocationPath } from "./addresses.ts";
 import { leftoverChunks, readStoredList, storedListName, storedListObjects, storedListVersion } from "./stored-list.ts";
 
 /** More would not be a DER value that our reader reads. A certificate of a sharded list is in a smaller one. */
@@ -74,7 +74,7 @@ export class ListWriter {
     const number = Math.max((previous?.number ?? 0) + 1, Math.floor(now / 1000));
     const thisUpdate = Math.floor((now - clockSkewMilliseconds) / 1000) * 1000;
     const nextUpdate = thisUpdate + clockSkewMilliseconds + settings.listLifetimeMilliseconds;
-    const distributionPoint = `${settings.url}${statusPath}${listAddress(id, shard)}`;
+    const distributionPoint = `${settings.url}${revocationPath}${listAddress(id, shard)}`;
     const der = await signRevocationList(
       { entries, number, thisUpdate, nextUpdate, ...(shard !== undefined && { distributionPoint }) },
       authority,

@@ -4,7 +4,7 @@ import { pageNotFound, plainText } from "../../../machinery/http/response.ts";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { encodeOcspFailure } from "../../../pki/ocsp-response.ts";
-import { authorityId, issuerAddress, listAddress, ocspAddress, statusPath } from "./addresses.ts";
+import { authorityId, issuerAddress, listAddress, ocspAddress, revocationPath } from "./addresses.ts";
 import type { OcspAnswers } from "./ocsp-answers.ts";
 import type { PublishedLists } from "./published-lists.ts";
 import { parseStoredListName, storedListName } from "./stored-list.ts";
@@ -19,7 +19,7 @@ export interface StatusRequest {
   readBody(): Promise<Buffer>;
 }
 
-/** Answers a request below `statusPath`. Needs no credentials: everything here is signed and public. */
+/** Answers a request below `revocationPath`. Needs no credentials: everything here is signed and public. */
 export type AnswerStatus = (request: StatusRequest) => Promise<HttpResponse>;
 
 export interface StatusRoutesOptions {
@@ -78,7 +78,7 @@ export function statusRoutes({ lists, ocsp, clock }: StatusRoutesOptions): Answe
   };
   return async (request) => {
     const { method, path } = request;
-    const address = path.slice(statusPath.length);
+    const address = path.slice(revocationPath.length);
     const isRead = method === "GET" || method === "HEAD";
     if (address === ocspAddress || address === `${ocspAddress}/`) {
       return method === "POST" ? answerOcsp(request, undefined) : notAllowed("POST");
@@ -101,11 +101,11 @@ function overview(lists: PublishedLists): HttpResponse {
     const id = authorityId(issuer);
     return [
       formatDistinguishedName(issuer.subject),
-      `  ${statusPath}${listAddress(id, undefined)}  number ${number}, signed ${timestamp(signedAt)}, valid until ${timestamp(nextUpdate)}`,
-      `  ${statusPath}${issuerAddress(id)}`,
+      `  ${revocationPath}${listAddress(id, undefined)}  number ${number}, signed ${timestamp(signedAt)}, valid until ${timestamp(nextUpdate)}`,
+      `  ${revocationPath}${issuerAddress(id)}`,
     ];
   });
-  return plainText(200, [...lines, `OCSP: ${statusPath}${ocspAddress}`, ""].join("\n"));
+  return plainText(200, [...lines, `OCSP: ${revocationPath}${ocspAddress}`, ""].join("\n"));
 }
 
 const notAllowed = (allow: string): HttpResponse => {

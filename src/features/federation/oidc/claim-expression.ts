@@ -49,7 +49,7 @@ const wantedTypes: Readonly<Record<ExpressionResult, string>> = {
 };
 
 /** Compiles an expression on one variable. Throws ExpressionError; also for `matches` with a pattern that is not a literal. */
-export function compileExpression(
+export function compileClaimExpression(
   source: string,
   { variable, result }: { readonly variable: ExpressionVariable; readonly result: ExpressionResult },
 ): ClaimExpression {

@@ -1,7 +1,8 @@
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import { commonAudiences, notApplicable, refused } from "../../../machinery/authentication/token-outcome.ts";
+import { commonAudiences } from "../../../machinery/authentication/token-outcome.ts";
+import { notApplicable, refused } from "../../../machinery/authentication/not-authenticated.ts";
 import type { TokenOutcome } from "../../../machinery/authentication/token-outcome.ts";
 import type { VerifyToken } from "../../../machinery/authentication/token-authentication.ts";
 import { parseToken, VerifiedTokenCache } from "../../accounts/index.ts";

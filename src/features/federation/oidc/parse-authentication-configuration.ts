@@ -2,13 +2,13 @@ import { duplicate, invalidValue, notSupported, required } from "../../../machin
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
-import { parseConfiguration, refuseFieldErrors } from "../../../machinery/command-line/parse-configuration.ts";
+import { parseConfigurationFile, refuseFieldErrors } from "../../../machinery/command-line/parse-configuration-file.ts";
 import { compileDecoder } from "../../../machinery/schema/decode.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import { authenticationConfigurationSchema } from "./authentication-configuration.ts";
 import type { AuthenticationConfiguration, JwtAuthenticator, PrefixedClaim } from "./authentication-configuration.ts";
 import { ExpressionError } from "../../../machinery/expressions/metered-expression.ts";
-import { compileExpression } from "./claim-expression.ts";
+import { compileClaimExpression } from "./claim-expression.ts";
 import type { ClaimExpression, ExpressionResult, ExpressionVariable } from "./claim-expression.ts";
 import type { ClaimMapping, ExtraMapping, ValidationRule } from "./map-claims.ts";
 import type { Issuer } from "./issuer.ts";
@@ -46,7 +46,7 @@ const decode = compileDecoder(authenticationConfigurationSchema);
  * faults, each with its path.
  */
 export function parseAuthenticationConfiguration(text: string, context: ConfigurationContext): ParsedConfiguration {
-  const configuration = parseConfiguration(text, { kind: "AuthenticationConfiguration", decode });
+  const configuration = parseConfigurationFile(text, { kind: "AuthenticationConfiguration", decode });
   return compileConfiguration(configuration, context);
 }
 
@@ -308,7 +308,7 @@ class ConfigurationCompiler {
     options: { readonly variable: ExpressionVariable; readonly result: ExpressionResult },
   ): ClaimExpression | undefined {
     try {
-      return compileExpression(source, options);
+      return compileClaimExpression(source, options);
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error;
       this.faults.push(invalidValue(path, source, `compilation failed: ${error.message}`));

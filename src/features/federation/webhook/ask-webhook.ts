@@ -1,4 +1,4 @@
-import { fieldsOf, postWebhook } from "../../../machinery/client/post-webhook.ts";
+import { jsonFieldsOf, postWebhook } from "../../../machinery/client/post-webhook.ts";
 import type { PostWebhookOptions } from "../../../machinery/client/post-webhook.ts";
 import type { AskWebhook, WebhookAnswer } from "./webhook-tokens.ts";
 
@@ -28,8 +28,8 @@ const textsOf = (value: unknown): string[] =>
 /** The `status` of a TokenReview. Throws an Error when it is not one, or names no user. */
 function answerOf({ kind, status }: Readonly<Record<string, unknown>>): WebhookAnswer {
   if (kind !== "TokenReview") throw new Error("its answer is not a TokenReview");
-  const { authenticated, user, audiences, error } = fieldsOf(status);
-  const { username, uid, groups, extra } = fieldsOf(user);
+  const { authenticated, user, audiences, error } = jsonFieldsOf(status);
+  const { username, uid, groups, extra } = jsonFieldsOf(user);
   if (authenticated === true && textOf(username) === "") throw new Error("its answer names no user");
   return {
     isAuthenticated: authenticated === true,
@@ -39,7 +39,7 @@ function answerOf({ kind, status }: Readonly<Record<string, unknown>>): WebhookA
       username: textOf(username),
       ...(textOf(uid) !== "" && { uid: textOf(uid) }),
       groups: textsOf(groups),
-      extra: Object.fromEntries(Object.entries(fieldsOf(extra)).map(([key, values]) => [key, textsOf(values)])),
+      extra: Object.fromEntries(Object.entries(jsonFieldsOf(extra)).map(([key, values]) => [key, textsOf(values)])),
     },
   };
 }

@@ -3,7 +3,8 @@ import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { RemoteQuestions, RemoteUnavailable } from "../../../machinery/client/remote-questions.ts";
 import { tokenDigest } from "../../../machinery/authentication/token-digest.ts";
 import type { VerifyToken } from "../../../machinery/authentication/token-authentication.ts";
-import { commonAudiences, notApplicable, refused } from "../../../machinery/authentication/token-outcome.ts";
+import { commonAudiences } from "../../../machinery/authentication/token-outcome.ts";
+import { notApplicable, refused } from "../../../machinery/authentication/not-authenticated.ts";
 import type { TokenOutcome } from "../../../machinery/authentication/token-outcome.ts";
 import { parseToken } from "../../accounts/index.ts";
 

@@ -17,12 +17,12 @@ import { durationOption, repeatedOption } from "../../../machinery/command-line/
 import {
   objectName,
   print,
-  tableOf,
+  textTableOf,
   withAnswerOutputFlag,
   withOutputFlag,
 } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
-import type { Column } from "../../../machinery/command-line/text-table.ts";
+import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 import { outputFile, writePrivateOutput } from "../../../machinery/command-line/output-file.ts";
 import { secretResource } from "../../core/index.ts";
 
@@ -109,7 +109,7 @@ function bootstrapKubeconfig({ transport }: ServerConnection, token: string): st
   return formatKubeconfig({ server, caCertificates, user: "bootstrap", credentials: { type: "token", token } });
 }
 
-const columns: readonly Column<BootstrapToken>[] = [
+const columns: readonly TextColumn<BootstrapToken>[] = [
   { header: "ID", cell: ({ id }) => id },
   { header: "EXPIRES", cell: ({ expiration }) => expiration ?? "<never>" },
   { header: "STATE", cell: (token) => stateOf(token) },
@@ -138,7 +138,7 @@ const list = (): Command =>
           const names = items.map(({ metadata }) => objectName(type, metadata.name));
           const isForPeople = flags.output === undefined || flags.output === "wide";
           if (tokens.length === 0 && isForPeople) console.error("No bootstrap tokens found.");
-          else print(tokens, flags, { text: () => tableOf(tokens, columns, flags), names });
+          else print(tokens, flags, { text: () => textTableOf(tokens, columns, flags), names });
         }),
       ),
     ["All tokens, and when they end", "signet bootstrap-token list"],

@@ -1,4 +1,4 @@
-import { microTime, timestamp } from "../../../machinery/api/clock.ts";
+import { microTimestamp, timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { Event } from "../../core/index.ts";
 import type { Node } from "../nodes/node-schema.ts";
@@ -30,6 +30,6 @@ export function nodeEvent({ metadata }: Node, { names, reason, message, now }: N
     reportingInstance: "node-lifecycle",
     firstTimestamp: time,
     lastTimestamp: time,
-    eventTime: microTime(now),
+    eventTime: microTimestamp(now),
   };
 }

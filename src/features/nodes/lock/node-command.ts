@@ -7,7 +7,7 @@ import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { printList, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
-import type { Column } from "../../../machinery/command-line/text-table.ts";
+import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 import { nodeLockResource } from "../resources.ts";
 import type { NodeLock } from "./node-locks.ts";
 
@@ -62,7 +62,7 @@ const unlock = (): Command =>
     ["Let a machine in again", "signet node unlock edge-1"],
   );
 
-const columns: readonly Column<NodeLock>[] = [
+const columns: readonly TextColumn<NodeLock>[] = [
   { header: "NODE", cell: ({ metadata }) => metadata.name ?? "" },
   { header: "SINCE", cell: ({ metadata }) => metadata.creationTimestamp ?? "" },
   { header: "REASON", cell: ({ spec }) => spec.reason ?? "<none>" },

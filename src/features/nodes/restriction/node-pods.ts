@@ -3,7 +3,7 @@ import type { Reference } from "../../../machinery/api/reference.ts";
 import { isMirrorPod } from "../pods/pod-object.ts";
 import type { PodObject, PodReferences } from "../pods/pod-object.ts";
 
-export interface NodeIdentity {
+export interface RequestingNode {
   readonly node: string;
   /** The uid of the node's Node object. */
   readonly uid: string;
@@ -16,7 +16,7 @@ export interface NodeIdentity {
  * itself, owned by its Node, and without references to objects that it could not read otherwise (upstream:
  * `admitPodCreate`).
  */
-export function nodePodFault(pod: PodObject, identity: NodeIdentity): string | undefined {
+export function nodePodFault(pod: PodObject, identity: RequestingNode): string | undefined {
   const { node, names, podReferences } = identity;
   const quoted = JSON.stringify(node);
   if (!isMirrorPod(pod, names)) {
@@ -30,7 +30,7 @@ export function nodePodFault(pod: PodObject, identity: NodeIdentity): string | u
   return ownerFault(pod, identity) ?? referenceFault(podReferences(pod), node);
 }
 
-function ownerFault(pod: PodObject, { node, uid }: NodeIdentity): string | undefined {
+function ownerFault(pod: PodObject, { node, uid }: RequestingNode): string | undefined {
   const quoted = JSON.stringify(node);
   const [owner, ...others] = pod.metadata.ownerReferences ?? [];
   if (others.length > 0) return `node ${quoted} can only create pods with a single owner reference set to itself`;

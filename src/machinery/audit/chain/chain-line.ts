@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, randomUUID, sign, verify } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { microTime } from "../../api/clock.ts";
+import { microTimestamp } from "../../api/clock.ts";
 import { auditApiVersion } from "../audit-event.ts";
 import { encodeEvent } from "../encode-event.ts";
 
@@ -63,7 +63,7 @@ export function checkpointLine(
   type: CheckpointType,
   { before, privateKey, now }: { readonly before: ChainPosition; readonly privateKey: KeyObject; readonly now: number },
 ): string {
-  const time = microTime(now);
+  const time = microTimestamp(now);
   const event = encodeEvent(
     {
       kind: "Event",
@@ -87,7 +87,7 @@ export function checkpointLine(
 /** The context keeps a signature of something else from being one of a checkpoint. */
 const signedBytes = (unsigned: string): Buffer => Buffer.from(`signet audit checkpoint\n${unsigned}`);
 
-export const isSignedBy = (
+export const isCheckpointSignedBy = (
   publicKey: KeyObject,
   { signature, signed }: NonNullable<ParsedLine["checkpoint"]>,
 ): boolean => verify(null, signedBytes(signed), publicKey, Buffer.from(signature, "hex"));

@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { open } from "node:fs/promises";
 import { createGunzip } from "node:zlib";
-import { beforeFirst, hashOf, isSignedBy, keyId, parseLine } from "./chain-line.ts";
+import { beforeFirst, hashOf, isCheckpointSignedBy, keyId, parseLine } from "./chain-line.ts";
 import type { ChainPosition, ParsedLine } from "./chain-line.ts";
 
 export interface VerifyOptions {
@@ -38,7 +38,7 @@ const maximumFaults = 100;
  * seen in the files alone: that the oldest files are missing, and that the end is missing from a checkpoint on. Rejects with
  * the system's error for a file that cannot be read.
  */
-export async function verifyChain({ files, publicKey, checkpoint }: VerifyOptions): Promise<ChainReport> {
+export async function verifyAuditChain({ files, publicKey, checkpoint }: VerifyOptions): Promise<ChainReport> {
   const ordered = await inOrder(files);
   const verification = new Verification({ publicKey, checkpoint });
   for (const file of ordered) {
@@ -136,7 +136,7 @@ class Verification {
   #checkEnd(checkpoint: string): void {
     const { sequence = 0, checkpoint: signed } = this.#awaited ?? {};
     const last = this.#before?.sequence ?? 0;
-    if (signed === undefined || (this.#publicKey !== undefined && !isSignedBy(this.#publicKey, signed))) {
+    if (signed === undefined || (this.#publicKey !== undefined && !isCheckpointSignedBy(this.#publicKey, signed))) {
       this.#faults.push("the given checkpoint is not signed by the key");
     } else if (last < sequence) {
       this.#faults.push(`the end is missing: lines ${last + 1} to ${sequence} were written too`);
@@ -157,7 +157,10 @@ class Verification {
 
   #checkCheckpoint({ sequence }: ParsedLine, checkpoint: NonNullable<ParsedLine["checkpoint"]>): void {
     this.#checkpoints++;
-    if (this.#publicKey !== undefined && (checkpoint.key !== this.#keyId || !isSignedBy(this.#publicKey, checkpoint))) {
+    if (
+      this.#publicKey !== undefined &&
+      (checkpoint.key !== this.#keyId || !isCheckpointSignedBy(this.#publicKey, checkpoint))
+    ) {
       this.#fault("is a checkpoint that is not signed by the key");
       return;
     }

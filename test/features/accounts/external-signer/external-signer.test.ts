@@ -4,7 +4,10 @@ import { describe, it } from "node:test";
 import pino from "pino";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import { GrpcError, grpcStatus } from "../../../../src/machinery/grpc/grpc-error.ts";
-import { checkKeys, SignerFault } from "../../../../src/features/accounts/keys/external-signer/check-signer-answers.ts";
+import {
+  checkPublishedKeys,
+  SignerFault,
+} from "../../../../src/features/accounts/keys/external-signer/check-signer-answers.ts";
 import { ExternalSigner } from "../../../../src/features/accounts/keys/external-signer/external-signer.ts";
 import type { ExternalSignerClient } from "../../../../src/features/accounts/keys/external-signer/external-signer-client.ts";
 import type {
@@ -197,7 +200,7 @@ describe("an external signer", () => {
   ] as const) {
     it(`may not publish ${what}`, () => {
       assert.throws(
-        () => checkKeys({ ...answerOf(newSignerKey("first")), ...change }),
+        () => checkPublishedKeys({ ...answerOf(newSignerKey("first")), ...change }),
         (error) => error instanceof SignerFault && reason.test(error.message),
       );
     });

@@ -72,7 +72,7 @@ export interface SignerKeys {
 }
 
 /** Reads the signer's keys by upstream's rules. Throws SignerFault: then none of them is used. */
-export function checkKeys({ keys, dataTimestampSeconds, refreshHintSeconds }: FetchKeysAnswer): SignerKeys {
+export function checkPublishedKeys({ keys, dataTimestampSeconds, refreshHintSeconds }: FetchKeysAnswer): SignerKeys {
   if (refreshHintSeconds <= 0)
     throw new SignerFault(`its refresh hint is ${refreshHintSeconds} s: it must be positive`);
   if (keys.length === 0) throw new SignerFault("it publishes no keys");

@@ -9,7 +9,7 @@ import type { OutsideKeyObserver } from "../../../../machinery/keys/outside-keys
 import { encodePayload } from "../../tokens/json-web-token.ts";
 import type { TokenSigner } from "../../tokens/token-signer.ts";
 import type { FollowedOperatorKeys, OperatorKeys } from "../operator-keys.ts";
-import { checkHeader, checkKeys, checkToken } from "./check-signer-answers.ts";
+import { checkHeader, checkPublishedKeys, checkToken } from "./check-signer-answers.ts";
 import type { SignerKeys } from "./check-signer-answers.ts";
 import type { ExternalSignerClient } from "./external-signer-client.ts";
 
@@ -65,7 +65,7 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
 
   /** Rejects with GrpcError or SignerFault when the signer publishes no keys now. */
   static async open(options: ExternalSignerOptions): Promise<ExternalSigner> {
-    return new ExternalSigner(checkKeys(await options.client.fetchKeys()), options);
+    return new ExternalSigner(checkPublishedKeys(await options.client.fetchKeys()), options);
   }
 
   current(): OperatorKeys {
@@ -147,7 +147,7 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   }
 
   async #fetch(): Promise<void> {
-    const fetched = checkKeys(await this.#options.client.fetchKeys());
+    const fetched = checkPublishedKeys(await this.#options.client.fetchKeys());
     const before = this.#keys;
     const next = this.#operatorKeys(fetched);
     this.#refreshSeconds = fetched.refreshSeconds;

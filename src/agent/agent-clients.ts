@@ -7,12 +7,12 @@ import type { HttpsTransportOptions } from "../machinery/client/https-transport.
 import type { TlsCredentials } from "../machinery/client/tls-options.ts";
 import type { ClientResponse, Transport } from "../machinery/client/transport.ts";
 import type { ClientCertificate, ServerAccess } from "./agent-settings.ts";
-import type { RequestIdentity } from "./certificate-renewal.ts";
+import type { AgentIdentity } from "./certificate-renewal.ts";
 import type { KeyPair } from "./key-pair.ts";
 import { refusalText } from "./refused-credential.ts";
 import type { ServerClock } from "./server-clock.ts";
 
-export interface ServerConnectionOptions {
+export interface AgentClientsOptions {
   readonly access: ServerAccess;
   /** The client certificate in use now. */
   readonly clientCertificate: () => KeyPair | undefined;
@@ -36,13 +36,13 @@ const timeoutMilliseconds = 10_000;
  * the next request on, and running requests are not disturbed. The errors of refused requests say which credential was
  * refused.
  */
-export class ServerConnection {
+export class AgentClients {
   readonly node: ApiClient;
   readonly bootstrap: ApiClient;
-  readonly #options: ServerConnectionOptions;
+  readonly #options: AgentClientsOptions;
   #refused: KeyPair | undefined;
 
-  constructor(options: ServerConnectionOptions) {
+  constructor(options: AgentClientsOptions) {
     this.#options = options;
     const { access, clientCertificate, serverClock } = options;
     const { bootstrap } = access;
@@ -90,7 +90,7 @@ export class ServerConnection {
     return pair !== undefined && pair === this.#refused;
   }
 
-  as(identity: RequestIdentity): ApiClient {
+  as(identity: AgentIdentity): ApiClient {
     return identity === "node" ? this.node : this.bootstrap;
   }
 

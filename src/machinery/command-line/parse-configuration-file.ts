@@ -17,7 +17,7 @@ export interface ConfigurationKind<T> {
  * Parses a configuration file of kube-apiserver's form (YAML or JSON). Strict: unknown and repeated fields are faults. Throws an
  * Error that lists the faults, each with its path.
  */
-export function parseConfiguration<T extends { readonly apiVersion?: string; readonly kind?: string }>(
+export function parseConfigurationFile<T extends { readonly apiVersion?: string; readonly kind?: string }>(
   text: string,
   { kind, decode }: ConfigurationKind<T>,
 ): T {

@@ -3,7 +3,8 @@ import { ApiError, badRequest } from "../api/api-error.ts";
 /** Parses a resourceVersion to a revision; "" becomes 0. Throws a 400 for a value that no server can have issued. */
 export function parseResourceVersion(resourceVersion: string): number {
   if (resourceVersion === "") return 0;
-  if (!/^\d{1,20}$/.test(resourceVersion)) {
+  // Upstream's are unsigned integers of 64 bits.
+  if (!/^\d{1,20}$/.test(resourceVersion) || Number(resourceVersion) >= 2 ** 64) {
     throw badRequest(
       `resourceVersion: Invalid value: ${JSON.stringify(resourceVersion)}: must be one that the server has given out`,
     );

@@ -106,6 +106,7 @@ describe("a list", () => {
       apiError(504, "Too large resource version"),
     );
     await assert.rejects(list(box, "resourceVersion=x"), apiError(400, "resourceVersion"));
+    await assert.rejects(list(box, `resourceVersion=${2n ** 64n}`), apiError(400, "resourceVersion"));
   });
 
   it("counts what follows a page at its revision, also where the kept history does not reach back", async () => {

@@ -12,7 +12,7 @@ import { configurationFaults } from "./configuration-faults.ts";
 import { applyConflict } from "./conflicts.ts";
 import { updateManagers, withManagedFields, withoutManagedFields, writerOf } from "./track-update.ts";
 import type { FieldWrite } from "./track-update.ts";
-import { difference, emptySet, intersection, isEmpty, recursiveDifference, union } from "./field-set.ts";
+import { difference, emptySet, intersection, isEmpty, recursiveDifference, union, unionOfAll } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { fieldsOf } from "./fields-of.ts";
 import { lastAppliedFields, lastAppliedManager, withLastApplied } from "./last-applied.ts";
@@ -149,7 +149,7 @@ function prune({ schema, merged, last, managers }: Pruning): unknown {
   const present = named(fieldsOf(schema, merged));
   const lastNamed = named(last);
   const without = removeFields(schema, merged, lastNamed);
-  const managed = named([...managers.values()].reduce((all, { fields }) => union(all, fields), emptySet));
+  const managed = named(unionOfAll([...managers.values()].map(({ fields }) => fields)));
   // Items of other managers were removed with their parents: put them back.
   const kept = union(named(fieldsOf(schema, without)), managed);
   const owned = removeFields(schema, merged, difference(present, kept));

@@ -1,4 +1,4 @@
-import { emptySet, union } from "./field-set.ts";
+import { emptySet, unionOfAll } from "./field-set.ts";
 import { managerId } from "./managed-fields.ts";
 import type { FieldManager, FieldManagers } from "./managed-fields.ts";
 
@@ -18,10 +18,7 @@ export function capUpdateManagers(managers: FieldManagers): FieldManagers {
     if (merged.length < 2) continue;
     const bucket = { manager: bucketManager, operation: "Update", apiVersion, subresource: "" } as const;
     for (const updater of merged) capped.delete(managerId(updater));
-    const fields = [...merged, capped.get(managerId(bucket))].reduce(
-      (all, updater) => union(all, updater?.fields ?? emptySet),
-      emptySet,
-    );
+    const fields = unionOfAll([...merged, capped.get(managerId(bucket))].map((updater) => updater?.fields ?? emptySet));
     capped.set(managerId(bucket), { ...bucket, time: merged.at(-1)?.time, fields });
   }
   return capped;

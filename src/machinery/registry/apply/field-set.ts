@@ -40,6 +40,13 @@ export function union(left: FieldSet, right: FieldSet): FieldSet {
   return isEmpty(right) ? left : unionOfNodes(left, right);
 }
 
+/** The union of any number of sets. Pairs are joined first: each path is copied a few times, not once for each set. */
+export function unionOfAll(sets: readonly FieldSet[]): FieldSet {
+  if (sets.length <= 1) return sets[0] ?? emptySet;
+  const middle = Math.ceil(sets.length / 2);
+  return union(unionOfAll(sets.slice(0, middle)), unionOfAll(sets.slice(middle)));
+}
+
 function unionOfNodes(left: FieldSet, right: FieldSet): FieldSet {
   if (left === right) return left;
   const children: FieldSet = {};

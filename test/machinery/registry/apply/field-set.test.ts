@@ -13,6 +13,7 @@ import {
   setOfPath,
   sorted,
   union,
+  unionOfAll,
 } from "../../../../src/machinery/registry/apply/field-set.ts";
 import type { FieldSet } from "../../../../src/machinery/registry/apply/field-set.ts";
 import { printPath } from "../../../../src/machinery/registry/apply/path-element.ts";
@@ -53,6 +54,12 @@ describe("a field set", () => {
       assertSame(union(a, union(b, c)), union(union(a, b), c));
       assertSame(union(a, a), a);
     });
+  });
+
+  it("is united with any number of others at once", () => {
+    fc.assert(
+      fc.property(fc.array(sets), (several) => assertSame(unionOfAll(several), several.reduce(union, emptySet))),
+    );
   });
 
   it("intersects like sets do", () => {

@@ -24,13 +24,13 @@ const faces = (file: string): string[] => features.map((feature) => `features/${
  */
 const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/api": [],
-  "machinery/files": [],
+  "machinery/files": ["machinery/api"],
   "machinery/service-manager": ["machinery/command-line"],
   "machinery/schema": ["machinery/api"],
   "machinery/grpc": [],
   "machinery/storage": ["machinery/api", "machinery/grpc", "machinery/schema/protobuf-wire"],
-  "machinery/keys": ["machinery/files", "machinery/storage"],
-  "machinery/pkcs11": ["machinery/files", "pki"],
+  "machinery/keys": ["machinery/api", "machinery/files", "machinery/storage"],
+  "machinery/pkcs11": ["machinery/api", "machinery/files", "pki"],
   "machinery/tracing": ["machinery/api"],
   "machinery/registry": ["machinery/api", "machinery/schema", "machinery/storage", "machinery/tracing"],
   "machinery/authentication": ["machinery/api", "machinery/tracing"],

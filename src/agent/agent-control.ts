@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { jsonFields } from "../machinery/api/json-fields.ts";
 import { createServer, request } from "../machinery/api/node-http.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import { failureText } from "./agent-log.ts";
@@ -104,5 +105,7 @@ function ask(
   });
 }
 
-const messageOf = (body: unknown): string =>
-  typeof body === "object" && body !== null && "message" in body ? String(body.message) : "the agent refused";
+function messageOf(body: unknown): string {
+  const { message } = jsonFields(body);
+  return typeof message === "string" ? message : "the agent refused";
+}

@@ -1,3 +1,4 @@
+import { jsonFields } from "../../machinery/api/json-fields.ts";
 import type { ParsedRequestInfo } from "../../machinery/http/parse-request-info.ts";
 import { parseToken } from "./tokens/json-web-token.ts";
 
@@ -10,14 +11,12 @@ export function issuedCredential(
   answer: () => unknown,
 ): Readonly<Record<string, string>> | undefined {
   if (info.kind !== "resource" || info.resource !== "serviceaccounts" || info.subresource !== "token") return undefined;
-  const payload = parseToken(tokenOf(answer()))?.payload;
-  const { jti }: { readonly jti?: unknown } = typeof payload === "object" && payload !== null ? payload : {};
+  const { jti } = jsonFields(parseToken(tokenOf(answer()))?.payload);
   return typeof jti === "string" ? { [annotation]: `JTI=${jti}` } : undefined;
 }
 
 /** Empty when there is none. */
 function tokenOf(answer: unknown): string {
-  const { status }: { readonly status?: unknown } = typeof answer === "object" && answer !== null ? answer : {};
-  const { token }: { readonly token?: unknown } = typeof status === "object" && status !== null ? status : {};
+  const { token } = jsonFields(jsonFields(answer)["status"]);
   return typeof token === "string" ? token : "";
 }

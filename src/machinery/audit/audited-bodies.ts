@@ -1,3 +1,4 @@
+import { isJsonObject } from "../registry/patch/json-value.ts";
 import type { HttpResponse } from "../api/http-message.ts";
 import type { ParsedRequestInfo } from "../http/parse-request-info.ts";
 import { contentTypes } from "../http/negotiation.ts";
@@ -106,21 +107,18 @@ export function recordedObject(
   return copy;
 }
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 function redact(value: unknown, [name, ...rest]: FieldPath): void {
-  if (!isRecord(value) || name === undefined || value[name] === undefined) return;
+  if (!isJsonObject(value) || name === undefined || value[name] === undefined) return;
   if (rest.length > 0) redact(value[name], rest);
   else value[name] = redacted;
 }
 
 /** Of an object, of the items of a list, and of the objects in the rows of a table. */
 function dropManagedFields(value: unknown): void {
-  if (!isRecord(value)) return;
-  if (isRecord(value["metadata"])) delete value["metadata"]["managedFields"];
+  if (!isJsonObject(value)) return;
+  if (isJsonObject(value["metadata"])) delete value["metadata"]["managedFields"];
   for (const list of [value["items"], value["rows"]]) {
     if (Array.isArray(list))
-      for (const one of list) dropManagedFields(isRecord(one) && "object" in one ? one["object"] : one);
+      for (const one of list) dropManagedFields(isJsonObject(one) && "object" in one ? one["object"] : one);
   }
 }

@@ -2,6 +2,8 @@ import { readFileSync, statSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { homedir } from "node:os";
 import { parse, stringify } from "yaml";
+import { errorCode } from "../api/error-code.ts";
+import { jsonFields } from "../api/json-fields.ts";
 import { messageOf } from "../api/message-of.ts";
 import type { HttpsTransportOptions } from "./https-transport.ts";
 
@@ -87,16 +89,13 @@ function readConfig(path: string, { isPipeRefused }: { readonly isPipeRefused: b
 }
 
 function reasonFor(error: unknown): string {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const code = errorCode(error);
   if (code === "ENOENT") return "there is no such file; name another with --kubeconfig";
   if (code === "EACCES") return "this user has no permission; run as its owner, or name another with --kubeconfig";
   return messageOf(error);
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-
-const fieldsOf = (value: unknown): Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 
 const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 
@@ -116,7 +115,7 @@ function parseSource(yaml: string, path: string): Source {
   if (parsed !== null && (typeof parsed !== "object" || Array.isArray(parsed))) {
     throw new KubeconfigError(`kubeconfig ${path} holds no clusters, users and contexts; name another file`);
   }
-  return { path, fields: fieldsOf(parsed) };
+  return { path, fields: jsonFields(parsed) };
 }
 
 /** Parses the text of one kubeconfig. */
@@ -142,8 +141,8 @@ function contextOf(sources: readonly Source[], { context, isTokenGiven = false }
   const entries = (list: string): { readonly name: unknown; readonly path: string; readonly fields: Fields }[] =>
     sources.flatMap(({ path, fields }) =>
       (Array.isArray(fields[list]) ? (fields[list] as unknown[]) : [])
-        .map(fieldsOf)
-        .map((one) => ({ name: one["name"], path, fields: fieldsOf(one[list.slice(0, -1)]) })),
+        .map(jsonFields)
+        .map((one) => ({ name: one["name"], path, fields: jsonFields(one[list.slice(0, -1)]) })),
     );
   const named = (list: string, name: string): Entry => {
     const found = entries(list).find((one) => one.name === name);

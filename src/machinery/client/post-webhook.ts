@@ -1,3 +1,4 @@
+import { jsonFields } from "../api/json-fields.ts";
 import { systemSchedule } from "../api/schedule.ts";
 import type { Schedule } from "../api/schedule.ts";
 import type { Transport } from "./transport.ts";
@@ -59,7 +60,7 @@ async function post(
   const { status } = response;
   if (status === 429 || status >= 500) throw new PassingFault(`it answered ${status}`);
   if (status !== 200 && status !== 201) throw new Error(`it answered ${status}`);
-  return jsonFieldsOf(parsed(Buffer.concat(chunks).toString("utf8")));
+  return jsonFields(parsed(Buffer.concat(chunks).toString("utf8")));
 }
 
 function parsed(text: string): unknown {
@@ -69,7 +70,3 @@ function parsed(text: string): unknown {
     throw new Error("its answer is not JSON", { cause });
   }
 }
-
-/** The fields of an object of JSON; none for anything else. */
-export const jsonFieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};

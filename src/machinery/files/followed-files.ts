@@ -1,4 +1,6 @@
 import { statSync } from "node:fs";
+import { messageOf } from "../api/message-of.ts";
+import { errorCode } from "../api/error-code.ts";
 
 export interface FollowedSetting<T> {
   /** The setting that names the files, for the log. */
@@ -88,7 +90,7 @@ export class FollowedFiles implements Disposable {
         log.info({ ...about, ...describe?.(value) }, "file read again");
         tell(value);
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
+        const reason = messageOf(error);
         if (known === undefined)
           log.error({ ...about, reason }, "the file cannot be used; its last good contents stay in use");
         this.#unusable.add(followed.setting);
@@ -154,6 +156,6 @@ function fileVersion(file: string): string {
     return `${ino}/${size}/${mtimeMs}/${ctimeMs}`;
   } catch (error) {
     // The file is missing, or its folder cannot be searched. Reading it will report the error.
-    return error instanceof Error && "code" in error ? String(error.code) : "unknown";
+    return errorCode(error) || "unknown";
   }
 }

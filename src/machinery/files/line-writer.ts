@@ -1,5 +1,6 @@
 import { closeSync, write, writeSync } from "node:fs";
 import { promisify } from "node:util";
+import { errorCode } from "../api/error-code.ts";
 import type { LogOutput } from "./log-output.ts";
 
 export interface LineWriterOptions {
@@ -120,7 +121,7 @@ export class LineWriter {
         if (this.#isFailing || this.#lostSinceFailure > 0) this.#recovered();
       }
     } catch (error) {
-      const isFull = error instanceof Error && "code" in error && error.code === "EAGAIN";
+      const isFull = errorCode(error) === "EAGAIN";
       if (!isFull || this.#lostSinceFailure > 0) this.#isFailing = true;
       if (!this.#isClosed) this.#timer = this.#flushIn(isFull ? fullPipeMilliseconds : retryMilliseconds);
     }

@@ -1,5 +1,6 @@
 import { mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { errorCode } from "../api/error-code.ts";
 
 /**
  * Creates a folder and its missing parents. Throws the system's error. Node.js's own `recursive` loops forever where
@@ -13,7 +14,7 @@ export function makeFolder(path: string, { mode }: { readonly mode: number }): v
       mkdirSync(folder, { mode });
     } catch (error) {
       // Another process has created it at the same moment.
-      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+      if (errorCode(error) !== "EEXIST") throw error;
     }
   }
 }

@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+import { errorCode } from "../api/error-code.ts";
 import { UnusableFile } from "./unusable-file.ts";
 
 /**
@@ -33,7 +34,7 @@ function openIfThere(file: string): number | undefined {
   try {
     return openSync(file, O_RDONLY | O_NONBLOCK);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    if (errorCode(error) === "ENOENT") return undefined;
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 import { closeSync, write, writeSync } from "node:fs";
 import { promisify } from "node:util";
+import { errorCode } from "../api/error-code.ts";
 import type { LogOutput } from "./log-output.ts";
 
 const writeBytes = promisify(write);
@@ -46,7 +47,7 @@ export class StreamOutput {
       try {
         offset += (await writeBytes(this.#output.fd, bytes, offset, bytes.length - offset)).bytesWritten;
       } catch (error) {
-        if (error instanceof Error && "code" in error && error.code === "EAGAIN") {
+        if (errorCode(error) === "EAGAIN") {
           await new Promise((resolve) => setTimeout(resolve, fullPipeMilliseconds).unref());
           continue;
         }

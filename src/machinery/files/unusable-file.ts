@@ -1,3 +1,5 @@
+import { messageOf } from "../api/message-of.ts";
+import { errorCode } from "../api/error-code.ts";
 /** A file or folder that the caller named cannot be used. The message is one line with the reason and what to do. */
 export class UnusableFile extends Error {
   constructor(message: string, options?: ErrorOptions) {
@@ -22,12 +24,7 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** Explains why a file cannot be read, and what to do. */
 export const unreadableFileReason = (error: unknown): string =>
-  error instanceof Error && "code" in error && error.code === "ENOENT"
-    ? "there is no such file; name another"
-    : fileFailureReason(error);
+  errorCode(error) === "ENOENT" ? "there is no such file; name another" : fileFailureReason(error);
 
 /** Explains why the system refused a file, and what to do. */
-export function fileFailureReason(error: unknown): string {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  return reasons[code] ?? (error instanceof Error ? error.message : String(error));
-}
+export const fileFailureReason = (error: unknown): string => reasons[errorCode(error)] ?? messageOf(error);

@@ -1,5 +1,6 @@
-import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto";
 import { join } from "node:path";
+import { isSameText } from "../api/is-same-text.ts";
 import { writePrivateFile } from "../files/atomic-file.ts";
 import { readPrivateFile } from "../files/private-file.ts";
 import { UnusableFile } from "../files/unusable-file.ts";
@@ -72,6 +73,3 @@ function parseKey(text: string, file: string): Buffer {
   if (key.length === keyBytes && key.toString("base64") === text.trim()) return key;
   throw new UnusableFile(`${file} is not ${keyBytes} bytes in base64: restore it from a backup`);
 }
-
-const isSameText = (one: string, other: string): boolean =>
-  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));

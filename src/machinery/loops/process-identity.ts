@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
+import { errorCode } from "../api/error-code.ts";
 
 /**
  * A value that distinguishes the processes of this running system from those of other machines, containers and earlier
@@ -28,6 +29,6 @@ export function hasProcessEnded(identity: string): boolean {
     process.kill(Number(pid), 0);
     return false;
   } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "ESRCH";
+    return errorCode(error) === "ESRCH";
   }
 }

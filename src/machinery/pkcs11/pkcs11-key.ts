@@ -1,5 +1,6 @@
 import { createHash, verify } from "node:crypto";
 import type { KeyObject } from "node:crypto";
+import { messageOf } from "../api/message-of.ts";
 import { PkiError } from "../../pki/pki-error.ts";
 import { importPublicKey } from "../../pki/public-key.ts";
 import type { PublicKeyInfo } from "../../pki/public-key.ts";
@@ -131,9 +132,7 @@ export class Pkcs11Key implements SigningKey {
     } catch (error) {
       this.#session?.close();
       this.#session = undefined;
-      throw error instanceof KeyUnavailable
-        ? error
-        : this.#unavailable(error instanceof Error ? error.message : String(error));
+      throw error instanceof KeyUnavailable ? error : this.#unavailable(messageOf(error));
     }
   }
 

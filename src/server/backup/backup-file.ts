@@ -2,6 +2,7 @@ import { createReadStream } from "node:fs";
 import { createGunzip, createGzip } from "node:zlib";
 import { pipeline } from "node:stream/promises";
 import { Readable } from "node:stream";
+import { errorCode } from "../../machinery/api/error-code.ts";
 import { openReplacement } from "../../machinery/files/atomic-file.ts";
 import { DamagedBackup, formatBackup, parseBackup } from "./backup-format.ts";
 import type { BackupHeader, BackupItem } from "./backup-format.ts";
@@ -72,7 +73,7 @@ async function* uncompressed(file: string): AsyncIterable<Buffer> {
   try {
     for await (const bytes of source.pipe(gunzip)) yield bytes as Buffer; // zlib's streams give Buffers
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    const code = errorCode(error);
     if (!code.startsWith("Z_")) throw error;
     const reason =
       code === "Z_BUF_ERROR" ? "it was not written or copied to the end" : "it is not a backup, or damaged";

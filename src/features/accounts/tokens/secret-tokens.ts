@@ -1,4 +1,5 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { isSameText } from "../../../machinery/api/is-same-text.ts";
+import { jsonFields } from "../../../machinery/api/json-fields.ts";
 import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { serviceAccountGroups, serviceAccountUsername } from "../../../machinery/api/user-info.ts";
@@ -100,14 +101,7 @@ export function createSecretTokenVerifier({
   };
 }
 
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
-
-/** Compares in constant time, so that the duration does not reveal where the texts differ. */
-const isSameText = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
-
 const stringsOf = (payload: unknown): ReadonlyMap<string, string> =>
   new Map(
-    typeof payload === "object" && payload !== null
-      ? Object.entries(payload).filter((entry): entry is [string, string] => typeof entry[1] === "string")
-      : [],
+    Object.entries(jsonFields(payload)).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
   );

@@ -1,3 +1,4 @@
+import { isJsonObject, memberOf } from "../../../machinery/registry/patch/json-value.ts";
 /** The claims of a service account token (RFC 7519 section 4.1, and upstream's private claim). Times are in seconds. */
 export interface TokenClaims {
   readonly issuer: string;
@@ -46,14 +47,14 @@ export function encodeClaims(claims: TokenClaims, claimName: string): object {
 
 /** Parses a payload. Undefined when a claim has the wrong type, or the private claim does not name an account. */
 export function decodeClaims(payload: unknown, claimName: string): TokenClaims | undefined {
-  if (!isRecord(payload)) return undefined;
-  const own = member(payload, claimName);
-  if (!isRecord(own)) return undefined;
+  if (!isJsonObject(payload)) return undefined;
+  const own = memberOf(payload, claimName);
+  if (!isJsonObject(own)) return undefined;
   try {
     return {
       issuer: text(payload, "iss") ?? "",
       subject: text(payload, "sub") ?? "",
-      audiences: audiencesOf(member(payload, "aud")),
+      audiences: audiencesOf(memberOf(payload, "aud")),
       ...optional("issuedAtSeconds", seconds(payload, "iat")),
       ...optional("notBeforeSeconds", seconds(payload, "nbf")),
       ...optional("expirationSeconds", seconds(payload, "exp")),
@@ -73,13 +74,6 @@ export function decodeClaims(payload: unknown, claimName: string): TokenClaims |
 
 class MalformedClaim extends Error {}
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-/** Reads own members only: `constructor` is not a claim. */
-const member = (record: Record<string, unknown>, name: string): unknown =>
-  Object.hasOwn(record, name) ? record[name] : undefined;
-
 const optional = <K extends string, T>(name: K, value: T | undefined): { [P in K]?: T } =>
   value === undefined ? {} : ({ [name]: value } as { [P in K]?: T }); // a computed key widens to string
 
@@ -89,23 +83,23 @@ function required<T>(value: T | undefined): T {
 }
 
 function text(record: Record<string, unknown>, name: string): string | undefined {
-  const value = member(record, name);
+  const value = memberOf(record, name);
   if (value === undefined || typeof value === "string") return value;
   throw new MalformedClaim();
 }
 
 /** A NumericDate: finite, with fractions cut off. */
 function seconds(record: Record<string, unknown>, name: string): number | undefined {
-  const value = member(record, name);
+  const value = memberOf(record, name);
   if (value === undefined) return undefined;
   if (typeof value !== "number" || !Number.isFinite(value)) throw new MalformedClaim();
   return Math.trunc(value);
 }
 
 function reference(record: Record<string, unknown>, name: string): ObjectClaim | undefined {
-  const value = member(record, name);
+  const value = memberOf(record, name);
   if (value === undefined || value === null) return undefined;
-  if (!isRecord(value)) throw new MalformedClaim();
+  if (!isJsonObject(value)) throw new MalformedClaim();
   return { name: required(text(value, "name")), ...optional("uid", text(value, "uid")) };
 }
 

@@ -1,5 +1,5 @@
+import { jsonFields } from "../../../machinery/api/json-fields.ts";
 import type { AuthorizationAttributes, Decision, ResourceAttributes } from "../../../machinery/api/attributes.ts";
-import { jsonFieldsOf } from "../../../machinery/client/post-webhook.ts";
 
 interface Requirement {
   readonly key: string;
@@ -79,7 +79,7 @@ const textOf = (value: unknown): string => (typeof value === "string" ? value.sl
 
 /** The decision in a webhook's answer. Throws an Error for anything but a SubjectAccessReview with a status. */
 export function decisionOf({ kind, status }: Readonly<Record<string, unknown>>): Decision {
-  const { allowed, denied, reason } = jsonFieldsOf(status);
+  const { allowed, denied, reason } = jsonFields(status);
   if (kind !== "SubjectAccessReview" || typeof allowed !== "boolean") {
     throw new Error("its answer is no SubjectAccessReview with a status");
   }

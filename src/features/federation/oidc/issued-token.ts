@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../../machinery/registry/patch/json-value.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
@@ -96,8 +97,7 @@ interface Retry {
 const badSignature = "oidc: verify token: failed to verify signature: failed to verify id token signature";
 const expired = "oidc: verify token: oidc: token is expired";
 
-const claimsOf = ({ payload }: ParsedToken): Claims | undefined =>
-  typeof payload === "object" && payload !== null && !Array.isArray(payload) ? (payload as Claims) : undefined; // any JSON object
+const claimsOf = ({ payload }: ParsedToken): Claims | undefined => (isJsonObject(payload) ? payload : undefined);
 
 function claimsFault(claims: Claims, audiences: readonly string[], now: number): string | undefined {
   const { aud, exp, nbf } = claims;

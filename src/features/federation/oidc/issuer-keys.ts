@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { jsonFields } from "../../../machinery/api/json-fields.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { OutageReport } from "../../../machinery/api/outage-report.ts";
 import type { FetchDocument } from "./fetch-document.ts";
@@ -119,7 +120,7 @@ export class IssuerKeys {
 const documentUrl = (issuer: string): string => `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
 
 function keysUrlOf(document: unknown, issuer: string): string {
-  const { issuer: named, jwks_uri: url } = fieldsOf(document);
+  const { issuer: named, jwks_uri: url } = jsonFields(document);
   if (named !== issuer) {
     throw new Error(`the issuer's document is that of another issuer, ${JSON.stringify(named)}: correct issuer.url`);
   }
@@ -130,13 +131,10 @@ function keysUrlOf(document: unknown, issuer: string): string {
 }
 
 function keysOf(document: unknown, url: string): IssuerKey[] {
-  const { keys } = fieldsOf(document);
+  const { keys } = jsonFields(document);
   if (!Array.isArray(keys)) throw new Error(`${url}: its answer is no JSON Web Key Set`);
   if (keys.length > maximumKeys) throw new Error(`${url}: it has more than ${maximumKeys} keys`);
   const usable = keys.map(parseIssuerKey).filter((key) => key !== undefined);
   if (usable.length === 0) throw new Error(`${url}: it has no key that can verify tokens`);
   return usable;
 }
-
-const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};

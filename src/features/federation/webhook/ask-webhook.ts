@@ -1,4 +1,5 @@
-import { jsonFieldsOf, postWebhook } from "../../../machinery/client/post-webhook.ts";
+import { jsonFields } from "../../../machinery/api/json-fields.ts";
+import { postWebhook } from "../../../machinery/client/post-webhook.ts";
 import type { PostWebhookOptions } from "../../../machinery/client/post-webhook.ts";
 import type { AskWebhook, WebhookAnswer } from "./webhook-tokens.ts";
 
@@ -28,8 +29,8 @@ const textsOf = (value: unknown): string[] =>
 /** The `status` of a TokenReview. Throws an Error when it is not one, or names no user. */
 function answerOf({ kind, status }: Readonly<Record<string, unknown>>): WebhookAnswer {
   if (kind !== "TokenReview") throw new Error("its answer is not a TokenReview");
-  const { authenticated, user, audiences, error } = jsonFieldsOf(status);
-  const { username, uid, groups, extra } = jsonFieldsOf(user);
+  const { authenticated, user, audiences, error } = jsonFields(status);
+  const { username, uid, groups, extra } = jsonFields(user);
   if (authenticated === true && textOf(username) === "") throw new Error("its answer names no user");
   return {
     isAuthenticated: authenticated === true,
@@ -39,7 +40,7 @@ function answerOf({ kind, status }: Readonly<Record<string, unknown>>): WebhookA
       username: textOf(username),
       ...(textOf(uid) !== "" && { uid: textOf(uid) }),
       groups: textsOf(groups),
-      extra: Object.fromEntries(Object.entries(jsonFieldsOf(extra)).map(([key, values]) => [key, textsOf(values)])),
+      extra: Object.fromEntries(Object.entries(jsonFields(extra)).map(([key, values]) => [key, textsOf(values)])),
     },
   };
 }

@@ -1,6 +1,6 @@
+import { isSameText } from "../../../machinery/api/is-same-text.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import { secretResource } from "../../core/index.ts";
-import { createHash, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { bootstrapBinding } from "./bootstrap-binding.ts";
@@ -64,9 +64,6 @@ export function bootstrapTokens({
     return { username: `${usernamePrefix}${id}`, groups: [bootstrappersGroup, ...groups], extra: {} };
   };
 }
-
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
-const isSameText = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
 
 /** A time that cannot be parsed counts as passed. */
 const hasExpired = (expiration: string, now: number): boolean => expiration !== "" && !(Date.parse(expiration) > now);

@@ -1,5 +1,6 @@
 import { createHash, createPublicKey, randomUUID, sign, verify } from "node:crypto";
 import type { KeyObject } from "node:crypto";
+import { jsonFields } from "../../api/json-fields.ts";
 import { microTimestamp } from "../../api/clock.ts";
 import { auditApiVersion } from "../audit-event.ts";
 import { encodeEvent } from "../encode-event.ts";
@@ -115,6 +116,5 @@ function annotationsOf(line: string): Readonly<Record<string, unknown>> {
   } catch {
     return {};
   }
-  const annotations = typeof event === "object" && event !== null && "annotations" in event ? event.annotations : {};
-  return typeof annotations === "object" && annotations !== null ? { ...annotations } : {};
+  return jsonFields(jsonFields(event)["annotations"]);
 }

@@ -1,4 +1,5 @@
 import { createPublicKey } from "node:crypto";
+import { isJsonObject } from "../../../../machinery/registry/patch/json-value.ts";
 import { messageOf } from "../../../../machinery/api/message-of.ts";
 import { parseToken } from "../../tokens/json-web-token.ts";
 import { verificationKeyOf } from "../../tokens/token-key.ts";
@@ -41,8 +42,7 @@ export function checkHeader({ header, signature }: SignAnswer): SignerHeader {
 function headerOf(header: string): Record<string, unknown> {
   try {
     const parsed: unknown = JSON.parse(Buffer.from(header, "base64url").toString("utf8"));
-    if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed))
-      return Object.assign(Object.create(null) as Record<string, unknown>, parsed);
+    if (isJsonObject(parsed)) return Object.assign(Object.create(null) as Record<string, unknown>, parsed);
   } catch {
     // Reported below, like JSON that is not an object.
   }

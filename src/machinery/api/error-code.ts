@@ -1,0 +1,3 @@
+/** The code of a system's error, such as `ENOENT`. Empty for anything else that was thrown. */
+export const errorCode = (thrown: unknown): string =>
+  thrown instanceof Error && "code" in thrown && typeof thrown.code === "string" ? thrown.code : "";

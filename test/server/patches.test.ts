@@ -272,3 +272,28 @@ describe("a patch of kind and apiVersion", () => {
     assert.deepEqual(secrets, [{ name: "b" }, { name: "c" }]);
   });
 });
+
+describe("creations of one name at the same time", () => {
+  const many = Array.from({ length: 20 }, (_, index) => `m${index}`);
+
+  it("make one object of all applies", async () => {
+    const target = `${namespace}/configmaps/raced`;
+    const configuration = (key: string) => ({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: "raced" },
+      data: { [key]: "x" },
+    });
+    await Promise.all(many.map((manager) => apply(target, manager, configuration(manager))));
+    const { data } = await api.json<{ data: Readonly<Record<string, string>> }>(target);
+    assert.deepEqual(Object.keys(data).sort(), many.toSorted());
+  });
+
+  it("by PUT make one object, which is as the last one wants it", async () => {
+    const target = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/raced";
+    const put = (label: string): Promise<Body> =>
+      api.json(target, { method: "PUT", body: { metadata: { name: "raced", labels: { by: label } }, rules: [] } });
+    const uids = (await Promise.all(many.map(put))).map(({ metadata }) => (metadata as { uid?: string }).uid);
+    assert.equal(new Set(uids).size, 1);
+  });
+});

@@ -1,4 +1,4 @@
-import { conflict, invalid } from "../api/api-error.ts";
+import { ApiError, conflict, invalid } from "../api/api-error.ts";
 import { firstFaults, invalidValue } from "../api/field-error.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { validateObjectMetaUpdate } from "../api/object-meta-validation.ts";
@@ -95,7 +95,16 @@ export async function changeObject<T extends ApiObject>(
       const wanted = change.wanted(undefined);
       await change.authorizeCreate();
       const { namespace, caller } = change;
-      return { object: await createTracked(registry, { object: wanted, namespace, caller }), isCreated: true };
+      try {
+        return { object: await createTracked(registry, { object: wanted, namespace, caller }), isCreated: true };
+      } catch (error) {
+        if (!(error instanceof ApiError && error.reason === "AlreadyExists")) throw error;
+        // Another writer has created the object first: it is changed instead.
+        await registry.waitForFreshCache(caller);
+        previous = registry.cache.get(key);
+        if (previous === undefined) throw error;
+        continue;
+      }
     }
     const version = await nextVersion(registry, { change, previous });
     const written = await writeVersion(registry, { change, previous, ...version });

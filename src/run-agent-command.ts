@@ -5,7 +5,7 @@ import type { AgentCommandWords } from "./cli/agent-command.ts";
 import { runCommandLine } from "./cli/run-command-line.ts";
 import { signetVersion } from "./server/signet-version.ts";
 
-/** Runs an agent's command without the rest of Signet: an agent is on every machine, and stays for ever. */
+/** Runs an agent's command without the rest of Signet: an agent runs on every machine, all the time. */
 export function runAgentCommand(words: AgentCommandWords): Promise<void> {
   const command = agent(words, (program) => runAgentProgram(program, signetVersion));
   const program = words === "signet-agent" ? command : new Command("signet").addCommand(command);

@@ -62,7 +62,7 @@ export interface CertificateReport {
   readonly pendingRequest: string | undefined;
 }
 
-/** A request was denied or failed, or its certificate was no good: people have to act before another one succeeds. */
+/** A request was denied or failed, or its certificate cannot be used: people have to act before another one succeeds. */
 const refusedBackoff: Backoff = { firstMilliseconds: 10_000, longestMilliseconds: 10 * 60_000 };
 
 /** The clock may be set and the machine may sleep, so look at the time at least this often. */

@@ -7,7 +7,7 @@ import { printable } from "../machinery/command-line/printable.ts";
 import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings-files.ts";
 import { unreadableFileReason } from "../machinery/files/unusable-file.ts";
 
-/** `signet audit`: what the audit log is worth as evidence. */
+/** `signet audit`: checks the audit log as evidence. */
 export const audit = (): Command =>
   new Command("audit").description("check the audit log of a server").addCommand(verify());
 
@@ -71,7 +71,7 @@ function* reportLines(report: ChainReport, { publicKey, checkpoint }: VerifyFlag
     yield `note: no checkpoint covers the lines after number ${signedUntil} yet: they could be changed unseen`;
   }
   if (publicKey === undefined) {
-    yield "note: signatures were not checked: whoever can write the log could have made all of it; give --public-key";
+    yield "note: signatures were not checked: a user who can write the log could have made all of it; give --public-key";
   }
   if (checkpoint === undefined) {
     yield "note: the end could be missing from a checkpoint on; give --checkpoint";

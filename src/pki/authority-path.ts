@@ -3,7 +3,7 @@ import { issuerFault, keyIdsMatch } from "./certificate-chain.ts";
 import { formatDistinguishedName } from "./distinguished-name.ts";
 import { PkiError } from "./pki-error.ts";
 
-/** Whether a certificate names itself as its issuer: a root, or what stands in for one (RFC 5280 section 3.2). */
+/** Whether a certificate names itself as its issuer: a root, or a self-issued CA in the place of one (RFC 5280 section 3.2). */
 export const isSelfIssued = ({ rawIssuer, rawSubject }: Certificate): boolean => rawIssuer.equals(rawSubject);
 
 /**

@@ -36,7 +36,7 @@ export interface CertificateTemplate {
   /** When empty, no extension is written: every use is allowed. */
   readonly extendedKeyUsages: readonly ExtendedKeyUsageName[];
   readonly subjectAltNames: SubjectAltNames;
-  /** For a responder: whoever trusts it need not ask whether it is revoked (RFC 6960 section 4.2.2.2.1). */
+  /** For a responder: clients need not check whether it is revoked (RFC 6960 section 4.2.2.2.1). */
   readonly isOcspResponder?: boolean;
   /** Where others learn about revocation. It may depend on the serial number. */
   readonly revocationUrls?: (serialNumber: Buffer) => RevocationUrls;

@@ -201,7 +201,7 @@ describe(
         ["it is a web site", of(await at("page", answer("<html>hello</html>"))), "unreachable", /not JSON/],
         ["it is a proxy's error page", of(await at("proxy", answer("<html>bad gateway</html>", 502))), "unreachable", /the answer \(502\) is not one of an API server/],
         ["it answers a list", of(await at("array", answer("[]"))), "unreachable", /JSON, but not an object/],
-        ["it has other APIs", of(await at("other", answer('{"groups":[{"name":"apps"}]}'))), "unreachable", /offers no authentication API, so it is no Signet server; check the kubeconfig/],
+        ["it has other APIs", of(await at("other", answer('{"groups":[{"name":"apps"}]}'))), "unreachable", /offers no authentication API, so it is not a Signet server; check the kubeconfig/],
         ["its CA is another", of(kubeconfig("ca2", { ca: encodePem("CERTIFICATE", newAuthority("x").certificate.der) })), "unreachable", /from a CA that the kubeconfig does not name; use the kubeconfig of this very server/],
         ["its name is another", of(kubeconfig("name", { url: server.url.replace("127.0.0.1", "127.0.0.2") })), "unreachable", /certificate is for other names.*--tls-san|nothing listens/],
         ["its certificate has ended", of(kubeconfig("past", past)), "unreachable", /has expired, or this machine's clock is wrong \(it says .*set the clock/],

@@ -14,7 +14,7 @@ export interface PolicyInForce {
   readonly bindings: readonly ValidatingAdmissionPolicyBinding[];
 }
 
-/** The policies and bindings that are stored, whoever wrote them. */
+/** The stored policies and bindings. */
 export class KnownPolicies {
   readonly #policies = new Map<string, ValidatingAdmissionPolicy>();
   readonly #bindings = new Map<string, ValidatingAdmissionPolicyBinding>();

@@ -38,7 +38,7 @@ export function namespaceTermination(options: {
         const wait = Date.parse(namespace.metadata.deletionTimestamp) + graceMilliseconds - clock.now();
         if (wait > 0) {
           queue.addAfter(name, Math.min(wait, graceMilliseconds));
-          return "waits: whoever deletes the namespace may delete its objects too";
+          return "waits: a user who deletes the namespace may delete its objects too";
         }
         const progress = await emptyAll(name);
         const { remaining, failures } = progress;
@@ -71,7 +71,7 @@ export function namespaceTermination(options: {
         return { remaining: remaining.filter((one) => one !== undefined), failures };
       }
 
-      /** Says in the namespace's conditions what holds its end up. */
+      /** Says in the namespace's conditions what its deletion waits for. */
       async function report(namespace: Namespace, progress: EmptyingProgress): Promise<void> {
         const before = namespace.status.conditions ?? [];
         const conditions = namespaceConditions(before, progress, clock.now());

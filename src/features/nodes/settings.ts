@@ -9,13 +9,13 @@ export const nodeFlags = {
   },
   "node-retention": {
     type: "duration",
-    help: "How long a NotReady node is kept before its Node is deleted, with its Pods. Default: for ever.",
+    help: "How long a NotReady node is kept before its Node is deleted, with its Pods. Default: forever.",
   },
 } as const satisfies Flags;
 
 export interface NodeSettings {
   readonly graceMilliseconds: number;
-  /** Undefined: for ever. */
+  /** Undefined: forever. */
   readonly retentionMilliseconds: number | undefined;
 }
 

@@ -140,7 +140,7 @@ function entryOf({ metadata, spec }: Revocation): Entry {
 const isReason = (reason: string | undefined): reason is RevocationReason =>
   reason !== undefined && Object.hasOwn(reasonCodes, reason);
 
-/** A hold may end, so it yields to anything else. Of two alike, the earlier counts. */
+/** A hold may end, so any other reason comes before it. Of two equal ones, the earlier counts. */
 export function graver(one: RevokedCertificate | undefined, other: RevokedCertificate): RevokedCertificate {
   if (one === undefined) return other;
   const isHeld = [one, other].map(({ reason }) => reason === "certificateHold");

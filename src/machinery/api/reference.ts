@@ -1,4 +1,4 @@
-/** A reference from one object to another. Whoever holds the first object gets the content of the second. */
+/** A reference from one object to another. A client that may read the first object gets the content of the second. */
 export interface Reference {
   /** `Secret`, `ConfigMap`, `ServiceAccount`, ... */
   readonly kind: string;

@@ -46,7 +46,7 @@ const retryMilliseconds = 1000;
 const patienceMilliseconds = 2000;
 
 /**
- * Gathers lines and delivers them in batches, in order, one delivery at a time. It never holds up who adds a line: when too
+ * Gathers lines and delivers them in batches, in order, one delivery at a time. Adding a line never waits: when too
  * many wait, lines are lost and counted.
  */
 export class EventQueue {

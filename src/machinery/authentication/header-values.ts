@@ -17,7 +17,7 @@ function textOf(name: string, value: string): string {
   const text = headerText(value);
   // RFC 9110 section 5.5: a tab may stand within a value.
   if (text === undefined || /(?!\t)\p{Cc}/u.test(text)) {
-    throw badRequest(`the value of the header ${JSON.stringify(name)} is no UTF-8 text without control characters`);
+    throw badRequest(`the value of the header ${JSON.stringify(name)} is not UTF-8 text without control characters`);
   }
   return text;
 }
@@ -28,7 +28,7 @@ export const firstHeaderValue = (headers: Headers, name: string): string => head
 /**
  * The keys and values of the headers whose names begin with a prefix. Keys are lower-cased first and percent-decoded
  * then; an invalid escape leaves a key as it is (upstream: `unescapeExtraKey`). Keys that become equal share their values.
- * Throws a 400 ApiError as `headerValues` does, also for escapes that are no UTF-8.
+ * Throws a 400 ApiError as `headerValues` does, also for escapes that are not UTF-8.
  */
 export function extraOf(headers: Headers, prefix: string): Map<string, string[]> {
   const extra = new Map<string, string[]>();
@@ -46,6 +46,6 @@ function percentDecoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw badRequest(`the escapes in the extra key ${JSON.stringify(text)} are no UTF-8`);
+    throw badRequest(`the escapes in the extra key ${JSON.stringify(text)} are not UTF-8`);
   }
 }

@@ -1,7 +1,7 @@
 import type { AuthorizationAttributes } from "../api/attributes.ts";
 import type { Names } from "../api/names.ts";
 
-/** A name of an object that is no API object, such as a signer's, in the spelling of some names. Others stay as they are. */
+/** A name of something that is not an API object, such as a signer's, in the spelling of some names. Others stay as they are. */
 export type SpellObjectName = (names: Names, name: string) => string;
 
 /** The virtual resource whose subresources are keys: who may impersonate an extra key. */

@@ -232,13 +232,13 @@ function embedded({ fields, path }: Entry, key: string): string | undefined {
   if (data !== undefined) {
     const pem = Buffer.from(data, "base64").toString("utf8");
     if (pem.includes("-----BEGIN ")) return pem;
-    throw new KubeconfigError(`kubeconfig ${path}: ${key}-data is no PEM text in base64; get a new kubeconfig`);
+    throw new KubeconfigError(`kubeconfig ${path}: ${key}-data is not PEM text in base64; get a new kubeconfig`);
   }
   const name = text(fields[key]);
   if (name === undefined) return undefined;
   const pem = readNamedFile(name, path);
   if (pem.includes("-----BEGIN ")) return pem;
-  throw new KubeconfigError(`kubeconfig ${path} names ${name} as ${key}, which is no PEM file; name another`);
+  throw new KubeconfigError(`kubeconfig ${path} names ${name} as ${key}, which is not a PEM file; name another`);
 }
 
 const namedFiles = ({ fields, path }: Entry, keys: readonly string[]): string[] =>

@@ -10,7 +10,7 @@ const untrusted =
   "its certificate is from a CA that the kubeconfig does not name; use the kubeconfig of this very server (a server " +
   "writes admin.kubeconfig in its data directory)";
 const noTls = "what listens there does not speak TLS; check the server's URL in the kubeconfig";
-const noHttp = "what listens there is no API server; check the server's URL in the kubeconfig";
+const noHttp = "the program that listens there is not an API server; check the server's URL in the kubeconfig";
 const closed = "it closed the connection before it had answered; try again, and look at the server's log";
 const unknownHost = "there is no such host; check the server's URL in the kubeconfig, and the DNS";
 const noRoute = "there is no way to it on the network; check the network and the server's URL in the kubeconfig";

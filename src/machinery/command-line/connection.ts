@@ -120,7 +120,10 @@ function impersonationHeaders({ as: user, asGroup: groups = [] }: ConnectionFlag
 async function detectNames(client: ApiClient, server: string): Promise<Names> {
   const names = await namesOfServer(client);
   if (names !== undefined) return names;
-  throw new CommandFailure(`${server} offers no authentication API, so it is no Signet server; check the kubeconfig`, {
-    exit: "unreachable",
-  });
+  throw new CommandFailure(
+    `${server} offers no authentication API, so it is not a Signet server; check the kubeconfig`,
+    {
+      exit: "unreachable",
+    },
+  );
 }

@@ -4,7 +4,7 @@ import { timestamp } from "../api/clock.ts";
 import type { HttpsTransportOptions } from "../client/https-transport.ts";
 import { CommandFailure } from "./command-failure.ts";
 
-/** Clocks that differ by less than this are no reason to refuse a credential. */
+/** Clocks that differ by less than this cannot be the reason why a credential is refused. */
 const tolerableSkewMilliseconds = 60_000;
 
 interface Refusal {

@@ -102,7 +102,7 @@ const lengthOf = (value: unknown): number => (typeof value === "string" ? value.
 
 /**
  * Spends for all that a comparison of two values can look at. It walks as the comparison does, and is stopped with the budget:
- * a list that holds another one twice, forty levels deep, is small, and takes for ever to walk through.
+ * a list that holds another one twice, forty levels deep, is small, but cannot be walked through in any useful time.
  */
 export function spendComparison(left: unknown, right: unknown): void {
   spendSteps(1);

@@ -18,7 +18,7 @@ const statusNames = [
   ...["Internal", "Unavailable", "DataLoss", "Unauthenticated"],
 ];
 
-/** The name of a failure's status. `Unknown` for what is no failed call, and for codes that gRPC does not have. */
+/** The name of a failure's status. `Unknown` for anything but a failed call, and for codes that gRPC does not have. */
 export const grpcStatusName = (error: unknown): string =>
   (error instanceof GrpcError ? statusNames[error.code] : undefined) ?? "Unknown";
 

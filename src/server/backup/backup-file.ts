@@ -68,7 +68,7 @@ async function* linesOf(file: string): AsyncIterable<string> {
 async function* uncompressed(file: string): AsyncIterable<Buffer> {
   const source = createReadStream(file);
   const gunzip = createGunzip();
-  // A pipe does not hand on errors: without this the reader below would wait for ever.
+  // A pipe does not hand on errors: without this the reader below would wait forever.
   source.on("error", (error) => gunzip.destroy(error));
   try {
     for await (const bytes of source.pipe(gunzip)) yield bytes as Buffer; // zlib's streams give Buffers

@@ -67,7 +67,7 @@ export async function* formatBackup(items: AsyncIterable<BackupItem>): AsyncIter
   yield tally.end();
 }
 
-/** Values are JSON texts. Bytes that are no UTF-8 would not come back from a text. */
+/** Values are JSON texts. Bytes that are not UTF-8 would be changed by that. */
 function lineOf(item: BackupItem): object {
   if (item.type === "header") return item.header;
   if (item.type === "file") return item.file;
@@ -77,7 +77,7 @@ function lineOf(item: BackupItem): object {
 }
 
 /**
- * Parses the lines of a backup, without line breaks. Whoever uses the items must read to the end: only there it is known
+ * Parses the lines of a backup, without line breaks. Callers must read to the end: only there it is known
  * that the lines are those that were written. Throws DamagedBackup.
  */
 export async function* parseBackup(lines: AsyncIterable<string>): AsyncIterable<BackupItem> {

@@ -115,7 +115,7 @@ async function retire(config: ServerConfig): Promise<void> {
     const left = writtenWithOneOf(await surveyEncryption(opened), old);
     if (left > 0)
       throw new CommandFailure(`${left} objects still need an old key: signet encryption rewrite`, { exit: "refused" });
-    // Earlier versions of objects have the old keys. Clients that follow them begin anew.
+    // Earlier versions of objects have the old keys. Clients that follow them start again.
     await opened.stored.compact(await opened.stored.latestRevision());
   });
   writeEncryptionKeys(file, [current]);
@@ -140,7 +140,7 @@ async function discard(config: ServerConfig, key: string): Promise<void> {
         exit: "refused",
       });
   });
-  console.log(printable(`${key}: deleted; nothing that it held can be had again`));
+  console.log(printable(`${key}: deleted; its contents are lost`));
 }
 
 /** The keys of the file that the server uses. Throws UsageError for a server with other keys, and for a file that can't be replaced. */

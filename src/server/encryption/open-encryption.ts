@@ -135,7 +135,7 @@ async function openConfiguration(
   });
 }
 
-/** Whoever reads the file can read everything that it encrypts. Kubernetes reads it all the same. */
+/** A user who can read the file can read everything that it encrypts. Kubernetes accepts such a file too. */
 function warnOfRights(file: string, log: Pick<Logger, "warn">): void {
   const mode = statSync(file).mode & 0o777;
   if ((mode & 0o077) === 0) return;

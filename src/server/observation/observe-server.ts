@@ -70,7 +70,7 @@ export function observeServer(options: ServerObservationOptions): ServerObservat
   const authorization = authorizationObserver(clock);
   const outsideKeys = outsideKeyObserver(clock);
   const policies = policyObserver();
-  // Whoever may create requests chooses their signers' names: only known ones become labels.
+  // Clients choose the signer names of their requests: only known ones become labels.
   const signerLabel = (signerName: string): string =>
     findWellKnownSigner(names, signerName)?.nameIn(names) ??
     configuredSigners().find((signer) => signer.name === signerName)?.name ??

@@ -140,7 +140,7 @@ export async function openTlsCertificate(
   };
 }
 
-/** Reads a certificate with its key. Throws UsageError for files that are no such pair, as one of them may just be replaced. */
+/** Reads a certificate with its key. Throws UsageError for files that do not match, as while one of them is being replaced. */
 function readPair({ certificateFlag, certificateFile, keyFlag, keyFile }: KeyPairFiles): ServingCertificate {
   const cert = readSettingsFile(certificateFlag, certificateFile);
   const key = readSettingsFile(keyFlag, keyFile);

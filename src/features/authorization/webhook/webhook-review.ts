@@ -81,7 +81,7 @@ const textOf = (value: unknown): string => (typeof value === "string" ? value.sl
 export function decisionOf({ kind, status }: Readonly<Record<string, unknown>>): Decision {
   const { allowed, denied, reason } = jsonFields(status);
   if (kind !== "SubjectAccessReview" || typeof allowed !== "boolean") {
-    throw new Error("its answer is no SubjectAccessReview with a status");
+    throw new Error("its answer is not a SubjectAccessReview with a status");
   }
   if (denied === true && allowed) {
     const both = "webhook subject access review returned both allow and deny response";

@@ -10,7 +10,7 @@ export interface AuthorityRecord {
 /** A CA and those that come after or came before it. All of them are trusted, one of them signs. */
 export interface RotatedAuthority {
   readonly generations: readonly Generation[];
-  /** Fingerprints of those that are not trusted any more: whoever remembers them forgets them. */
+  /** Fingerprints of those that are not trusted any more: programs that remember them must forget them. */
   readonly retired: readonly string[];
 }
 

@@ -12,7 +12,7 @@ import type { CertificateStatuses } from "./certificate-statuses.ts";
 import type { AnsweringAuthority, OcspResponders } from "./ocsp-responders.ts";
 
 export type OcspResult =
-  /** Good for whoever asks the same until it expires. */
+  /** The answer to every client that asks the same, until it expires. */
   | { readonly der: Buffer; readonly tag: string; readonly signedAt: number; readonly expiresAt: number }
   /** A failure, or an answer with the nonce of one client. */
   | { readonly der: Buffer; readonly expiresAt?: undefined };
@@ -25,7 +25,7 @@ export interface OcspAnswersOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Until when clients may keep an answer: so much later at most do they learn of a revocation. */
+/** How long clients may keep an answer. They notice a revocation at most this much later. */
 const validityMilliseconds = 3_600_000;
 const reuseMilliseconds = validityMilliseconds / 2;
 const maximumKeptAnswers = 10_000;

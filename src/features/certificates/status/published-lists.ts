@@ -26,7 +26,7 @@ export interface PublishedList {
 }
 
 /**
- * The lists in the store, in memory. What is there is served only when the CA of its name has signed it: whoever may write
+ * The lists in the store, in memory. A list is served only when the CA of its name has signed it: a user who may write
  * ConfigMaps could put anything there.
  */
 export class PublishedLists {

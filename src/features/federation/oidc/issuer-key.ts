@@ -18,7 +18,7 @@ const minimumRsaBits = 2048;
 
 /**
  * Reads a JWK (RFC 7517). Undefined for keys that verify no token: of other types, for other uses, symmetric, too weak.
- * An issuer may publish such keys beside others, so they are no fault.
+ * An issuer may publish such keys beside others, so they are not a fault.
  */
 export function parseIssuerKey(jwk: unknown): IssuerKey | undefined {
   if (typeof jwk !== "object" || jwk === null) return undefined;

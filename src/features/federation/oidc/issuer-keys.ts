@@ -132,7 +132,7 @@ function keysUrlOf(document: unknown, issuer: string): string {
 
 function keysOf(document: unknown, url: string): IssuerKey[] {
   const { keys } = jsonFields(document);
-  if (!Array.isArray(keys)) throw new Error(`${url}: its answer is no JSON Web Key Set`);
+  if (!Array.isArray(keys)) throw new Error(`${url}: its answer is not a JSON Web Key Set`);
   if (keys.length > maximumKeys) throw new Error(`${url}: it has more than ${maximumKeys} keys`);
   const usable = keys.map(parseIssuerKey).filter((key) => key !== undefined);
   if (usable.length === 0) throw new Error(`${url}: it has no key that can verify tokens`);

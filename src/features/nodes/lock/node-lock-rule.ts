@@ -19,7 +19,7 @@ interface RequestObject extends ApiObject {
 }
 
 /**
- * Refuses certificates for a machine that is locked out: requests in its name, by whomever; the approval of those that it made
+ * Refuses certificates for a machine that is locked out: requests in its name, by any user; the approval of those that it made
  * before; and their certificates, whichever signer writes them. They can be denied.
  */
 export function nodeLockRule(names: Names, locked: LockedNodes): AdmissionRule {

@@ -13,7 +13,7 @@ interface ServiceManagerLog {
 }
 
 /**
- * The service manager that started this process, if it asks for notifications (sd_notify(3)); otherwise notifications are dropped. Takes
+ * The service manager that started this process, if it asks for notifications (sd_notify(3)). Takes
  * `NOTIFY_SOCKET` out of the environment: no program that this process starts may speak for it. Node.js has no Unix datagram
  * sockets, so `systemd-notify` sends the words; the unit needs `NotifyAccess=all`.
  */

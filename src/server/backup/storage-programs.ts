@@ -25,7 +25,7 @@ export async function runBackUp(
     const advice = withKeys ? "" : ": encrypt them first (signet encryption rewrite), or guard the backup as the keys";
     console.log(`  ${plainSecrets} Secrets in it are not encrypted${advice}`);
   }
-  if (withKeys) console.log("  it holds private keys and Secrets: who reads it can act as any user");
+  if (withKeys) console.log("  it holds private keys and Secrets: anyone who reads it can act as any user");
   else sayKeys(report.withoutKeys, "not in it, keep them elsewhere");
 }
 

@@ -50,7 +50,7 @@ interface StoredBinding {
 /** How many bindings are named one by one. */
 const namedBindings = 20;
 
-/** Bindings whose role, or whose service account, does not exist: they grant nothing, or will grant it to the user who creates the missing object. */
+/** Bindings whose role or service account does not exist. A user who creates the missing object gets what they grant. */
 export async function examineBindings(store: Store): Promise<Finding[]> {
   const names = new Set<string>();
   const bindings: StoredBinding[] = [];

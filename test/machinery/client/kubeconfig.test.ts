@@ -68,14 +68,14 @@ test("a kubeconfig that can't be used is refused with its file's name and the mi
 const inline = (user: string, cluster = "server: https://h"): string =>
   `{current-context: a, contexts: [{name: a, context: {cluster: c, user: u}}], clusters: [{name: c, cluster: {${cluster}}}], users: [{name: u, user: {${user}}}]}`;
 
-test("a kubeconfig says what it has, which way to log in is unknown, and what is no URL or no PEM", () => {
+test("a kubeconfig says what it has, which login method is unknown, and which value is not a URL or not PEM", () => {
   const refusals: [string, RegExp][] = [
     [inline("exec: {command: x}"), /user "u" logs in by exec, which signet cannot do; give --token/],
     [inline("username: x, password: y"), /logs in by username/],
     [inline("client-certificate-data: QQ=="), /user "u" has no client-key; certificate and key go together/],
     [inline("", "server: 'http://h'"), /the server "http:\/\/h" is not a URL that begins with https/],
     [inline("", "server: 'nonsense'"), /is not a URL/],
-    [inline("", "server: 'https://h', certificate-authority-data: QQ=="), /certificate-authority-data is no PEM text/],
+    [inline("", "server: 'https://h', certificate-authority-data: QQ=="), /certificate-authority-data is not PEM text/],
     [
       inline("", "server: 'https://h', certificate-authority: /nowhere/ca"),
       /names \/nowhere\/ca, which cannot be read/,

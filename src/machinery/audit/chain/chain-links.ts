@@ -8,7 +8,7 @@ import type { ChainPosition, CheckpointType } from "./chain-line.ts";
 export interface ChainLinksOptions {
   /** An Ed25519 key. */
   readonly privateKey: KeyObject;
-  /** Where the newest checkpoint is kept, apart from the log: who cuts the log does not cut this too. */
+  /** Where the newest checkpoint is kept, apart from the log, so that an attacker who cuts the log does not cut this too. */
   readonly checkpointFile: string;
   readonly checkpointMilliseconds: number;
   readonly now: () => number;

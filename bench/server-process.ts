@@ -23,6 +23,8 @@ export interface ServerProcess {
 }
 
 export interface ServerProcessOptions {
+  /** The program's file. Default: that of `npm start`, the checkout's. */
+  readonly main?: string;
   readonly flags?: readonly string[];
   /** Of Node.js. */
   readonly runtimeFlags?: readonly string[];
@@ -40,15 +42,16 @@ const stoppingMilliseconds = 40_000;
 const root = join(import.meta.dirname, "..");
 
 /** What `npm start` gives to Node.js: flags of the runtime, the program and `serve`. */
-function startWords(): string[] {
+function startWords(main: string | undefined): string[] {
   const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { scripts: { start: string } }; // npm's format
-  return scripts.start.replace(/^exec node /, "").split(" ");
+  const words = scripts.start.replace(/^exec node /, "").split(" ");
+  return words.map((word) => (word === "src/main.js" && main !== undefined ? main : word));
 }
 
 /** Starts `signet serve` on a data directory and waits until it is ready. Rejects when it ends before. */
 export async function startServerProcess(
   dataDirectory: string,
-  { flags = [], runtimeFlags = [], launcher = [], onSpawned }: ServerProcessOptions = {},
+  { main, flags = [], runtimeFlags = [], launcher = [], onSpawned }: ServerProcessOptions = {},
 ): Promise<ServerProcess> {
   const tokens = join(dataDirectory, "..", "tokens.csv");
   writeFileSync(tokens, `${adminToken},bench,bench,"system:masters"\n`, { mode: 0o600 });
@@ -57,7 +60,7 @@ export async function startServerProcess(
     ...launcher,
     process.execPath,
     ...runtimeFlags,
-    ...startWords(),
+    ...startWords(main),
     `--data-dir=${dataDirectory}`,
     "--secure-port=0",
     `--token-auth-file=${tokens}`,

@@ -1,6 +1,6 @@
 /**
  * Measures what the server costs a machine: space on the disk, time until it is ready, and memory and processor time while
- * nobody asks it anything.
+ * nobody asks it anything. The installed package and the checkout start in turns, so that both meet the same machine.
  *
  *   npm run bench:sizes -- [--seconds N]
  */
@@ -22,7 +22,6 @@ const starts = 5;
 
 const scratch = mkdtempSync(join(tmpdir(), "signet-sizes-"));
 const root = join(import.meta.dirname, "..");
-const rows: [string, string][] = [];
 const run = (program: string, words: readonly string[], cwd = root): string =>
   execFileSync(program, words, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
 const mebibytes = (kibibytes: string): string => `${(Number.parseInt(kibibytes, 10) / 1024).toFixed(1)} MiB`;
@@ -30,46 +29,95 @@ const onDisk = (path: string): string => mebibytes(run("du", ["-sk", path]));
 
 run("npm", ["pack", "--pack-destination", scratch]);
 const [archive = ""] = readdirSync(scratch).filter((name) => name.endsWith(".tgz"));
-rows.push(["packed (npm pack)", onDisk(join(scratch, archive))]);
+console.log(`packed (npm pack): ${onDisk(join(scratch, archive))}`);
 const installed = join(scratch, "installed");
 run("npm", ["install", "--no-audit", "--no-fund", "--prefix", installed, join(scratch, archive)], scratch);
 const runtimes = readdirSync(join(installed, "node_modules")).filter((name) =>
   /^node-(bin-)?(linux|darwin)/.test(name),
 );
-rows.push(["installed, with its Node.js", onDisk(installed)]);
-for (const name of runtimes) rows.push([`of it ${name}`, onDisk(join(installed, "node_modules", name))]);
+console.log(`installed, with its Node.js: ${onDisk(installed)}`);
+for (const name of runtimes) console.log(`of it ${name}: ${onDisk(join(installed, "node_modules", name))}`);
 
-const newDirectory = (turn: number): string => {
-  mkdirSync(join(scratch, `new-${turn}`));
-  return join(scratch, `new-${turn}`, "data");
+interface Program {
+  readonly name: string;
+  readonly main: string;
+}
+
+interface Start {
+  readonly readyMilliseconds: number;
+  readonly cpuMilliseconds: number;
+}
+
+const programs: readonly Program[] = [
+  { name: "installed", main: join(installed, "node_modules/signet/dist/main.js") },
+  { name: "checkout", main: join(root, "src/main.js") },
+];
+
+const directory = ({ name }: Program, turn: number): string => {
+  const folder = join(scratch, `${name}-${turn}`);
+  mkdirSync(folder, { recursive: true });
+  return join(folder, "data");
 };
-const existingDirectory = join(scratch, "new-0", "data");
 
-/** The middle one of some starts. */
-async function readyMilliseconds(directory: (turn: number) => string): Promise<number> {
-  const times: number[] = [];
-  for (let turn = 0; turn < starts; turn += 1) {
-    const server = await startServerProcess(directory(turn));
-    times.push(server.readyMilliseconds);
-    await server.stop();
-  }
-  return times.sort((a, b) => a - b)[starts >> 1] ?? 0;
+const cpuSeconds = ({ process: { pid } }: ServerProcess): number => processCpuSeconds(pid ?? 0);
+
+async function start(dataDirectory: string, { main }: Program): Promise<Start> {
+  const server = await startServerProcess(dataDirectory, { main });
+  const { readyMilliseconds } = server;
+  const cpuMilliseconds = cpuSeconds(server) * 1000;
+  await server.stop();
+  return { readyMilliseconds, cpuMilliseconds };
 }
-rows.push(["ready, new data directory", `${await readyMilliseconds(newDirectory)} ms`]);
-rows.push(["ready, existing data directory", `${await readyMilliseconds(() => existingDirectory)} ms`]);
 
-async function idle(server: ServerProcess): Promise<void> {
+/** The middle one of some numbers. */
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
+
+interface Idle {
+  readonly residentMebibytes: number;
+  readonly share: number;
+}
+
+async function idle(program: Program): Promise<Idle> {
+  const server = await startServerProcess(directory(program, 0), { main: program.main });
   await delay(settleSeconds * 1000);
-  const id = server.process.pid ?? 0;
-  const before = processCpuSeconds(id);
+  const before = cpuSeconds(server);
   await delay(idleSeconds * 1000);
-  const share = (100 * (processCpuSeconds(id) - before)) / idleSeconds;
-  rows.push(["idle, resident", `${server.residentMebibytes().toFixed(0)} MiB`]);
-  rows.push(["idle, of a core", `${share.toFixed(2)} %`]);
+  const share = (cpuSeconds(server) - before) / idleSeconds;
+  const residentMebibytes = server.residentMebibytes();
+  await server.stop();
+  return { residentMebibytes, share };
 }
-const server = await startServerProcess(existingDirectory);
-await idle(server);
-await server.stop();
+
+const onNew = new Map<Program, Start[]>(programs.map((program) => [program, []]));
+const onExisting = new Map<Program, Start[]>(programs.map((program) => [program, []]));
+// The first start of each compiles its code.
+for (const program of programs) await start(directory(program, starts), program);
+for (let turn = 0; turn < starts; turn += 1) {
+  for (const program of programs) onNew.get(program)?.push(await start(directory(program, turn), program));
+  for (const program of programs) onExisting.get(program)?.push(await start(directory(program, turn), program));
+}
+const idles = await Promise.all(programs.map(idle));
 rmSync(scratch, { recursive: true, force: true });
-const width = Math.max(...rows.map(([name]) => name.length));
-for (const [name, value] of rows) console.log(`| ${name.padEnd(width)} | ${value.padStart(10)} |`);
+
+const row = (what: string, cells: readonly string[]): void =>
+  console.log(`| ${what.padEnd(32)} | ${cells.map((cell) => cell.padStart(9)).join(" | ")} |`);
+const startRow = (what: string, starts: ReadonlyMap<Program, readonly Start[]>, of: (start: Start) => number): void =>
+  row(
+    what,
+    programs.map((program) => `${median((starts.get(program) ?? []).map(of)).toFixed(0)} ms`),
+  );
+row(
+  "the server",
+  programs.map(({ name }) => name),
+);
+startRow("ready, new data directory", onNew, ({ readyMilliseconds }) => readyMilliseconds);
+startRow("ready, existing data directory", onExisting, ({ readyMilliseconds }) => readyMilliseconds);
+startRow("CPU until then, existing", onExisting, ({ cpuMilliseconds }) => cpuMilliseconds);
+row(
+  "idle, resident",
+  idles.map(({ residentMebibytes }) => `${residentMebibytes.toFixed(0)} MiB`),
+);
+row(
+  "idle, of a core",
+  idles.map(({ share }) => `${(100 * share).toFixed(2)} %`),
+);

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
-import { signetVersion } from "../../src/server/signet-version.ts";
+import { signetVersionText } from "./signet-version-text.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -33,16 +33,7 @@ export async function bundleAgent(): Promise<AgentBundle> {
     legalComments: "none", // the licences go beside it
     logLevel: "error",
     logOverride: { "empty-import-meta": "error" },
-    plugins: [
-      {
-        // It reads package.json, which a bundle has no folder for.
-        name: "version",
-        setup: (build) =>
-          build.onLoad({ filter: /\/src\/server\/signet-version\.ts$/ }, () => ({
-            contents: `export const signetVersion = ${JSON.stringify(signetVersion)};`,
-          })),
-      },
-    ],
+    plugins: [signetVersionText],
   });
   const [output] = outputFiles;
   if (output === undefined) throw new Error("esbuild wrote nothing");

@@ -24,11 +24,11 @@ const runtimeFlags = ["--lite-mode", "--max-semi-space-size=1", "--disable-sigus
 mkdirSync(output, { recursive: true });
 const { program, licences } = await bundleAgent();
 const notice = `${licence}\n\nThe program holds these packages:\n\n${licences}`;
-if (spawnSync("dpkg-deb", ["--version"]).status === 0) console.log(debianPackage());
+if (spawnSync("dpkg-deb", ["--version"]).status === 0) console.log(await debianPackage());
 else console.error("there is no dpkg-deb here, so no Debian package is made");
 console.log(executable());
 
-function debianPackage(): string {
+function debianPackage(): Promise<string> {
   return writeDebianPackage(
     {
       name: "signet-agent",

@@ -3,13 +3,15 @@ import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { writeManPages } from "./man-pages.ts";
+import { bundleProgram, writeTypes } from "./program-bundle.ts";
 
 const root = join(import.meta.dirname, "../..");
+const dist = join(root, "dist");
 
 // The file of a source that is gone must not be packed.
-rmSync(join(root, "dist"), { recursive: true, force: true });
-const { status } = spawnSync("tsc", ["--project", "tsconfig.package.json"], { cwd: root, stdio: "inherit" });
-if (status !== 0) process.exit(1);
-writeManPages(join(root, "dist/man"));
+rmSync(dist, { recursive: true, force: true });
+await bundleProgram(dist);
+writeTypes(dist);
+writeManPages(join(dist, "man"));
 // npm packs modes as they are, and those of a checkout follow the umask of whoever made it.
 spawnSync("chmod", ["-R", "u+rwX,go+rX,go-w", "bin", "dist", "package.json", "README.md", "LICENSE"], { cwd: root });

@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, w
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
+import type { MaybePromise } from "../../src/machinery/api/maybe-promise.ts";
 import { signetVersion } from "../../src/server/signet-version.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -19,7 +20,7 @@ export interface DebianPackage {
   readonly configuration: readonly string[];
   /** Where the maintainer scripts are. */
   readonly scripts: string;
-  readonly fill: (tree: DebianTree) => void;
+  readonly fill: (tree: DebianTree) => MaybePromise<void>;
 }
 
 /** The files of a package. Paths have no slash at the start. */
@@ -32,20 +33,20 @@ export interface DebianTree {
 }
 
 /**
- * Makes a package in the folder, and returns its file. The same commit makes the same bytes. Throws an Error with the output of
- * the program that failed.
+ * Makes a package in the folder, and returns its file. The same commit makes the same bytes. Rejects with an Error that has the
+ * output of the program that failed.
  */
-export function writeDebianPackage(
+export async function writeDebianPackage(
   { name, architecture, depends, suggests, description, configuration, scripts, fill }: DebianPackage,
   output: string,
-): string {
+): Promise<string> {
   process.umask(0o022); // modes of files do not depend on who builds
   const file = join(output, `${name}_${signetVersion}_${architecture}.deb`);
   const folder = mkdtempSync(join(tmpdir(), `${name}-deb-`));
   const tree = treeIn(folder);
   try {
     chmodSync(folder, 0o755);
-    fill(tree);
+    await fill(tree);
     tree.write(`usr/share/doc/${name}/changelog.gz`, gzipSync(readFileSync(join(root, "CHANGELOG.md")), { level: 9 }));
     const kibibytes =
       run("du", ["--summarize", "--apparent-size", "--block-size=1024", folder]).split("\t", 1)[0] ?? "0";

@@ -15,7 +15,7 @@ import { writeProgramFolder } from "./program-folder.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-const file = writeDebianPackage(
+const file = await writeDebianPackage(
   {
     name: "signet",
     architecture: debianArchitecture(),
@@ -27,8 +27,8 @@ const file = writeDebianPackage(
  work with it. The runtime, Node.js, is part of the package.`,
     configuration: ["/etc/signet/server.yaml"],
     scripts: "debian",
-    fill(tree) {
-      writeProgramFolder(join(tree.folder, "usr/lib/signet"));
+    async fill(tree) {
+      await writeProgramFolder(join(tree.folder, "usr/lib/signet"));
       tree.link("usr/bin/signet", "../lib/signet/bin/signet");
       addSystemFiles(tree);
       addDocuments(tree);

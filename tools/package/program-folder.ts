@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { bundleProgram } from "./program-bundle.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -9,13 +10,13 @@ const root = join(import.meta.dirname, "../..");
 const unneeded =
   /^\.\/(?:node-(?:bin-)?(?:linux|darwin)-[^/]+\/(?:include|share|CHANGELOG\.md|README\.md)|@lmdb\/[^/]+\/node\.(?:abi.*|.*musl)\.node|node-addon-api)$/;
 
-/** Fills a new folder with the program, its packages by the lock file, and the runtime. Throws an Error with the output. */
-export function writeProgramFolder(folder: string): void {
+/** Fills a new folder with the program, its packages by the lock file, and the runtime. Rejects with an Error with the output. */
+export async function writeProgramFolder(folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
   for (const part of ["bin", "package.json", "package-lock.json", "LICENSE"]) {
     cpSync(join(root, part), join(folder, part), { recursive: true });
   }
-  run("tsc", ["--project", "tsconfig.package.json", "--outDir", join(folder, "dist")], root);
+  await bundleProgram(join(folder, "dist"));
   run("npm", ["ci", "--omit=dev", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"], folder);
   const modules = join(folder, "node_modules");
   for (const path of run("find", [".", "-maxdepth", "3"], modules)
@@ -40,5 +41,5 @@ if (import.meta.main) {
     console.error("usage: npm run package:program -- FOLDER");
     process.exit(2);
   }
-  writeProgramFolder(resolve(folder));
+  await writeProgramFolder(resolve(folder));
 }

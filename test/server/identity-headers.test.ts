@@ -79,6 +79,8 @@ describe("a request that names another user", () => {
     assert.equal(await overHttp2(["Impersonate-User", "victim"]), 0);
   });
 
+  it("is refused in a request with two hosts", async () => assert.equal(await overHttp1("Host: another"), 400));
+
   for (const line of [
     "Impersonate-User: vic\0tim",
     "Impersonate-User: vic\x01tim",

@@ -10,6 +10,8 @@ import type { TlsConnection } from "./tls-connection.ts";
 export class Http1Exchange extends Exchange {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
+  #isBroken = false;
+  #failBody: ((reason: Error) => void) | undefined;
 
   constructor(
     { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
@@ -25,6 +27,7 @@ export class Http1Exchange extends Exchange {
     this.#request = request;
     this.#response = response;
     connection.openExchanges++;
+    connection.lastExchange = this;
     response.on("close", () => {
       connection.openExchanges--;
       connection.activeAtSecond = context.tick.seconds;
@@ -39,8 +42,9 @@ export class Http1Exchange extends Exchange {
     if (coding === undefined && (length === undefined || length === "0")) return Promise.resolve(noBytes);
     const { maximumBodyBytes } = this.context;
     if (Number(length) > maximumBodyBytes) return Promise.reject(bodyTooLarge(maximumBodyBytes));
-    if (request.destroyed) return Promise.reject(bodyBrokeOff());
+    if (request.destroyed || this.#isBroken) return Promise.reject(bodyBrokeOff());
     return new Promise((resolve, reject) => {
+      this.#failBody = reject;
       const chunks: Buffer[] = [];
       let received = 0;
       request.on("data", (chunk: Buffer) => {
@@ -54,6 +58,13 @@ export class Http1Exchange extends Exchange {
       request.on("error", () => reject(bodyBrokeOff()));
       request.on("close", () => reject(bodyBrokeOff()));
     });
+  }
+
+  breakOff(): boolean {
+    if (this.#request.complete || this.isStream) return false;
+    this.#isBroken = true;
+    this.#failBody?.(bodyBrokeOff());
+    return true;
   }
 
   protected override sendWhole({ status, headers, body: _body }: HttpResponse, body: Buffer | string): void {
@@ -102,11 +113,14 @@ const badRequestRefusal: Refusal = { code: 400, text: "Bad Request", body: "400 
 
 /**
  * Answers bytes that are not a valid request, and closes the connection. When an earlier request is still unanswered,
- * the invalid bytes get no answer: the client would take it for the earlier request's.
+ * the invalid bytes get no answer: the client would take it for the earlier request's. When they are the body of the only
+ * request, its exchange answers.
  */
 export function refuseMalformed(error: ParseError, socket: Duplex, connection: TlsConnection | undefined): void {
-  if (!socket.writable || error.code === "ECONNRESET" || (connection?.openExchanges ?? 0) > 0) {
-    socket.destroy();
+  const open = connection?.openExchanges ?? 0;
+  if (!socket.writable || error.code === "ECONNRESET" || open > 0) {
+    const isAnswered = open === 1 && socket.writable && connection?.lastExchange?.breakOff() === true;
+    if (!isAnswered) socket.destroy();
     return;
   }
   const { code, text, body } = refusalOf(error);

@@ -214,8 +214,11 @@ export function createListener({ handler, certificate, tls, limits: changes, log
   const connectionOf = (request: IncomingMessage, response: ServerResponse): TlsConnection | undefined => {
     const connection = connections.get(request.socket as TLSSocket);
     const isTarget = request.url?.startsWith("/") ?? false;
-    if (connection !== undefined && isTarget && request.rawHeaders.length <= limits.headerCount * 2) return connection;
-    response.writeHead(isTarget ? 431 : 400, { connection: "close" }).end();
+    // Node.js also parses requests that say 0.9 (or no version) and 2.0.
+    const isVersion = request.httpVersionMajor === 1;
+    const isSmall = request.rawHeaders.length <= limits.headerCount * 2;
+    if (connection !== undefined && isTarget && isVersion && isSmall) return connection;
+    response.writeHead(!isTarget ? 400 : isVersion ? 431 : 505, { connection: "close" }).end();
     return undefined;
   };
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {

@@ -5,6 +5,11 @@ import type { Connection } from "../api/http-message.ts";
 /** Longer chains are cut. A verifier then misses certificates and refuses the chain. */
 const maximumChainLength = 10;
 
+export interface BreakableExchange {
+  /** The rest of the request cannot be read. Returns whether the exchange answers this, and ends the connection. */
+  breakOff(): boolean;
+}
+
 /** A connection, as requests see it. Expensive properties are computed once, on first use. */
 export class TlsConnection implements Connection {
   readonly #socket: TLSSocket;
@@ -12,6 +17,8 @@ export class TlsConnection implements Connection {
   readonly remoteAddress: string;
   /** The number of exchanges that have not ended. */
   openExchanges = 0;
+  /** The last one of HTTP/1.1. */
+  lastExchange: BreakableExchange | undefined;
   /** When the last exchange started or ended, in the listener's seconds. */
   activeAtSecond: number;
 

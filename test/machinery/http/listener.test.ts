@@ -266,11 +266,19 @@ describe("the listener", () => {
       }));
   }
 
+  for (const version of ["", " HTTP/0.9", " HTTP/2.0"]) {
+    it(`answers a request line that ends with "${version}" with one 505 and closes`, () =>
+      withListener({}, async (port) =>
+        assert.match(await sendRaw(port, `GET /first${version}\r\nHost: h\r\n\r\n`), /^HTTP\/1\.1 505 [^]*$/),
+      ));
+  }
+
   it("ends a body of malformed chunks with a 400 and a closed connection, never with a second answer", () =>
     withListener({}, async (port) => {
       const head = "POST /body HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
       const received = await sendRaw(port, `${head}zz\r\nabc\r\n0\r\n\r\nGET /second HTTP/1.1\r\nHost: h\r\n\r\n`);
-      assert.ok((received.match(/HTTP\/1\.1 /g)?.length ?? 0) <= 1);
+      assert.match(received, /^HTTP\/1\.1 400 /);
+      assert.equal(received.match(/HTTP\/1\.1 /g)?.length, 1);
       assert.doesNotMatch(received, /second| 200 /);
     }));
 

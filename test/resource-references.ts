@@ -12,7 +12,7 @@ import {
   clusterRoleResource,
   roleBindingResource,
   clusterRoleBindingResource,
-} from "../src/features/access/index.ts";
+} from "../src/features/access/resources.ts";
 import {
   certificateSigningRequestResource,
   clusterTrustBundleResource,

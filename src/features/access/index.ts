@@ -1,5 +1,5 @@
 export type { PolicyRule } from "./rbac/policy-rule.ts";
 export type { RoleBinding } from "./rbac/role-bindings.ts";
-export { roleResource, clusterRoleResource, roleBindingResource, clusterRoleBindingResource } from "./resources.ts";
+export { clusterRoleBindingResource } from "./resources.ts";
 export { bootstrapPolicy } from "./policy/bootstrap-policy.ts";
 export { ruleAllows } from "./rbac/rule-matching.ts";

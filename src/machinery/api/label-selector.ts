@@ -23,17 +23,6 @@ export type Labels = Readonly<Record<string, string>>;
 /** Parses upstream's selector language (apimachinery `labels.Parse`), with its messages. Throws a 400 ApiError. */
 export const parseLabelSelector = (text: string): LabelSelector => new Parser(scan(text)).parse();
 
-/** Formats the selector as text that parses to the same requirements. */
-export const printLabelSelector = (selector: LabelSelector): string => selector.map(printRequirement).join(",");
-
-function printRequirement({ key, operator, values }: LabelRequirement): string {
-  if (operator === "exists") return key;
-  if (operator === "doesNotExist") return `!${key}`;
-  return operator === "in" || operator === "notin"
-    ? `${key} ${operator} (${values.join(",")})`
-    : `${key}${operator}${values[0]}`;
-}
-
 /** A selector as objects have it (`metav1.LabelSelector`). */
 export interface LabelSelectorObject {
   readonly matchLabels?: Labels;

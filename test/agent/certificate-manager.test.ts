@@ -75,7 +75,7 @@ describe("the keeper of a certificate", () => {
     assert.equal(scene.store().pendingKey(), key);
   });
 
-  it("goes on waiting for the same request after a restart", async (context) => {
+  it("still waits for the same request after a restart", async (context) => {
     const scene = new SigningScene(context);
     scene.behaviour = "ignores";
     await started(scene);

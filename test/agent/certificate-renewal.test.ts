@@ -97,7 +97,7 @@ describe("a request", () => {
   });
   const condition = (type: string) => ({ type, status: "True", reason: "Why", message: "because" });
 
-  it("is pending until somebody approves it, and approved until it is issued", () => {
+  it("is pending until it is approved, and approved until it is issued", () => {
     assert.equal(requestState(request({})), "pending");
     assert.equal(requestState(request({ conditions: [condition("Approved")] })), "approved");
   });

@@ -86,7 +86,7 @@ describe("a node's registration", () => {
     assert.deepEqual(status.conditions?.map(({ type }) => type).sort(), ["DiskFine", "Ready"]);
   });
 
-  it("is made again when somebody deleted the Node", async (context) => {
+  it("is made again after the Node was deleted", async (context) => {
     const { register, nodes } = await scene(context);
     const { uid } = (await register()).metadata;
     await nodes.delete("n1");

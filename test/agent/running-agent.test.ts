@@ -123,7 +123,7 @@ describe("a running agent", () => {
     }
   }
 
-  it("goes on with the next server when one falls silent: certificates are renewed, and no trust bundle stays stale", async (context) => {
+  it("continues with the next server when one falls silent: certificates are renewed, and no trust bundle stays stale", async (context) => {
     const fronts = [new ServerFront(() => machines.url), new ServerFront(() => machines.url)] as const;
     context.after(() => Promise.all(fronts.map((front) => front.close())));
     for (const front of fronts) await front.open();

@@ -108,7 +108,7 @@ describe("an agent of several servers", () => {
     }
   }
 
-  it("goes on with the next one when the first is away, and returns to the first after five minutes", async (context) => {
+  it("continues with the next one when the first is away, and returns to the first after five minutes", async (context) => {
     const fronts = [new ServerFront(() => machines.url), new ServerFront(() => machines.url)] as const;
     context.after(() => Promise.all(fronts.map((front) => front.close())));
     for (const front of fronts) await front.open();

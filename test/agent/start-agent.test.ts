@@ -88,7 +88,7 @@ async function scene(context: TestContext, profile: Profile = "platform") {
 }
 
 describe("an agent", () => {
-  it("bootstraps against either naming profile, and is ready once somebody approves its serving certificate", async (context) => {
+  it("bootstraps against either naming profile, and is ready once its serving certificate is approved", async (context) => {
     for (const profile of ["platform", "kubernetes"] as const) {
       const { start, withToken, approveServing, client, references, stores } = await scene(context, profile);
       await start(withToken);

@@ -109,7 +109,7 @@ describe("a followed trust bundle", () => {
   });
 });
 
-test("anchors are joined by the bundles' names, without what is no certificate", () => {
+test("anchors are joined by the bundles' names, without anything but certificates", () => {
   const joined = joinedAnchors([
     bundle("b", `${two}${one}`),
     bundle("a", `words\n${one}${encodePem("X", Buffer.from("x"))}`),

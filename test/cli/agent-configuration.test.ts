@@ -80,7 +80,7 @@ certificates:
   assert.deepEqual(outputs[0]?.ownership, { mode: 0o640, uid: 33, gid: 33 });
 });
 
-test("every fault of a configuration file is told with the path of its field", () => {
+test("every fault of a configuration file is reported with the path of its field", () => {
   const text = `${header}
 servers: [http://plain.example]
 listen: { port: 70000, adress: x }

@@ -312,7 +312,7 @@ describe("the holder of a bootstrap token, who becomes a node", () => {
     await node.isRefused({ method: "GET", path: `${core}/${system}/serviceaccounts/root` });
   });
 
-  it("cannot have its Node deleted, changed into another, or made anew by an owner", async () => {
+  it("cannot have its Node deleted, changed into another, or created again by an owner", async () => {
     const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "gone", uid: "gone" }];
     const headers = { "content-type": mergePatch };
     for (const path of ["/api/v1/nodes/evil", "/api/v1/nodes/evil/status"]) {

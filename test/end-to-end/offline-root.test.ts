@@ -229,7 +229,7 @@ describe("a server with an online intermediate of an offline root", () => {
     }
   });
 
-  it("goes on with a renewed intermediate, of the same key or of another: the bundle stays, and so do clients", async () => {
+  it("continues with a renewed intermediate, of the same key or of another: the bundle and the clients stay", async () => {
     const before = await bundleOf(signerNames.apiserverClientNodeAgent(names));
     signWithRoot("online.csr", "online.crt", ofIntermediate);
     write("online.pem", read("online.crt"), read("root.crt"));

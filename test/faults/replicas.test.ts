@@ -147,7 +147,7 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
     }
   });
 
-  it("go on with each other's lists and watches", async () => {
+  it("continue each other's lists and watches", async () => {
     await createNamespace("pages");
     const accounts = ["a", "b", "c", "d"];
     for (const name of accounts) await one.client.resource(serviceAccounts, "pages").create(account(name));

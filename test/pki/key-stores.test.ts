@@ -77,7 +77,7 @@ describe("a PKCS #12 store", () => {
 });
 
 describe("key stores", () => {
-  it("are the same bytes for the same entry, and others for another password", () => {
+  it("are the same bytes for the same entry, and other bytes for another password", () => {
     const made = entry("ECDSA P-256");
     for (const encode of [encodePkcs12, encodeJavaKeyStore]) {
       assert.deepEqual(encode(made), encode({ ...made }));

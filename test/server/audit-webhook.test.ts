@@ -114,7 +114,7 @@ describe("the audit webhook", () => {
     assert.ok(!lines.join("").includes("for-the-webhook"));
   });
 
-  it("holds up no request while it is silent, and what is too much is lost and counted", async () => {
+  it("delays no request while it is silent, and loses and counts the rest", async () => {
     site.answer = () => {};
     const api = await serverWith({ "audit-webhook-batch-buffer-size": 20 });
     for (let index = 0; index < 50; index++) assert.equal((await api.send("/version")).status, 200);
@@ -122,7 +122,7 @@ describe("the audit webhook", () => {
     site.answer = takes;
   });
 
-  it("holds up each request in blocking mode, and in strict mode refuses what it cannot record", async () => {
+  it("delays each request in blocking mode, and in strict mode refuses requests that it cannot record", async () => {
     lists = [];
     site.answer = takes;
     const policy = join(folder, "policy.yaml");

@@ -244,7 +244,7 @@ describe("a rotation of a CA", () => {
     assert.equal(await states(), "signing prepared");
   });
 
-  it("goes on after a restart, and the files are a copy of it", async () => {
+  it("continues after a restart, and the files are a copy of it", async () => {
     await server.stop();
     server = await startTestServer({ dataDirectory: join(folder, "data"), store: keptStore(store), clock: time.clock });
     await switchAuthority(keys(), unforced);

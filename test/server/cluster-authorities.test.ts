@@ -114,7 +114,7 @@ describe("the CAs of a data directory", () => {
     }
   });
 
-  it("end the start with one line when somebody has broken the file of those that were replaced", async () => {
+  it("end the start with one line when the file of replaced CAs is damaged", async () => {
     mkdirSync(dataDirectory);
     writeFileSync(join(dataDirectory, "client-authorities.json"), '[{"certificate": "-----BEGIN');
     await assert.rejects(

@@ -74,7 +74,7 @@ describe("discovery and OpenAPI", () => {
     assert.notEqual(platform?.serverRelativeURL, kubernetes?.serverRelativeURL);
   });
 
-  it("list every group at once to whoever asks for it, and one by one to others", async () => {
+  it("list every group at once to clients that ask for it, and one by one to others", async () => {
     const api = apiOf("kubernetes");
     const all = await api.json<Discovery>("/apis", { headers: { accept: aggregated } });
     assert.equal(all.kind, "APIGroupDiscoveryList");

@@ -201,7 +201,7 @@ describe("a caller who may act only for others", () => {
     }
   });
 
-  it("acts for others, and others act for themselves", async () => {
+  it("acts for other users, who can still act for themselves", async () => {
     assert.match((await send("proxy-token", secrets, ["impersonate-user", "alice"])).message ?? "", /User \\?"alice/);
     assert.equal((await send("free-token", secrets)).code, undefined);
   });

@@ -20,7 +20,7 @@ describe("a large answer", () => {
   });
   after(() => server.stop());
 
-  it("is compressed for who takes gzip, in every representation, and is the same then", async () => {
+  it("is compressed for clients that accept gzip, in every representation, with the same content", async () => {
     const { metadata } = await api.json(collection);
     // Controllers write in the meantime, but the list of one version stays the same.
     const list = `${collection}?resourceVersion=${metadata.resourceVersion}&resourceVersionMatch=Exact`;
@@ -45,7 +45,7 @@ describe("a large answer", () => {
     );
   });
 
-  it("is indented for who asks for it, and for people at a terminal", async () => {
+  it("is indented on request, and for people at a terminal", async () => {
     const indented = async (target: string, headers: Record<string, string> = {}): Promise<boolean> =>
       String((await api.send(target, { headers })).body).startsWith('{\n  "kind"');
     assert.equal(await indented(`${collection}/a`), false);

@@ -90,7 +90,7 @@ describe("what a server does", () => {
     assert.equal(await valueOf('signet_authentications_total{method="bearer token",outcome="refused"}'), 40);
   });
 
-  it("is logged for who changes what others may do, and not for what the server sets up", async () => {
+  it("is logged for users who change permissions, and not for the setup by the server", async () => {
     assert.deepEqual(
       logged("policy created").filter(({ kind }) => kind !== "ClusterTrustBundle"),
       [],

@@ -58,7 +58,7 @@ describe("an access review", () => {
 });
 
 describe("a role of very many names", () => {
-  it("is refused in few words to somebody who does not hold them", async () => {
+  it("is refused in few words to a user who does not hold them", async () => {
     const mayWriteRoles = { verbs: ["create"], apiGroups: [names.group("rbac.authorization")], resources: ["roles"] };
     const role = { apiVersion: rbac, kind: "Role", metadata: { name: "writer" }, rules: [mayWriteRoles] };
     const path = `/apis/${rbac}/namespaces/default`;

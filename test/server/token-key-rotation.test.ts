@@ -200,7 +200,7 @@ describe("token keys that rotate", () => {
     assert.notEqual(kidOf(await asked.newToken()), added.kid);
   });
 
-  it("go on after a server that was stopped in the middle starts again, and after a clock that goes back", async () => {
+  it("continue after the server was stopped in the middle, and after a clock that goes back", async () => {
     const token = await new Asked(one).newToken(24 * 3600);
     const { added } = await rotate();
     await one.stop();
@@ -251,7 +251,7 @@ describe("token keys that rotate", () => {
     await assert.rejects(start(stranger), /sealing\.key is open to other users/);
   });
 
-  it("are made anew where they are lost for good: retired by force, and a server that starts", async () => {
+  it("are made again when they are lost: after a forced retirement, and at the start of a server", async () => {
     const alone = newFolder(join(folder, "alone"));
     const settings = { dataDirectory: alone, storage: "lmdb", settings: { controllers: false } } as const;
     const first = await startTestServer(settings);
@@ -272,7 +272,7 @@ describe("token keys that rotate", () => {
     await alive.stop();
   });
 
-  it("can't be reached by any request, and no private key is in the store as it is", async () => {
+  it("can't be reached by any request, and no private key is in the store unencrypted", async () => {
     const { entries } = await store.range({ start: "/keys/", end: "/keys0" });
     assert.equal(entries.length, 1);
     assert.doesNotMatch(String(entries[0]?.value), /PRIVATE KEY|BEGIN/);

@@ -39,7 +39,7 @@ describe("a data directory of the first version", () => {
     assert.equal((await api.json(`${team}/serviceaccounts/builder`)).metadata.name, "builder");
   });
 
-  it("goes on with its revisions, and lets watches resume from before", async () => {
+  it("continues its revisions, and lets watches resume from before", async () => {
     const created = await api.json(`${team}/configmaps`, { method: "POST", body: { metadata: { name: "new" } } });
     assert.ok(Number(created.metadata.resourceVersion) > 57);
     // The revision at which the first settings had just been created.
@@ -49,7 +49,7 @@ describe("a data directory of the first version", () => {
     assert.deepEqual(events, ["DELETED settings", "ADDED settings", "ADDED new"]);
   });
 
-  it("goes on with its keys: the signing key of its tokens, and its CA", async () => {
+  it("keeps its keys: the signing key of its tokens, and its CA", async () => {
     const { keys } = await api.json<{ keys: { kid: string }[] }>("/openid/v1/jwks");
     assert.deepEqual(
       keys.map(({ kid }) => kid),

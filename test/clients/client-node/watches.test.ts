@@ -64,7 +64,7 @@ describe("the official JavaScript client's watches", () => {
     watch.abort();
   });
 
-  it("end when the server is told how long they may last", async () => {
+  it("end when the configured time of the server is over", async () => {
     const ended = Promise.withResolvers<unknown>();
     const path = `/api/v1/namespaces/${namespace}/configmaps`;
     await new Watch(config).watch(path, { timeoutSeconds: 1 }, () => {}, ended.resolve);

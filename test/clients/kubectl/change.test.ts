@@ -97,7 +97,7 @@ describeKubectl("kubectl replace and edit", kubernetesOnly, (kubectl) => {
     assert.match(await kubectl.refusal("replace -f -", { input }), /configmaps "nothing" not found/);
   });
 
-  it("deletes and creates anew with --force", async () => {
+  it("deletes and creates again with --force", async () => {
     const before = await kubectl.output("get configmap settings -o jsonpath={.metadata.uid}");
     const input = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings"},"data":{"colour":"green"}}';
     assert.match(await kubectl.output("replace --force -f -", { input }), /^configmap\/settings replaced$/m);

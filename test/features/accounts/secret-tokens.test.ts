@@ -39,7 +39,7 @@ it("a token that a Secret holds ends with its account", () => {
   assert.equal(test.outcome().outcome, "refused");
 });
 
-it("a token that a Secret holds is not a token of TokenRequest, nor the other way round", () => {
+it("a token of a Secret is not accepted as a token of TokenRequest, nor the reverse", () => {
   const test = secretScene();
   assert.equal(test.verify(test.token, [apiAudience]).outcome, "notApplicable");
 });

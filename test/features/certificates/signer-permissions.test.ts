@@ -25,7 +25,7 @@ describe("approval", () => {
       object: request({}, "example.com/mine"),
     });
 
-  it("is for who may approve for the stored signer, by name or by domain", async () => {
+  it("is for users who may approve for the stored signer, by name or by domain", async () => {
     assert.equal(await approve("approve signers example.com/signer"), undefined);
     assert.equal(await approve("approve signers example.com/*"), undefined);
   });
@@ -96,7 +96,7 @@ describe("a signer's trust bundle", () => {
       ...(old !== undefined && { oldObject: old }),
     });
 
-  it("is written by who may attest for the signer", async () => {
+  it("is written by users who may attest for the signer", async () => {
     assert.match((await write(bundle())) ?? "", /user not permitted to attest for signerName "example.com\/signer"$/);
     assert.equal(await write(bundle(), { grants: ["attest signers example.com/*"] }), undefined);
   });

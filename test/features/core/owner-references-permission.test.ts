@@ -30,7 +30,7 @@ describe("an owner reference", () => {
     assert.equal(await write({ next: owned(owner), old: owned(owner) }), undefined);
   });
 
-  it("blocks its owner's deletion only for who may set the owner's finalizers", async () => {
+  it("blocks its owner's deletion only for users who may set the owner's finalizers", async () => {
     const next = owned({ ...owner, blockOwnerDeletion: true });
     assert.match((await write({ next })) ?? "", /a resource you can't set finalizers on: no rule, <nil>$/);
     assert.equal(await write({ next }, "update secrets/finalizers s"), undefined);

@@ -74,7 +74,7 @@ describe("a token of another issuer", () => {
     });
   });
 
-  it("is good for the audiences of this API, and for no others", async () => {
+  it("is valid for the audiences of this API, and for no others", async () => {
     using issuers = disposable(await ready());
     const token = await tokenOf();
     const both = await issuers.verify(token, ["vault", ...api]);

@@ -197,7 +197,7 @@ describe("a Signet that asks another", () => {
     rmSync(folder, { recursive: true });
   });
 
-  it("lets in who the other knows, follows its kubeconfig, and refuses everyone when the other is gone", async () => {
+  it("accepts the users that the other server knows, follows its kubeconfig, and refuses everyone when the other is gone", async () => {
     const account = "/api/v1/namespaces/default/serviceaccounts";
     const body = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "remote" } };
     await asked.client.request("POST", account, { body });

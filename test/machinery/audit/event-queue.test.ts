@@ -78,7 +78,7 @@ describe("a queue of audit events", () => {
     assert.deepEqual(recovered, [4]);
   });
 
-  it("drops a batch that cannot be delivered, and goes on with the next", async () => {
+  it("drops a batch that cannot be delivered, and continues with the next", async () => {
     const queue = queueOf();
     fail = true;
     add(queue, "a", "b", "c");
@@ -98,7 +98,7 @@ describe("a queue of audit events", () => {
     assert.equal(queue.lost, 1);
   });
 
-  it("lets go of who waits when a delivery fails or hangs, keeps the events, and is waited for again afterwards", async () => {
+  it("releases its callers when a delivery fails or hangs, keeps the events, and makes callers wait again afterwards", async () => {
     const queue = queueOf({ afterFailure: "retry" });
     await queue.attempt("a");
     fail = true;

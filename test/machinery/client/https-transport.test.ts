@@ -164,7 +164,7 @@ for (const { protocol, serve } of protocols) {
       assert.ok((await Promise.all(answers)).every((text) => text.endsWith("!")));
     });
 
-    it("goes on while an answer is not read", async (context) => {
+    it("continues while an answer is not read", async (context) => {
       const { transport } = await start(context);
       const { body } = await transport.send({ method: "GET", path: "/endless" });
       const reader = body[Symbol.asyncIterator]();

@@ -104,7 +104,7 @@ describe("a private file", () => {
     assert.equal(readPrivateFile(join(folder, "missing")), undefined);
   });
 
-  it("is refused when anybody else can read or write it, also behind a link", () => {
+  it("is refused when other users can read or write it, also behind a link", () => {
     writePrivateFile(file, "secret");
     symlinkSync("key", join(folder, "link"));
     for (const mode of [0o640, 0o604, 0o620, 0o602, 0o610]) {

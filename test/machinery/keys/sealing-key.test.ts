@@ -43,7 +43,7 @@ describe("a sealing key", () => {
     rmSync(other, { recursive: true });
   });
 
-  it("is not used when others can read it, and not made through a link", () => {
+  it("is not used when other users can read it, and not made through a link", () => {
     chmodSync(file, 0o644);
     assert.throws(() => SealingKey.open(folder), /open to other users/);
     rmSync(file);

@@ -11,7 +11,7 @@ import { startTestServer } from "../../test-server.ts";
 
 const { configMaps } = resourceReferences(platformNames);
 
-test("an informer notices that its connection died in silence, and goes on over a new one", async (context) => {
+test("an informer notices a dead connection without an error, and continues over a new one", async (context) => {
   const server = await startTestServer({ settings: { controllers: false } });
   const proxy = await startCuttableProxy(Number(new URL(server.url).port));
   const client = new ApiClient(

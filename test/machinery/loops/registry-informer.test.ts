@@ -175,7 +175,7 @@ describe("the informer of a process that has the objects itself", () => {
     fixture.stop();
   });
 
-  it("goes on when the store has also forgotten the texts of what was changed meanwhile", async () => {
+  it("continues when the store has also lost the texts of the changed objects", async () => {
     const fixture = new Fixture();
     for (const name of ["same", "changed", "gone"]) await fixture.put(name);
     // Nothing is parsed at the start: an object that was may still be in memory.
@@ -197,7 +197,7 @@ describe("the informer of a process that has the objects itself", () => {
     fixture.stop();
   });
 
-  it("goes on after a handler that throws", async () => {
+  it("continues after a handler that throws", async () => {
     const fixture = new Fixture();
     const failure = new Error("a bug");
     fixture.informer.addHandler({

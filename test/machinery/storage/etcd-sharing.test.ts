@@ -152,7 +152,7 @@ describe("a shared reading", () => {
     assert.equal(await late, 3);
   });
 
-  it("fails for those who wait for it, not for those who come later", async () => {
+  it("fails for the callers that wait for it, not for later ones", async () => {
     let isFailing = true;
     const reading = new SharedRead(async () => {
       if (isFailing) throw new Error("not reachable");

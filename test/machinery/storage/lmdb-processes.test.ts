@@ -103,7 +103,7 @@ describe("several processes on one LMDB file", () => {
 });
 
 describe("a batch of writes that always loses to other processes", () => {
-  it("is refused in the end, and pauses meanwhile", async () => {
+  it("is refused in the end, after pauses", async () => {
     const directory = temporaryDirectory();
     const environment = openEnvironment({ directory: directory.path, profile: "platform" });
     try {

@@ -141,7 +141,7 @@ describe("a server with its own store", () => {
     assert.equal((await api.json(secrets)).items.length, 4);
   });
 
-  it("goes on with a rotation that broke off, instead of making another key", async (t) => {
+  it("continues a rotation that broke off, instead of making another key", async (t) => {
     const lines = readFileSync(keyFile, "utf8").trimEnd().split("\n");
     const next = Buffer.alloc(32, 9).toString("base64");
     writeFileSync(keyFile, `${[lines[0], next, ...lines.slice(1)].join("\n")}\n`);

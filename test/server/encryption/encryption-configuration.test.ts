@@ -125,7 +125,7 @@ resources:
     });
   }
 
-  it("is never quoted in what is wrong with it: it holds keys", () => {
+  it("is never quoted in its faults: it holds keys", () => {
     for (const [what, text] of refused) {
       assert.throws(
         () => parseEncryptionConfiguration(text),

@@ -129,7 +129,7 @@ describe("signet encryption, beside two workers on one store", { timeout: 200_00
     }
   });
 
-  it("goes on with a rewrite that was killed in a write, while the workers go on writing", async () => {
+  it("continues a rewrite that was killed in a write, while the workers write", async () => {
     const lines = keys();
     writeFileSync(keyFile, `# keys\n${[randomBytes(32).toString("base64"), ...lines].join("\n")}\n`);
     const { stale: all = 0 } = await states();
@@ -154,7 +154,7 @@ describe("signet encryption, beside two workers on one store", { timeout: 200_00
     await everyWorkerReadsAll();
   });
 
-  it("goes on with a rotation that was killed, with the key that it had made, and retires all others", async () => {
+  it("continues a rotation that was killed, with the key that it had made, and retires all others", async () => {
     const before = keys();
     await signetKilled("rotate", { inWrite: 3 });
     const [made, ...others] = keys();

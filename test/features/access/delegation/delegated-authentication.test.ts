@@ -54,7 +54,7 @@ describe("the ConfigMap for delegated authentication", () => {
     });
   });
 
-  it("comes back when somebody changes or deletes it", async () => {
+  it("is restored when a user changes or deletes it", async () => {
     const type = configMapResource(platformNames);
     const { data, ...before } = await configMaps().get(name);
     await configMaps().update({ ...before, data: { "client-ca-file": pemOf(others) } });
@@ -66,7 +66,7 @@ describe("the ConfigMap for delegated authentication", () => {
     await waitForObject(server.client, type, where, isAsBefore);
   });
 
-  it("is open to those who are bound to the reader's role, and that role to nothing else", async () => {
+  it("is open to users who are bound to the reader's role, and that role to nothing else", async () => {
     const roles = server.client.resource(roleResource(platformNames), "platform-system");
     const { rules } = await roles.get("extension-apiserver-authentication-reader");
     assert.deepEqual(rules, [
@@ -104,7 +104,7 @@ describe("what is published for delegated authentication", () => {
     assert.deepEqual(delegatedAuthenticationData(own), { "client-ca-file": pemOf(clients) });
   });
 
-  it("keeps what replicas have published, without what has ended and what is no certificate", () => {
+  it("keeps what replicas have published, without expired certificates and anything else", () => {
     const data = { "client-ca-file": pemOf(others) + pemOf(clients) };
     const both = delegatedAuthenticationData(own, { data, now: startOf2026 });
     assert.equal(both["client-ca-file"], pemOf(others) + pemOf(clients));

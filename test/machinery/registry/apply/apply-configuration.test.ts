@@ -43,7 +43,7 @@ describe("a server-side apply", () => {
     assert.deepEqual(Object.keys(ownership(third)), ["two"]);
   });
 
-  it("lets managers own the same value together, without a time for who changed nothing", () => {
+  it("lets managers own the same value together, without a time for those that changed nothing", () => {
     const first = applied(undefined, sample({ text: "a" }), { manager: "one" });
     const second = applied(first, sample({ text: "a" }), { manager: "two", now: 1000 });
     assert.deepEqual(
@@ -55,7 +55,7 @@ describe("a server-side apply", () => {
     );
   });
 
-  it("conflicts with who else owns what it would change", () => {
+  it("conflicts with the other owners of the fields that it would change", () => {
     const live = updated(undefined, sample({ text: "a" }), { manager: "creator" });
     const error = refusal(() => applied(live, sample({ text: "b" }), { manager: "m" }));
     assert.equal(error.code, 409);

@@ -251,4 +251,4 @@ function waitingText(request: CertificateSigningRequest): string {
 }
 
 export const approvalAdvice = (signerName: string, request: string): string =>
-  `somebody who may "approve" for the signer ${signerName} can run: signet csr approve ${request}`;
+  `a user who may "approve" for the signer ${signerName} can run: signet csr approve ${request}`;

@@ -53,7 +53,7 @@ const argument = [
 const prepare = ({ prepare: run }: AuthorityPrograms): Command =>
   withExamples(
     withServerSettings(new Command("prepare"), authorityFlags)
-      .description("make a new CA, and let everybody trust it beside the one that signs")
+      .description("make a new CA, which is trusted beside the one that signs")
       .argument(...argument)
       .action(async (name: string, _flags: unknown, self: Command) =>
         run(serverConfigOf(self, authorityFlags), { name }),
@@ -70,7 +70,7 @@ const switchTo = ({ switchTo: run }: AuthorityPrograms): Command =>
       .action(async (name: string, { force }: { readonly force: boolean }, self: Command) =>
         run(serverConfigOf(self, authorityFlags), { name, isForced: force }),
       ),
-    ["When everybody trusts the new CA", "signet ca switch ca --data-dir /var/lib/signet"],
+    ["When all clients trust the new CA", "signet ca switch ca --data-dir /var/lib/signet"],
   );
 
 const retire = ({ retire: run }: AuthorityPrograms): Command =>

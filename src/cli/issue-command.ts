@@ -27,7 +27,7 @@ const hookTimeoutMilliseconds = 60_000;
 /** The shortest lifetime that a CertificateSigningRequest can ask for. */
 const minimumLifetimeSeconds = 600;
 
-/** `signet certificates issue`: one certificate in files, for those who run no agent. */
+/** `signet certificates issue`: one certificate in files, for machines without an agent. */
 export const issue = (run: (program: IssueProgram) => Promise<void>): Command =>
   withExamples(
     withCertificateNameFlags(

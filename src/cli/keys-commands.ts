@@ -51,7 +51,7 @@ interface RotateFlags {
 const rotate = ({ rotate: run }: TokenKeyPrograms): Command =>
   withExamples(
     withServerSettings(new Command("rotate"), dataFlags)
-      .description("make a new key: published from now on, so that everybody knows it, and signing after a time")
+      .description("make a new key: published from now on, so that verifiers know it, and signing after a time")
       .addOption(
         new Option("--algorithm <algorithm>", "what the new key signs with; default: as the key before").choices(
           algorithms,

@@ -19,7 +19,7 @@ export const privateKeyDer = ({ privateKey }: KeyStoreEntry): Buffer =>
   privateKey.export({ format: "der", type: "pkcs8" });
 
 /**
- * Bytes for a salt or an initialization vector of up to 32 bytes. They look random to everybody without the key, and are the
+ * Bytes for a salt or an initialization vector of up to 32 bytes. They look random without the key, and are the
  * same for the same entry: so a store can be compared with the file that was written before.
  */
 export function saltFor(

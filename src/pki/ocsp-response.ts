@@ -31,7 +31,7 @@ export type CertificateStatus =
       readonly revokedAt: number;
       readonly reason: RevocationReason;
     }
-  /** The CA did not issue it, as far as anybody knows. */
+  /** The CA did not issue it, as far as is known. */
   | { readonly type: "unknown" };
 
 export interface OcspAnswer {

@@ -33,7 +33,7 @@ export interface AuthenticationParts {
 export interface ServerAuthentication {
   readonly authenticate: Authenticate;
   readonly reviewToken: ReviewToken;
-  /** Why a user is refused from now on whose credential was good; undefined for everybody else. */
+  /** Why a user whose credential was good is refused now; undefined for all others. */
   readonly refusalOf: RefusalOfUser;
   /** The request without the headers that carry or claim an identity. */
   withoutIdentity(request: HttpRequest): HttpRequest;

@@ -3,7 +3,7 @@ import { connectAdmission } from "../features/admission/feature.ts";
 import type { AdmissionConnection, ConnectedAdmission } from "../features/admission/feature.ts";
 import { isServer } from "./loopback-users.ts";
 
-/** Admission policies, for everybody's writes but the server's own: without those it could not start. */
+/** Admission policies. The server's own writes are exempt: without them it could not start. */
 export const openAdmission = ({
   log,
   ...connection

@@ -42,7 +42,7 @@ export interface ServerLoopsOptions extends Pick<GrantOptions, "grantTo"> {
   readonly delegated: ReturnType<ConnectedAccess["delegatedAuthentication"]>;
 }
 
-/** Starts what a server does without being asked: compaction, what it publishes about itself, and the enabled controllers. */
+/** Starts the server's background work: compaction, what it publishes about itself, and the enabled controllers. */
 export function startServerLoops(server: ServerLoopsOptions): AsyncDisposableStack {
   const { config, store, log, administrator, delegated } = server;
   const loops = new AsyncDisposableStack();

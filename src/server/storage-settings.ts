@@ -18,7 +18,7 @@ export const storageFlags = {
   "etcd-allow-plaintext": {
     type: "boolean",
     default: false,
-    help: "Allow http:// for members of etcd on other machines: everybody on the way can read and change all objects.",
+    help: "Allow http:// for members of etcd on other machines: any machine between can read and change all objects.",
   },
 } as const satisfies Flags;
 

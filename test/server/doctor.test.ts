@@ -220,7 +220,7 @@ describe("a doctor of a running server", () => {
         }),
       );
     write("Node", "RBAC", "AlwaysAllow");
-    const found = `--authorization-config: ${file} has an authorizer AlwaysAllow: everybody who logs in may do everything`;
+    const found = `--authorization-config: ${file} has an authorizer AlwaysAllow: every user who logs in may do everything`;
     assert.deepEqual(await newTroubles({ "authorization-config": file }), [`warning settings: ${found}`]);
     write("Node", "RBAC");
     assert.deepEqual(await newTroubles({ "authorization-config": file }), []);

@@ -103,7 +103,7 @@ const revocationSchema = object({
             schema: time,
             presence: "pointer",
             description:
-              "When the last of the credentials expires: then the revocation is deleted. Absent: it stays until somebody " +
+              "When the last of the credentials expires: then the revocation is deleted. Absent: it stays until a user " +
               "deletes it, or the service account is gone.",
           },
         },

@@ -16,7 +16,7 @@ export interface CertificateFacts {
   readonly notBefore: number;
 }
 
-/** Since when and why a certificate is revoked, for those who are told. */
+/** Since when and why a certificate is revoked, as lists and OCSP say it. */
 export interface RevokedCertificate {
   /** Milliseconds since the epoch. */
   readonly revokedAt: number;

@@ -44,7 +44,7 @@ export class RevokedCredentials {
     this.#size -= 1;
   }
 
-  /** Why a user is refused; undefined for everybody whose credential is not revoked. */
+  /** Why a user is refused; undefined for users whose credential is not revoked. */
   refusalOf(user: UserInfo): string | undefined {
     if (this.#size === 0) return undefined;
     const credential = presentedCredential(user);

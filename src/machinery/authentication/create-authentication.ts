@@ -14,11 +14,11 @@ export interface AuthenticationOptions {
   /** Whether a request without any credential is one of the anonymous user. */
   readonly mayBeAnonymous: (request: HttpRequest) => boolean;
   /**
-   * Hears which credential has told who asks, or which one was the last to be refused when none could tell. It runs on the
+   * Called with the credential that named the user, or with the last one that was refused when none did. It runs on the
    * request path, so keep it fast.
    */
   readonly onOutcome?: (authentication: ObservedAuthentication) => void;
-  /** Hears of a credential that could not be checked, because what it asks outside this process has failed. */
+  /** Called with a credential that could not be checked, because a call outside this process has failed. */
   readonly onFailure?: (credential: Credential, error: unknown) => void;
 }
 
@@ -31,7 +31,7 @@ export interface ObservedAuthentication {
   readonly request: HttpRequest;
 }
 
-/** Answers who asks. Throws, or rejects with, a 401 ApiError. */
+/** Returns the user of a request. Throws, or rejects with, a 401 ApiError. */
 export type Authenticate = (request: HttpRequest) => MaybePromise<UserInfo>;
 
 /**

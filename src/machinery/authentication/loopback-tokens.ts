@@ -4,7 +4,7 @@ import { tokenDigest } from "./token-digest.ts";
 
 /**
  * Tokens of this process for itself: random, kept in memory only, gone with the process. They let the server's own clients
- * go through the same chain as everybody.
+ * go through the same chain as all others.
  */
 export class LoopbackTokens {
   readonly #digest = tokenDigest();

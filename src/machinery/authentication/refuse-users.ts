@@ -4,7 +4,7 @@ import { refused } from "./not-authenticated.ts";
 import type { Credential } from "./credential.ts";
 import type { VerifyToken } from "./token-authentication.ts";
 
-/** Why a user is refused whose credential is good; undefined for everybody else. It is asked on every request. */
+/** Why a user with a good credential is refused; undefined for all others. It is called for every request. */
 export type RefusalOfUser = (user: UserInfo) => string | undefined;
 
 /** The credential, without some users. */

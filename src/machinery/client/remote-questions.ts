@@ -18,7 +18,7 @@ export interface RemoteQuestionsOptions<Answer> {
   /** The newest answers that are kept, of good and of bad ones. */
   readonly maximumKept: number;
   readonly keep: (answer: Answer) => KeptAnswer;
-  /** Hears when the other side becomes unavailable, and when it answers again. */
+  /** Called when the other side becomes unavailable, and when it answers again. */
   readonly onChange: (change: { readonly isAvailable: boolean; readonly error?: unknown }) => void;
 }
 

@@ -84,7 +84,7 @@ class OpenFileLock implements FileLock {
       encoding: "utf8",
     });
     if (status === 0) return true;
-    // flock says nothing when somebody else has the lock.
+    // flock prints nothing when another process has the lock.
     if (status === 1 && stderr === "") return false;
     throw new UnusableFile(`${this.#file} cannot be locked: ${error?.message ?? stderr.trim()}`, { cause: error });
   }

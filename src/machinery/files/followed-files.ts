@@ -30,7 +30,7 @@ export interface FollowedFilesOptions {
 }
 
 export interface Look {
-  /** Whether somebody asked for it: then files that could not be used are read again, and their failure is logged again. */
+  /** Whether an operator asked for it: then files that could not be used are read again, and their failure is logged again. */
   readonly isAskedFor: boolean;
 }
 

@@ -30,7 +30,7 @@ export async function readKeyRecord<T>(
 
 /**
  * Changes a record. `change` gets what is stored now, and returns what is to be stored, or what it was given when there
- * is nothing to change; it is called again when somebody else was faster. Resolves with what is stored then. Rejects
+ * is nothing to change; it is called again when another process was faster. Resolves with what is stored then. Rejects
  * with what `change` throws, and with what the store throws.
  */
 export async function changeKeyRecord<T extends object>(

@@ -38,7 +38,7 @@ export function parsePkcs11Uri(text: string): Pkcs11Uri {
     ...[...queryPart.keys()].filter((name) => !queryAttributes.has(name)),
   ];
   if (queryPart.has("pin-value")) {
-    throw new Error("it has a PIN (pin-value), which everybody sees who sees the settings: use pin-source=/path");
+    throw new Error("it has a PIN (pin-value), which everyone can see who can see the settings: use pin-source=/path");
   }
   if (unknown.length > 0) throw new Error(`it has an attribute that is not known here: ${unknown.join(", ")}`);
   if ((word("type") ?? "private") !== "private") throw new Error("it must name a private key (type=private)");

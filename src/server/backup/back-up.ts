@@ -29,7 +29,7 @@ export interface BackUpReport {
   /** The files of the data directory in it. */
   readonly files: number;
   readonly withoutKeys: readonly string[];
-  /** How many Secrets anybody can read who has the backup. */
+  /** How many Secrets can be read by anyone who has the backup. */
   readonly plainSecrets: number;
 }
 

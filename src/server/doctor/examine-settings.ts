@@ -17,7 +17,7 @@ export function examineSettings({ access, authorization, listener, storage, audi
       authorization.type === "file"
         ? `--authorization-config: ${authorization.file} has an authorizer AlwaysAllow`
         : "--authorization-mode AlwaysAllow";
-    findings.push(warning(subject, `${where}: everybody who logs in may do everything`, "use Node and RBAC"));
+    findings.push(warning(subject, `${where}: every user who logs in may do everything`, "use Node and RBAC"));
   }
   if (access.tokenFile !== undefined) {
     const advice = "use certificates or service accounts; such tokens never end";

@@ -57,7 +57,7 @@ export const runPrepareAuthority = (config: ServerConfig, { name }: Named): Prom
     refuseOperators(config, name);
     const prepared = await prepareAuthority(keys, { name, clock: systemClock });
     console.log(`${name}: a new CA (${subjectOf(prepared)}) is trusted now, beside the one that signs`);
-    console.log(`  when everybody trusts it: signet ca switch ${name}; to take it back: signet ca abort ${name}`);
+    console.log(`  when all clients trust it: signet ca switch ${name}; to take it back: signet ca abort ${name}`);
   });
 
 /** `signet ca switch`. */
@@ -203,7 +203,7 @@ export function switchAuthority(
     const readyAt = Date.parse(prepared.since) + overlapMilliseconds;
     if (readyAt > clock.now() && !isForced) {
       throw refused(
-        `the new CA is trusted since ${prepared.since}: wait until ${timestamp(readyAt)}, so that everybody who follows the ` +
+        `the new CA is trusted since ${prepared.since}: wait until ${timestamp(readyAt)}, so that every client that follows the ` +
           "bundles has it, or use --force",
       );
     }

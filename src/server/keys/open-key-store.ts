@@ -17,7 +17,7 @@ export interface KeyStore extends StoreLocation {
 
 /**
  * Runs a command on the keys of a server that runs or not. A user who may use the data directory may do so: the keys are
- * there, and no permission of the API gives them to anybody. Rejects with UsageError for a data directory of no server,
+ * there, and no permission of the API gives access to them. Rejects with UsageError for a data directory of no server,
  * and with CommandFailure when the store can't be used.
  */
 export async function withKeyStore<T>(location: StoreLocation, run: (keys: KeyStore) => Promise<T>): Promise<T> {

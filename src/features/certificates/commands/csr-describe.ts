@@ -29,7 +29,7 @@ export const describeCertificateRequest = (): Command =>
           print(report, flags, { text: () => certificateRequestText(report), names: [objectName(type, name)] });
         }),
       ),
-    ["What somebody asks for", "signet csr describe ann"],
+    ["What a request asks for", "signet csr describe ann"],
     ["Only the warnings", "signet csr describe ann -o json | jq .warnings"],
   );
 

@@ -27,7 +27,7 @@ export interface StatusConnection {
   readonly client: () => ApiClient;
 }
 
-/** Serves what others ask about certificates. Loaded only with `--revocation-url`. Call it after the registries have started. */
+/** Serves revocation lists and OCSP. Loaded only with `--revocation-url`. Call it after the registries have started. */
 export async function connectStatus({
   names,
   clock,

@@ -62,7 +62,7 @@ export class ListsWithoutKeys {
       const { nextUpdate } = parseRevocationList(stored.der);
       this.#lists.set(id, { ca: formatDistinguishedName(subject), nextUpdate, caEnds: notAfter, hasEnded: false });
     } catch {
-      // Not a list: who serves lists says so.
+      // Not a list: the code that serves lists reports it.
     }
   }
 
@@ -73,7 +73,7 @@ export class ListsWithoutKeys {
       list.hasEnded = true;
       this.#log.error(
         { controller: "revocation-list-publisher", ca, until },
-        "the last revocation list of a CA has ended, and its key is not here: who asks for a list refuses its certificates",
+        "the last revocation list of a CA has ended, and its key is not here: clients that need a list refuse its certificates",
       );
     } else if (isNew) {
       this.#log.error(

@@ -30,7 +30,7 @@ export interface StatusRoutesOptions {
 
 /** More than any client needs for the certificates that one request may name. */
 export const maximumRequestBytes = 8 * 1024;
-/** How long caches may answer without asking: this much later everybody knows of a revocation. */
+/** How long caches may keep an answer: all clients know of a revocation after this time. */
 const maximumAgeSeconds = 60;
 
 const contentTypes = {

@@ -27,7 +27,7 @@ export interface WebhookTokenOptions {
   /** Tokens of these issuers are our own: they are not sent to anyone. */
   readonly ownIssuers: readonly string[];
   readonly cacheMilliseconds: number;
-  /** Hears when the webhook becomes unavailable, and when it answers again. */
+  /** Called when the webhook becomes unavailable, and when it answers again. */
   readonly onChange: (change: { readonly isAvailable: boolean; readonly error?: unknown }) => void;
 }
 

@@ -24,7 +24,7 @@ export interface ExternalSignerOptions {
 
 /** Upstream's `fallbackRefreshDuration`: when to ask again after a failure. */
 const failedLookMilliseconds = 10_000;
-/** The shortest time between two look-ups of unknown keys: anybody can send tokens that name one. */
+/** The shortest time between two look-ups of unknown keys: any client can send tokens that name one. */
 const shortestLookMilliseconds = 1_000;
 /** After a timeout, one request at a time tries the signer again, and not before this time has passed. */
 const pauseMilliseconds = 1_000;

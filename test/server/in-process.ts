@@ -1,16 +1,46 @@
-import type { HttpRequest, HttpResponse } from "../../src/machinery/api/http-message.ts";
+import type { X509Certificate } from "node:crypto";
+import type { Headers, HttpResponse } from "../../src/machinery/api/http-message.ts";
+import type { RunningServer } from "../../src/server/start-server.ts";
 import type { TestServer } from "../test-server.ts";
 
 export interface SentRequest {
   readonly method?: string;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Headers;
   /** Bytes and text are sent unchanged, everything else as JSON. */
   readonly body?: unknown;
-  /** Default: the administrator's token. Empty: no token. */
+  /** Empty: no token. Default: none, or the administrator's in `InProcess`. */
   readonly token?: string;
+  /** Of the client, its own first. */
+  readonly certificates?: readonly X509Certificate[];
+  readonly isWebSocket?: boolean;
 }
 
-/** Sends requests through a complete server's chain, without a connection. */
+/** Sends a request through a server's chain, without a connection. */
+export async function sendInProcess(
+  server: Pick<RunningServer, "handler">,
+  target: string,
+  { method = "GET", headers = {}, body, token = "", certificates = [], isWebSocket = false }: SentRequest = {},
+): Promise<HttpResponse> {
+  const [path = "", query = ""] = target.split("?");
+  const bytes = bytesOf(body);
+  return server.handler({
+    method,
+    path,
+    query,
+    headers: {
+      "user-agent": "tester/1.0",
+      ...(bytes.length > 0 && { "content-type": "application/json" }),
+      ...(token !== "" && { authorization: `Bearer ${token}` }),
+      ...headers,
+    },
+    connection: { remoteAddress: "127.0.0.1", peerCertificates: certificates },
+    readBody: () => Promise.resolve(bytes),
+    signal: new AbortController().signal,
+    isWebSocket,
+  });
+}
+
+/** Sends requests to a server of a test, as its administrator unless they have another token. */
 export class InProcess {
   readonly #server: TestServer;
 
@@ -18,27 +48,8 @@ export class InProcess {
     this.#server = server;
   }
 
-  async send(
-    target: string,
-    { method = "GET", headers = {}, body, token = this.#server.adminToken }: SentRequest = {},
-  ): Promise<HttpResponse> {
-    const [path = "", query = ""] = target.split("?");
-    const bytes = bytesOf(body);
-    const request: HttpRequest = {
-      method,
-      path,
-      query,
-      headers: {
-        "user-agent": "tester/1.0",
-        ...(bytes.length > 0 && { "content-type": "application/json" }),
-        ...(token !== "" && { authorization: `Bearer ${token}` }),
-        ...headers,
-      },
-      connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
-      readBody: () => Promise.resolve(bytes),
-      signal: new AbortController().signal,
-    };
-    return this.#server.handler(request);
+  send(target: string, sent: SentRequest = {}): Promise<HttpResponse> {
+    return sendInProcess(this.#server, target, { token: this.#server.adminToken, ...sent });
   }
 
   /** The parsed body of an answer in JSON. */

@@ -9,7 +9,7 @@ import { permitNodeBootstrap } from "../../src/features/nodes/bootstrap/bootstra
 import { newBootstrapToken } from "../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
 import type { NewBootstrapToken } from "../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
 import { generateTokenSigningKeyPem } from "../../src/features/accounts/tokens/token-key.ts";
-import type { Headers, HttpResponse } from "../../src/machinery/api/http-message.ts";
+import type { HttpResponse } from "../../src/machinery/api/http-message.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
 import { createCertificateRequestPem } from "../../src/pki/create-certificate-request.ts";
@@ -21,6 +21,8 @@ import { parseServerConfig } from "../../src/server/server-config.ts";
 import { startServer } from "../../src/server/start-server.ts";
 import type { RunningServer } from "../../src/server/start-server.ts";
 import { newAuthority, newCertificate, startOf2026 } from "../features/access/certificate-scene.ts";
+import { sendInProcess } from "./in-process.ts";
+import type { SentRequest } from "./in-process.ts";
 
 const clients = newAuthority("clients");
 const proxies = newAuthority("proxies");
@@ -62,34 +64,6 @@ after(async () => {
   for (const server of servers) await server.stop();
   rmSync(folder, { recursive: true });
 });
-
-interface Sent {
-  readonly method?: string;
-  readonly headers?: Headers;
-  readonly certificates?: readonly X509Certificate[];
-  readonly token?: string;
-  readonly body?: object;
-  readonly isWebSocket?: boolean;
-}
-
-function send(server: RunningServer, target: string, sent: Sent = {}): Promise<HttpResponse> {
-  const { method = "GET", headers = {}, certificates = [], token, body, isWebSocket = false } = sent;
-  const [path = "", query = ""] = target.split("?");
-  return server.handler({
-    method,
-    path,
-    query,
-    headers: {
-      ...(body !== undefined && { "content-type": "application/json" }),
-      ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      ...headers,
-    },
-    connection: { remoteAddress: "127.0.0.1", peerCertificates: certificates },
-    readBody: async () => Buffer.from(body === undefined ? "" : JSON.stringify(body)),
-    signal: new AbortController().signal,
-    isWebSocket,
-  });
-}
 
 interface Answered {
   readonly message: string;
@@ -138,19 +112,19 @@ async function bootstrapToken(options: Partial<NewBootstrapToken>): Promise<stri
 }
 
 const ask = (server: RunningServer, token: string, body: object): Promise<HttpResponse> =>
-  send(server, requests, { method: "POST", token, body });
+  sendInProcess(server, requests, { method: "POST", token, body });
 
 describe("a machine that is locked out", () => {
   /** Every credential of the machine web-1, by name. */
-  let credentials: Readonly<Record<string, Sent>>;
+  let credentials: Readonly<Record<string, SentRequest>>;
   let podToken = "";
   let boundToken = "";
   const lock = async (): Promise<void> => {
     const body = { apiVersion: "signet.platform.io/v1", kind: "NodeLock", metadata: { name: "web-1" }, spec: {} };
-    assert.equal((await send(servers[0], locks, { method: "POST", token: "admin", body })).status, 201);
+    assert.equal((await sendInProcess(servers[0], locks, { method: "POST", token: "admin", body })).status, 201);
   };
   const unlock = async (): Promise<void> => {
-    assert.equal((await send(servers[0], `${locks}/web-1`, { method: "DELETE", token: "admin" })).status, 200);
+    assert.equal((await sendInProcess(servers[0], `${locks}/web-1`, { method: "DELETE", token: "admin" })).status, 200);
   };
 
   before(async () => {
@@ -208,7 +182,9 @@ describe("a machine that is locked out", () => {
       Object.fromEntries(
         await Promise.all(
           Object.entries(credentials).map(async ([name, sent]) => {
-            const answers = servers.map((server) => send(server, whoami, { ...sent, method: "POST", body: review }));
+            const answers = servers.map((server) =>
+              sendInProcess(server, whoami, { ...sent, method: "POST", body: review }),
+            );
             return [name, (await Promise.all(answers)).map(({ status }) => status)] as const;
           }),
         ),
@@ -253,7 +229,7 @@ describe("a machine that is locked out", () => {
     ];
     await lock();
     for (const [index, [method, path]] of asked.entries()) {
-      const answer = await send(servers[index % 2 === 0 ? 0 : 1], path, {
+      const answer = await sendInProcess(servers[index % 2 === 0 ? 0 : 1], path, {
         method,
         certificates: [certificateOf("system:node:web-1")],
         ...(method !== "GET" && { body: {} }),
@@ -267,7 +243,7 @@ describe("a machine that is locked out", () => {
     const reviewed = async (token: string): Promise<boolean> => {
       const body = { apiVersion: "authentication.platform.io/v1", kind: "TokenReview", spec: { token } };
       const sent = { method: "POST", token: "admin", body };
-      const answer = await send(servers[1], "/apis/authentication.platform.io/v1/tokenreviews", sent);
+      const answer = await sendInProcess(servers[1], "/apis/authentication.platform.io/v1/tokenreviews", sent);
       return answerOf(answer).status.authenticated ?? false;
     };
     assert.equal(await reviewed(podToken), true);
@@ -283,10 +259,10 @@ describe("a machine that is locked out", () => {
     assert.equal((await ask(server, "admin", early)).status, 201);
     const path = `${requests}/${early.metadata.name}`;
     const decide = async (type: string): Promise<number> => {
-      const current = answerOf(await send(server, path, { token: "admin" }));
+      const current = answerOf(await sendInProcess(server, path, { token: "admin" }));
       const status = { ...current.status, conditions: [{ type, status: "True", reason: "Test" }] };
       const sent = { method: "PUT", token: "admin", body: { ...current, status } };
-      return (await send(server, `${path}/approval`, sent)).status;
+      return (await sendInProcess(server, `${path}/approval`, sent)).status;
     };
     await lock();
     assert.equal((await ask(servers[1], "admin", signingRequest("web-1"))).status, 403);
@@ -297,17 +273,27 @@ describe("a machine that is locked out", () => {
     await unlock();
     assert.equal(await decide("Approved"), 200);
     await lock();
-    const approved = answerOf(await send(server, path, { token: "admin" }));
+    const approved = answerOf(await sendInProcess(server, path, { token: "admin" }));
     const certificate = Buffer.from(pemOf(clients)).toString("base64");
     const signed = { ...approved, status: { ...approved.status, certificate } };
-    assert.equal((await send(server, `${path}/status`, { method: "PUT", token: "admin", body: signed })).status, 403);
+    assert.equal(
+      (await sendInProcess(server, `${path}/status`, { method: "PUT", token: "admin", body: signed })).status,
+      403,
+    );
     await unlock();
-    assert.equal((await send(server, `${path}/status`, { method: "PUT", token: "admin", body: signed })).status, 200);
+    assert.equal(
+      (await sendInProcess(server, `${path}/status`, { method: "PUT", token: "admin", body: signed })).status,
+      200,
+    );
   });
 
   it("loses the watches that it has open", async () => {
     const sent = { certificates: [certificateOf("system:node:web-1")] };
-    const { body } = await send(servers[1], "/api/v1/nodes?watch=true&fieldSelector=metadata.name%3Dweb-1", sent);
+    const { body } = await sendInProcess(
+      servers[1],
+      "/api/v1/nodes?watch=true&fieldSelector=metadata.name%3Dweb-1",
+      sent,
+    );
     assert.ok(typeof body === "object" && "start" in body);
     const stream = body;
     let stop = (): void => undefined;
@@ -348,7 +334,7 @@ describe("a bootstrap token", () => {
   it("for one use is spent exactly once, however many ask at once at however many servers", async () => {
     const token = await bootstrapToken({ isForOneUse: true });
     const dryRun = { method: "POST", token, body: signingRequest("race-0") };
-    assert.equal((await send(servers[0], `${requests}?dryRun=All`, dryRun)).status, 201);
+    assert.equal((await sendInProcess(servers[0], `${requests}?dryRun=All`, dryRun)).status, 201);
     const keys = Array.from({ length: 12 }, () => generatePrivateKey("ECDSA P-256"));
     const answers = await Promise.all(
       keys.map((key, index) => ask(servers[index % 2 === 0 ? 0 : 1], token, signingRequest(`race-${index}`, key))),

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import type { X509Certificate } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,6 +21,8 @@ import { platformNames } from "../../src/machinery/api/names.ts";
 import { startTestServer } from "../test-server.ts";
 import { until } from "../features/certificates/certificate-loop-scene.ts";
 import { newAuthority, newCertificate, startOf2026 } from "../features/access/certificate-scene.ts";
+import { sendInProcess } from "./in-process.ts";
+import type { SentRequest } from "./in-process.ts";
 
 const clients = newAuthority("clients");
 const proxies = newAuthority("proxies");
@@ -69,51 +70,24 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-interface Sent {
-  readonly method?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly certificates?: readonly X509Certificate[];
-  readonly token?: string;
-  readonly body?: object;
-}
-
-function send(server: RunningServer, target: string, sent: Sent = {}): Promise<HttpResponse> {
-  const { method = "GET", headers = {}, certificates = [], token, body } = sent;
-  const [path = "", query = ""] = target.split("?");
-  return server.handler({
-    method,
-    path,
-    query,
-    headers: {
-      ...(body !== undefined && { "content-type": "application/json" }),
-      ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      ...headers,
-    },
-    connection: { remoteAddress: "127.0.0.1", peerCertificates: certificates },
-    readBody: async () => Buffer.from(body === undefined ? "" : JSON.stringify(body)),
-    signal: new AbortController().signal,
-    isWebSocket: false,
-  });
-}
-
 const path = "/apis/signet.platform.io/v1/revocations";
 const whoami = "/apis/authentication.platform.io/v1/selfsubjectreviews";
 const review = { apiVersion: "authentication.platform.io/v1", kind: "SelfSubjectReview" };
 
-const create = (spec: object, sent: Sent = { token: "admin" }, name = "one"): Promise<HttpResponse> =>
-  send(servers[0], path, {
+const create = (spec: object, sent: SentRequest = { token: "admin" }, name = "one"): Promise<HttpResponse> =>
+  sendInProcess(servers[0], path, {
     ...sent,
     method: "POST",
     body: { apiVersion: "signet.platform.io/v1", kind: "Revocation", metadata: { name }, spec },
   });
 const remove = async (name = "one"): Promise<void> => {
-  assert.equal((await send(servers[0], `${path}/${name}`, { method: "DELETE", token: "admin" })).status, 200);
+  assert.equal((await sendInProcess(servers[0], `${path}/${name}`, { method: "DELETE", token: "admin" })).status, 200);
 };
 /** What both servers answer. */
-const codes = async (sent: Sent): Promise<readonly number[]> =>
-  (await Promise.all(servers.map((server) => send(server, whoami, { ...sent, method: "POST", body: review })))).map(
-    ({ status }) => status,
-  );
+const codes = async (sent: SentRequest): Promise<readonly number[]> =>
+  (
+    await Promise.all(servers.map((server) => sendInProcess(server, whoami, { ...sent, method: "POST", body: review })))
+  ).map(({ status }) => status);
 const issue = async (account = "robot"): Promise<string> => {
   const { status } = await servers[0].client.request<{ status: { token: string } }>(
     "POST",
@@ -129,7 +103,7 @@ const seconds = (later: number): string => timestamp(startOf2026 + later * 1000)
 const good = [201, 201];
 const refused = [401, 401];
 /** Refused while the revocation is there, at both servers; and good before and after. */
-async function assertRevokes(spec: object, sent: Sent, others: readonly Sent[] = []): Promise<void> {
+async function assertRevokes(spec: object, sent: SentRequest, others: readonly SentRequest[] = []): Promise<void> {
   assert.deepEqual(await codes(sent), good);
   const answer = await create(spec);
   assert.equal(answer.status, 201, String(answer.body));
@@ -167,7 +141,7 @@ describe("a token", () => {
     await create({ token: { id: idOf(token) } });
     const body = { apiVersion: "authentication.platform.io/v1", kind: "TokenReview", spec: { token } };
     const sent = { method: "POST", token: "admin", body };
-    const answer = await send(servers[1], "/apis/authentication.platform.io/v1/tokenreviews", sent);
+    const answer = await sendInProcess(servers[1], "/apis/authentication.platform.io/v1/tokenreviews", sent);
     const { status } = JSON.parse(String(answer.body)) as { status: { authenticated?: boolean; error?: string } };
     assert.equal(status.authenticated ?? false, false);
     assert.match(status.error ?? "", /the token has been revoked/);
@@ -179,7 +153,7 @@ describe("a token", () => {
     const token = await issue();
     await create({ token: { id: idOf(token) } });
     late = await start("late");
-    const { status } = await send(late, whoami, { token, method: "POST", body: review });
+    const { status } = await sendInProcess(late, whoami, { token, method: "POST", body: review });
     assert.equal(status, 401);
     await remove();
   });
@@ -187,8 +161,8 @@ describe("a token", () => {
 
 describe("a client certificate", () => {
   const certificate = newCertificate(clients, { subject: { commonName: "ann", organizations: ["system:masters"] } });
-  const sent: Sent = { certificates: [certificate] };
-  const others: readonly Sent[] = [
+  const sent: SentRequest = { certificates: [certificate] };
+  const others: readonly SentRequest[] = [
     { certificates: [newCertificate(clients, { subject: { commonName: "bob", organizations: [] } })] },
   ];
   const parsed = parseCertificate(certificate.raw);
@@ -213,7 +187,7 @@ describe("a client certificate", () => {
   });
 
   const openWatch = async (): Promise<StreamBody> => {
-    const { body } = await send(servers[1], "/api/v1/nodes?watch=true", sent);
+    const { body } = await sendInProcess(servers[1], "/api/v1/nodes?watch=true", sent);
     assert.ok(typeof body === "object" && "start" in body);
     return body;
   };
@@ -297,7 +271,7 @@ describe("a revocation", () => {
     await create({ token: { id: "a" } });
     const body = { spec: { token: { id: "b" } } };
     const headers = { "content-type": "application/merge-patch+json" };
-    const patched = await send(servers[0], `${path}/one`, { method: "PATCH", token: "admin", body, headers });
+    const patched = await sendInProcess(servers[0], `${path}/one`, { method: "PATCH", token: "admin", body, headers });
     assert.equal(patched.status, 422);
     await remove();
   });
@@ -306,7 +280,7 @@ describe("a revocation", () => {
     const node = newCertificate(clients, { subject: { commonName: "system:node:a", organizations: ["system:nodes"] } });
     for (const sent of [{ token: await issue() }, { certificates: [node] }]) {
       assert.equal((await create({ token: { id: "a" } }, sent)).status, 403);
-      assert.equal((await send(servers[0], path, sent)).status, 403);
+      assert.equal((await sendInProcess(servers[0], path, sent)).status, 403);
     }
   });
 });

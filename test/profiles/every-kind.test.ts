@@ -28,194 +28,197 @@ interface OpenApiSchema {
   readonly "x-kubernetes-group-version-kind"?: readonly { readonly group: string; readonly kind: string }[];
 }
 
-for (const { title, profile, hasUpstreamNames } of servers) {
-  describe(`every kind of ${title}`, () => {
-    const names = namesFor(profile, { hasUpstreamNames });
-    let server: TestServer;
-    let api: ApiRequester;
-    before(async () => {
-      server = await startTestServer({ profile, settings: hasUpstreamNames ? {} : { "upstream-names": false } });
-      api = new ApiRequester(server);
-    });
-    after(async () => {
-      api.close();
-      await server.stop();
-    });
-
-    for (const definition of storedResources(names).flatMap((stored) => servedDefinitions(stored))) {
-      if (definition.verbs?.includes("create") === false) {
-        it(`${definition.kind} is an empty list`, () => testEmpty(definition));
-        continue;
-      }
-      describe(`${definition.kind} ${apiVersionOf(definition)}`, () => testKind(definition));
-    }
-
-    /** A kind whose objects cannot be created. */
-    async function testEmpty(definition: ResourceDefinition): Promise<void> {
-      const { kind, plural } = definition;
-      const path = `${apiPathOf(definition)}/namespaces/default/${plural}`;
-      const listed = (await api.send({ path })).json();
-      assert.deepEqual([listed.kind, listed.items], [`${kind}List`, []]);
-      const body = { apiVersion: apiVersionOf(definition), kind, metadata: { name: "one" } };
-      assert.equal((await api.send({ method: "POST", path, body })).status, 405);
-      assert.equal((await api.send({ path: `${path}/one` })).status, 404);
-    }
-
-    function testKind(definition: ResourceDefinition) {
-      const { group, kind, plural, scope, columns, verbs } = definition;
-      const apiVersion = apiVersionOf(definition);
-      const root = apiPathOf(definition);
-      const isNamespaced = scope === "Namespaced";
-      const collection = `${root}/${isNamespaced ? "namespaces/default/" : ""}${plural}`;
-      const name = "sample";
-      const sample = (labels: Readonly<Record<string, string>> = {}) => ({
-        apiVersion,
-        kind,
-        metadata: { name, labels: { sample: "yes", ...labels } },
-        ...sampleFields(names)[group.startsWith("events.") ? "Event of events" : kind],
+// At the same time, because a namespace takes five seconds to go away.
+describe("every kind", { concurrency: true }, () => {
+  for (const { title, profile, hasUpstreamNames } of servers) {
+    describe(`of ${title}`, { concurrency: false }, () => {
+      const names = namesFor(profile, { hasUpstreamNames });
+      let server: TestServer;
+      let api: ApiRequester;
+      before(async () => {
+        server = await startTestServer({ profile, settings: hasUpstreamNames ? {} : { "upstream-names": false } });
+        api = new ApiRequester(server);
       });
-      const create = () => api.send({ method: "POST", path: collection, body: sample() });
-      const remove = () =>
-        api.send({ method: "DELETE", path: `${collection}/${name}`, body: { gracePeriodSeconds: 0 } });
+      after(async () => {
+        api.close();
+        await server.stop();
+      });
 
-      it("is created once, read, replaced, patched, applied and deleted", async () => {
-        const created = await create();
-        assert.equal(created.status, 201, created.bytes.toString());
-        assert.equal(created.json().kind, kind);
-        assert.equal(created.json().apiVersion, apiVersion);
-        assert.equal((await create()).json().reason, "AlreadyExists");
+      for (const definition of storedResources(names).flatMap((stored) => servedDefinitions(stored))) {
+        if (definition.verbs?.includes("create") === false) {
+          it(`${definition.kind} is an empty list`, () => testEmpty(definition));
+          continue;
+        }
+        describe(`${definition.kind} ${apiVersionOf(definition)}`, () => testKind(definition));
+      }
 
-        const read = await api.send({ path: `${collection}/${name}` });
-        assert.deepEqual(read.json(), created.json());
+      /** A kind whose objects cannot be created. */
+      async function testEmpty(definition: ResourceDefinition): Promise<void> {
+        const { kind, plural } = definition;
+        const path = `${apiPathOf(definition)}/namespaces/default/${plural}`;
+        const listed = (await api.send({ path })).json();
+        assert.deepEqual([listed.kind, listed.items], [`${kind}List`, []]);
+        const body = { apiVersion: apiVersionOf(definition), kind, metadata: { name: "one" } };
+        assert.equal((await api.send({ method: "POST", path, body })).status, 405);
+        assert.equal((await api.send({ path: `${path}/one` })).status, 404);
+      }
 
-        const changed = { ...read.json(), metadata: { ...read.json().metadata, labels: { sample: "replaced" } } };
-        const replaced = await api.send({ method: "PUT", path: `${collection}/${name}`, body: changed });
-        assert.equal(replaced.json().metadata.labels.sample, "replaced", replaced.bytes.toString());
-        assert.notEqual(replaced.json().metadata.resourceVersion, created.json().metadata.resourceVersion);
-        const late = await api.send({ method: "PUT", path: `${collection}/${name}`, body: changed });
-        assert.equal(late.json().reason, "Conflict");
+      function testKind(definition: ResourceDefinition) {
+        const { group, kind, plural, scope, columns, verbs } = definition;
+        const apiVersion = apiVersionOf(definition);
+        const root = apiPathOf(definition);
+        const isNamespaced = scope === "Namespaced";
+        const collection = `${root}/${isNamespaced ? "namespaces/default/" : ""}${plural}`;
+        const name = "sample";
+        const sample = (labels: Readonly<Record<string, string>> = {}) => ({
+          apiVersion,
+          kind,
+          metadata: { name, labels: { sample: "yes", ...labels } },
+          ...sampleFields(names)[group.startsWith("events.") ? "Event of events" : kind],
+        });
+        const create = () => api.send({ method: "POST", path: collection, body: sample() });
+        const remove = () =>
+          api.send({ method: "DELETE", path: `${collection}/${name}`, body: { gracePeriodSeconds: 0 } });
 
-        for (const type of ["application/merge-patch+json", "application/strategic-merge-patch+json"]) {
-          const body = { metadata: { labels: { patched: type.length.toString() } } };
-          const patched = await api.send({
+        it("is created once, read, replaced, patched, applied and deleted", async () => {
+          const created = await create();
+          assert.equal(created.status, 201, created.bytes.toString());
+          assert.equal(created.json().kind, kind);
+          assert.equal(created.json().apiVersion, apiVersion);
+          assert.equal((await create()).json().reason, "AlreadyExists");
+
+          const read = await api.send({ path: `${collection}/${name}` });
+          assert.deepEqual(read.json(), created.json());
+
+          const changed = { ...read.json(), metadata: { ...read.json().metadata, labels: { sample: "replaced" } } };
+          const replaced = await api.send({ method: "PUT", path: `${collection}/${name}`, body: changed });
+          assert.equal(replaced.json().metadata.labels.sample, "replaced", replaced.bytes.toString());
+          assert.notEqual(replaced.json().metadata.resourceVersion, created.json().metadata.resourceVersion);
+          const late = await api.send({ method: "PUT", path: `${collection}/${name}`, body: changed });
+          assert.equal(late.json().reason, "Conflict");
+
+          for (const type of ["application/merge-patch+json", "application/strategic-merge-patch+json"]) {
+            const body = { metadata: { labels: { patched: type.length.toString() } } };
+            const patched = await api.send({
+              method: "PATCH",
+              path: `${collection}/${name}`,
+              headers: { "content-type": type },
+              body,
+            });
+            assert.equal(patched.json().metadata.labels.patched, type.length.toString(), type);
+          }
+          const applied = await api.send({
             method: "PATCH",
-            path: `${collection}/${name}`,
-            headers: { "content-type": type },
-            body,
+            path: `${collection}/${name}?fieldManager=test`,
+            headers: { "content-type": "application/apply-patch+yaml" },
+            body: { apiVersion, kind, metadata: { name, labels: { applied: "yes" } } },
           });
-          assert.equal(patched.json().metadata.labels.patched, type.length.toString(), type);
-        }
-        const applied = await api.send({
-          method: "PATCH",
-          path: `${collection}/${name}?fieldManager=test`,
-          headers: { "content-type": "application/apply-patch+yaml" },
-          body: { apiVersion, kind, metadata: { name, labels: { applied: "yes" } } },
-        });
-        assert.equal(applied.json().metadata.labels.applied, "yes", applied.bytes.toString());
-        assert.ok(
-          applied.json().metadata.managedFields.some(({ operation }: { operation: string }) => operation === "Apply"),
-        );
-
-        assert.equal((await remove()).status, 200);
-        await gone();
-      });
-
-      it("is listed, watched, and cut down to its metadata", async () => {
-        const listed = await api.send({ path: `${collection}?labelSelector=sample` });
-        assert.equal(listed.json().kind, `${kind}List`);
-        const { resourceVersion } = listed.json().metadata;
-        const response = await api.open({
-          path: `${collection}?watch=true&labelSelector=sample&resourceVersion=${resourceVersion}`,
-        });
-        const lines = createInterface({ input: response })[Symbol.asyncIterator]();
-        const next = async () => JSON.parse((await lines.next()).value ?? "null");
-
-        const created = (await create()).json();
-        assert.deepEqual(await next(), { type: "ADDED", object: created });
-        const one = await api.send({ path: `${collection}/${name}`, headers: { accept: metadataOnly } });
-        assert.equal(one.json().kind, "PartialObjectMetadata");
-        assert.deepEqual(one.json().metadata, created.metadata);
-        const { items } = (await api.send({ path: `${collection}?labelSelector=sample` })).json();
-        const { kind: _kind, apiVersion: _apiVersion, ...item } = created;
-        assert.deepEqual(items, [item]);
-
-        await remove();
-        const events = [await next()];
-        // A namespace ends in steps.
-        while (events.at(-1).type === "MODIFIED") events.push(await next());
-        assert.equal(events.at(-1).type, "DELETED");
-        response.destroy();
-      });
-
-      it("is a table for people", async () => {
-        const created = (await create()).json();
-        const shown = await api.send({ path: `${collection}?labelSelector=sample`, headers: { accept: table } });
-        const { columnDefinitions, rows } = shown.json();
-        const titles = columnDefinitions.map((column: { name: string }) => column.name);
-        assert.deepEqual(
-          titles,
-          columns.map((column) => column.name),
-        );
-        assert.equal(rows.length, 1);
-        assert.equal(rows[0].cells[titles.indexOf("Name")], name);
-        assert.equal(rows[0].object.metadata.uid, created.metadata.uid);
-        await remove();
-        await gone();
-      });
-
-      it("is protobuf for machines, in and out", async () => {
-        const created = (await create()).json();
-        const binary = await api.send({ path: `${collection}/${name}`, headers: { accept: protobuf } });
-        assert.equal(binary.headers["content-type"], protobuf);
-        assert.equal(binary.bytes.subarray(0, 4).toString("latin1"), "k8s\0");
-        assert.ok(binary.bytes.includes(created.metadata.uid));
-        const sentBack = await api.send({
-          method: "PUT",
-          path: `${collection}/${name}`,
-          headers: { "content-type": protobuf },
-          body: binary.bytes,
-        });
-        assert.deepEqual(sentBack.json(), created, "nothing is lost and nothing has changed");
-        await remove();
-        await gone();
-      });
-
-      it("is named in discovery with its verbs", async () => {
-        const { resources } = (await api.send({ path: root })).json();
-        const found = resources.find((resource: { name: string }) => resource.name === plural);
-        assert.equal(found.kind, kind);
-        assert.equal(found.namespaced, isNamespaced);
-        assert.deepEqual(found.verbs, verbs?.toSorted() ?? allVerbs);
-      });
-
-      it("has its schema and its paths in both OpenAPI documents", async () => {
-        const third = (await api.send({ path: `/openapi/v3${root}` })).json();
-        const path = `${root}/${isNamespaced ? "namespaces/{namespace}/" : ""}${plural}`;
-        assert.ok(third.paths[path].post);
-        assert.ok(third.paths[`${path}/{name}`].get);
-        const second = (await api.send({ path: "/openapi/v2" })).json();
-        assert.ok(second.paths[path].post);
-        for (const schemas of [third.components.schemas, second.definitions]) {
-          const schema = Object.values<OpenApiSchema>(schemas).find((one) =>
-            one["x-kubernetes-group-version-kind"]?.some((kinds) => kinds.kind === kind && kinds.group === group),
+          assert.equal(applied.json().metadata.labels.applied, "yes", applied.bytes.toString());
+          assert.ok(
+            applied.json().metadata.managedFields.some(({ operation }: { operation: string }) => operation === "Apply"),
           );
-          assert.ok(schema?.properties?.["metadata"]);
-          assert.ok(schema.description);
-        }
-      });
 
-      /** Resolves when the sample has gone: a namespace takes a moment. */
-      async function gone(): Promise<void> {
-        const field = `fieldSelector=metadata.name%3D${name}`;
-        const { items, metadata } = (await api.send({ path: `${collection}?${field}` })).json();
-        if (items.length === 0) return;
-        const path = `${collection}?watch=true&${field}&resourceVersion=${metadata.resourceVersion}`;
-        const response = await api.open({ path });
-        for await (const line of createInterface({ input: response })) {
-          if (JSON.parse(line).type === "DELETED") break;
+          assert.equal((await remove()).status, 200);
+          await gone();
+        });
+
+        it("is listed, watched, and cut down to its metadata", async () => {
+          const listed = await api.send({ path: `${collection}?labelSelector=sample` });
+          assert.equal(listed.json().kind, `${kind}List`);
+          const { resourceVersion } = listed.json().metadata;
+          const response = await api.open({
+            path: `${collection}?watch=true&labelSelector=sample&resourceVersion=${resourceVersion}`,
+          });
+          const lines = createInterface({ input: response })[Symbol.asyncIterator]();
+          const next = async () => JSON.parse((await lines.next()).value ?? "null");
+
+          const created = (await create()).json();
+          assert.deepEqual(await next(), { type: "ADDED", object: created });
+          const one = await api.send({ path: `${collection}/${name}`, headers: { accept: metadataOnly } });
+          assert.equal(one.json().kind, "PartialObjectMetadata");
+          assert.deepEqual(one.json().metadata, created.metadata);
+          const { items } = (await api.send({ path: `${collection}?labelSelector=sample` })).json();
+          const { kind: _kind, apiVersion: _apiVersion, ...item } = created;
+          assert.deepEqual(items, [item]);
+
+          await remove();
+          const events = [await next()];
+          // A namespace ends in steps.
+          while (events.at(-1).type === "MODIFIED") events.push(await next());
+          assert.equal(events.at(-1).type, "DELETED");
+          response.destroy();
+        });
+
+        it("is a table for people", async () => {
+          const created = (await create()).json();
+          const shown = await api.send({ path: `${collection}?labelSelector=sample`, headers: { accept: table } });
+          const { columnDefinitions, rows } = shown.json();
+          const titles = columnDefinitions.map((column: { name: string }) => column.name);
+          assert.deepEqual(
+            titles,
+            columns.map((column) => column.name),
+          );
+          assert.equal(rows.length, 1);
+          assert.equal(rows[0].cells[titles.indexOf("Name")], name);
+          assert.equal(rows[0].object.metadata.uid, created.metadata.uid);
+          await remove();
+          await gone();
+        });
+
+        it("is protobuf for machines, in and out", async () => {
+          const created = (await create()).json();
+          const binary = await api.send({ path: `${collection}/${name}`, headers: { accept: protobuf } });
+          assert.equal(binary.headers["content-type"], protobuf);
+          assert.equal(binary.bytes.subarray(0, 4).toString("latin1"), "k8s\0");
+          assert.ok(binary.bytes.includes(created.metadata.uid));
+          const sentBack = await api.send({
+            method: "PUT",
+            path: `${collection}/${name}`,
+            headers: { "content-type": protobuf },
+            body: binary.bytes,
+          });
+          assert.deepEqual(sentBack.json(), created, "nothing is lost and nothing has changed");
+          await remove();
+          await gone();
+        });
+
+        it("is named in discovery with its verbs", async () => {
+          const { resources } = (await api.send({ path: root })).json();
+          const found = resources.find((resource: { name: string }) => resource.name === plural);
+          assert.equal(found.kind, kind);
+          assert.equal(found.namespaced, isNamespaced);
+          assert.deepEqual(found.verbs, verbs?.toSorted() ?? allVerbs);
+        });
+
+        it("has its schema and its paths in both OpenAPI documents", async () => {
+          const third = (await api.send({ path: `/openapi/v3${root}` })).json();
+          const path = `${root}/${isNamespaced ? "namespaces/{namespace}/" : ""}${plural}`;
+          assert.ok(third.paths[path].post);
+          assert.ok(third.paths[`${path}/{name}`].get);
+          const second = (await api.send({ path: "/openapi/v2" })).json();
+          assert.ok(second.paths[path].post);
+          for (const schemas of [third.components.schemas, second.definitions]) {
+            const schema = Object.values<OpenApiSchema>(schemas).find((one) =>
+              one["x-kubernetes-group-version-kind"]?.some((kinds) => kinds.kind === kind && kinds.group === group),
+            );
+            assert.ok(schema?.properties?.["metadata"]);
+            assert.ok(schema.description);
+          }
+        });
+
+        /** Resolves when the sample has gone: a namespace takes a moment. */
+        async function gone(): Promise<void> {
+          const field = `fieldSelector=metadata.name%3D${name}`;
+          const { items, metadata } = (await api.send({ path: `${collection}?${field}` })).json();
+          if (items.length === 0) return;
+          const path = `${collection}?watch=true&${field}&resourceVersion=${metadata.resourceVersion}`;
+          const response = await api.open({ path });
+          for await (const line of createInterface({ input: response })) {
+            if (JSON.parse(line).type === "DELETED") break;
+          }
+          response.destroy();
         }
-        response.destroy();
       }
-    }
-  });
-}
+    });
+  }
+});

@@ -118,7 +118,7 @@ function pendingKey(store: PendingKeys, keyType: KeyType): string | undefined {
   return kept !== undefined && typeOf(kept) === keyType ? kept : undefined;
 }
 
-/** The key is on disk before the server hears of it: otherwise a kill could lose the key of an issued certificate. */
+/** The key is on disk before the server gets its request: otherwise a kill could lose the key of an issued certificate. */
 function newPendingKey(store: PendingKeys, keyType: KeyType): string {
   const made = encodePrivateKeyPem(generatePrivateKey(keyType));
   store.keepPendingKey(made);

@@ -49,7 +49,7 @@ export interface ControllersStatusOptions {
 
 export interface ControllersStatus {
   readonly url: string;
-  /** Is told what keys outside the process do, for the metrics. */
+  /** Receives the calls of keys outside the process, for the metrics. */
   readonly outsideKeys: OutsideKeyObserver;
   /** A transport whose answers decide whether the controllers are ready. */
   observed(transport: Transport): Transport;

@@ -126,7 +126,7 @@ const credentials: Readonly<Record<string, CredentialCase>> = {
       "two tokens": handshake(`${subprotocol(apiToken)}, ${subprotocol(apiToken)}, x`),
       "a token as it is": handshake(`base64url.bearer.authorization.k8s.io.${apiToken}, x`),
       "a token with padding": handshake("base64url.bearer.authorization.k8s.io.YQ==, x"),
-      "a token that is no UTF-8": handshake("base64url.bearer.authorization.k8s.io._w, x"),
+      "a token that is not UTF-8": handshake("base64url.bearer.authorization.k8s.io._w, x"),
       "another audience": handshake(
         `x, ${subprotocol(tokens.issue(bob, { audiences: ["vault"], lifetimeSeconds: 600 }))}`,
       ),

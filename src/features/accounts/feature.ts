@@ -53,7 +53,7 @@ export interface AccountsConnection {
   readonly stores: Stores;
   readonly records: FollowedKeyRecords;
   readonly sealingKey: SealingKey;
-  /** Is told what a key outside the process does. */
+  /** Receives the calls of a key outside the process. */
   readonly observer: OutsideKeyObserver | undefined;
   /** Whether other replicas, with data directories of their own, use the store too. */
   readonly areThereReplicas: boolean;

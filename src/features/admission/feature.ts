@@ -29,7 +29,7 @@ export interface AdmissionConnection {
   /** Whose writes no policy is asked about: the server's own, without which it could not start. */
   isExempt(user: UserInfo): boolean;
   readonly observer: PolicyObserver;
-  /** Hears that the code of policies could not be loaded. Writes fail then. */
+  /** Called when the code of policies could not be loaded. Writes fail then. */
   readonly onFailure: (error: unknown) => void;
 }
 

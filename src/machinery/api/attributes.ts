@@ -63,7 +63,7 @@ export interface AdmissionAttributes {
   /** The stored object; absent for CREATE. */
   readonly oldObject?: ApiObject | undefined;
   readonly isDryRun: boolean;
-  /** Hears what rules say besides a refusal. */
+  /** Receives what rules say besides a refusal. */
   readonly listener: AdmissionListener;
 }
 

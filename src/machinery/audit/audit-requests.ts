@@ -37,9 +37,9 @@ export interface AuditOptions {
   readonly sinks: readonly AuditSink[];
   /** Annotations that follow from the object of a good answer, which is read when it is called. */
   readonly annotate?: (info: ParsedRequestInfo, object: () => unknown) => Readonly<Record<string, string>> | undefined;
-  /** Hears of each event, before it goes to the sinks. */
+  /** Called with each event, before it goes to the sinks. */
   readonly onEvent: (level: AuditLevel) => void;
-  /** Hears of each request that was refused because it could not be recorded. */
+  /** Called for each request that was refused because it could not be recorded. */
   readonly onRejected: () => void;
 }
 

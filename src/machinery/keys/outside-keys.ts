@@ -19,17 +19,17 @@ export interface SignerCall {
   readonly seconds: number;
 }
 
-/** Is told what keys outside the process do. */
+/** Receives the calls of keys outside the process. */
 export interface OutsideKeyObserver {
   onSignature(attempt: SignatureAttempt): void;
   onSignerCall(call: SignerCall): void;
-  /** What came of a request for a signature to an external signer, with all its tries. */
+  /** The outcome of a request for a signature to an external signer, with all its tries. */
   onSignerSigned(code: string): void;
-  /** What came of a request for its keys. `dataTimestampSeconds`: see `FetchKeysAnswer`. */
+  /** The outcome of a request for its keys. `dataTimestampSeconds`: see `FetchKeysAnswer`. */
   onKeysFetched(code: string, dataTimestampSeconds?: number): void;
 }
 
-/** Makes a signature with a key outside the process, and tells the observer what came of it. */
+/** Makes a signature with a key outside the process, and reports its outcome to the observer. */
 export async function observedSignature<T>(
   key: OutsideKey,
   observer: OutsideKeyObserver | undefined,

@@ -31,7 +31,7 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
   readonly #onError: (error: unknown) => void;
   readonly #range: KeyRange;
   readonly #handlers: InformerHandler<T>[] = [];
-  /** Changes that the handlers have not heard of yet. */
+  /** Changes that the handlers have not received yet. */
   #changes: Change<T>[] = [];
   #wake = (): void => {};
   #synced: Promise<void> | undefined;
@@ -84,7 +84,7 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
     for (const change of changes) {
       if (signal.aborted) return;
       this.#tell(change);
-      // Requests that write faster than handlers take the news have to wait.
+      // Requests that write faster than handlers take changes have to wait.
       const pause = this.#changes.length < maximumWaiting ? work.pause() : undefined;
       if (pause !== undefined) await pause;
     }
@@ -120,7 +120,7 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
     for (const object of cache.range(this.#range)) {
       const previous = before.get(object.key);
       if (previous?.revision === object.revision && previous.unreadable === object.unreadable) continue;
-      // The previous text is lost, so the object is told as a new one.
+      // The previous text is lost, so handlers get the object as a new one.
       if (previous?.hasText !== true) this.#add({ object, previous: undefined });
       else if (isSameObject(object, previous)) this.#add({ object, previous });
       else {

@@ -23,7 +23,7 @@ export interface DomainMetricsOptions {
   signerLabel(signerName: string): string;
   /** Each certificate that the server cannot do without, by a name for people: its end in milliseconds since the epoch. */
   authorityEnds(): ReadonlyMap<string, number>;
-  /** Undefined where the store's size cannot be told. */
+  /** Undefined where the store's size is unknown. */
   storedBytes(): MaybeNumber | Promise<MaybeNumber>;
   readonly queueCounts: QueueCounts;
   /** The settings whose files cannot be used now. */
@@ -107,7 +107,7 @@ function addStorageGauges({ registry, store, storedBytes }: DomainMetricsOptions
       help,
       registers: [registry],
       async collect() {
-        // Without an answer of the store, the other metrics are told all the same.
+        // Without an answer of the store, the other metrics are still served.
         const value = await known();
         if (value === undefined) added.remove();
         else added.set(value);

@@ -115,7 +115,7 @@ for (const storage of ["memory", "lmdb"] as const) {
       );
     });
 
-    it("is well-formed Unicode: half a surrogate pair and bytes that are no UTF-8 become U+FFFD", async () => {
+    it("is well-formed Unicode: half a surrogate pair and bytes that are not UTF-8 become U+FFFD", async () => {
       const half =
         '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"half","annotations":{"a":"x\\ud800y"}},"data":{"k":"\\udc00"}}';
       assert.equal((await send("POST", collection, { body: half })).object.data?.["k"], "\ufffd");

@@ -67,7 +67,7 @@ describe("requestInfo", () => {
     assert.match(told("GET", "/api/v1/namespaces/n/secrets/a", "watch=1"), /^resource get /);
   });
 
-  it("refuses malformed escapes and escapes that are no UTF-8", () => {
+  it("refuses malformed escapes and escapes that are not UTF-8", () => {
     for (const path of ["/api/v1/%", "/api/v1/%zz", "/api/v1/namespaces/%ff/secrets"]) {
       assert.throws(
         () => requestInfo("GET", path, ""),

@@ -90,7 +90,7 @@ async function specOf(connection: ServerConnection, { verb, resource, name, flag
   }
   const found = type === "*" ? undefined : findResource(await discoveredResources(connection), type, connection);
   if (found === undefined && type !== "*") {
-    console.error(`warning: the server has no resource ${JSON.stringify(type)}; it is asked about all the same`);
+    console.error(`warning: the server has no resource ${JSON.stringify(type)}; the question is sent anyway`);
   }
   const isNamespaced = (found?.isNamespaced ?? true) && allNamespaces !== true;
   return {

@@ -19,7 +19,7 @@ import { compileMatcher } from "./match-resources.ts";
 import type { Matcher } from "./match-resources.ts";
 import { WrittenObjects } from "./written-objects.ts";
 
-/** Hears what comes of a validation. */
+/** Receives the outcome of a validation. */
 export interface PolicyObserver {
   onChecked(check: {
     readonly policy: string;

@@ -8,7 +8,7 @@ import type { WebhookAuthorizerSettings } from "../settings.ts";
 import { webhookReviewOf, webhookReviewSpecOf, decisionOf } from "./webhook-review.ts";
 import type { WebhookReviewSpec } from "./webhook-review.ts";
 
-/** Hears what comes of each request that reaches a webhook authorizer. */
+/** Receives the outcome of each request that reaches a webhook authorizer. */
 export interface WebhookObserver {
   onEvaluated(evaluation: {
     readonly name: string;

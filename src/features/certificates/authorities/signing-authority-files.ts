@@ -16,7 +16,7 @@ import type { SigningAuthority } from "./signing-authority.ts";
 export interface OpenSigningAuthorityOptions {
   readonly followed: FollowedFiles;
   readonly clock: Clock;
-  /** Is told what keys in tokens do. */
+  /** Receives the calls of keys in tokens. */
   readonly observer?: OutsideKeyObserver | undefined;
 }
 

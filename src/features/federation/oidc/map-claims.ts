@@ -110,7 +110,7 @@ function uidOf(claims: Claims, { uid: mapping }: ClaimMapping): string {
     : textResult(mapping.expression, claims, "uid");
 }
 
-/** The token's id is told too, so that one token can be followed through the audit log. */
+/** The token's id is included, so that one token can be followed through the audit log. */
 function extraOf(claims: Claims, { extra }: ClaimMapping, idKey: string): Record<string, readonly string[]> {
   const mapped = extra
     .map(({ key, expression }) => [key, textsResult(expression, claims, "extra")] as const)

@@ -26,7 +26,7 @@ const timeoutMilliseconds = 5_000;
 const maximumMessageBytes = 2 ** 20;
 const nothing = Buffer.alloc(0);
 
-/** Calls the signer that listens on a Unix socket. The observer is told of every call. */
+/** Calls the signer that listens on a Unix socket. The observer receives every call. */
 export function externalSignerClient(socket: string, observer?: OutsideKeyObserver): ExternalSignerClient {
   const client = unaryClient({ url: `unix://${socket}`, timeoutMilliseconds, maximumMessageBytes });
   let served: (typeof packages)[number] = "v1";

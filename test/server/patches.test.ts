@@ -297,3 +297,18 @@ describe("creations of one name at the same time", () => {
     assert.equal(new Set(uids).size, 1);
   });
 });
+
+it("leaves an object readable that has the largest integer, in JSON and in protobuf", async () => {
+  const target = `${namespace}/configmaps/large`;
+  const largest = 2n ** 63n - 1n;
+  const body = `{"metadata":{"name":"large","generation":${largest}}}`;
+  const created = await api.send(`${namespace}/configmaps`, { method: "POST", body });
+  assert.equal(created.status, 201);
+  const protobuf = await api.send(target, { headers: { accept: "application/vnd.kubernetes.protobuf" } });
+  const headers = { "content-type": "application/vnd.kubernetes.protobuf" };
+  for (const sent of [{ body: protobuf.body, headers }, { body: created.body }]) {
+    assert.equal((await api.send(target, { method: "PUT", ...sent })).status, 200);
+    const [, shown = ""] = /"generation":(\d+)/.exec(String((await api.send(target)).body)) ?? [];
+    assert.ok(BigInt(shown) > 2n ** 62n && BigInt(shown) <= largest, shown);
+  }
+});

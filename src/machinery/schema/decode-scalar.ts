@@ -3,6 +3,7 @@ import { jsonTypeOf } from "./decode-context.ts";
 import { normalizeBase64 } from "./go-base64.ts";
 import { normalizeMicroTime, normalizeTime } from "./go-time.ts";
 import { numberLiteralAt } from "./json-reader.ts";
+import { largestInt64 } from "./largest-int64.ts";
 import type { ScalarSchema, ScalarType } from "./schema.ts";
 import { TypeMismatch } from "./type-mismatch.ts";
 
@@ -31,7 +32,7 @@ const integerDecoder =
     if (!isInteger || BigInt.asIntN(bits, BigInt(text)) !== BigInt(text)) {
       throw context.mismatch(`number ${text}`, schema);
     }
-    return value;
+    return Math.min(value, largestInt64);
   };
 
 /** The digits of 2^63 and a sign. Longer literals are refused before they are parsed. */

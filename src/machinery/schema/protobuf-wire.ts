@@ -1,5 +1,6 @@
 import { maximumValues, tooManyValues } from "./value-limit.ts";
 import { textOf } from "./go-utf8.ts";
+import { largestInt64 } from "./largest-int64.ts";
 
 /** The bytes are not a valid protobuf message of the expected type. */
 export class ProtobufError extends Error {
@@ -193,7 +194,7 @@ export class ProtobufReader {
 
   /** Beyond 2^53, returns the nearest number. */
   int64(): number {
-    return Number(BigInt.asIntN(64, this.#varint()));
+    return Math.min(Number(BigInt.asIntN(64, this.#varint())), largestInt64);
   }
 
   double(): number {

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { largestInt64 } from "../../../src/machinery/schema/largest-int64.ts";
 
 interface Decoding {
   readonly kind: string;
@@ -8,8 +9,14 @@ interface Decoding {
   readonly strict?: readonly string[];
 }
 
+/** JavaScript reads Go's largest int64 as 2^63. */
+const readable = (_key: string, value: unknown): unknown => (value === 2 ** 63 ? largestInt64 : value);
+
 /** What Kubernetes' Go libraries answered; see fixtures/README.md. */
-export const upstream = JSON.parse(readFileSync(new URL("fixtures/upstream.json", import.meta.url), "utf8")) as {
+export const upstream = JSON.parse(
+  readFileSync(new URL("fixtures/upstream.json", import.meta.url), "utf8"),
+  readable,
+) as {
   readonly envelopes: readonly {
     readonly name: string;
     readonly json: Record<string, unknown>;

@@ -37,6 +37,11 @@ export interface HttpRequest {
   readonly inProcess?: InProcessCall | undefined;
   /** Aborted when the client disconnects, the deadline passes or the server stops. */
   readonly signal: AbortSignal;
+  /**
+   * Since the request arrived, the server's copies in memory have shown every write that was acknowledged before. Set while the
+   * request is authenticated, so that a read need not ask the store again. Absent: not known.
+   */
+  hasFreshCache?: boolean;
 }
 
 /** What only a caller in the server's own process can give. */

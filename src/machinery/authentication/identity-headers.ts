@@ -79,6 +79,10 @@ class RequestWithHeaders implements HttpRequest {
     return this.#request.signal;
   }
 
+  get hasFreshCache(): boolean {
+    return this.#request.hasFreshCache ?? false;
+  }
+
   readBody(): Promise<Buffer> {
     return this.#request.readBody();
   }

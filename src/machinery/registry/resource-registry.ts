@@ -80,6 +80,8 @@ const smallestCrowdedObject = 2 * maximumValues;
  */
 export interface Waiter {
   readonly signal: AbortSignal;
+  /** As that of HttpRequest. */
+  readonly hasFreshCache?: boolean;
 }
 
 /**
@@ -216,6 +218,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
    * when the store does not answer, and with a 504 when the caller stopped waiting.
    */
   waitForFreshCache(waiter?: Waiter): Promise<void> | undefined {
+    if (waiter?.hasFreshCache === true) return undefined;
     const latest = this.store.latestRevision();
     const isCurrent = typeof latest === "number" && latest <= this.cache.revision;
     return isCurrent ? undefined : this.#waitForFreshCacheAt(latest, waiter);

@@ -29,6 +29,7 @@ export class Http1Exchange extends Exchange {
     connection.openExchanges++;
     connection.lastExchange = this;
     response.on("close", () => {
+      if (connection.lastExchange === this) connection.lastExchange = undefined;
       connection.openExchanges--;
       connection.activeAtSecond = context.tick.seconds;
       this.closed();

@@ -17,7 +17,7 @@ export class TlsConnection implements Connection {
   readonly remoteAddress: string;
   /** The number of exchanges that have not ended. */
   openExchanges = 0;
-  /** The last one of HTTP/1.1. */
+  /** The last one of HTTP/1.1, until it ends: an idle connection keeps nothing of its requests. */
   lastExchange: BreakableExchange | undefined;
   /** When the last exchange started or ended, in the listener's seconds. */
   activeAtSecond: number;

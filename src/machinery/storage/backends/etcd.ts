@@ -233,13 +233,13 @@ export class EtcdStore implements Store {
     this.#compactedRevision = Math.max(this.#compactedRevision, revision);
   }
 
-  /** etcd reports it only to a read of a compacted revision. So this searches for the oldest readable revision. */
   /** Of the member that this process talks to. */
   async sizeBytes(): Promise<number> {
     const status = await this.#client.call({ path: statusPath, message: Buffer.alloc(0), isRepeatable: true });
     return decodeStatus(status).databaseBytes;
   }
 
+  /** etcd reports it only to a read of a compacted revision. So this searches for the oldest readable revision. */
   async compactedRevision(): Promise<number> {
     let forgotten = Math.max(1, this.#compactedRevision);
     if (await this.#isReadable(forgotten)) return this.#compactedRevision;

@@ -9,10 +9,11 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { Http2Caller } from "./http2-caller.ts";
+import { table } from "./markdown-report.ts";
 import { threadSeconds } from "./process-cpu.ts";
 import { startServerProcess } from "./server-process.ts";
 import type { ServerProcess } from "./server-process.ts";
-import { prepareWorkloads } from "./workloads.ts";
+import { prepareWorkloads, sendRequests } from "./workloads.ts";
 import type { Workload } from "./workloads.ts";
 
 const { values: options, positionals } = parseArgs({
@@ -30,7 +31,6 @@ if (otherCheckout === undefined) {
 }
 const rounds = Number(options.rounds);
 const requests = Number(options.requests);
-const inFlight = 32;
 
 interface Side {
   readonly server: ServerProcess;
@@ -46,49 +46,39 @@ async function startSide(name: string, main: string): Promise<Side> {
 }
 
 /** Sends the requests, and returns the server's processor time for one, in microseconds. */
-async function load({ server }: Side, workload: Workload): Promise<number> {
-  const { name, path, body, token } = workload;
-  const caller = new Http2Caller(server.url, { ca: server.caCertificates, token });
+async function load({ server, workloads }: Side, index: number): Promise<number> {
+  const workload = workloads[index];
+  if (workload === undefined) throw new Error("the two sides have other workloads");
+  const caller = new Http2Caller(server.url, { ca: server.caCertificates, token: workload.token });
   const before = threadSeconds(server.process.pid ?? 0);
-  let left = requests;
-  const send = async (): Promise<void> => {
-    while (left-- > 0) {
-      const { status, text } = await caller.call(body === undefined ? "GET" : "POST", path, { body });
-      if (status < 200 || status > 299) throw new Error(`${name}: ${status} ${text}`);
-    }
-  };
-  await Promise.all(Array.from({ length: inFlight }, send));
+  await sendRequests(caller, workload, requests);
   caller.close();
   return ((threadSeconds(server.process.pid ?? 0) - before) * 1e6) / requests;
 }
 
 const mean = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0) / values.length;
-const row = (cells: readonly string[]): void => console.log(`| ${cells.join(" | ")} |`);
 
 const sides: Side[] = [];
 try {
-  sides.push(await startSide("other", join(resolve(otherCheckout), "src/main.js")));
-  sides.push(await startSide("this", join(import.meta.dirname, "../src/main.js")));
-  row(["CPU µs each", "other", "this", "this / other, median"]);
-  row(["---", "---:", "---:", "---:"]);
-  for (const [index, { name }] of (sides[0]?.workloads ?? []).entries()) {
+  const other = await startSide("other", join(resolve(otherCheckout), "src/main.js"));
+  sides.push(other);
+  const own = await startSide("this", join(import.meta.dirname, "../src/main.js"));
+  sides.push(own);
+  const rows: string[][] = [];
+  for (const [index, { name }] of own.workloads.entries()) {
     if (options.only !== undefined && options.only !== name) continue;
-    const once = async (side: Side | undefined): Promise<number> => {
-      const workload = side?.workloads[index];
-      return side === undefined || workload === undefined ? 0 : await load(side, workload);
-    };
-    const [other, own] = sides;
     // The first rounds compile the code.
-    for (let warm = 0; warm < 3; warm++) for (const side of sides) await once(side);
+    for (let warm = 0; warm < 3; warm++) for (const side of sides) await load(side, index);
     const [others, owns]: [number[], number[]] = [[], []];
     for (let round = 0; round < rounds; round++) {
-      if (round % 2 === 0) others.push(await once(other));
-      owns.push(await once(own));
-      if (round % 2 === 1) others.push(await once(other));
+      if (round % 2 === 0) others.push(await load(other, index));
+      owns.push(await load(own, index));
+      if (round % 2 === 1) others.push(await load(other, index));
     }
     const ratios = owns.map((one, round) => one / (others[round] ?? one)).sort((a, b) => a - b);
-    row([name, mean(others).toFixed(0), mean(owns).toFixed(0), (ratios[rounds >> 1] ?? 0).toFixed(2)]);
+    rows.push([name, mean(others).toFixed(0), mean(owns).toFixed(0), (ratios[rounds >> 1] ?? 0).toFixed(2)]);
   }
+  console.log(table(["CPU µs each", "other", "this", "this / other, median"], rows));
 } finally {
   for (const { server } of sides) await server.stop();
   rmSync(scratch, { recursive: true, force: true });

@@ -18,6 +18,7 @@ import { namesFor } from "../src/machinery/api/names.ts";
 import { ApiClient } from "../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../src/machinery/client/https-transport.ts";
 import { FleetAgent } from "./fleet-agent.ts";
+import { table } from "./markdown-report.ts";
 import { processCpuSeconds, stolenSeconds } from "./process-cpu.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import { writeServingApprovalPolicy } from "./serving-approval-policy.ts";
@@ -143,10 +144,8 @@ function printTable(phases: readonly Phase[]): void {
     connections: ({ connections }) => String(connections),
     "stolen CPU, %": ({ stolenShare }) => (stolenShare * 100).toFixed(0),
   };
-  const row = (cells: readonly string[]): void => console.log(`| ${cells.join(" | ")} |`);
-  row(Object.keys(columns));
-  row(Object.keys(columns).map((column) => (column === "what" ? "---" : "---:")));
-  for (const phase of phases) row(Object.values(columns).map((cell) => cell(phase)));
+  const cellsOf = (phase: Phase): string[] => Object.values(columns).map((cell) => cell(phase));
+  console.log(table(Object.keys(columns), phases.map(cellsOf)));
 }
 
 const stopping = new AbortController();

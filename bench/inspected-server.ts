@@ -6,8 +6,7 @@ import { join } from "node:path";
 import { Http2Caller } from "./http2-caller.ts";
 import { Inspector } from "./inspector.ts";
 import { startServerProcess } from "./server-process.ts";
-import { prepareWorkloads } from "./workloads.ts";
-import type { Workload } from "./workloads.ts";
+import { prepareWorkloads, sendRequests } from "./workloads.ts";
 
 export interface InspectedWorkloads {
   /** Counted requests of each workload; as many again warm the server up before them. */
@@ -39,8 +38,8 @@ export async function inspectWorkloads(
     for (const workload of await prepareWorkloads(server)) {
       if (only !== undefined && workload.name !== only) continue;
       const caller = new Http2Caller(server.url, { ca: server.caCertificates, token: workload.token });
-      await send(caller, workload, requests);
-      await measure({ name: workload.name, inspector, load: () => send(caller, workload, requests) });
+      await sendRequests(caller, workload, requests);
+      await measure({ name: workload.name, inspector, load: () => sendRequests(caller, workload, requests) });
       caller.close();
     }
     inspector.close();
@@ -48,18 +47,6 @@ export async function inspectWorkloads(
     await server.stop();
     rmSync(scratch, { recursive: true, force: true });
   }
-}
-
-/** 32 at a time on one connection. */
-async function send(caller: Http2Caller, { name, path, body }: Workload, requests: number): Promise<void> {
-  let left = requests;
-  const sendSome = async (): Promise<void> => {
-    while (left-- > 0) {
-      const { status, text } = await caller.call(body === undefined ? "GET" : "POST", path, { body });
-      if (status < 200 || status > 299) throw new Error(`${name}: ${status} ${text}`);
-    }
-  };
-  await Promise.all(Array.from({ length: 32 }, sendSome));
 }
 
 async function freePort(): Promise<number> {

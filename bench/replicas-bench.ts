@@ -12,6 +12,7 @@ import { parseArgs } from "node:util";
 import { EtcdStore } from "../src/machinery/storage/backends/etcd.ts";
 import { startEtcd } from "../test/machinery/storage/etcd-process.ts";
 import { Http2Caller } from "./http2-caller.ts";
+import { table } from "./markdown-report.ts";
 import { processCpuSeconds, stolenSeconds } from "./process-cpu.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import type { ServerProcess } from "./server-process.ts";
@@ -36,9 +37,9 @@ const cpuOf = (processes: readonly { readonly pid?: number | undefined }[]): num
 const etcdCpu = (): number => cpuOf(etcd.members.map((member) => member.process()));
 const replicaCpu = (): number => cpuOf(replicas.map((replica) => replica.process));
 
-const row = (cells: readonly string[]): void => console.log(`| ${cells.join(" | ")} |`);
+const rows: string[][] = [];
 
-/** Repeats an operation with `inFlight` at a time, and prints how often a second it succeeded. */
+/** Repeats an operation with `inFlight` at a time, and notes how often a second it succeeded. */
 async function measure(what: string, operation: (index: number) => Promise<void>): Promise<void> {
   const before = { etcd: etcdCpu(), replicas: replicaCpu(), stolen: stolenSeconds() };
   const from = performance.now();
@@ -50,7 +51,7 @@ async function measure(what: string, operation: (index: number) => Promise<void>
   await Promise.all(Array.from({ length: inFlight }, lane));
   const seconds = (performance.now() - from) / 1000;
   const each = (cpuSeconds: number): string => ((cpuSeconds * 1000) / started).toFixed(2);
-  row([
+  rows.push([
     what,
     (started / seconds).toFixed(0),
     each(etcdCpu() - before.etcd),
@@ -74,8 +75,6 @@ async function startReplicas(): Promise<void> {
 }
 
 try {
-  row(["what", "a second", "CPU ms each, etcd", "CPU ms each, replicas", "stolen s"]);
-  row(["---", "---:", "---:", "---:", "---:"]);
   const store = new EtcdStore({ servers: etcd.urls, prefix: "/bench", profile: "platform" });
   await store.open();
   const value = Buffer.alloc(valueBytes, "x");
@@ -111,6 +110,7 @@ try {
     call(index, "GET", `${accounts}?limit=500`),
   );
   for (const caller of callers) caller.close();
+  console.log(table(["what", "a second", "CPU ms each, etcd", "CPU ms each, replicas", "stolen s"], rows));
 } finally {
   for (const replica of replicas) await replica.stop();
   await etcd.stop();

@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { table } from "./markdown-report.ts";
 import { processCpuSeconds } from "./process-cpu.ts";
 import { startServerProcess } from "./server-process.ts";
 import type { ServerProcess } from "./server-process.ts";
@@ -99,25 +100,15 @@ for (let turn = 0; turn < starts; turn += 1) {
 const idles = await Promise.all(programs.map(idle));
 rmSync(scratch, { recursive: true, force: true });
 
-const row = (what: string, cells: readonly string[]): void =>
-  console.log(`| ${what.padEnd(32)} | ${cells.map((cell) => cell.padStart(9)).join(" | ")} |`);
-const startRow = (what: string, starts: ReadonlyMap<Program, readonly Start[]>, of: (start: Start) => number): void =>
-  row(
-    what,
-    programs.map((program) => `${median((starts.get(program) ?? []).map(of)).toFixed(0)} ms`),
-  );
-row(
-  "the server",
-  programs.map(({ name }) => name),
-);
-startRow("ready, new data directory", onNew, ({ readyMilliseconds }) => readyMilliseconds);
-startRow("ready, existing data directory", onExisting, ({ readyMilliseconds }) => readyMilliseconds);
-startRow("CPU until then, existing", onExisting, ({ cpuMilliseconds }) => cpuMilliseconds);
-row(
-  "idle, resident",
-  idles.map(({ residentMebibytes }) => `${residentMebibytes.toFixed(0)} MiB`),
-);
-row(
-  "idle, of a core",
-  idles.map(({ share }) => `${(100 * share).toFixed(2)} %`),
-);
+const startsRow = (what: string, starts: ReadonlyMap<Program, readonly Start[]>, of: (start: Start) => number) => [
+  what,
+  ...programs.map((program) => `${median((starts.get(program) ?? []).map(of)).toFixed(0)} ms`),
+];
+const rows = [
+  startsRow("ready, new data directory", onNew, ({ readyMilliseconds }) => readyMilliseconds),
+  startsRow("ready, existing data directory", onExisting, ({ readyMilliseconds }) => readyMilliseconds),
+  startsRow("CPU until then, existing", onExisting, ({ cpuMilliseconds }) => cpuMilliseconds),
+  ["idle, resident", ...idles.map(({ residentMebibytes }) => `${residentMebibytes.toFixed(0)} MiB`)],
+  ["idle, of a core", ...idles.map(({ share }) => `${(100 * share).toFixed(2)} %`)],
+];
+console.log(table(["the server", ...programs.map(({ name }) => name)], rows));

@@ -69,3 +69,15 @@ export async function prepareWorkloads({ url, caCertificates }: ServerProcess): 
     },
   ];
 }
+
+/** Sends a workload's requests, 32 at a time on one connection. Rejects when one is not answered with 2xx. */
+export async function sendRequests(caller: Http2Caller, { name, path, body }: Workload, count: number): Promise<void> {
+  let left = count;
+  const sendSome = async (): Promise<void> => {
+    while (left-- > 0) {
+      const { status, text } = await caller.call(body === undefined ? "GET" : "POST", path, { body });
+      if (status < 200 || status > 299) throw new Error(`${name}: ${status} ${text}`);
+    }
+  };
+  await Promise.all(Array.from({ length: 32 }, sendSome));
+}

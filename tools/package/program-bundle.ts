@@ -1,12 +1,18 @@
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { signetVersionText } from "./signet-version-text.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** What `signet/...` imports, by its path below `src` and `dist`. */
-const libraries = ["client", "pki", "signing", "testing"].map((name) => `library/${name}`);
+/** The sources of what `signet/...` imports, as package.json exports them. */
+function librarySources(): string[] {
+  const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    exports: Record<string, string | { "signet-source": string }>;
+  }; // npm's format
+  return Object.values(exports).flatMap((one) => (typeof one === "string" ? [] : [one["signet-source"]]));
+}
 
 /**
  * Writes the program and what others import from it as JavaScript. What is loaded together is one file: a start that reads a few
@@ -16,10 +22,8 @@ const libraries = ["client", "pki", "signing", "testing"].map((name) => `library
 export async function bundleProgram(folder: string): Promise<void> {
   await build({
     absWorkingDir: root,
-    entryPoints: [
-      { in: "src/main.js", out: "main" },
-      ...libraries.map((name) => ({ in: `src/${name}.ts`, out: name })),
-    ],
+    entryPoints: ["src/main.js", ...librarySources()],
+    outbase: "src",
     bundle: true,
     splitting: true,
     packages: "external",

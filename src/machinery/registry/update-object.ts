@@ -95,16 +95,13 @@ export async function changeObject<T extends ApiObject>(
       const wanted = change.wanted(undefined);
       await change.authorizeCreate();
       const { namespace, caller } = change;
-      try {
-        return { object: await createTracked(registry, { object: wanted, namespace, caller }), isCreated: true };
-      } catch (error) {
-        if (!(error instanceof ApiError && error.reason === "AlreadyExists")) throw error;
-        // Another writer has created the object first: it is changed instead.
-        await registry.waitForFreshCache(caller);
-        previous = registry.cache.get(key);
-        if (previous === undefined) throw error;
-        continue;
-      }
+      const created = await createTracked(registry, { object: wanted, namespace, caller }).catch(ifAlreadyExists);
+      if (!(created instanceof ApiError)) return { object: created, isCreated: true };
+      // Another writer has created the object first: it is changed instead.
+      await registry.waitForFreshCache(caller);
+      previous = registry.cache.get(key);
+      if (previous === undefined) throw created;
+      continue;
     }
     const version = await nextVersion(registry, { change, previous });
     const written = await writeVersion(registry, { change, previous, ...version });
@@ -112,6 +109,12 @@ export async function changeObject<T extends ApiObject>(
     previous = written.current;
   }
   throw registry.contended(change.name);
+}
+
+/** Returns the error that says that an object exists. Throws any other. */
+function ifAlreadyExists(error: unknown): ApiError {
+  if (error instanceof ApiError && error.reason === "AlreadyExists") return error;
+  throw error;
 }
 
 interface Step<T extends ApiObject> {

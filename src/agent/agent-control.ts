@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { jsonFields } from "../machinery/api/json-fields.ts";
+import { errorCode } from "../machinery/api/error-code.ts";
+import { jsonFields } from "../machinery/api/json-object.ts";
 import { createServer, request } from "../machinery/api/node-http.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import { failureText } from "./agent-log.ts";
@@ -94,7 +95,7 @@ function ask(
       sent.destroy(new UnusableFile("the agent does not answer; look at its log, or restart it")),
     );
     sent.on("error", (error) => {
-      const isAway = "code" in error && (error.code === "ENOENT" || error.code === "ECONNREFUSED");
+      const isAway = ["ENOENT", "ECONNREFUSED"].includes(errorCode(error));
       reject(
         isAway
           ? new UnusableFile(`no agent runs with the data directory ${dataDirectory}; start it, or name another`)

@@ -1,3 +1,5 @@
+import { errorCode } from "../machinery/api/error-code.ts";
+
 /** The agent's log. Keys and tokens are never written to it. */
 export interface AgentLog {
   info(fields: Record<string, unknown>, message: string): void;
@@ -8,7 +10,7 @@ export interface AgentLog {
 /** One line for the log, with a hint when the cause is known. Contains nothing secret. */
 export function failureText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const hint = hints.get("code" in error ? String(error.code) : "");
+  const hint = hints.get(errorCode(error));
   return hint === undefined ? error.message : `${error.message}: ${hint}`;
 }
 

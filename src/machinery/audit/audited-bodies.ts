@@ -1,4 +1,4 @@
-import { isJsonObject } from "../registry/patch/json-value.ts";
+import { isJsonObject } from "../api/json-object.ts";
 import type { HttpResponse } from "../api/http-message.ts";
 import type { ParsedRequestInfo } from "../http/parse-request-info.ts";
 import { contentTypes } from "../http/negotiation.ts";

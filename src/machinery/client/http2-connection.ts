@@ -1,6 +1,7 @@
 import { connect, constants } from "node:http2";
 import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
+import { errorCode } from "../api/error-code.ts";
 import { connectionTimeout, RequestNotTaken } from "./connections.ts";
 import type { WireRequest } from "./connections.ts";
 import type { ClientResponse } from "./transport.ts";
@@ -133,5 +134,4 @@ async function* bodyOf(stream: ClientHttp2Stream): AsyncGenerator<Uint8Array> {
   if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) throw connectionEnded();
 }
 
-const isPrematureClose = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && error.code === "ERR_STREAM_PREMATURE_CLOSE";
+const isPrematureClose = (error: unknown): boolean => errorCode(error) === "ERR_STREAM_PREMATURE_CLOSE";

@@ -3,7 +3,7 @@ import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { homedir } from "node:os";
 import { parse, stringify } from "yaml";
 import { errorCode } from "../api/error-code.ts";
-import { jsonFields } from "../api/json-fields.ts";
+import { jsonFields } from "../api/json-object.ts";
 import { messageOf } from "../api/message-of.ts";
 import type { HttpsTransportOptions } from "./https-transport.ts";
 

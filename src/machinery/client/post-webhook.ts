@@ -1,4 +1,4 @@
-import { jsonFields } from "../api/json-fields.ts";
+import { jsonFields } from "../api/json-object.ts";
 import { systemSchedule } from "../api/schedule.ts";
 import type { Schedule } from "../api/schedule.ts";
 import type { Transport } from "./transport.ts";

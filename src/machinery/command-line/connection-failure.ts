@@ -1,3 +1,4 @@
+import { errorCode } from "../api/error-code.ts";
 import { CommandFailure } from "./command-failure.ts";
 import type { ExitName } from "./exit-codes.ts";
 
@@ -57,7 +58,7 @@ export const noAnswerInTime = (server: string, timeoutMilliseconds: number): Com
   );
 
 function reasonOf(error: Error): Reason | undefined {
-  const code = "code" in error && typeof error.code === "string" ? error.code : "";
+  const code = errorCode(error);
   const known = reasons[code];
   if (known !== undefined) return { text: known };
   const clock = `or this machine's clock is wrong (it says ${new Date().toISOString()})`;

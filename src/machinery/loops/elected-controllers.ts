@@ -20,7 +20,7 @@ export interface ElectedControllersOptions {
   readonly controllers: readonly Controller[];
   /** Default: informers that list and watch through the client. */
   readonly openInformer?: OpenInformer;
-  /** where the loops' Lease is kept. */
+  /** Where the loops' Lease is kept. */
   readonly leases: ResourceClient<ElectionLease>;
   /** Of several processes one runs the loops; otherwise this one does, whatever others do. */
   readonly isElected: boolean;

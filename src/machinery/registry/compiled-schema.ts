@@ -7,7 +7,7 @@ import type { ProtobufCodec } from "../schema/protobuf.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 import { emptyObject } from "./apply/empty-object.ts";
 import { compileOwnTimes } from "./apply/own-times.ts";
-import type { JsonObject } from "./patch/json-value.ts";
+import type { JsonObject } from "../api/json-object.ts";
 
 /** A schema with what follows from it. Each part is made when it is first used, so that a start does not wait for it, and kept. */
 export class CompiledSchema<T = unknown> {

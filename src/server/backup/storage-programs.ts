@@ -1,3 +1,4 @@
+import { errorCode } from "../../machinery/api/error-code.ts";
 import { systemClock } from "../../machinery/api/clock.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
@@ -95,7 +96,7 @@ async function explained<T>(file: string, run: () => Promise<T>): Promise<T> {
     if (error instanceof StoreUnavailable) throw new UsageError(`the store: ${error.message}`, { cause: error });
     if (error instanceof Error && "syscall" in error) {
       const path = "path" in error && typeof error.path === "string" ? error.path : file;
-      const isMissing = path === file && "code" in error && error.code === "ENOENT" && error.syscall === "open";
+      const isMissing = path === file && errorCode(error) === "ENOENT" && error.syscall === "open";
       throw new UsageError(`${path}: ${isMissing ? "there is no such file" : fileFailureReason(error)}`, {
         cause: error,
       });

@@ -1,4 +1,4 @@
-import { jsonFields } from "../../../machinery/api/json-fields.ts";
+import { jsonFields } from "../../../machinery/api/json-object.ts";
 import type { AuthorizationAttributes, Decision, ResourceAttributes } from "../../../machinery/api/attributes.ts";
 
 interface Requirement {

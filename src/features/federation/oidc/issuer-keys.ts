@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { jsonFields } from "../../../machinery/api/json-fields.ts";
+import { jsonFields } from "../../../machinery/api/json-object.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { OutageReport } from "../../../machinery/api/outage-report.ts";
 import type { FetchDocument } from "./fetch-document.ts";

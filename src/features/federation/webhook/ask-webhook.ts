@@ -1,4 +1,4 @@
-import { jsonFields } from "../../../machinery/api/json-fields.ts";
+import { jsonFields } from "../../../machinery/api/json-object.ts";
 import { postWebhook } from "../../../machinery/client/post-webhook.ts";
 import type { PostWebhookOptions } from "../../../machinery/client/post-webhook.ts";
 import type { AskWebhook, WebhookAnswer } from "./webhook-tokens.ts";

@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, randomUUID, sign, verify } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { jsonFields } from "../../api/json-fields.ts";
+import { jsonFields } from "../../api/json-object.ts";
 import { microTimestamp } from "../../api/clock.ts";
 import { auditApiVersion } from "../audit-event.ts";
 import { encodeEvent } from "../encode-event.ts";

@@ -1,6 +1,7 @@
 import { badRequest } from "../../api/api-error.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
-import { isJsonObject, jsonTypeName, memberOf } from "../patch/json-value.ts";
+import { isJsonObject, memberOf } from "../../api/json-object.ts";
+import { jsonTypeName } from "../patch/json-value.ts";
 
 export interface AppliedKind {
   readonly group: string;

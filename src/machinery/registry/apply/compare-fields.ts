@@ -1,7 +1,7 @@
 import { memberSchemaOf } from "../../schema/schema.ts";
 import type { ArraySchema, Schema } from "../../schema/schema.ts";
-import { isJsonObject, isSameJson, memberOf } from "../patch/json-value.ts";
-import type { JsonObject } from "../patch/json-value.ts";
+import { isJsonObject, jsonFields, memberOf } from "../../api/json-object.ts";
+import { isSameJson } from "../patch/json-value.ts";
 import { emptySet } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { everyFieldOf } from "./fields-of.ts";
@@ -46,8 +46,6 @@ function comparePair({ schema, before, after }: Pair): PartialComparison | undef
   return isSameJson(before, after) ? undefined : { modified: {} };
 }
 
-const asObject = (value: unknown): Readonly<JsonObject> => (isJsonObject(value) ? value : {});
-
 function isEmptyContainer(value: unknown): boolean {
   return Array.isArray(value) ? value.length === 0 : !isJsonObject(value) || Object.keys(value).length === 0;
 }
@@ -58,7 +56,7 @@ const compareEmpty = (before: unknown, after: unknown): PartialComparison | unde
 
 function compareMembers({ schema, before, after }: Pair): PartialComparison | undefined {
   if (isEmptyContainer(before) && isEmptyContainer(after)) return compareEmpty(before, after);
-  const [left, right] = [asObject(before), asObject(after)];
+  const [left, right] = [jsonFields(before), jsonFields(after)];
   let result: PartialComparison | undefined;
   for (const name in right) {
     const pair = { schema: memberSchemaOf(schema, name), before: memberOf(left, name), after: right[name] };

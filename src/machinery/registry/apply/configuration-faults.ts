@@ -2,7 +2,8 @@ import type { FieldError } from "../../api/field-error.ts";
 import { maximumFaults } from "../../api/field-error.ts";
 import { shortened } from "../../api/format-value.ts";
 import type { ArraySchema, ScalarSchema, Schema } from "../../schema/schema.ts";
-import { isDeeperThan, isJsonObject, jsonTypeName, maximumDepth } from "../patch/json-value.ts";
+import { isJsonObject } from "../../api/json-object.ts";
+import { isDeeperThan, jsonTypeName, maximumDepth } from "../patch/json-value.ts";
 import { memberSchemaOf } from "../../schema/schema.ts";
 import { entryElement, printPath, UntrackableEntry } from "./path-element.ts";
 

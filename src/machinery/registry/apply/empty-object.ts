@@ -1,5 +1,5 @@
 import type { Field, ObjectSchema, Schema } from "../../schema/schema.ts";
-import type { JsonObject } from "../patch/json-value.ts";
+import type { JsonObject } from "../../api/json-object.ts";
 
 /**
  * An object of a kind before anyone wrote to it: only the fields that are always present, with their empty values. A

@@ -1,5 +1,6 @@
 import type { FieldsV1 } from "../../api/object-meta.ts";
-import { isJsonObject, maximumDepth } from "../patch/json-value.ts";
+import { isJsonObject } from "../../api/json-object.ts";
+import { maximumDepth } from "../patch/json-value.ts";
 import { canonicalElement } from "./path-element.ts";
 import type { PathElement } from "./path-element.ts";
 

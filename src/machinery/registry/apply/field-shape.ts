@@ -1,5 +1,5 @@
 import type { ArraySchema, Schema } from "../../schema/schema.ts";
-import { isJsonObject } from "../patch/json-value.ts";
+import { isJsonObject } from "../../api/json-object.ts";
 
 /** How ownership treats a value: as one leaf, member by member, or entry by entry. */
 export type Shape =

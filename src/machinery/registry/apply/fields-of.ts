@@ -1,6 +1,6 @@
 import { memberSchemaOf } from "../../schema/schema.ts";
 import type { Schema } from "../../schema/schema.ts";
-import { isJsonObject } from "../patch/json-value.ts";
+import { isJsonObject } from "../../api/json-object.ts";
 import { emptySet, isEmpty, newMember, withMember } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { isNamedField, shapeOf } from "./field-shape.ts";

@@ -1,6 +1,6 @@
 import type { ObjectSchema } from "../../schema/schema.ts";
-import { isJsonObject, memberOf } from "../patch/json-value.ts";
-import type { JsonObject } from "../patch/json-value.ts";
+import { isJsonObject, memberOf } from "../../api/json-object.ts";
+import type { JsonObject } from "../../api/json-object.ts";
 import { compareFields } from "./compare-fields.ts";
 import { difference, emptySet } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";

@@ -1,5 +1,5 @@
 import type { ObjectSchema, Schema } from "../../schema/schema.ts";
-import { isJsonObject } from "../patch/json-value.ts";
+import { isJsonObject } from "../../api/json-object.ts";
 
 type AddTimes = (value: unknown) => unknown;
 

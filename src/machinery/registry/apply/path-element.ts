@@ -1,5 +1,5 @@
 import type { ArraySchema } from "../../schema/schema.ts";
-import { isJsonObject, memberOf } from "../patch/json-value.ts";
+import { isJsonObject, memberOf } from "../../api/json-object.ts";
 
 /**
  * One step of a field path, as in FieldsV1: `f:<name>` is a field, `k:<json>` the keys of a list entry, `v:<json>` the

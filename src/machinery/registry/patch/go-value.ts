@@ -1,4 +1,4 @@
-import { isJsonObject, memberOf } from "./json-value.ts";
+import { isJsonObject, memberOf } from "../../api/json-object.ts";
 
 /** The sender of a value knows it: more text would not help. */
 const maximumLength = 1024;

@@ -2,7 +2,8 @@ import { tooLarge } from "../../api/api-error.ts";
 import { maximumFaults } from "../../api/field-error.ts";
 import { shortened } from "../../api/format-value.ts";
 import { PatchedDocument } from "./patched-document.ts";
-import { isDeeperThan, isJsonObject, isSameJson, jsonTypeName, maximumDepth, memberOf } from "./json-value.ts";
+import { isJsonObject, memberOf } from "../../api/json-object.ts";
+import { isDeeperThan, isSameJson, jsonTypeName, maximumDepth } from "./json-value.ts";
 import { parseJsonPointer } from "./json-pointer.ts";
 import { operationFailed, undecodablePatch } from "./patch-error.ts";
 

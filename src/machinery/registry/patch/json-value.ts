@@ -1,13 +1,5 @@
-/**
- * A JSON object from a parser. A client chose its keys: read them with Object.hasOwn, and write them with setMember.
- */
-export type JsonObject = Record<string, unknown>;
-
-export const isJsonObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-export const memberOf = (object: Readonly<JsonObject>, key: string): unknown =>
-  Object.hasOwn(object, key) ? object[key] : undefined;
+import { isJsonObject, memberOf } from "../../api/json-object.ts";
+import type { JsonObject } from "../../api/json-object.ts";
 
 /**
  * Sets a member of an object that the caller created. The key may be anything: even `__proto__` becomes a plain member.

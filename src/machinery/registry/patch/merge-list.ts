@@ -1,6 +1,6 @@
 import { badRequest } from "../../api/api-error.ts";
-import { isJsonObject, memberOf } from "./json-value.ts";
-import type { JsonObject } from "./json-value.ts";
+import { isJsonObject, memberOf } from "../../api/json-object.ts";
+import type { JsonObject } from "../../api/json-object.ts";
 import { hasDirective, listWithoutDirectives, patchDirective } from "./patch-directives.ts";
 import { patchDoesNotApply } from "./patch-error.ts";
 import type { Schema } from "../../schema/schema.ts";

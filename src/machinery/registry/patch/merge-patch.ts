@@ -1,6 +1,7 @@
 import { badRequest } from "../../api/api-error.ts";
-import { isDeeperThan, isJsonObject, jsonTypeName, maximumDepth, setMember } from "./json-value.ts";
-import type { JsonObject } from "./json-value.ts";
+import { isJsonObject } from "../../api/json-object.ts";
+import { isDeeperThan, jsonTypeName, maximumDepth, setMember } from "./json-value.ts";
+import type { JsonObject } from "../../api/json-object.ts";
 import { undecodablePatch } from "./patch-error.ts";
 
 export type MergePatch = Readonly<JsonObject>;

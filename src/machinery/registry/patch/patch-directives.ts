@@ -1,5 +1,6 @@
-import { isJsonObject, setMember } from "./json-value.ts";
-import type { JsonObject } from "./json-value.ts";
+import { isJsonObject } from "../../api/json-object.ts";
+import { setMember } from "./json-value.ts";
+import type { JsonObject } from "../../api/json-object.ts";
 
 /** The member that says how to treat the object that contains it. */
 export const patchDirective = "$patch";

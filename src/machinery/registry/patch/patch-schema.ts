@@ -1,4 +1,4 @@
-import type { JsonObject } from "./json-value.ts";
+import type { JsonObject } from "../../api/json-object.ts";
 import type { ArraySchema, Schema } from "../../schema/schema.ts";
 
 /**

@@ -1,6 +1,7 @@
 import { tooLarge } from "../../api/api-error.ts";
-import { isJsonObject, memberOf, setMember } from "./json-value.ts";
-import type { JsonObject } from "./json-value.ts";
+import { isJsonObject, memberOf } from "../../api/json-object.ts";
+import { setMember } from "./json-value.ts";
+import type { JsonObject } from "../../api/json-object.ts";
 import { parseArrayIndex } from "./json-pointer.ts";
 import { operationFailed } from "./patch-error.ts";
 

@@ -1,7 +1,8 @@
 import { badRequest } from "../../api/api-error.ts";
 import type { ObjectSchema, Schema } from "../../schema/schema.ts";
-import { isDeeperThan, isJsonObject, jsonTypeName, maximumDepth, memberOf, setMember } from "./json-value.ts";
-import type { JsonObject } from "./json-value.ts";
+import { isJsonObject, memberOf } from "../../api/json-object.ts";
+import { isDeeperThan, jsonTypeName, maximumDepth, setMember } from "./json-value.ts";
+import type { JsonObject } from "../../api/json-object.ts";
 import { mergeList, orderList } from "./merge-list.ts";
 import { hasDirective, patchDirective, withoutDirectives } from "./patch-directives.ts";
 import { patchDoesNotApply } from "./patch-error.ts";

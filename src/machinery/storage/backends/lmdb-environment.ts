@@ -2,9 +2,10 @@ import { chmodSync, existsSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { getLastVersion, open } from "lmdb";
 import { silenceCommitErrors } from "./lmdb-commit-reports.ts";
-import { hasCode, makeLockFile, removeSparseLockFile } from "./lmdb-lock-file.ts";
+import { makeLockFile, removeSparseLockFile } from "./lmdb-lock-file.ts";
 import { makeStoreFile } from "./lmdb-store-file.ts";
 import type { Database, RootDatabase } from "lmdb";
+import { errorCode } from "../../api/error-code.ts";
 
 const FILE_NAME = "store.mdb";
 const FORMAT_VERSION = 1;
@@ -86,7 +87,7 @@ function makeIfMissing(directory: string): void {
   try {
     mkdirSync(directory, { mode: 0o700 });
   } catch (error) {
-    if (!hasCode(error, "EEXIST")) throw error;
+    if (errorCode(error) !== "EEXIST") throw error;
   }
 }
 

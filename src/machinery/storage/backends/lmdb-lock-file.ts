@@ -1,5 +1,6 @@
 import { closeSync, linkSync, openSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { randomBytes } from "node:crypto";
+import { errorCode } from "../../api/error-code.ts";
 
 /** Whole pages. LMDB's header and 126 readers take 8272 bytes; LMDB turns the rest into further reader slots. */
 const LOCK_FILE_BYTES = 3 * 4096;
@@ -22,7 +23,7 @@ export function makeLockFile(file: string): void {
     writeFileSync(descriptor, Buffer.alloc(LOCK_FILE_BYTES));
     linkSync(made, file);
   } catch (error) {
-    if (!hasCode(error, "EEXIST")) throw error;
+    if (errorCode(error) !== "EEXIST") throw error;
   } finally {
     closeSync(descriptor);
     rmSync(made, { force: true });
@@ -34,6 +35,3 @@ export function removeSparseLockFile(file: string): void {
   const status = statSync(file, { throwIfNoEntry: false });
   if (status !== undefined && status.blocks * BLOCK_BYTES < status.size) rmSync(file);
 }
-
-export const hasCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && "code" in error && error.code === code;

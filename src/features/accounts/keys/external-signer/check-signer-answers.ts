@@ -1,5 +1,5 @@
 import { createPublicKey } from "node:crypto";
-import { isJsonObject } from "../../../../machinery/registry/patch/json-value.ts";
+import { isJsonObject } from "../../../../machinery/api/json-object.ts";
 import { messageOf } from "../../../../machinery/api/message-of.ts";
 import { parseToken } from "../../tokens/json-web-token.ts";
 import { verificationKeyOf } from "../../tokens/token-key.ts";

@@ -1,0 +1,14 @@
+/**
+ * A JSON object from a parser. A client chose its keys: read them with `memberOf`, and write them with `setMember`.
+ */
+export type JsonObject = Record<string, unknown>;
+
+export const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** An own member; undefined when there is none. */
+export const memberOf = (object: Readonly<JsonObject>, key: string): unknown =>
+  Object.hasOwn(object, key) ? object[key] : undefined;
+
+/** The fields of a JSON object; none for a list or any other value. */
+export const jsonFields = (value: unknown): Readonly<JsonObject> => (isJsonObject(value) ? value : {});

@@ -169,7 +169,6 @@ async function checkWithOpenssl(requests: readonly Buffer[]): Promise<void> {
         const [index, der] = next;
         const file = join(directory, `${index}.der`);
         writeFileSync(file, der);
-        // oxlint-disable-next-line no-await-in-loop -- each worker runs one process at a time
         const { stderr } = await runFile("openssl", ["req", "-inform", "DER", "-in", file, "-noout", "-verify"]).catch(
           (error: unknown) => ({ stderr: String(error) }),
         );

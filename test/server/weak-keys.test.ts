@@ -131,7 +131,6 @@ describe("a server", () => {
       [{ "service-account-key-file": [write("even.pem", even)] }, /^--service-account-key-file: .*even/],
     ];
     for (const [settings, message] of cases) {
-      // oxlint-disable-next-line no-await-in-loop -- one server after the other
       await assert.rejects(startTestServer({ settings }), { message }, JSON.stringify(settings));
     }
   });

@@ -16,7 +16,7 @@ const first = (list: readonly Ordered[], name: string): Ordered => {
 function isEqual(one: unknown, other: unknown): boolean {
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) {
     // An integer equals a double of the same value.
-    return one === other || (isNumber(one) && isNumber(other) && one == other); // eslint-disable-line eqeqeq
+    return one === other || (isNumber(one) && isNumber(other) && one == other);
   }
   if (Array.isArray(one) && Array.isArray(other)) {
     return one.length === other.length && one.every((value, index) => isEqual(value, other[index]));

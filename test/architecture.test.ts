@@ -200,8 +200,6 @@ describe("the source", () => {
       ...["Operation", "WatchEvent", "decodeStatus"],
       // A field that must be there: in a schema, and the fault when it is missing.
       "required",
-      // Of a store, and of the objects in it.
-      ...["Change", "StoredObject", "withoutManagedFields"],
     ]);
     const exported = files
       .filter(({ path }) => folderOf(inSource(path)) !== "library")

@@ -60,3 +60,9 @@ export interface ApiList<T = ApiObject> {
   metadata: ListMeta;
   items: T[];
 }
+
+export function withoutManagedFields<T extends ApiObject>(object: T): T {
+  if (object.metadata.managedFields === undefined) return object;
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}

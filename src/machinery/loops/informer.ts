@@ -1,5 +1,6 @@
 import { setImmediate, setTimeout as delay } from "node:timers/promises";
 import { ApiError } from "../api/api-error.ts";
+import { withoutManagedFields } from "../api/object-meta.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { ListOptions, ResourceClient } from "../client/api-client.ts";
 import type { FollowedObjects, InformerHandler } from "./followed-objects.ts";
@@ -129,9 +130,4 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
     if (!this.#objects.delete(key)) return;
     for (const handler of this.#handlers) handler.onDelete?.(object);
   }
-}
-
-export function withoutManagedFields<T extends ApiObject>(object: T): T {
-  const { managedFields: _, ...metadata } = object.metadata;
-  return { ...object, metadata };
 }

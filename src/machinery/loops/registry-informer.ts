@@ -1,11 +1,11 @@
 import { LongWork } from "../api/long-work.ts";
+import { withoutManagedFields } from "../api/object-meta.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { ResourceRegistry } from "../registry/resource-registry.ts";
 import { resourcePrefix } from "../registry/storage-key.ts";
 import type { StoredObject } from "../registry/stored-object.ts";
 import { prefixEnd, RevisionCompacted } from "../storage/store.ts";
 import type { CachedObjects, CacheEvent, KeyRange } from "../storage/watch-cache.ts";
-import { withoutManagedFields } from "./informer.ts";
 import type { FollowedObjects, InformerHandler } from "./followed-objects.ts";
 
 /** More changes than this do not wait for a later turn. */

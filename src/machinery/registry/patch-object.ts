@@ -21,10 +21,10 @@ import { configurationFaults } from "./apply/configuration-faults.ts";
 import type { ApplyRequest } from "./apply/apply-configuration.ts";
 import { fieldWrite } from "./field-write.ts";
 import { changeObject } from "./update-object.ts";
-import type { Change, Changed } from "./update-object.ts";
+import type { ObjectChange, Changed } from "./update-object.ts";
 import type { WriteOptions } from "./write-options.ts";
 
-export interface PatchRequest extends Omit<Change<ApiObject>, "wanted" | "authorizeCreate"> {
+export interface PatchRequest extends Omit<ObjectChange<ApiObject>, "wanted" | "authorizeCreate"> {
   readonly type: "json" | "merge" | "strategic" | "apply";
   /** The patch as JSON. The YAML of an apply is already converted. */
   readonly text: string;

@@ -20,7 +20,7 @@ import { encodeStored } from "./stored-object.ts";
 import type { StoredObject } from "./stored-object.ts";
 import { storageKey } from "./storage-key.ts";
 
-export interface Change<T extends ApiObject> {
+export interface ObjectChange<T extends ApiObject> {
   readonly namespace: string;
   readonly name: string;
   /** Empty for the object itself. */
@@ -35,7 +35,7 @@ export interface Change<T extends ApiObject> {
   readonly authorizeCreate?: () => Promise<void>;
 }
 
-export interface UpdateRequest<T extends ApiObject> extends Omit<Change<T>, "wanted" | "authorizeCreate"> {
+export interface UpdateRequest<T extends ApiObject> extends Omit<ObjectChange<T>, "wanted" | "authorizeCreate"> {
   /** The complete new object, decoded and defaulted. */
   readonly object: T;
   readonly manager: string;
@@ -81,7 +81,7 @@ export async function updateObject<T extends ApiObject>(
  */
 export async function changeObject<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  change: Change<T>,
+  change: ObjectChange<T>,
 ): Promise<Changed<T>> {
   const key = storageKey(registry.definition, change);
   if (key === undefined) {
@@ -118,7 +118,7 @@ function ifAlreadyExists(error: unknown): ApiError {
 }
 
 interface Step<T extends ApiObject> {
-  readonly change: Change<T>;
+  readonly change: ObjectChange<T>;
   readonly previous: StoredObject<T>;
 }
 

@@ -1,3 +1,4 @@
+import { withoutManagedFields } from "../../api/object-meta.ts";
 import type { ApiObject, ManagedFieldsEntry } from "../../api/object-meta.ts";
 import { timestamp } from "../../api/clock.ts";
 import type { CompiledSchema } from "../compiled-schema.ts";
@@ -110,12 +111,6 @@ export const writerOf = (
   apiVersion,
   subresource,
 });
-
-export function withoutManagedFields<T extends ApiObject | undefined>(object: T): T {
-  if (object?.metadata.managedFields === undefined) return object;
-  const { managedFields: _, ...metadata } = object.metadata;
-  return { ...object, metadata };
-}
 
 /** Sets the managedFields of an object; an empty list removes them. */
 export function withManagedFields(object: ApiObject, entries: ManagedFieldsEntry[]): ApiObject {

@@ -1,11 +1,10 @@
-import type { Clock } from "../src/machinery/api/clock.ts";
-import type { Schedule } from "../src/machinery/api/schedule.ts";
+import type { Clock, Schedule } from "../src/machinery/api/clock.ts";
 import { ApiClient } from "../src/machinery/client/api-client.ts";
 import { inProcessTransport } from "../src/machinery/client/in-process-transport.ts";
 import { platformNames } from "../src/machinery/api/names.ts";
 import type { Controller, ControllerLog } from "../src/machinery/loops/controller.ts";
 import { InformerSet } from "../src/machinery/loops/informer-set.ts";
-import { runControllers } from "../src/machinery/loops/run-controllers.ts";
+import { runControllers } from "../src/machinery/loops/elected-controllers.ts";
 import type { WorkQueue } from "../src/machinery/loops/work-queue.ts";
 import type { TestServer } from "./test-server.ts";
 

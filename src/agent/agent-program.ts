@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { timestamp } from "../machinery/api/clock.ts";
-import { exitCodes } from "../machinery/command-line/exit-codes.ts";
+import { exitCodes } from "../machinery/command-line/command-failure.ts";
 import { printable } from "../machinery/command-line/printable.ts";
 import { terminalWidth, textTable } from "../machinery/command-line/text-table.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";

@@ -4,7 +4,7 @@ import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
 import { openProcessOutput } from "../machinery/files/process-output.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
-import { serviceManager } from "../machinery/service-manager/service-manager.ts";
+import { serviceManager } from "../machinery/service-manager.ts";
 import { sendTraces } from "../machinery/trace-export/send-traces.ts";
 import { openControlSocket } from "./agent-control.ts";
 import { failureText } from "./agent-log.ts";

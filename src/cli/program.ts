@@ -6,7 +6,7 @@ import { token } from "../features/accounts/commands.ts";
 import { certificates, csr, trust } from "../features/certificates/commands.ts";
 import { bootstrapToken, node } from "../features/nodes/commands.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
-import { exitCodes } from "../machinery/command-line/exit-codes.ts";
+import { exitCodes } from "../machinery/command-line/command-failure.ts";
 import type { RemoteControllerConfig } from "../server/controller-settings.ts";
 import type { ServerConfig } from "../server/server-config.ts";
 import { signetVersion } from "../server/signet-version.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { exitCodes } from "../machinery/command-line/exit-codes.ts";
+import { exitCodes } from "../machinery/command-line/command-failure.ts";
 import { fileFailureReason } from "../machinery/files/unusable-file.ts";
 import { arrangeHelp } from "./arrange-help.ts";
 import { failureReport } from "./failure-report.ts";

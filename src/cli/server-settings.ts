@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import { environmentFlags } from "../machinery/command-line/environment-flags.ts";
-import { resolveFlags, UsageError } from "../machinery/command-line/flag.ts";
+import { environmentFlags, resolveFlags, UsageError } from "../machinery/command-line/flag.ts";
 import type { Flags, GivenFlags } from "../machinery/command-line/flag.ts";
 import { flagOption, givenFlags } from "../machinery/command-line/flag-options.ts";
 import { parseYamlSettings } from "../machinery/command-line/parse-yaml-settings.ts";

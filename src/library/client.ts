@@ -16,8 +16,8 @@ export type { Names, Profile } from "../machinery/api/names.ts";
 export type { ApiList, ApiObject, ObjectMeta } from "../machinery/api/object-meta.ts";
 export { resourceType } from "../machinery/api/resource-type.ts";
 export type { NamedResourceType, ResourceType } from "../machinery/api/resource-type.ts";
-export { systemSchedule } from "../machinery/api/schedule.ts";
-export type { Schedule } from "../machinery/api/schedule.ts";
+export { systemSchedule } from "../machinery/api/clock.ts";
+export type { Schedule } from "../machinery/api/clock.ts";
 export type { Status } from "../machinery/api/status.ts";
 
 export { ApiClient, ResourceClient } from "../machinery/client/api-client.ts";
@@ -39,7 +39,7 @@ export type { ClientRequest, ClientResponse, Transport } from "../machinery/clie
 export type { WatchEvent } from "../machinery/client/watch-events.ts";
 
 export { Informer } from "../machinery/loops/informer.ts";
-export type { InformerHandler } from "../machinery/loops/followed-objects.ts";
+export type { InformerHandler } from "../machinery/loops/informer.ts";
 export type { InformerOptions } from "../machinery/loops/informer.ts";
 export { LeaderElection } from "../machinery/loops/leader-election.ts";
 export type { LeaderElectionOptions } from "../machinery/loops/leader-election.ts";

@@ -11,13 +11,12 @@ import type { RefusalOfUser } from "../machinery/authentication/refuse-users.ts"
 import type { HttpRequest } from "../machinery/api/http-message.ts";
 import { createAuthentication } from "../machinery/authentication/create-authentication.ts";
 import type { Authenticate, ObservedAuthentication } from "../machinery/authentication/create-authentication.ts";
-import { bearerToken } from "../machinery/authentication/bearer-token.ts";
+import { bearerToken, webSocketToken } from "../machinery/authentication/bearer-token.ts";
 import type { Credential } from "../machinery/authentication/credential.ts";
 import { identityHeaderRemover } from "../machinery/authentication/identity-headers.ts";
 import type { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
 import { firstGoodToken, forApiAudiences, tokenReviewer } from "../machinery/authentication/token-authentication.ts";
 import type { ReviewToken } from "../machinery/authentication/token-authentication.ts";
-import { webSocketToken } from "../machinery/authentication/web-socket-token.ts";
 
 export interface AuthenticationParts {
   readonly log: Logger;

@@ -6,7 +6,7 @@ import type { Transport } from "../machinery/client/transport.ts";
 import { pageNotFound, plainText, typedText } from "../machinery/http/response.ts";
 import type { OutsideKeyObserver } from "../machinery/keys/outside-keys.ts";
 import type { ElectedState } from "../machinery/loops/elected-controllers.ts";
-import type { QueueCounts } from "../machinery/loops/queue-counts.ts";
+import type { QueueCounts } from "../machinery/loops/work-queue.ts";
 import { outsideKeyObserver } from "./observation/observe-outside-keys.ts";
 import { addQueueMetrics } from "./observation/queue-metrics.ts";
 import type { PlainAddress } from "./plain-address.ts";

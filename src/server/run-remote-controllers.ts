@@ -13,7 +13,7 @@ import { openApprovalPolicy } from "../features/certificates/policy/approval-pol
 import { controllerList } from "./controller-list.ts";
 import type { RemoteControllerConfig } from "./controller-settings.ts";
 import { followServerIdentity } from "./follow-server-identity.ts";
-import { QueueCounts } from "../machinery/loops/queue-counts.ts";
+import { QueueCounts } from "../machinery/loops/work-queue.ts";
 import { signetVersion } from "./signet-version.ts";
 import { startElectedControllers } from "../machinery/loops/elected-controllers.ts";
 import type { ElectedControllers, ElectedState } from "../machinery/loops/elected-controllers.ts";

@@ -4,7 +4,7 @@ import type { Handler } from "../machinery/api/http-message.ts";
 import { ApiClient } from "../machinery/client/api-client.ts";
 import { inProcessTransport } from "../machinery/client/in-process-transport.ts";
 import { startElectedControllers } from "../machinery/loops/elected-controllers.ts";
-import type { QueueCounts } from "../machinery/loops/queue-counts.ts";
+import type { QueueCounts } from "../machinery/loops/work-queue.ts";
 import { RegistryInformer } from "../machinery/loops/registry-informer.ts";
 import type { Stores } from "../machinery/registry/stores.ts";
 import type { Store } from "../machinery/storage/store.ts";

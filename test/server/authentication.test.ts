@@ -8,7 +8,7 @@ import { parseTokenFile } from "../../src/features/access/credentials/static-tok
 import type { Headers } from "../../src/machinery/api/http-message.ts";
 import { createAuthentication } from "../../src/machinery/authentication/create-authentication.ts";
 import { bearerToken, bearerTokenWarnings } from "../../src/machinery/authentication/bearer-token.ts";
-import { notApplicable, refused } from "../../src/machinery/authentication/not-authenticated.ts";
+import { notApplicable, refused } from "../../src/machinery/authentication/credential.ts";
 import type { Credential, CredentialOutcome } from "../../src/machinery/authentication/credential.ts";
 import { identityHeaderRemover } from "../../src/machinery/authentication/identity-headers.ts";
 import {

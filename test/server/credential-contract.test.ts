@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { HttpRequest } from "../../src/machinery/api/http-message.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
-import { bearerToken } from "../../src/machinery/authentication/bearer-token.ts";
+import { bearerToken, webSocketToken } from "../../src/machinery/authentication/bearer-token.ts";
 import { bootstrapTokens } from "../../src/features/nodes/bootstrap/bootstrap-tokens.ts";
 import { clientCertificate } from "../../src/features/access/credentials/client-certificate.ts";
 import type { Credential } from "../../src/machinery/authentication/credential.ts";
@@ -10,7 +10,6 @@ import { identityHeaderRemover } from "../../src/machinery/authentication/identi
 import { frontProxy, standardFrontProxyHeaders } from "../../src/features/access/credentials/front-proxy.ts";
 import { parseTokenFile } from "../../src/features/access/credentials/static-token-file.ts";
 import { forApiAudiences } from "../../src/machinery/authentication/token-authentication.ts";
-import { webSocketToken } from "../../src/machinery/authentication/web-socket-token.ts";
 import { apiAudience, bob, scene, TestClock } from "../features/accounts/token-scene.ts";
 import { newAuthority, newCertificate, oneHour, request, startOf2026 } from "../features/access/certificate-scene.ts";
 

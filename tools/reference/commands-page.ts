@@ -3,7 +3,7 @@ import { Command } from "commander";
 import type { Option } from "commander";
 import { withConnectionFlags } from "../../src/machinery/command-line/connection.ts";
 import { examplesOf } from "../../src/machinery/command-line/examples.ts";
-import { exitCodes } from "../../src/machinery/command-line/exit-codes.ts";
+import { exitCodes } from "../../src/machinery/command-line/command-failure.ts";
 import { withOutputFlag } from "../../src/machinery/command-line/output.ts";
 import { argumentText, leafCommands } from "./leaf-commands.ts";
 import type { LeafCommand } from "./leaf-commands.ts";

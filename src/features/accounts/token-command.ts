@@ -3,7 +3,7 @@ import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import { withConnectionFlags, withServer } from "../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../machinery/command-line/connection.ts";
 import { withExamples } from "../../machinery/command-line/examples.ts";
-import { exitCodes } from "../../machinery/command-line/exit-codes.ts";
+import { exitCodes } from "../../machinery/command-line/command-failure.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { durationOption, repeatedOption, secondsOf } from "../../machinery/command-line/options.ts";
 import { print, withAnswerOutputFlag } from "../../machinery/command-line/output.ts";

@@ -19,3 +19,15 @@ export const microTimestamp = (milliseconds: number): string =>
   `${new Date(milliseconds).toISOString().slice(0, -1)}000Z`;
 
 let latest = { second: Number.NaN, text: "" };
+
+/**
+ * Calls back once after so many milliseconds, unless what it returns is called before: injected, so that tests decide when
+ * time passes.
+ */
+export type Schedule = (callback: () => void, milliseconds: number) => () => void;
+
+/** Timers that do not keep the process alive. */
+export const systemSchedule: Schedule = (callback, milliseconds) => {
+  const timer = setTimeout(callback, milliseconds).unref();
+  return () => clearTimeout(timer);
+};

@@ -1,4 +1,4 @@
-import type { Schedule } from "../api/schedule.ts";
+import type { Schedule } from "../api/clock.ts";
 
 /** Where lines go: a file, or a server. */
 export interface LineTarget {

@@ -1,7 +1,6 @@
-import type { AuditEvent } from "./audit-event.ts";
+import { encodeEvent, withoutBodies } from "./audit-event.ts";
+import type { AuditEvent, AuditFormat } from "./audit-event.ts";
 import type { AuditSink } from "./audit-requests.ts";
-import { encodeEvent, withoutBodies } from "./encode-event.ts";
-import type { AuditFormat } from "./encode-event.ts";
 import type { EventQueue } from "./event-queue.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { Schedule } from "../api/schedule.ts";
+import type { Schedule } from "../api/clock.ts";
 import type { Transport } from "../client/transport.ts";
 import { auditApiVersion } from "./audit-event.ts";
 import type { LineTarget } from "./event-queue.ts";

@@ -5,7 +5,7 @@ import { anonymousUsername, unauthenticatedGroup } from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
 import { withAuthenticatedGroup } from "./authenticated-group.ts";
-import { refused } from "./not-authenticated.ts";
+import { refused } from "./credential.ts";
 import type { Credential, CredentialOutcome } from "./credential.ts";
 
 export interface AuthenticationOptions {

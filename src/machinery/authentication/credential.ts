@@ -2,7 +2,16 @@ import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { HttpRequest } from "../api/http-message.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { IdentityHeaders } from "./identity-headers.ts";
-import type { NotAuthenticated } from "./not-authenticated.ts";
+
+/**
+ * What an authenticator or a token verifier says without naming a user: there is nothing of its kind; or there is, but it is
+ * refused, and why (never with the credential in it).
+ */
+export type NotAuthenticated =
+  { readonly outcome: "notApplicable" } | { readonly outcome: "refused"; readonly message: string };
+
+export const notApplicable: NotAuthenticated = { outcome: "notApplicable" };
+export const refused = (message: string): NotAuthenticated => ({ outcome: "refused", message });
 
 /**
  * What an authenticator says of a request: it carries no credential of this kind; it carries one that is refused, and why

@@ -1,6 +1,6 @@
 import { andThen } from "../api/maybe-promise.ts";
 import type { UserInfo } from "../api/user-info.ts";
-import { refused } from "./not-authenticated.ts";
+import { refused } from "./credential.ts";
 import type { Credential } from "./credential.ts";
 import type { VerifyToken } from "./token-authentication.ts";
 

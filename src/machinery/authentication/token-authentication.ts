@@ -2,9 +2,24 @@ import { andThen } from "../api/maybe-promise.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { withAuthenticatedGroup } from "./authenticated-group.ts";
-import { commonAudiences } from "./token-outcome.ts";
-import { notApplicable, refused } from "./not-authenticated.ts";
-import type { TokenOutcome } from "./token-outcome.ts";
+import { notApplicable, refused } from "./credential.ts";
+import type { NotAuthenticated } from "./credential.ts";
+
+/**
+ * What a verifier says of a token: not one of its own; its own but no good, and why (the words of a TokenReview's
+ * `error`, never the token's); or good, with the user and the audiences that it shares with the question.
+ */
+export type TokenOutcome =
+  | NotAuthenticated
+  | { readonly outcome: "authenticated"; readonly user: UserInfo; readonly audiences: readonly string[] };
+
+/** Members of `requested` that are in `held`, in the order of the request (upstream: `Audiences.Intersect`). */
+export const commonAudiences = (requested: readonly string[], held: readonly string[]): string[] =>
+  requested.filter((audience) => held.includes(audience));
+
+/** Audiences as Go prints a list of strings. */
+export const quotedAudiences = (audiences: readonly string[]): string =>
+  `[${audiences.map((one) => JSON.stringify(one)).join(" ")}]`;
 
 /** Checks a token for the given audiences. Never throws. Returns a promise only when another service must be called. */
 export type VerifyToken = (token: string, audiences: readonly string[]) => MaybePromise<TokenOutcome>;

@@ -1,6 +1,6 @@
 import { jsonFields } from "../api/json-object.ts";
-import { systemSchedule } from "../api/schedule.ts";
-import type { Schedule } from "../api/schedule.ts";
+import { systemSchedule } from "../api/clock.ts";
+import type { Schedule } from "../api/clock.ts";
 import type { Transport } from "./transport.ts";
 
 export interface PostWebhookOptions {

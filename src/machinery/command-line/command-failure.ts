@@ -1,5 +1,25 @@
-import { exitCodes } from "./exit-codes.ts";
-import type { ExitName } from "./exit-codes.ts";
+/**
+ * How a command ends: one table for every command. `signet --help` and docs/reference/commands.md show it. A script may
+ * rely on these numbers.
+ */
+export const exitCodes = {
+  done: { code: 0, meaning: "Done. The answer to a question is yes." },
+  refused: { code: 1, meaning: "The server refused, the work failed, or the answer to a question is no." },
+  usage: { code: 2, meaning: "The command line, a setting, a kubeconfig or an input file is wrong. Nothing was done." },
+  unreachable: { code: 3, meaning: "The server cannot be reached, cannot be trusted, or did not answer in time." },
+  unauthenticated: { code: 4, meaning: "The server does not accept the credentials, or they have expired." },
+  unwritable: { code: 5, meaning: "The output, or a file for it, cannot be written." },
+  pending: { code: 6, meaning: "What --wait waits for did not happen in time. It may still happen." },
+  bug: { code: 70, meaning: "A fault in Signet. Please report it with what is printed." },
+  interrupted: { code: 130, meaning: "Ctrl-C (SIGINT) ended the command." },
+  readerGone: {
+    code: 141,
+    meaning: "The reader of the output went away, as in `signet ... | head`. Nothing is printed.",
+  },
+  terminated: { code: 143, meaning: "SIGTERM ended the command." },
+} as const;
+
+export type ExitName = keyof typeof exitCodes;
 
 /** A command cannot do what was asked. The message is one line that names the reason and what to do next. */
 export class CommandFailure extends Error {

@@ -1,6 +1,6 @@
 import { errorCode } from "../api/error-code.ts";
 import { CommandFailure } from "./command-failure.ts";
-import type { ExitName } from "./exit-codes.ts";
+import type { ExitName } from "./command-failure.ts";
 
 interface Reason {
   readonly text: string;

@@ -17,7 +17,7 @@ export interface TlsFiles {
   readonly key?: string;
 }
 
-export interface ChannelOptions {
+interface ChannelOptions {
   /** `http://host:port`, `https://host:port`, or `unix:///path` of a socket. */
   readonly url: string;
   readonly tls?: TlsFiles;
@@ -236,4 +236,38 @@ function percentDecoded(text: string): string {
   } catch {
     return text;
   }
+}
+
+/** Calls of a plugin, each with one message and one answer. */
+interface UnaryClient {
+  /** `path` is `/<package>.<service>/<method>`. Rejects with GrpcError when the plugin fails, or does not answer in time. */
+  call(path: string, message: Uint8Array): Promise<Buffer>;
+  close(): void;
+}
+
+/** `timeoutMilliseconds` is for each call, and for the connection. */
+type UnaryClientOptions = Pick<ChannelOptions, "url" | "timeoutMilliseconds" | "maximumMessageBytes">;
+
+/** Calls a plugin over one connection, which is opened again for the next call when it was lost. */
+export function unaryClient(options: UnaryClientOptions): UnaryClient {
+  let channel: GrpcChannel | undefined;
+  let connecting: Promise<GrpcChannel> | undefined;
+  let isClosed = false;
+  const connect = async (): Promise<GrpcChannel> => {
+    if (channel?.isOpen === true) return channel;
+    connecting ??= GrpcChannel.connect(options).finally(() => (connecting = undefined));
+    channel = await connecting;
+    if (isClosed) channel.close();
+    return channel;
+  };
+  return {
+    async call(path, message) {
+      const open = await connect();
+      return await open.unary(path, message, options.timeoutMilliseconds);
+    },
+    close() {
+      isClosed = true;
+      channel?.close();
+    },
+  };
 }

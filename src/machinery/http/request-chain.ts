@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { ApiError, badRequest, internalError, pathNotFound, routeMethodNotAllowed } from "../api/api-error.ts";
-import { accessDenied } from "../api/access-denied.ts";
 import type { AuthorizationAttributes, Authorize, Decision } from "../api/attributes.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { Handler, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
@@ -22,6 +21,7 @@ import { compressed, errorResponse, isCompressible, pageNotFound } from "./respo
 import type { ServedResources } from "./served-resources.ts";
 import { addWarnings } from "./warnings.ts";
 import { refuseHandshake } from "./web-socket-handshake.ts";
+import { accessDenied } from "../api/access-denied.ts";
 
 /** What the steps of a request are, in the order in which they run. */
 export interface ChainOptions {

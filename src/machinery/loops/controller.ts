@@ -3,13 +3,11 @@ import { ApiError } from "../api/api-error.ts";
 import type { ApiClient } from "../client/api-client.ts";
 import { unlessAnswered } from "../client/unless-answered.ts";
 import type { InformerSet } from "./informer-set.ts";
-import type { Clock } from "../api/clock.ts";
+import type { Clock, Schedule } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
-import type { Schedule } from "../api/schedule.ts";
 import { traced } from "../tracing/loop-trace.ts";
-import type { QueueCounts } from "./queue-counts.ts";
 import { WorkQueue } from "./work-queue.ts";
-import type { WorkQueueOptions } from "./work-queue.ts";
+import type { QueueCounts, WorkQueueOptions } from "./work-queue.ts";
 
 /** The context of every controller. Controllers talk to the server only through the client. */
 export interface ControllerContext {

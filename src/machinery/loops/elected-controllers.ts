@@ -1,18 +1,17 @@
 import { messageOf } from "../api/message-of.ts";
+import { systemSchedule } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
-import { systemSchedule } from "../api/schedule.ts";
 import type { ApiClient, ResourceClient } from "../client/api-client.ts";
 import { InformerSet } from "./informer-set.ts";
 import type { OpenInformer } from "./informer-set.ts";
-import type { Controller, ControllerLog } from "./controller.ts";
+import type { Controller, ControllerLog, ControllerContext } from "./controller.ts";
 import { LeaderElection } from "./leader-election.ts";
 import type { ElectionLease } from "./leader-election.ts";
-import type { QueueCounts } from "./queue-counts.ts";
-import { runControllers } from "./run-controllers.ts";
+import type { QueueCounts } from "./work-queue.ts";
 import { hasProcessEnded, processIdentity } from "./process-identity.ts";
 
-export interface ElectedControllersOptions {
+interface ElectedControllersOptions {
   readonly names: Names;
   readonly client: ApiClient;
   readonly clock: Clock;
@@ -87,4 +86,25 @@ export function startElectedControllers(options: ElectedControllersOptions): Ele
   });
   election.start();
   return { state: () => state, stop: () => election.stop() };
+}
+
+/**
+ * Starts controllers and their informers. The returned function stops them, and resolves when the current work is done.
+ */
+export function runControllers(
+  controllers: readonly Controller[],
+  context: ControllerContext,
+): { readonly synced: Promise<void>; stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const started = controllers.map((controller) => controller.start(context));
+  const synced = context.informers.start(stopping.signal).then(() => {
+    for (const { onSynced } of started) onSynced?.();
+  });
+  return {
+    synced,
+    async stop() {
+      stopping.abort();
+      await Promise.all(started.map(({ queue }) => queue.stop()));
+    },
+  };
 }

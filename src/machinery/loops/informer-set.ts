@@ -1,8 +1,8 @@
 import type { ApiObject } from "../api/object-meta.ts";
 import type { ResourceType } from "../api/resource-type.ts";
 import type { ApiClient } from "../client/api-client.ts";
-import type { FollowedObjects } from "./followed-objects.ts";
 import { Informer } from "./informer.ts";
+import type { FollowedObjects } from "./informer.ts";
 
 /** Makes the informer of a resource. It calls `onError` for each failure, and continues. */
 export type OpenInformer = (type: ResourceType, onError: (error: unknown) => void) => FollowedObjects<ApiObject>;

@@ -1,8 +1,7 @@
 import { messageOf } from "../api/message-of.ts";
 import { ApiError } from "../api/api-error.ts";
 import { microTimestamp } from "../api/clock.ts";
-import type { Clock } from "../api/clock.ts";
-import type { Schedule } from "../api/schedule.ts";
+import type { Clock, Schedule } from "../api/clock.ts";
 import type { ResourceClient } from "../client/api-client.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { ControllerLog } from "./controller.ts";

@@ -6,7 +6,7 @@ import { resourcePrefix } from "../registry/storage-key.ts";
 import type { StoredObject } from "../registry/stored-object.ts";
 import { prefixEnd, RevisionCompacted } from "../storage/store.ts";
 import type { CachedObjects, CacheEvent, KeyRange } from "../storage/watch-cache.ts";
-import type { FollowedObjects, InformerHandler } from "./followed-objects.ts";
+import type { FollowedObjects, InformerHandler } from "./informer.ts";
 
 /** More changes than this do not wait for a later turn. */
 const maximumWaiting = 1000;

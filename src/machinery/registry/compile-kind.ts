@@ -5,9 +5,15 @@ import type { FieldSet } from "./apply/field-set.ts";
 import { setOfPaths } from "./apply/owned-fields.ts";
 import { TrackedReviews } from "./apply/track-review.ts";
 import { CompiledSchema } from "./compiled-schema.ts";
-import { FieldNames } from "./field-names.ts";
 import { storedAs } from "./resource-definition.ts";
-import type { GroupVersion, CreateSubresource, ResourceDefinition, ReviewDefinition } from "./resource-definition.ts";
+import type {
+  GroupVersion,
+  CreateSubresource,
+  ResourceDefinition,
+  ReviewDefinition,
+  FieldRenames,
+} from "./resource-definition.ts";
+import type { ObjectSchema } from "../schema/schema.ts";
 
 /** What follows from a definition: made once, when the server starts, and never by a request. */
 export interface CompiledKind<T extends ApiObject = ApiObject> {
@@ -101,3 +107,35 @@ export const compileReview = (definition: ReviewDefinition | CreateSubresource):
     dropsMetadata: "dropsMetadata" in definition && definition.dropsMetadata,
   };
 };
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Renames the top-level fields of an object between a version and the stored form. Works for parts of objects too. */
+class FieldNames {
+  readonly #toStored: ReadonlyMap<string, string>;
+  readonly #toServed: ReadonlyMap<string, string>;
+  readonly #served: ObjectSchema;
+
+  constructor(renames: FieldRenames, served: ObjectSchema) {
+    this.#toStored = new Map(Object.entries(renames));
+    this.#toServed = new Map(Object.entries(renames).map(([servedName, storedName]) => [storedName, servedName]));
+    this.#served = served;
+  }
+
+  /** `fields` have only names of the served version: others could be taken for stored ones. */
+  toStored(fields: object): Fields {
+    return renamed(fields, this.#toStored);
+  }
+
+  /** Texts that the stored form always has and the version leaves out when empty are left out. */
+  toServed(fields: object): Fields {
+    const isShown = ([name, value]: readonly [string, unknown]): boolean =>
+      value !== "" || this.#served.fields[name]?.presence !== undefined;
+    return Object.fromEntries(Object.entries(renamed(fields, this.#toServed)).filter(isShown));
+  }
+}
+
+const renamed = (fields: object, names: ReadonlyMap<string, string>): Fields =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]: readonly [string, unknown]) => [names.get(name) ?? name, value]),
+  );

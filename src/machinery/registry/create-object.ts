@@ -9,7 +9,6 @@ import { currentTrace } from "../tracing/request-trace.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { Caller } from "./admission.ts";
 import { trackUpdate } from "./apply/track-update.ts";
-import { fieldWrite } from "./field-write.ts";
 import { generateName } from "./generate-name.ts";
 import { inRequestNamespace } from "./object-namespace.ts";
 import { withoutRepeatedOwners } from "./owner-references.ts";
@@ -18,6 +17,7 @@ import type { ResourceRegistry } from "./resource-registry.ts";
 import { parseResourceVersion } from "./resource-version.ts";
 import { storageKey } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
+import { fieldWrite } from "./field-write.ts";
 
 export interface CreateRequest<T extends ApiObject> {
   /** Decoded and defaulted. */

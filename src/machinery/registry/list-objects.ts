@@ -1,18 +1,17 @@
 import { LongWork } from "../api/long-work.ts";
 import { ApiError, badRequest, expired } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
-import { byteOrdered } from "../storage/byte-order.ts";
+import { byteOrdered } from "../storage/sorted-map.ts";
 import { isTooLongKey } from "../storage/check-key.ts";
 import { RevisionCompacted, RevisionInFuture } from "../storage/store.ts";
 import type { KeyRange } from "../storage/watch-cache.ts";
-import { decodeContinue, encodeContinue, startKeyOutsideList } from "./continue-token.ts";
-import type { ContinuePoint } from "./continue-token.ts";
 import type { ListOptions } from "./list-options.ts";
 import type { ObjectSelector } from "./object-selector.ts";
 import type { Waiter, ResourceRegistry } from "./resource-registry.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
 import { resourcePrefix } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
+import { JsonSyntaxError, parseJsonBytes } from "../schema/parse-json.ts";
 
 /** A list, or one page of it. Items are in key order: by namespace, then by name. */
 export interface ObjectList<T extends ApiObject> {
@@ -203,3 +202,56 @@ const expiredPage = ({ start }: ContinuePoint): ApiError =>
       "modified, or deleted between the time the first chunk was returned and now may show up in the list.",
     continueToken: encodeContinue({ revision: -1, start }),
   });
+
+/** The start of the next page of a list. */
+interface ContinuePoint {
+  /** The revision of the first page. -1 means the latest revision: the rest of a list whose revision was compacted. */
+  readonly revision: number;
+  /** The first key of the page, without the resource's key prefix. */
+  readonly start: string;
+}
+
+const tokenVersion = "meta.k8s.io/v1";
+
+/** Encodes the point as an opaque token, in upstream's format. */
+const encodeContinue = ({ revision, start }: ContinuePoint): string =>
+  Buffer.from(JSON.stringify({ v: tokenVersion, rv: revision, start })).toString("base64url");
+
+/** Throws a 400 for a token that this server cannot have issued. */
+function decodeContinue(token: string): ContinuePoint {
+  const unreadable = /[^\w-]/.exec(token.replace(/=+$/, ""));
+  if (unreadable !== null) throw invalidToken(`illegal base64 data at input byte ${unreadable.index}`);
+  const sent = parsed(Buffer.from(token, "base64url"));
+  if (typeof sent !== "object" || sent === null) throw invalidToken("not an object");
+  const { v, rv, start } = sent as Readonly<Record<string, unknown>>;
+  if (v !== tokenVersion)
+    throw badRequest(
+      "invalid continue token: continue key is not valid: server does not recognize this encoded version",
+    );
+  if (typeof rv !== "number" || !Number.isSafeInteger(rv) || rv < -1 || rv === 0) {
+    throw badRequest(
+      "invalid continue token: continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+    );
+  }
+  if (typeof start !== "string" || start === "") {
+    throw badRequest(
+      "invalid continue token: continue key is not valid: encoded start key empty (version meta.k8s.io/v1)",
+    );
+  }
+  return { revision: rv, start };
+}
+
+/** The 400 for a token whose start key is outside the list. */
+const startKeyOutsideList = (): Error => invalidToken("encoded start key is not of this list");
+
+function parsed(json: Buffer): unknown {
+  try {
+    return parseJsonBytes(json).value;
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) throw invalidToken(error.message);
+    throw error;
+  }
+}
+
+const invalidToken = (fault: string): Error =>
+  badRequest(`invalid continue token: continue key is not valid: ${fault}`);

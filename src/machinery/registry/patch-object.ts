@@ -6,6 +6,7 @@ import type { RepeatedKey } from "../schema/parse-json.ts";
 import { repeatedKeyFault, repeatedKeysFault } from "../schema/strict-faults.ts";
 import { TypeMismatch } from "../schema/type-mismatch.ts";
 import { applyConfiguration } from "./apply/apply-configuration.ts";
+import type { ApplyRequest } from "./apply/apply-configuration.ts";
 import { parseConfiguration } from "./apply/apply-body.ts";
 import { trackUpdate } from "./apply/track-update.ts";
 import { decodeObject } from "./decode-object.ts";
@@ -18,11 +19,10 @@ import { undecodablePatch, patchDoesNotApply } from "./patch/patch-error.ts";
 import { applyStrategicMergePatch, parseStrategicMergePatch } from "./patch/strategic-merge-patch.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { configurationFaults } from "./apply/configuration-faults.ts";
-import type { ApplyRequest } from "./apply/apply-configuration.ts";
-import { fieldWrite } from "./field-write.ts";
 import { changeObject } from "./update-object.ts";
 import type { ObjectChange, Changed } from "./update-object.ts";
 import type { WriteOptions } from "./write-options.ts";
+import { fieldWrite } from "./field-write.ts";
 
 export interface PatchRequest extends Omit<ObjectChange<ApiObject>, "wanted" | "authorizeCreate"> {
   readonly type: "json" | "merge" | "strategic" | "apply";

@@ -28,10 +28,9 @@ import type { AnswerCreate, ResourceDefinition } from "./resource-definition.ts"
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
 import { maximumNameBytes, resourcePrefix, storageKey } from "./storage-key.ts";
 import type { ObjectName } from "./storage-key.ts";
-import { encodeStored, kindPrefix, StoredObject } from "./stored-object.ts";
+import { encodeStored, kindPrefix, StoredObject, UnreadableObject } from "./stored-object.ts";
 import type { KindPrefix } from "./stored-object.ts";
 import type { StoredTexts } from "./stored-texts.ts";
-import { UnreadableObject } from "./unreadable-object.ts";
 import { servedDefinitions } from "./served-definitions.ts";
 
 /** A write of this process that is durable. */

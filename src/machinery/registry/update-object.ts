@@ -7,7 +7,6 @@ import { admit, validateAdmission } from "./admission.ts";
 import type { Admitted, Caller } from "./admission.ts";
 import { trackUpdate } from "./apply/track-update.ts";
 import { createTracked } from "./create-object.ts";
-import { fieldWrite } from "./field-write.ts";
 import { finishedDeletion, removeObject } from "./delete-object.ts";
 import { checkName, inRequestNamespace } from "./object-namespace.ts";
 import { withoutRepeatedOwners } from "./owner-references.ts";
@@ -19,6 +18,7 @@ import { parseResourceVersion } from "./resource-version.ts";
 import { encodeStored } from "./stored-object.ts";
 import type { StoredObject } from "./stored-object.ts";
 import { storageKey } from "./storage-key.ts";
+import { fieldWrite } from "./field-write.ts";
 
 export interface ObjectChange<T extends ApiObject> {
   readonly namespace: string;

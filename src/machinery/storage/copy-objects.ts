@@ -2,7 +2,7 @@ import { RevisionCompacted } from "./store.ts";
 import type { Store } from "./store.ts";
 
 /** A key and its value, without revisions: another store gives it its own. */
-export interface KeyValue {
+export interface CopiedObject {
   readonly key: string;
   readonly value: Buffer;
   /** As in StoredValue: why the value can't be decrypted. */
@@ -13,7 +13,7 @@ export interface KeyValue {
 export interface StoredState {
   readonly revision: number;
   /** In byte order of the keys. Rejects with RevisionCompacted when the store forgets the revision meanwhile. */
-  objects(): AsyncIterable<KeyValue>;
+  objects(): AsyncIterable<CopiedObject>;
 }
 
 /** Few enough that a page of the largest objects fits in memory. */
@@ -28,7 +28,7 @@ export async function stateOf(store: Store): Promise<StoredState> {
   return { revision, objects: () => objectsAt(store, revision) };
 }
 
-async function* objectsAt(store: Store, revision: number): AsyncIterable<KeyValue> {
+async function* objectsAt(store: Store, revision: number): AsyncIterable<CopiedObject> {
   for (let { start, end } = everything; ;) {
     const { entries, hasMore } = await store.range({ start, end, revision, limit: pageLength });
     for (const { key, value, unreadable } of entries) {
@@ -45,7 +45,7 @@ async function* objectsAt(store: Store, revision: number): AsyncIterable<KeyValu
  * watch or continues a list from before is told to begin again. Returns how many objects there are. Throws for a key that
  * exists, and UnreadableSource for an object that can't be decrypted.
  */
-export async function createObjects(store: Store, objects: AsyncIterable<KeyValue>): Promise<number> {
+export async function createObjects(store: Store, objects: AsyncIterable<CopiedObject>): Promise<number> {
   let count = 0;
   let bytes = 0;
   let writes: Promise<void>[] = [];
@@ -68,7 +68,7 @@ export async function createObjects(store: Store, objects: AsyncIterable<KeyValu
 
 /** An object can't be copied. The message is for people. */
 export class UnreadableSource extends Error {
-  constructor({ key, unreadable }: KeyValue) {
+  constructor({ key, unreadable }: CopiedObject) {
     super(
       `${key} can't be decrypted: ${unreadable}: put its key back, or give it up: signet encryption discard ${key}`,
     );
@@ -76,7 +76,7 @@ export class UnreadableSource extends Error {
   }
 }
 
-async function create(store: Store, object: KeyValue): Promise<void> {
+async function create(store: Store, object: CopiedObject): Promise<void> {
   const { key, value } = object;
   if (object.unreadable !== undefined) throw new UnreadableSource(object);
   const { isWritten } = await store.write({ key, value, expectedRevision: 0 });

@@ -1,10 +1,9 @@
 import type { ChangeFeed } from "./change-feed.ts";
 import { EventHistory } from "./event-history.ts";
 import type { FeedFollower, FeedLoad } from "./feed-follower.ts";
-import { SortedMap } from "./sorted-map.ts";
+import { SortedMap, byteOrdered } from "./sorted-map.ts";
 import { prefixEnd, RevisionCompacted } from "./store.ts";
 import type { Change, Entry } from "./store.ts";
-import { byteOrdered } from "./byte-order.ts";
 import type { Lookup } from "./value-index.ts";
 import { ValueIndexes } from "./value-indexes.ts";
 import { WatchIndex } from "./watch-index.ts";

@@ -1,4 +1,4 @@
-import { byteOrdered } from "./byte-order.ts";
+import { byteOrdered } from "./sorted-map.ts";
 import { prefixEnd } from "./store.ts";
 import { readValue, unreadable } from "./value-index.ts";
 import type { Lookup } from "./value-index.ts";

@@ -3,7 +3,7 @@ import http from "node:http";
 import https from "node:https";
 import { messageOf } from "../api/message-of.ts";
 import { rateLimitedReport } from "../api/rate-limited-report.ts";
-import { systemSchedule } from "../api/schedule.ts";
+import { systemSchedule } from "../api/clock.ts";
 import { EventQueue } from "../audit/event-queue.ts";
 import { UsageError } from "../command-line/flag.ts";
 import { fileFailureReason } from "../files/unusable-file.ts";

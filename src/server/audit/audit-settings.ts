@@ -1,4 +1,4 @@
-import type { AuditFormat } from "../../machinery/audit/encode-event.ts";
+import type { AuditFormat } from "../../machinery/audit/audit-event.ts";
 import type { AuditMode } from "../../machinery/audit/queued-sink.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";

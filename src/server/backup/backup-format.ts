@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Hash } from "node:crypto";
-import type { KeyValue } from "../../machinery/storage/copy-objects.ts";
+import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 
 /**
  * A backup is JSON lines, compressed with gzip: what it is, the files of the data directory, the objects, and an end that
@@ -29,7 +29,7 @@ export interface BackupFileEntry {
 export type BackupItem =
   | { readonly type: "header"; readonly header: BackupHeader }
   | { readonly type: "file"; readonly file: BackupFileEntry }
-  | { readonly type: "object"; readonly object: KeyValue };
+  | { readonly type: "object"; readonly object: CopiedObject };
 
 /** A file is not a backup, or a backup is incomplete or changed. The message is for people. */
 export class DamagedBackup extends Error {

@@ -4,7 +4,7 @@ import type { Clock } from "../../machinery/api/clock.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { flushFolder } from "../../machinery/files/atomic-file.ts";
 import { createObjects, stateOf } from "../../machinery/storage/copy-objects.ts";
-import type { KeyValue } from "../../machinery/storage/copy-objects.ts";
+import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { lockDataDirectory, storeDirectory } from "../lock-data-directory.ts";
 import { markStoreMoved } from "../moved-store.ts";
@@ -107,7 +107,7 @@ async function switchOver(
   }
 }
 
-async function* until(signal: AbortSignal, objects: AsyncIterable<KeyValue>): AsyncIterable<KeyValue> {
+async function* until(signal: AbortSignal, objects: AsyncIterable<CopiedObject>): AsyncIterable<CopiedObject> {
   for await (const object of objects) {
     signal.throwIfAborted();
     yield object;

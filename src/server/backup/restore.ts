@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { flushFolder } from "../../machinery/files/atomic-file.ts";
 import { createObjects } from "../../machinery/storage/copy-objects.ts";
-import type { KeyValue } from "../../machinery/storage/copy-objects.ts";
+import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 import {
   lockDataDirectory,
   refuseUnfinishedRestore,
@@ -91,7 +91,7 @@ export async function restoreBackup(
 async function* objectsOf(
   file: string,
   { staging, signal }: { readonly staging: string; readonly signal: AbortSignal },
-): AsyncIterable<KeyValue> {
+): AsyncIterable<CopiedObject> {
   for await (const item of readBackupFile(file)) {
     signal.throwIfAborted();
     if (item.type === "file") writeEntry(staging, item.file);

@@ -1,7 +1,7 @@
 import { messageOf } from "../../machinery/api/message-of.ts";
 import { storedProfile } from "../../machinery/storage/backends/lmdb-environment.ts";
 import { stateOf } from "../../machinery/storage/copy-objects.ts";
-import type { KeyValue } from "../../machinery/storage/copy-objects.ts";
+import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { storeDirectory } from "../lock-data-directory.ts";
 import { openStore } from "../open-store.ts";
@@ -71,7 +71,7 @@ export async function examineBindings(store: Store): Promise<Finding[]> {
 const pluralOf = (key: string): string => key.split("/", 3)[2]?.split(".", 1)[0] ?? "";
 
 function collect(
-  { key, value, unreadable }: KeyValue,
+  { key, value, unreadable }: CopiedObject,
   { names, bindings }: { readonly names: Set<string>; readonly bindings: StoredBinding[] },
 ): void {
   if (unreadable !== undefined) return; // examineEncryption says so

@@ -2,7 +2,7 @@ import { Gauge } from "prom-client";
 import type { Registry } from "prom-client";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
-import type { QueueCounts } from "../../machinery/loops/queue-counts.ts";
+import type { QueueCounts } from "../../machinery/loops/work-queue.ts";
 import { followRegistry, readableObjects } from "../../machinery/registry/follow-registry.ts";
 import type { ResourceRegistry } from "../../machinery/registry/resource-registry.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";

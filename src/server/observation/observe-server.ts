@@ -5,7 +5,7 @@ import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { ObservedAuthentication } from "../../machinery/authentication/create-authentication.ts";
 import type { OutsideKeyObserver } from "../../machinery/keys/outside-keys.ts";
-import { QueueCounts } from "../../machinery/loops/queue-counts.ts";
+import { QueueCounts } from "../../machinery/loops/work-queue.ts";
 import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
 import type { AnsweredRequest } from "../../machinery/http/request-chain.ts";
 import type { ObservedWrite } from "../../machinery/registry/resource-registry.ts";

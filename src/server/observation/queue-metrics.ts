@@ -1,6 +1,6 @@
 import { Counter, Gauge } from "prom-client";
 import type { Registry } from "prom-client";
-import type { QueueCount, QueueCounts } from "../../machinery/loops/queue-counts.ts";
+import type { QueueCount, QueueCounts } from "../../machinery/loops/work-queue.ts";
 
 /** Adds what the queues of loops had to do, under the names that client-go gives these metrics. */
 export function addQueueMetrics(registry: Registry, queueCounts: QueueCounts): void {

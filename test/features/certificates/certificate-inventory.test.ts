@@ -5,7 +5,7 @@ import { parseCertificateRequestPem } from "../../../src/pki/certificate-request
 import { issueCertificate } from "../../../src/features/certificates/signers/issue.ts";
 import { certificateRecordCleaner } from "../../../src/features/certificates/inventory/certificate-record-cleaner.ts";
 import { InformerSet } from "../../../src/machinery/loops/informer-set.ts";
-import { runControllers } from "../../../src/machinery/loops/run-controllers.ts";
+import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { CertificateScene, newAuthority, sceneOf, until } from "./certificate-loop-scene.ts";

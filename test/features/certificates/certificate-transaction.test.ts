@@ -6,7 +6,7 @@ import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { inProcessTransport } from "../../../src/machinery/client/in-process-transport.ts";
 import { InformerSet } from "../../../src/machinery/loops/informer-set.ts";
-import { runControllers } from "../../../src/machinery/loops/run-controllers.ts";
+import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
 import { certificateInventory } from "../../../src/features/certificates/inventory/certificate-inventory.ts";

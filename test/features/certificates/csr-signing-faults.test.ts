@@ -9,7 +9,7 @@ import { signedRecordName } from "../../../src/features/certificates/inventory/c
 import { certificateInventory } from "../../../src/features/certificates/inventory/certificate-inventory.ts";
 import { csrSigning } from "../../../src/features/certificates/signers/csr-signing.ts";
 import { runningSigners } from "../../../src/features/certificates/signers/running-signers.ts";
-import { runControllers } from "../../../src/machinery/loops/run-controllers.ts";
+import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
 import type { IssuedCertificate } from "../../../src/features/certificates/inventory/issued-certificates.ts";
 import type { ServerIdentity } from "../../../src/features/certificates/signers/server-identity.ts";
 import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";

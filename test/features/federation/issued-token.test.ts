@@ -7,7 +7,7 @@ import { openIssuers } from "../../../src/features/federation/oidc/open-issuers.
 import type { OpenedIssuers } from "../../../src/features/federation/oidc/open-issuers.ts";
 import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
-import type { TokenOutcome } from "../../../src/machinery/authentication/token-outcome.ts";
+import type { TokenOutcome } from "../../../src/machinery/authentication/token-authentication.ts";
 import { TestClock } from "../accounts/token-scene.ts";
 import { request } from "../access/certificate-scene.ts";
 import { keptLog, TestIssuer } from "./issuer-scene.ts";

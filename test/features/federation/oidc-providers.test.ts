@@ -10,7 +10,7 @@ import { Provider } from "oidc-provider";
 import { openIssuers } from "../../../src/features/federation/oidc/open-issuers.ts";
 import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
-import type { TokenOutcome } from "../../../src/machinery/authentication/token-outcome.ts";
+import type { TokenOutcome } from "../../../src/machinery/authentication/token-authentication.ts";
 import { InProcess } from "../../server/in-process.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";

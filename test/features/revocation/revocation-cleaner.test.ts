@@ -6,7 +6,7 @@ import { revocationCleaner } from "../../../src/features/revocation/revocation-c
 import { timestamp } from "../../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { InformerSet } from "../../../src/machinery/loops/informer-set.ts";
-import { runControllers } from "../../../src/machinery/loops/run-controllers.ts";
+import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
 import { startTestServer } from "../../test-server.ts";
 import { waitForObject } from "../../wait-for-object.ts";
 

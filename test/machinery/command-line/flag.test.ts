@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { environmentFlags } from "../../../src/machinery/command-line/environment-flags.ts";
-import { resolveFlags, UsageError } from "../../../src/machinery/command-line/flag.ts";
+import { environmentFlags, resolveFlags, UsageError } from "../../../src/machinery/command-line/flag.ts";
 import type { Flags } from "../../../src/machinery/command-line/flag.ts";
 
 const flags = {

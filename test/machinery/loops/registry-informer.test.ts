@@ -7,7 +7,7 @@ import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
 import { RevisionCompacted } from "../../../src/machinery/storage/store.ts";
 import type { WatchRequest } from "../../../src/machinery/storage/store.ts";
-import type { InformerHandler } from "../../../src/machinery/loops/followed-objects.ts";
+import type { InformerHandler } from "../../../src/machinery/loops/informer.ts";
 import { RegistryInformer } from "../../../src/machinery/loops/registry-informer.ts";
 import { toys } from "../registry/toy-resource.ts";
 import type { Toy } from "../registry/toy-resource.ts";

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { QueueCounts } from "../../../src/machinery/loops/queue-counts.ts";
-import { WorkQueue } from "../../../src/machinery/loops/work-queue.ts";
-import type { Schedule } from "../../../src/machinery/api/schedule.ts";
+import { QueueCounts, WorkQueue } from "../../../src/machinery/loops/work-queue.ts";
+import type { Schedule } from "../../../src/machinery/api/clock.ts";
 
 /** Timers that fire when the test says so. */
 function manualSchedule(): { schedule: Schedule; waits: () => number[]; fireAll: () => void } {

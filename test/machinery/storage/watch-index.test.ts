@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
-import { byteOrdered } from "../../../src/machinery/storage/byte-order.ts";
+import { byteOrdered } from "../../../src/machinery/storage/sorted-map.ts";
 import { prefixEnd } from "../../../src/machinery/storage/store.ts";
 import { WatchIndex } from "../../../src/machinery/storage/watch-index.ts";
 import type { IndexedChange, WatchScope } from "../../../src/machinery/storage/watch-index.ts";

@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
-import { exitCodes } from "../../../machinery/command-line/exit-codes.ts";
+import { exitCodes } from "../../../machinery/command-line/command-failure.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { print, withAnswerOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";

@@ -4,8 +4,8 @@ import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { createCertificateVerifier } from "./certificate-verifier.ts";
 import type { CertificateVerifierOptions } from "./certificate-verifier.ts";
+import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
 import type { Credential } from "../../../machinery/authentication/credential.ts";
-import { notApplicable, refused } from "../../../machinery/authentication/not-authenticated.ts";
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
 import { certificateIdentity } from "./certificate-identity.ts";
 

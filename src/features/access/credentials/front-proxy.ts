@@ -1,11 +1,11 @@
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import { createCertificateVerifier } from "./certificate-verifier.ts";
 import type { CertificateVerifierOptions } from "./certificate-verifier.ts";
+import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
 import type { Credential } from "../../../machinery/authentication/credential.ts";
 import type { Headers } from "../../../machinery/api/http-message.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import type { IdentityHeaders } from "../../../machinery/authentication/identity-headers.ts";
-import { notApplicable, refused } from "../../../machinery/authentication/not-authenticated.ts";
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
 import { certificateIdentity } from "./certificate-identity.ts";
 import { extraOf, firstHeaderValue, headerValues } from "../../../machinery/authentication/header-values.ts";

@@ -1,4 +1,3 @@
-import { accessDenied } from "../../../machinery/api/access-denied.ts";
 import { badRequest, forbidden } from "../../../machinery/api/api-error.ts";
 import type { Authorize, ResourceAttributes } from "../../../machinery/api/attributes.ts";
 import type { Headers } from "../../../machinery/api/http-message.ts";
@@ -14,6 +13,7 @@ import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { withAuthenticatedGroup } from "../../../machinery/authentication/authenticated-group.ts";
 import type { IdentityHeaders } from "../../../machinery/authentication/identity-headers.ts";
 import { extraOf, firstHeaderValue, headerValues } from "../../../machinery/authentication/header-values.ts";
+import { accessDenied } from "../../../machinery/api/access-denied.ts";
 
 /**
  * Returns the user that a request acts as: the caller, or the user of its Impersonate-* headers. Throws a 400 ApiError

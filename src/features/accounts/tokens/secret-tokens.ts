@@ -5,11 +5,11 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { serviceAccountGroups, serviceAccountUsername } from "../../../machinery/api/user-info.ts";
 import { isSignedBy, parseToken } from "./json-web-token.ts";
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
+import { commonAudiences, quotedAudiences } from "../../../machinery/authentication/token-authentication.ts";
 import type { VerifyTokenInMemory } from "../../../machinery/authentication/token-authentication.ts";
 import type { TokenKeys } from "../keys/token-keys.ts";
 import type { TokenObjects } from "./token-objects.ts";
-import { commonAudiences, quotedAudiences } from "../../../machinery/authentication/token-outcome.ts";
-import { notApplicable, refused } from "../../../machinery/authentication/not-authenticated.ts";
+import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
 
 /** The account and the Secret that a token belongs to. */
 export interface SecretTokenSubject {

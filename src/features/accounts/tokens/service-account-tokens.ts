@@ -8,11 +8,14 @@ import { decodeClaims } from "./token-claims.ts";
 import type { TokenClaims } from "./token-claims.ts";
 import type { TokenKeys, VerificationKeys } from "../keys/token-keys.ts";
 import type { TokenObjects } from "./token-objects.ts";
-import { commonAudiences, quotedAudiences } from "../../../machinery/authentication/token-outcome.ts";
-import { notApplicable, refused } from "../../../machinery/authentication/not-authenticated.ts";
-import type { TokenOutcome } from "../../../machinery/authentication/token-outcome.ts";
+import { commonAudiences, quotedAudiences } from "../../../machinery/authentication/token-authentication.ts";
+import type {
+  TokenOutcome,
+  VerifyToken,
+  VerifyTokenInMemory,
+} from "../../../machinery/authentication/token-authentication.ts";
+import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
-import type { VerifyToken, VerifyTokenInMemory } from "../../../machinery/authentication/token-authentication.ts";
 import { VerifiedTokenCache } from "./verified-token-cache.ts";
 
 export interface ServiceAccountTokenOptions {

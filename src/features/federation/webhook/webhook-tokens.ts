@@ -2,10 +2,9 @@ import type { Clock } from "../../../machinery/api/clock.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { RemoteQuestions, RemoteUnavailable } from "../../../machinery/client/remote-questions.ts";
 import { tokenDigest } from "../../../machinery/authentication/token-digest.ts";
-import type { VerifyToken } from "../../../machinery/authentication/token-authentication.ts";
-import { commonAudiences } from "../../../machinery/authentication/token-outcome.ts";
-import { notApplicable, refused } from "../../../machinery/authentication/not-authenticated.ts";
-import type { TokenOutcome } from "../../../machinery/authentication/token-outcome.ts";
+import { commonAudiences } from "../../../machinery/authentication/token-authentication.ts";
+import type { VerifyToken, TokenOutcome } from "../../../machinery/authentication/token-authentication.ts";
+import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
 import { parseToken } from "../../accounts/index.ts";
 
 /** What the webhook says of a token (`status` of its TokenReview). */

@@ -2,8 +2,7 @@ import { createHash, createPublicKey, randomUUID, sign, verify } from "node:cryp
 import type { KeyObject } from "node:crypto";
 import { jsonFields } from "../../api/json-object.ts";
 import { microTimestamp } from "../../api/clock.ts";
-import { auditApiVersion } from "../audit-event.ts";
-import { encodeEvent } from "../encode-event.ts";
+import { auditApiVersion, encodeEvent } from "../audit-event.ts";
 
 /** Annotations that make a chain of the lines of an audit log. Signet's own: upstream has no such chain. */
 const keys = {

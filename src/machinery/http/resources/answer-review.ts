@@ -8,7 +8,7 @@ import { parseWriteOptions } from "../../registry/write-options.ts";
 import { negotiate } from "../negotiation.ts";
 import { representObject } from "./represent-object.ts";
 import { decodeBody, readBody } from "./request-object.ts";
-import { requestCaller, requestManager } from "./request-caller.ts";
+import { requestCaller, requestManager } from "./resource-request.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 
 /**

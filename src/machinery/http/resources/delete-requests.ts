@@ -15,8 +15,8 @@ import { compiledStatus } from "../response.ts";
 import { representList } from "./represent-list.ts";
 import { representObject, representStored } from "./represent-object.ts";
 import { parseValue, typeOf } from "./request-object.ts";
+import { requestCaller } from "./resource-request.ts";
 import type { ResourceRequest } from "./resource-request.ts";
-import { requestCaller } from "./request-caller.ts";
 import { withAuditDetails } from "./write-requests.ts";
 
 /** Delete options are short. */

@@ -1,12 +1,10 @@
 import { ApiError, pathNotFound, RouteError } from "../../api/api-error.ts";
 import type { AdmissionRule, Authorize, Verb } from "../../api/attributes.ts";
-import { systemClock } from "../../api/clock.ts";
-import type { Clock } from "../../api/clock.ts";
+import { systemClock, systemSchedule } from "../../api/clock.ts";
+import type { Clock, Schedule } from "../../api/clock.ts";
 import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 import type { ResourceRequestInfo } from "../../api/request-info.ts";
-import { systemSchedule } from "../../api/schedule.ts";
-import type { Schedule } from "../../api/schedule.ts";
 import type { UserInfo } from "../../api/user-info.ts";
 import { compileReview } from "../../registry/compile-kind.ts";
 import type { AnsweredReview } from "../../registry/create-review.ts";

@@ -1,11 +1,14 @@
-import type { AdmissionRule, Authorize } from "../../api/attributes.ts";
-import type { Clock } from "../../api/clock.ts";
 import type { HttpRequest } from "../../api/http-message.ts";
-import type { ResourceRequestInfo } from "../../api/request-info.ts";
 import type { UserInfo } from "../../api/user-info.ts";
-import type { Schedule } from "../../api/schedule.ts";
+import type { Caller } from "../../registry/admission.ts";
+import type { TransactionMember } from "../../api/transaction.ts";
+import { managerName } from "../../registry/write-options.ts";
+import type { WriteOptions } from "../../registry/write-options.ts";
 import type { AnnotatedRequest, RecordObject } from "../request-audit.ts";
 import type { Warnings } from "../warnings.ts";
+import type { AdmissionRule, Authorize } from "../../api/attributes.ts";
+import type { Clock, Schedule } from "../../api/clock.ts";
+import type { ResourceRequestInfo } from "../../api/request-info.ts";
 
 /** An authorized request with what its answer is made of. */
 export interface ResourceRequest {
@@ -21,4 +24,56 @@ export interface ResourceRequest {
   readonly recordObject: RecordObject | undefined;
   /** Undefined: the request is not in the audit log. */
   readonly audited: AnnotatedRequest | undefined;
+}
+
+/** The caller of a write, as the registry and admission rules see it. */
+export const requestCaller = (
+  { request, user, warnings, audited }: ResourceRequest,
+  { isDryRun }: { readonly isDryRun: boolean },
+): Caller => new RequestCaller({ request, user, warnings, audited, isDryRun });
+
+class RequestCaller implements Caller {
+  readonly user: UserInfo;
+  readonly isDryRun: boolean;
+  readonly #request: HttpRequest;
+  readonly #warnings: Warnings;
+  readonly #audited: AnnotatedRequest | undefined;
+
+  constructor({ request, user, warnings, audited, isDryRun }: CallerOptions) {
+    this.user = user;
+    this.isDryRun = isDryRun;
+    this.#request = request;
+    this.#warnings = warnings;
+    this.#audited = audited;
+  }
+
+  // A request creates its signal on first use.
+  get signal(): AbortSignal {
+    return this.#request.signal;
+  }
+
+  get transaction(): TransactionMember | undefined {
+    return this.#request.inProcess?.transaction;
+  }
+
+  warn(warning: string): void {
+    this.#warnings.add(warning);
+  }
+
+  annotate(annotations: Readonly<Record<string, string>>): void {
+    this.#audited?.annotate(annotations);
+  }
+}
+
+type CallerOptions = Pick<ResourceRequest, "request" | "user" | "warnings" | "audited"> & {
+  readonly isDryRun: boolean;
+};
+
+/** Whose fields a write's are: as it says, or else the program that sends it. */
+export function requestManager(request: HttpRequest, { fieldManager }: Pick<WriteOptions, "fieldManager">): string {
+  const header = request.headers["user-agent"] ?? "";
+  const userAgent = typeof header === "string" ? header : (header[0] ?? "");
+  // Node reads headers as Latin-1, and clients send UTF-8.
+  const isAscii = /^[\x20-\x7e]*$/.test(userAgent);
+  return managerName(fieldManager, isAscii ? userAgent : Buffer.from(userAgent, "latin1").toString("utf8"));
 }

@@ -1,7 +1,7 @@
 import { ApiError } from "../../api/api-error.ts";
 import type { ByteSink, HttpRequest, HttpResponse } from "../../api/http-message.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
-import type { Schedule } from "../../api/schedule.ts";
+import type { Schedule } from "../../api/clock.ts";
 import type { ListOptions } from "../../registry/list-options.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { parseResourceVersion } from "../../registry/resource-version.ts";

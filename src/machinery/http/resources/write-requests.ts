@@ -1,4 +1,3 @@
-import { accessDenied } from "../../api/access-denied.ts";
 import { badRequest } from "../../api/api-error.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
@@ -23,8 +22,9 @@ import { allowsTable } from "./read-requests.ts";
 import { representStored } from "./represent-object.ts";
 import { decodeBody, readBody } from "./request-object.ts";
 import type { RequestBody } from "./request-object.ts";
-import { requestCaller, requestManager } from "./request-caller.ts";
+import { requestCaller, requestManager } from "./resource-request.ts";
 import type { ResourceRequest } from "./resource-request.ts";
+import { accessDenied } from "../../api/access-denied.ts";
 
 /** POST: creates an object, or answers a create subresource. */
 export async function createRequest(

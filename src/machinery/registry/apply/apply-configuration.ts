@@ -1,20 +1,28 @@
-import { badRequest, invalid } from "../../api/api-error.ts";
-import type { ApiError } from "../../api/api-error.ts";
+import { badRequest, invalid, ApiError } from "../../api/api-error.ts";
 import { timestamp } from "../../api/clock.ts";
+import { maximumFaults } from "../../api/field-error.ts";
 import type { FieldError } from "../../api/field-error.ts";
 import { withoutManagedFields } from "../../api/object-meta.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { isJsonObject } from "../../api/json-object.ts";
-import { isSameJson } from "../patch/json-value.ts";
 import type { JsonObject } from "../../api/json-object.ts";
+import { isSameJson } from "../patch/json-value.ts";
 import { compareFields } from "./compare-fields.ts";
 import type { Comparison } from "./compare-fields.ts";
 import { configurationFaults } from "./configuration-faults.ts";
-import { applyConflict } from "./conflicts.ts";
 import { updateManagers, withManagedFields, writerOf } from "./track-update.ts";
 import type { FieldWrite } from "./track-update.ts";
-import { difference, emptySet, intersection, isEmpty, recursiveDifference, union, unionOfAll } from "./field-set.ts";
+import {
+  difference,
+  emptySet,
+  intersection,
+  isEmpty,
+  recursiveDifference,
+  union,
+  unionOfAll,
+  pathsOf,
+} from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { fieldsOf } from "./fields-of.ts";
 import { lastAppliedFields, lastAppliedManager, withLastApplied } from "./last-applied.ts";
@@ -22,8 +30,9 @@ import { decodeManagers, encodeManagers, managerId } from "./managed-fields.ts";
 import type { FieldManager } from "./managed-fields.ts";
 import { mergeFields } from "./merge-fields.ts";
 import { currentManagers, releaseFields, withNamedFields, withoutFields, withoutServerFields } from "./owned-fields.ts";
-import { UntrackableEntry } from "./path-element.ts";
 import { removeFields } from "./remove-fields.ts";
+import { shortened } from "../../api/format-value.ts";
+import { UntrackableEntry, printPath } from "./path-element.ts";
 
 export interface ApplyRequest extends FieldWrite {
   /** The stored object. Undefined when the apply creates it. */
@@ -158,4 +167,37 @@ function prune({ schema, merged, last, managers }: Pruning): unknown {
   // Items inside a removed value that nobody ever owned also stay, unless the manager had applied them.
   const dangling = difference(present, named(fieldsOf(schema, owned)));
   return removeFields(schema, merged, intersection(dangling, lastNamed));
+}
+
+/** Fields that an apply would change although another manager owns them. */
+export interface Conflict {
+  readonly manager: FieldManager;
+  readonly fields: FieldSet;
+}
+
+function printManager({ manager, operation, apiVersion, subresource }: FieldManager): string {
+  const through = subresource === "" ? "" : ` with subresource ${JSON.stringify(subresource)}`;
+  return `${JSON.stringify(manager)}${through}${operation === "Update" ? ` using ${apiVersion}` : ""}`;
+}
+
+/** The 409 of an apply: the first hundred conflicting fields, each with its manager. */
+function applyConflict(conflicts: readonly Conflict[]): ApiError {
+  const found: { readonly manager: string; readonly paths: string[] }[] = [];
+  let count = 0;
+  for (const { manager, fields } of conflicts) {
+    const paths: string[] = [];
+    for (const path of pathsOf(fields)) if (++count <= maximumFaults) paths.push(shortened(printPath(path)));
+    if (paths.length > 0) found.push({ manager: printManager(manager), paths });
+  }
+  const causes = found.flatMap(({ manager, paths }) =>
+    paths.map((field) => ({ reason: "FieldManagerConflict", message: `conflict with ${manager}`, field })),
+  );
+  const [first] = found;
+  const summary =
+    count === 1 && first !== undefined
+      ? `1 conflict: conflict with ${first.manager}: ${first.paths[0] ?? ""}`
+      : `${count} conflicts: ${found
+          .map(({ manager, paths }) => [`conflicts with ${manager}:`, ...paths.map((path) => `- ${path}`)].join("\n"))
+          .join("\n")}`;
+  return new ApiError({ code: 409, reason: "Conflict", message: `Apply failed with ${summary}`, details: { causes } });
 }

@@ -1,10 +1,10 @@
-import type { FieldError } from "../../api/field-error.ts";
 import { maximumFaults } from "../../api/field-error.ts";
+import type { FieldError } from "../../api/field-error.ts";
 import { shortened } from "../../api/format-value.ts";
+import { memberSchemaOf } from "../../schema/schema.ts";
 import type { ArraySchema, ScalarSchema, Schema } from "../../schema/schema.ts";
 import { isJsonObject } from "../../api/json-object.ts";
 import { isDeeperThan, jsonTypeName, maximumDepth } from "../patch/json-value.ts";
-import { memberSchemaOf } from "../../schema/schema.ts";
 import { entryElement, printPath, UntrackableEntry } from "./path-element.ts";
 
 /**

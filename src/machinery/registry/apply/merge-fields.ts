@@ -1,8 +1,8 @@
 import { memberSchemaOf } from "../../schema/schema.ts";
 import type { ArraySchema, Schema } from "../../schema/schema.ts";
 import { isJsonObject, memberOf } from "../../api/json-object.ts";
-import { setMember } from "../patch/json-value.ts";
 import type { JsonObject } from "../../api/json-object.ts";
+import { setMember } from "../patch/json-value.ts";
 import { shapeOf } from "./field-shape.ts";
 import { asList } from "./list-entries.ts";
 import { entryElement } from "./path-element.ts";

@@ -1,8 +1,8 @@
 import { memberSchemaOf } from "../../schema/schema.ts";
 import type { Schema } from "../../schema/schema.ts";
 import { isJsonObject } from "../../api/json-object.ts";
-import { setMember } from "../patch/json-value.ts";
 import type { JsonObject } from "../../api/json-object.ts";
+import { setMember } from "../patch/json-value.ts";
 import { below, isEmpty } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { shapeOf } from "./field-shape.ts";

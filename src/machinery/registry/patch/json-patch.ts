@@ -1,10 +1,9 @@
 import { tooLarge } from "../../api/api-error.ts";
 import { maximumFaults } from "../../api/field-error.ts";
 import { shortened } from "../../api/format-value.ts";
-import { PatchedDocument } from "./patched-document.ts";
+import { PatchedDocument, parseJsonPointer } from "./patched-document.ts";
 import { isJsonObject, memberOf } from "../../api/json-object.ts";
 import { isDeeperThan, isSameJson, jsonTypeName, maximumDepth } from "./json-value.ts";
-import { parseJsonPointer } from "./json-pointer.ts";
 import { operationFailed, undecodablePatch } from "./patch-error.ts";
 
 /** One operation of RFC 6902. Whether it is valid shows when it is applied. */

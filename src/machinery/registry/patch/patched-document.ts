@@ -1,8 +1,7 @@
 import { tooLarge } from "../../api/api-error.ts";
 import { isJsonObject, memberOf } from "../../api/json-object.ts";
-import { setMember } from "./json-value.ts";
 import type { JsonObject } from "../../api/json-object.ts";
-import { parseArrayIndex } from "./json-pointer.ts";
+import { setMember, maximumDepth } from "./json-value.ts";
 import { operationFailed } from "./patch-error.ts";
 
 /**
@@ -118,4 +117,27 @@ function existingIndex(array: readonly unknown[], token: string): number {
   const index = parseArrayIndex(token, array.length);
   if (index === undefined || index >= array.length) throw operationFailed();
   return index;
+}
+
+/**
+ * Parses a JSON pointer (RFC 6901) to its tokens, with `~1` and `~0` decoded. Undefined when it is invalid or extremely
+ * long.
+ */
+export function parseJsonPointer(pointer: string): string[] | undefined {
+  if (pointer === "") return [];
+  if (!pointer.startsWith("/")) return undefined;
+  const tokens = pointer.slice(1).split("/", maximumDepth + 1);
+  if (tokens.length > maximumDepth) return undefined;
+  return tokens.map((token) => (token.includes("~") ? token.replaceAll("~1", "/").replaceAll("~0", "~") : token));
+}
+
+/**
+ * Parses a token to an array index (RFC 6901 section 4). As in upstream's library, a negative index counts from the
+ * end: -1 is the last item. Undefined for anything else, and for an index before the first item.
+ */
+function parseArrayIndex(token: string, length: number): number | undefined {
+  if (!/^(?:0|-?[1-9]\d{0,14})$/.test(token)) return undefined;
+  const index = Number(token);
+  if (index >= 0) return index;
+  return index + length >= 0 ? index + length : undefined;
 }

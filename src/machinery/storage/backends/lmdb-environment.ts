@@ -1,9 +1,19 @@
-import { chmodSync, existsSync, mkdirSync, statSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  statSync,
+  closeSync,
+  fstatSync,
+  openSync,
+  readSync,
+  linkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
+import { randomBytes } from "node:crypto";
 import { getLastVersion, open } from "lmdb";
-import { silenceCommitErrors } from "./lmdb-commit-reports.ts";
-import { makeLockFile, removeSparseLockFile } from "./lmdb-lock-file.ts";
-import { makeStoreFile } from "./lmdb-store-file.ts";
 import type { Database, RootDatabase } from "lmdb";
 import { errorCode } from "../../api/error-code.ts";
 
@@ -143,5 +153,119 @@ export function storedProfile(directory: string): string | undefined {
     return format === undefined ? undefined : String(profileOf(format.toString()));
   } finally {
     void root.close();
+  }
+}
+
+const MAGIC = 0xbeefc0de;
+/**
+ * The size of LMDB's meta data at the start of each of its first two pages. It names the roots of the trees after a
+ * transaction.
+ */
+const META_BYTES = 0xa0;
+const NO_PAGE = 0xffff_ffff_ffff_ffffn;
+
+interface Meta {
+  readonly pageBytes: number;
+  readonly transaction: bigint;
+  /** The root pages of the free-page tree and the database tree. */
+  readonly roots: readonly bigint[];
+}
+
+/**
+ * Creates LMDB's store file (0600) unless it exists. Throws when the file belongs to another program or is truncated:
+ * LMDB reads it through a memory map, and a bad file would kill the process with SIGSEGV or SIGBUS.
+ */
+function makeStoreFile(file: string): void {
+  const descriptor = openSync(file, "a+", 0o600);
+  try {
+    const { size } = fstatSync(descriptor);
+    if (size > 0 && !isWhole(descriptor, size)) {
+      throw new Error(`${file} is damaged, or is not a Signet store; restore a backup (signet restore)`);
+    }
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Pages at the end may be missing if they were never written. The roots are always written. */
+function isWhole(descriptor: number, size: number): boolean {
+  const first = readMeta(descriptor, 0);
+  const second = first && readMeta(descriptor, first.pageBytes);
+  if (first === undefined || second === undefined || first.pageBytes !== second.pageBytes) return false;
+  const { roots, pageBytes } = first.transaction > second.transaction ? first : second;
+  return roots.every((root) => root === NO_PAGE || (root + 1n) * BigInt(pageBytes) <= BigInt(size));
+}
+
+function readMeta(descriptor: number, position: number): Meta | undefined {
+  const page = Buffer.alloc(META_BYTES);
+  if (readSync(descriptor, page, { position }) < META_BYTES || page.readUInt32LE(0x18) !== MAGIC) return undefined;
+  const pageBytes = page.readUInt32LE(0x30);
+  if (pageBytes < 512 || pageBytes > 65_536) return undefined;
+  return {
+    pageBytes,
+    transaction: page.readBigUInt64LE(0x98),
+    roots: [page.readBigUInt64LE(0x58), page.readBigUInt64LE(0x88)],
+  };
+}
+
+/** Whole pages. LMDB's header and 126 readers take 8272 bytes; LMDB turns the rest into further reader slots. */
+const LOCK_FILE_BYTES = 3 * 4096;
+/** The unit of the block count in a file's status. */
+const BLOCK_BYTES = 512;
+
+/**
+ * Creates LMDB's lock file (0600) with all its pages allocated on the disk, unless it exists. All processes map this
+ * file and write to it. LMDB itself would create it with holes: on a full disk, the first write into a hole kills the
+ * process with SIGBUS. Throws the system's error when the disk is full. (The store's data file is only read through its
+ * map; failed writes to it are ordinary errors.)
+ */
+function makeLockFile(file: string): void {
+  // Create it complete or not at all: another process may open the store at the same time, and derives the number of
+  // readers from the size.
+  const made = `${file}.${randomBytes(6).toString("hex")}.new`;
+  if (statSync(file, { throwIfNoEntry: false }) !== undefined) return;
+  const descriptor = openSync(made, "wx", 0o600);
+  try {
+    writeFileSync(descriptor, Buffer.alloc(LOCK_FILE_BYTES));
+    linkSync(made, file);
+  } catch (error) {
+    if (errorCode(error) !== "EEXIST") throw error;
+  } finally {
+    closeSync(descriptor);
+    rmSync(made, { force: true });
+  }
+}
+
+/** Removes a lock file with holes that LMDB created itself. Call it only when no process has the store open. */
+function removeSparseLockFile(file: string): void {
+  const status = statSync(file, { throwIfNoEntry: false });
+  if (status !== undefined && status.blocks * BLOCK_BYTES < status.size) rmSync(file);
+}
+
+/** The part of lmdb's native environment that its JavaScript calls; its types leave it out. */
+interface NativeEnvironment {
+  startWriting(address: number, onStatus: (status: number) => unknown): unknown;
+}
+
+/**
+ * Keeps lmdb from printing an error with its stack for each commit that fails. Whoever awaits the write hears of the failure,
+ * and printing blocks the process when nobody reads its standard error.
+ */
+function silenceCommitErrors(root: RootDatabase<Buffer, Buffer>): void {
+  const { env } = root as unknown as { readonly env: NativeEnvironment }; // see there
+  const startWriting = env.startWriting.bind(env);
+  const quietly: NativeEnvironment["startWriting"] = (address, onStatus) =>
+    startWriting(address, (status) => withoutPrinting(() => onStatus(status)));
+  Object.defineProperty(env, "startWriting", { value: quietly }); // the native one cannot be assigned to
+}
+
+/** `call` runs to its end before anything else does: nobody else's output is lost. */
+function withoutPrinting(call: () => unknown): unknown {
+  const print = console.error;
+  console.error = () => {};
+  try {
+    return call();
+  } finally {
+    console.error = print;
   }
 }

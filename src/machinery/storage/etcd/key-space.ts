@@ -1,4 +1,4 @@
-import { byteOrdered } from "../byte-order.ts";
+import { byteOrdered } from "../sorted-map.ts";
 import { UnusablePrefix } from "./etcd-prefix-state.ts";
 
 export interface EtcdRange {

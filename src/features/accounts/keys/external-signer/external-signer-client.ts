@@ -1,5 +1,5 @@
 import { GrpcError, grpcStatus, grpcStatusName } from "../../../../machinery/grpc/grpc-error.ts";
-import { unaryClient } from "../../../../machinery/grpc/unary-client.ts";
+import { unaryClient } from "../../../../machinery/grpc/grpc-channel.ts";
 import type { OutsideKeyObserver } from "../../../../machinery/keys/outside-keys.ts";
 import {
   decodeFetchKeysAnswer,

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { unaryClient } from "../../../grpc/unary-client.ts";
+import { unaryClient } from "../../../grpc/grpc-channel.ts";
 import {
   decodeDecryptAnswer,
   decodeEncryptAnswer,

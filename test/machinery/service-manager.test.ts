@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { passedSocket } from "../../../src/machinery/service-manager/passed-socket.ts";
-import { serviceManager } from "../../../src/machinery/service-manager/service-manager.ts";
+import { passedSocket, serviceManager } from "../../src/machinery/service-manager.ts";
 
 const variables = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "NOTIFY_SOCKET"];
 const given = (values: Readonly<Record<string, string>>): void => void Object.assign(process.env, values);

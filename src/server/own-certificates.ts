@@ -1,4 +1,4 @@
-import { certificateIdentity } from "../features/access/credentials/certificate-identity.ts";
+import { certificateIdentity } from "../features/access/credentials/client-certificate.ts";
 import { certificateRecord, fingerprintRecordName } from "../features/certificates/inventory/certificate-record.ts";
 import { issuedCertificateResource } from "../features/certificates/resources.ts";
 import type { ConnectedRevocation } from "../features/revocation/feature.ts";

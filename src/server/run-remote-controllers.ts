@@ -9,7 +9,7 @@ import { logTraces } from "../machinery/tracing/trace-log.ts";
 import { reloadOnHangup } from "./reload-settings.ts";
 import type { SettingValues } from "./reload-settings.ts";
 import { storedResources } from "./stored-resources.ts";
-import { openApprovalPolicy } from "../features/certificates/policy/approval-policy-file.ts";
+import { openApprovalPolicy } from "../features/certificates/policy/parse-approval-policy.ts";
 import { controllerList } from "./controller-list.ts";
 import type { RemoteControllerConfig } from "./controller-settings.ts";
 import { followServerIdentity } from "./follow-server-identity.ts";

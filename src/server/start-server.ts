@@ -18,7 +18,7 @@ import type { Store } from "../machinery/storage/store.ts";
 import { openCertificateStatus } from "./certificate-status.ts";
 import { revocationPath } from "../features/certificates/status/addresses.ts";
 import { openAdministrator } from "./administrator.ts";
-import { openApprovalPolicy } from "../features/certificates/policy/approval-policy-file.ts";
+import { openApprovalPolicy } from "../features/certificates/policy/parse-approval-policy.ts";
 import { openCertificateAuthorities } from "./certificate-authorities.ts";
 import { openAuthentication } from "./authentication.ts";
 import { controllersUser, serverUser } from "./loopback-users.ts";

@@ -1,4 +1,4 @@
 export { auth } from "./commands/auth-command.ts";
 export { clusterRole, role } from "./commands/role-commands.ts";
 export { clusterRoleBinding, roleBinding } from "./commands/binding-commands.ts";
-export { whoami } from "./commands/whoami-command.ts";
+export { whoami } from "./commands/auth-command.ts";

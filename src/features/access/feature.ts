@@ -22,12 +22,10 @@ import type { Impersonate } from "./credentials/impersonation.ts";
 import { parseTokenFile } from "./credentials/static-token-file.ts";
 import { delegatedAuthenticationPublisher } from "./delegation/publish-delegated-authentication.ts";
 import type { DelegatedAuthenticationPublisher } from "./delegation/publish-delegated-authentication.ts";
-import { bindingEscalation } from "./escalation/binding-escalation.ts";
-import { roleEscalation } from "./escalation/role-escalation.ts";
+import { bindingEscalation, roleEscalation } from "./escalation/escalation-rules.ts";
 import type { SignerGrants } from "./policy/controller-policy.ts";
 import { reconcilePolicy } from "./policy/reconcile-policy.ts";
-import { aggregateRules } from "./rbac/aggregate-rules.ts";
-import { clusterRoleAggregation } from "./rbac/cluster-role-aggregation.ts";
+import { aggregateRules, clusterRoleAggregation } from "./rbac/cluster-role-aggregation.ts";
 import { clusterRoleBindings, roleBindings } from "./rbac/role-bindings.ts";
 import { clusterRoles, roles } from "./rbac/roles.ts";
 import { rbacObjects } from "./rbac/rbac-objects.ts";
@@ -35,12 +33,14 @@ import { rbac } from "./rbac/rbac-authorizer.ts";
 import { compareRules } from "./rbac/rule-coverage.ts";
 import type { PolicyRule } from "./rbac/policy-rule.ts";
 import { RuleResolver } from "./rbac/rule-resolver.ts";
-import { localSubjectAccessReviews } from "./reviews/local-subject-access-reviews.ts";
-import { selfSubjectAccessReviews } from "./reviews/self-subject-access-reviews.ts";
+import {
+  localSubjectAccessReviews,
+  selfSubjectAccessReviews,
+  subjectAccessReviews,
+} from "./reviews/subject-access-reviews.ts";
 import { selfSubjectReviews } from "./reviews/self-subject-reviews.ts";
 import { selfSubjectRulesReviews } from "./reviews/self-subject-rules-reviews.ts";
 import type { RulesReviewOptions } from "./reviews/self-subject-rules-reviews.ts";
-import { subjectAccessReviews } from "./reviews/subject-access-reviews.ts";
 import { accessFlags } from "./settings.ts";
 import type { AccessSettings } from "./settings.ts";
 

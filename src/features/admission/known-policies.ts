@@ -4,7 +4,7 @@ import { followRegistry } from "../../machinery/registry/follow-registry.ts";
 import { resourcePrefix } from "../../machinery/registry/storage-key.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import { prefixEnd } from "../../machinery/storage/store.ts";
-import type { ValidatingAdmissionPolicyBinding } from "./policies/binding-schema.ts";
+import type { ValidatingAdmissionPolicyBinding } from "./policies/validating-admission-policy-bindings.ts";
 import type { ValidatingAdmissionPolicy } from "./policies/policy-schema.ts";
 import { policyBindingResource, policyResource } from "./resources.ts";
 

@@ -1,6 +1,6 @@
 import { resourceType } from "../../machinery/api/resource-type.ts";
 import type { ValidatingAdmissionPolicy } from "./policies/policy-schema.ts";
-import type { ValidatingAdmissionPolicyBinding } from "./policies/binding-schema.ts";
+import type { ValidatingAdmissionPolicyBinding } from "./policies/validating-admission-policy-bindings.ts";
 
 export const policyResource = resourceType<ValidatingAdmissionPolicy>({
   group: "admissionregistration",

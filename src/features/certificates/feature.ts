@@ -2,11 +2,9 @@ import type { AdmissionRule, Authorize } from "../../machinery/api/attributes.ts
 import type { Names } from "../../machinery/api/names.ts";
 import { kind } from "../../machinery/feature.ts";
 import type { Feature } from "../../machinery/feature.ts";
-import { clusterTrustBundleAttest } from "./bundles/cluster-trust-bundle-attest.ts";
+import { clusterTrustBundleAttest, certificateApproval, certificateSigning } from "./signer-permissions.ts";
 import { clusterTrustBundles } from "./bundles/cluster-trust-bundles.ts";
 import { issuedCertificates } from "./inventory/issued-certificates.ts";
-import { certificateApproval } from "./requests/certificate-approval.ts";
-import { certificateSigning } from "./requests/certificate-signing.ts";
 import { certificateSigningRequests } from "./requests/certificate-signing-requests.ts";
 import { certificateFlags } from "./settings.ts";
 import { certificateSubjectRestriction } from "./requests/certificate-subject-restriction.ts";

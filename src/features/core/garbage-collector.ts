@@ -1,11 +1,10 @@
 import { isServedAs } from "../../machinery/registry/served-definitions.ts";
-import type { ApiObject, OwnerReference } from "../../machinery/api/object-meta.ts";
 import type { ServedType } from "../../machinery/registry/served-definitions.ts";
+import type { ApiObject, OwnerReference } from "../../machinery/api/object-meta.ts";
 import type { ResourceClient } from "../../machinery/client/api-client.ts";
 import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
-import { DependencyGraph, ownersOf } from "./dependency-graph.ts";
-import type { GraphNode } from "./dependency-graph.ts";
+import type { ResourceType } from "../../machinery/api/resource-type.ts";
 
 const foregroundFinalizer = "foregroundDeletion";
 const orphanFinalizer = "orphan";
@@ -134,3 +133,49 @@ export function garbageCollector({ resources }: { readonly resources: readonly S
     },
   };
 }
+
+/** A stored object and its resource. */
+interface GraphNode {
+  readonly resource: ResourceType;
+  readonly object: ApiObject;
+}
+
+/** The owners and dependents of objects, by uid. */
+class DependencyGraph {
+  readonly #nodes = new Map<string, GraphNode>();
+  readonly #dependents = new Map<string, Set<string>>();
+
+  get(uid: string): GraphNode | undefined {
+    return this.#nodes.get(uid);
+  }
+
+  put(node: GraphNode): void {
+    const uid = node.object.metadata.uid ?? "";
+    this.#unlink(uid);
+    this.#nodes.set(uid, node);
+    for (const owner of ownersOf(node.object)) {
+      let dependents = this.#dependents.get(owner.uid);
+      if (dependents === undefined) this.#dependents.set(owner.uid, (dependents = new Set()));
+      dependents.add(uid);
+    }
+  }
+
+  remove(uid: string): void {
+    this.#unlink(uid);
+    this.#nodes.delete(uid);
+  }
+
+  dependentsOf(uid: string): GraphNode[] {
+    return [...(this.#dependents.get(uid) ?? [])].flatMap((dependent) => this.#nodes.get(dependent) ?? []);
+  }
+
+  #unlink(uid: string): void {
+    for (const owner of ownersOf(this.#nodes.get(uid)?.object)) {
+      const dependents = this.#dependents.get(owner.uid);
+      dependents?.delete(uid);
+      if (dependents?.size === 0) this.#dependents.delete(owner.uid);
+    }
+  }
+}
+
+const ownersOf = (object: ApiObject | undefined): readonly OwnerReference[] => object?.metadata.ownerReferences ?? [];

@@ -1,11 +1,11 @@
 import { spellingsOf } from "../../machinery/api/names.ts";
+import type { Names } from "../../machinery/api/names.ts";
 import { namespaceResource } from "./resources.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
 import { invalidValue } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { qualifiedNameFaults } from "../../machinery/api/label-validation.ts";
 import { validateDnsLabelName } from "../../machinery/api/name-validation.ts";
-import type { Names } from "../../machinery/api/names.ts";
 import { validateQualifiedFinalizer } from "../../machinery/api/object-meta-validation.ts";
 import { defineResource } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
@@ -15,6 +15,8 @@ import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { atomicList, mapList, named, object, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
+import type { ApiClient } from "../../machinery/client/api-client.ts";
+import type { Stores } from "../../machinery/registry/stores.ts";
 
 /** The finalizer of every namespace, until the controller has emptied it. Its name is the same in both profiles. */
 const contentFinalizer = "kubernetes";
@@ -154,4 +156,33 @@ function validatePhase({ metadata, status }: Namespace): FieldError[] {
   if (status.phase === phase) return [];
   const detail = `may only be '${phase}' if \`deletionTimestamp\` is ${isDeleted ? "not " : ""}empty`;
   return [invalidValue("status.Phase", status.phase ?? "", detail)];
+}
+
+/**
+ * Creates the namespaces that every server has: default, and the system's own. Labels those from before the server had two
+ * names for each label.
+ */
+export async function createReservedNamespaces({
+  names,
+  stores,
+  client,
+}: {
+  readonly names: Names;
+  readonly stores: Stores;
+  readonly client: ApiClient;
+}): Promise<void> {
+  const namespaces = client.resource(namespaceResource(names));
+  const { system, public: everyone, nodeLease } = names.namespaces;
+  const missing = ["default", system, everyone, nodeLease].filter(
+    (name) => stores.of(namespaceResource).peek({ namespace: "", name }) === undefined,
+  );
+  await Promise.all(
+    missing.map((name) =>
+      namespaces.create({ apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: {}, status: {} }),
+    ),
+  );
+  if (names.other === undefined) return;
+  const { items } = await namespaces.list({ labelSelector: `!${names.other.key("metadata.name")}` });
+  // Every write sets the labels that are missing.
+  for (const namespace of items) await namespaces.update(namespace);
 }

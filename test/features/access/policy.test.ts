@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { kubernetesNames, platformNames } from "../../../src/machinery/api/names.ts";
 import type { PolicyRule } from "../../../src/features/access/rbac/policy-rule.ts";
 import type { ClusterRole } from "../../../src/features/access/rbac/roles.ts";
-import { aggregateRules } from "../../../src/features/access/rbac/aggregate-rules.ts";
+import { aggregateRules } from "../../../src/features/access/rbac/cluster-role-aggregation.ts";
 import { bootstrapPolicy } from "../../../src/features/access/policy/bootstrap-policy.ts";
 import { createAuthorization } from "../../../src/machinery/authorization/authorization.ts";
 import { rbac } from "../../../src/features/access/rbac/rbac-authorizer.ts";

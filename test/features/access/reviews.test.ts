@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AuthorizationAttributes, Decision } from "../../../src/machinery/api/attributes.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
-import { localSubjectAccessReviews } from "../../../src/features/access/reviews/local-subject-access-reviews.ts";
-import { selfSubjectAccessReviews } from "../../../src/features/access/reviews/self-subject-access-reviews.ts";
+import {
+  localSubjectAccessReviews,
+  selfSubjectAccessReviews,
+  subjectAccessReviews,
+} from "../../../src/features/access/reviews/subject-access-reviews.ts";
 import { selfSubjectReviews } from "../../../src/features/access/reviews/self-subject-reviews.ts";
 import { selfSubjectRulesReviews } from "../../../src/features/access/reviews/self-subject-rules-reviews.ts";
-import { subjectAccessReviews } from "../../../src/features/access/reviews/subject-access-reviews.ts";
 import { tokenReviews } from "../../../src/features/accounts/token-reviews.ts";
 import { answer } from "../review-scene.ts";
 

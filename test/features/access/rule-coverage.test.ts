@@ -3,8 +3,8 @@ import { describe, it } from "node:test";
 import { array, assert as check, constantFrom, oneof, property, record, string } from "fast-check";
 import type { PolicyRule } from "../../../src/features/access/rbac/policy-rule.ts";
 import { compareRules, uncoveredRules } from "../../../src/features/access/rbac/rule-coverage.ts";
-import { PathPatterns } from "../../../src/features/access/rbac/path-patterns.ts";
-import { matchesPath, ruleAllows } from "../../../src/features/access/rbac/rule-matching.ts";
+import { PathPatterns } from "../../../src/features/access/rbac/held-rules.ts";
+import { matchesPath, ruleAllows } from "../../../src/features/access/rbac/rbac-authorizer.ts";
 import { asks, readPods } from "./rbac-scene.ts";
 
 const rule = (bent: Partial<PolicyRule>): PolicyRule => ({ ...readPods, ...bent });

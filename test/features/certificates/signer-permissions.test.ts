@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { certificateApproval } from "../../../src/features/certificates/requests/certificate-approval.ts";
-import { certificateSigning } from "../../../src/features/certificates/requests/certificate-signing.ts";
+import {
+  certificateApproval,
+  certificateSigning,
+  clusterTrustBundleAttest,
+} from "../../../src/features/certificates/signer-permissions.ts";
 import { certificateSubjectRestriction } from "../../../src/features/certificates/requests/certificate-subject-restriction.ts";
-import { clusterTrustBundleAttest } from "../../../src/features/certificates/bundles/cluster-trust-bundle-attest.ts";
 import { allowing, apiObject, certificates, names, refusalOf } from "../admission-scene.ts";
 import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
-import { askWebhook } from "../../../src/features/federation/webhook/ask-webhook.ts";
+import { askWebhook } from "../../../src/features/federation/webhook/open-webhook.ts";
 import { webhookTokens } from "../../../src/features/federation/webhook/webhook-tokens.ts";
 import type { WebhookAnswer } from "../../../src/features/federation/webhook/webhook-tokens.ts";
 import type { VerifyToken } from "../../../src/machinery/authentication/token-authentication.ts";

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { conflict, notFound, statusOf, tooManyRequests, unauthorized } from "../../../src/machinery/api/api-error.ts";
 import type { AuthorizationAttributes } from "../../../src/machinery/api/attributes.ts";
-import { openIdRoutes } from "../../../src/features/accounts/openid-routes.ts";
+import { openIdRoutes } from "../../../src/features/accounts/tokens/discovery-documents.ts";
 import type { HttpRequest, HttpResponse } from "../../../src/machinery/api/http-message.ts";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { createApiServer } from "../../../src/machinery/http/api-server.ts";
@@ -14,8 +14,8 @@ import { statusSchema } from "../../../src/machinery/schema/meta-schemas.ts";
 import { compileProtobuf } from "../../../src/machinery/schema/protobuf.ts";
 import { decodeEnvelope } from "../../../src/machinery/schema/protobuf-envelope.ts";
 import { object } from "../../../src/machinery/schema/schema.ts";
-import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
 import type { ObjectSchema } from "../../../src/machinery/schema/schema.ts";
+import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
 
 const schema = object({
   goType: "v1.Thing",

@@ -1,7 +1,56 @@
 import { Command } from "commander";
 import { canI } from "./can-i-command.ts";
-import { whoami } from "./whoami-command.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
+import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
+import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
+import { withExamples } from "../../../machinery/command-line/examples.ts";
+import { print, withAnswerOutputFlag } from "../../../machinery/command-line/output.ts";
+import type { OutputFlags } from "../../../machinery/command-line/output.ts";
+import { textTable } from "../../../machinery/command-line/text-table.ts";
 
 /** `signet auth whoami|can-i`: who the caller is, and what the caller may do. */
 export const auth = (): Command =>
   new Command("auth").description("show who you are, and what you may do").addCommand(whoami()).addCommand(canI());
+
+interface SelfSubjectReview extends ApiObject {
+  readonly status?: {
+    readonly userInfo?: {
+      readonly username?: string;
+      readonly uid?: string;
+      readonly groups?: readonly string[];
+      readonly extra?: Readonly<Record<string, readonly string[]>>;
+    };
+  };
+}
+
+/** `signet auth whoami`: shows how the server identifies the caller. */
+export const whoami = (): Command =>
+  withExamples(
+    withAnswerOutputFlag(withConnectionFlags(new Command("whoami")))
+      .description("show the user that the server authenticates you as")
+      .action((flags: ConnectionFlags & OutputFlags) =>
+        withServer(flags, async ({ client, names }) => {
+          const group = names.group("authentication");
+          const review = await client.request<SelfSubjectReview>("POST", `/apis/${group}/v1/selfsubjectreviews`, {
+            kinds: ["SelfSubjectReview"],
+            body: { apiVersion: `${group}/v1`, kind: "SelfSubjectReview" },
+          });
+          print(review, flags, { text: () => whoamiText(review) });
+        }),
+      ),
+    ["Who you are", "signet auth whoami"],
+    ["Whose token this is", 'signet auth whoami --token "$TOKEN"'],
+  );
+
+function whoamiText({ status }: SelfSubjectReview): string {
+  const { username = "", uid, groups = [], extra = {} } = status?.userInfo ?? {};
+  return textTable(
+    ["ATTRIBUTE", "VALUE"],
+    [
+      ["Username", username],
+      ...(uid === undefined ? [] : [["UID", uid]]),
+      ["Groups", groups.join(", ")],
+      ...Object.entries(extra).map(([key, values]) => [`Extra: ${key}`, values.join(", ")]),
+    ],
+  );
+}

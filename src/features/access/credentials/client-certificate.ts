@@ -1,15 +1,16 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import { fingerprintOf } from "../../../pki/certificate.ts";
+import { fingerprintOf, serialNumberHex } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { createCertificateVerifier } from "./certificate-verifier.ts";
 import type { CertificateVerifierOptions } from "./certificate-verifier.ts";
 import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
 import type { Credential } from "../../../machinery/authentication/credential.ts";
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
-import { certificateIdentity } from "./certificate-identity.ts";
+import type { PresentedCredential } from "../../../machinery/authentication/presented-credential.ts";
+import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 
-export interface ClientCertificateOptions extends CertificateVerifierOptions {
+interface ClientCertificateOptions extends CertificateVerifierOptions {
   readonly names: Names;
 }
 
@@ -46,4 +47,22 @@ export function clientCertificate(options: ClientCertificateOptions): Credential
         : { outcome: "authenticated", user: userOf(answer.leaf) };
     },
   };
+}
+
+const known = new WeakMap<Certificate, PresentedCredential>();
+
+/** What identifies a client's certificate. Computed once for each connection: its certificate is parsed once. */
+export function certificateIdentity(leaf: Certificate): PresentedCredential {
+  const ready = known.get(leaf);
+  if (ready !== undefined) return ready;
+  const identity: PresentedCredential = {
+    type: "certificate",
+    fingerprint: fingerprintOf(leaf),
+    serialNumber: serialNumberHex(leaf),
+    issuer: formatDistinguishedName(leaf.issuer),
+    subject: formatDistinguishedName(leaf.subject),
+    notBefore: leaf.notBefore,
+  };
+  known.set(leaf, identity);
+  return identity;
 }

@@ -7,7 +7,7 @@ import type { Headers } from "../../../machinery/api/http-message.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import type { IdentityHeaders } from "../../../machinery/authentication/identity-headers.ts";
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
-import { certificateIdentity } from "./certificate-identity.ts";
+import { certificateIdentity } from "./client-certificate.ts";
 import { extraOf, firstHeaderValue, headerValues } from "../../../machinery/authentication/header-values.ts";
 
 /** The headers in which a front proxy sends its users (`--requestheader-*-headers`), in lower case. */

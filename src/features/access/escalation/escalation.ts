@@ -115,7 +115,10 @@ function ruleText(rule: PolicyRule): string {
   return `{${shown.join(", ")}}`;
 }
 
-/** A change of only the fields that garbage collection needs is never an escalation. */
+/**
+ * A change of only the fields that garbage collection needs is never an escalation. Stricter than `isOnlyGarbageCollectionChange`:
+ * an empty aggregation rule is not the same as none.
+ */
 export function changesOnlyGarbageCollection({ object, oldObject }: AdmissionAttributes): boolean {
   if (object === undefined || oldObject === undefined) return false;
   const rest = ({ metadata, ...others }: NonNullable<AdmissionAttributes["object"]>): unknown => {

@@ -1,16 +1,35 @@
 import type { PolicyRule } from "./policy-rule.ts";
-import type { ComparisonWork } from "./comparison-work.ts";
-import { PathPatterns } from "./path-patterns.ts";
+
+/** How many look-ups one comparison of rules may take: about a tenth of a second. */
+const maximumSteps = 1_500_000;
+
+/** Stops a comparison that takes too much work. */
+export class TooMuchWork extends Error {}
+
+/** Counts the look-ups of a comparison. */
+export class ComparisonWork {
+  #steps = 0;
+
+  get steps(): number {
+    return this.#steps;
+  }
+
+  /** Call it before the work. Throws TooMuchWork when the limit is reached. */
+  spend(steps: number): void {
+    if (this.#steps + steps > maximumSteps) throw new TooMuchWork();
+    this.#steps += steps;
+  }
+}
 
 /** A permission, without names of objects. */
-export interface Permission {
+interface Permission {
   readonly verb: string;
   readonly group: string;
   readonly resource: string;
 }
 
 /** The names for which a permission is not held. */
-export type MissingNames = readonly string[] | "none" | "every";
+type MissingNames = readonly string[] | "none" | "every";
 
 /**
  * The names for which a permission is held, as the lists of several rules. `every`: some rule does not restrict names.
@@ -219,3 +238,55 @@ function resourcePatterns(resource: string): readonly string[] {
 /** The lengths mark where a part ends, whatever characters clients use in it. */
 const keyOf = ({ verb, group, resource }: Permission): string =>
   `${verb.length} ${group.length} ${verb}${group}${resource}`;
+
+/** Paths and prefixes (`/healthz/*`). Finding one that covers a path takes logarithmic time. */
+export class PathPatterns {
+  readonly #exact = new Set<string>();
+  readonly #added: string[] = [];
+  /** Sorted; none is a prefix of another. Undefined until first used. */
+  #prefixes: string[] | undefined;
+
+  add(pattern: string): void {
+    this.#exact.add(pattern);
+    if (!pattern.endsWith("*")) return;
+    this.#added.push(withoutStars(pattern));
+    this.#prefixes = undefined;
+  }
+
+  covers(path: string): boolean {
+    if (this.#exact.has(path)) return true;
+    this.#prefixes ??= shortest(this.#added);
+    // Only texts that start with a prefix are sorted between it and the path, and no other entry starts with it.
+    const before = this.#prefixes[lastNotAbove(this.#prefixes, path)];
+    return before !== undefined && path.startsWith(before);
+  }
+}
+
+/** Removes all stars at the end. A loop, because a pattern would take quadratic time on a text of stars. */
+function withoutStars(pattern: string): string {
+  let end = pattern.length;
+  while (pattern[end - 1] === "*") end -= 1;
+  return pattern.slice(0, end);
+}
+
+function shortest(prefixes: readonly string[]): string[] {
+  const kept: string[] = [];
+  for (const prefix of prefixes.toSorted(byCodeUnit)) {
+    const last = kept.at(-1);
+    if (last === undefined || !prefix.startsWith(last)) kept.push(prefix);
+  }
+  return kept;
+}
+
+const byCodeUnit = (one: string, other: string): number => (one < other ? -1 : Number(one > other));
+
+function lastNotAbove(sorted: readonly string[], text: string): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((sorted[middle] ?? "") <= text) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}

@@ -1,8 +1,13 @@
-import type { AuthorizationAttributes, Decision } from "../../../machinery/api/attributes.ts";
+import type {
+  AuthorizationAttributes,
+  Decision,
+  PathAttributes,
+  ResourceAttributes,
+} from "../../../machinery/api/attributes.ts";
 import type { AuthorizerInMemory } from "../../../machinery/authorization/authorizer.ts";
 import type { Grant } from "./binding-index.ts";
-import { ruleAllows } from "./rule-matching.ts";
 import type { RuleResolver } from "./rule-resolver.ts";
+import type { PolicyRule } from "./policy-rule.ts";
 
 /**
  * Role based access control (upstream: `rbac.RBACAuthorizer`). Permissions add up; there are no deny rules. The search
@@ -41,3 +46,33 @@ function reasonOf({ binding, subject }: Grant): Decision["reason"] {
   const { kind, name: roleName } = binding.roleRef;
   return `RBAC: allowed by ${bindingText} of ${kind} ${quote(roleName)} to ${subject.kind} ${quote(subjectName)}`;
 }
+
+/** Whether a rule allows a request (upstream: `rbac.RuleAllows`). Names must match exactly, including case. */
+export const ruleAllows = (rule: PolicyRule, attributes: ResourceAttributes | PathAttributes): boolean =>
+  includesOrAll(rule.verbs, attributes.verb) &&
+  (attributes.kind === "path"
+    ? (rule.nonResourceURLs ?? []).some((pattern) => matchesPath(pattern, attributes.path))
+    : includesOrAll(rule.apiGroups, attributes.group) &&
+      matchesResource(rule.resources, attributes) &&
+      matchesName(rule.resourceNames, attributes.name));
+
+const includesOrAll = (list: readonly string[] | null | undefined, value: string): boolean =>
+  list !== null && list !== undefined && (list.includes("*") || list.includes(value));
+
+/** Matches `*`, the resource with its subresource, or `*` with the subresource. `resource/*` is not a pattern. */
+function matchesResource(
+  resources: readonly string[] | undefined,
+  { resource, subresource }: Pick<ResourceAttributes, "resource" | "subresource">,
+): boolean {
+  if (resources === undefined) return false;
+  if (resources.includes("*")) return true;
+  if (subresource === "") return resources.includes(resource);
+  return resources.includes(`${resource}/${subresource}`) || resources.includes(`*/${subresource}`);
+}
+
+const matchesName = (names: readonly string[] | undefined, name: string): boolean =>
+  names === undefined || names.length === 0 || names.includes(name);
+
+/** A `*` at the end matches any rest. */
+export const matchesPath = (pattern: string, path: string): boolean =>
+  pattern === "*" || pattern === path || (pattern.endsWith("*") && path.startsWith(pattern.replace(/\*+$/, "")));

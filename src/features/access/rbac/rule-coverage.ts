@@ -1,9 +1,8 @@
 import type { PolicyRule } from "./policy-rule.ts";
-import { ComparisonWork, TooMuchWork } from "./comparison-work.ts";
-import { HeldRules } from "./held-rules.ts";
+import { HeldRules, TooMuchWork, ComparisonWork } from "./held-rules.ts";
 
 /** Compares the rules that a user wants to grant with those that the user holds. */
-export interface RuleComparison {
+interface RuleComparison {
   /** The permissions that the user does not hold. Those that differ only in their verbs are joined. */
   readonly uncovered: readonly PolicyRule[];
   /**

@@ -1,6 +1,6 @@
 import { accessSpelling } from "../../../machinery/authorization/own-spelling.ts";
 import type { SpellObjectName } from "../../../machinery/authorization/own-spelling.ts";
-import { respelledRules } from "../rbac/respelled-rules.ts";
+import { respelledRules } from "../rbac/rule-resolver.ts";
 import { badRequest } from "../../../machinery/api/api-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { PolicyRule } from "../rbac/policy-rule.ts";

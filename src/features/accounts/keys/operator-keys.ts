@@ -4,7 +4,7 @@ import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
 import { tokenSigner } from "../tokens/json-web-token.ts";
 import { parseTokenSigningKey, parseVerificationKeys } from "../tokens/token-key.ts";
 import type { TokenSigningKey, VerificationKey } from "../tokens/token-key.ts";
-import type { TokenSigner } from "../tokens/token-signer.ts";
+import type { TokenSigner } from "./token-keys.ts";
 import type { OperatorKeyRecord } from "./key-ring.ts";
 
 /** The keys that flags name, or that an external signer has. They are the operator's: only the operator replaces them. */

@@ -14,12 +14,11 @@ import type { Store } from "../../../machinery/storage/store.ts";
 import { tokenSigner } from "../tokens/json-web-token.ts";
 import { parseTokenSigningKey } from "../tokens/token-key.ts";
 import type { TokenSigningKey } from "../tokens/token-key.ts";
-import type { TokenSigner } from "../tokens/token-signer.ts";
+import { verificationKeys } from "./token-keys.ts";
+import type { TokenSigner, TokenKeys, VerificationKeys } from "./token-keys.ts";
 import { keyRingRecord, maySign, sealedTokenKeyName, signingKeyAt, withLifetime } from "./key-ring.ts";
 import type { KeyRing, RingKey } from "./key-ring.ts";
 import type { FollowedOperatorKeys } from "./operator-keys.ts";
-import { verificationKeys } from "./token-keys.ts";
-import type { TokenKeys, VerificationKeys } from "./token-keys.ts";
 
 export interface StoredTokenKeysOptions {
   readonly store: Store;

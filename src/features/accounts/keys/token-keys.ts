@@ -1,7 +1,15 @@
 import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
 import { distinctKeys } from "../tokens/token-key.ts";
 import type { VerificationKey } from "../tokens/token-key.ts";
-import type { TokenSigner } from "../tokens/token-signer.ts";
+
+/** Makes tokens: with a key of this process, with a key in a hardware token, or by asking a program that has the keys. */
+export interface TokenSigner {
+  /**
+   * A compact JWS of the claims: at once with a key of this process, otherwise a promise. It rejects with a 503 when the
+   * key's owner does not sign now.
+   */
+  signToken(payload: object): MaybePromise<string>;
+}
 
 /** The keys that verify tokens: the same object until one of them changes. */
 export interface VerificationKeys {

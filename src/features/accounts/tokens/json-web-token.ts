@@ -1,6 +1,6 @@
 import { andThen } from "../../../machinery/api/maybe-promise.ts";
 import type { TokenSigningKey, VerificationKey } from "./token-key.ts";
-import type { TokenSigner } from "./token-signer.ts";
+import type { TokenSigner } from "../keys/token-keys.ts";
 
 /** A longer text cannot be our token: it is refused without decoding. */
 const maximumTokenCharacters = 64 * 1024;

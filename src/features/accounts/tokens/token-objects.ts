@@ -1,3 +1,9 @@
+import type { Stores } from "../../../machinery/registry/stores.ts";
+import { secretResource } from "../../core/index.ts";
+import { nodeResource, podResource } from "../../nodes/index.ts";
+import { serviceAccountResource } from "../resources.ts";
+import type { ObjectMeta } from "../../../machinery/api/object-meta.ts";
+
 /** The result of looking up an object that a token names. */
 export interface FoundObject {
   readonly uid: string;
@@ -22,4 +28,38 @@ export interface TokenObjects {
   findPod(namespace: string, name: string): FoundPod | undefined;
   findSecret(namespace: string, name: string): FoundSecret | undefined;
   findNode(name: string): FoundObject | undefined;
+}
+
+const found = ({ uid = "", deletionTimestamp }: ObjectMeta): FoundObject => ({
+  uid,
+  ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+});
+
+/** Looks up the objects that tokens are bound to, in the caches. */
+export function tokenObjects(stores: Stores): TokenObjects {
+  return {
+    findServiceAccount(namespace, name) {
+      const account = stores.of(serviceAccountResource).peek({ namespace, name });
+      return account && found(account.object.metadata);
+    },
+    findPod(namespace, name) {
+      const pod = stores.of(podResource).peek({ namespace, name })?.object;
+      if (pod === undefined) return undefined;
+      const { serviceAccountName = "", nodeName } = pod.spec ?? {};
+      return { ...found(pod.metadata), serviceAccountName, ...(nodeName !== undefined && { nodeName }) };
+    },
+    findSecret(namespace, name) {
+      const secret = stores.of(secretResource).peek({ namespace, name })?.object;
+      if (secret === undefined) return undefined;
+      const token = secret.data?.["token"];
+      return {
+        ...found(secret.metadata),
+        ...(token !== undefined && { token: Buffer.from(token, "base64").toString("utf8") }),
+      };
+    },
+    findNode(name) {
+      const node = stores.of(nodeResource).peek({ namespace: "", name });
+      return node && found(node.object.metadata);
+    },
+  };
 }

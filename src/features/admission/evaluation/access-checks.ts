@@ -1,4 +1,4 @@
-import type { AuthorizationAttributes, Authorize, Decision } from "../../../machinery/api/attributes.ts";
+import type { Authorize, AuthorizationAttributes, Decision } from "../../../machinery/api/attributes.ts";
 
 /** A question waits for its answer: the evaluation is done again when it is there. */
 class Waiting extends Error {}

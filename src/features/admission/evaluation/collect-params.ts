@@ -3,7 +3,7 @@ import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
 import { collectionRange } from "../../../machinery/registry/storage-key.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
-import type { ParamRef } from "../policies/binding-schema.ts";
+import type { ParamRef } from "../policies/validating-admission-policy-bindings.ts";
 import type { PolicySpec } from "../policies/policy-schema.ts";
 
 /** A policy or a binding cannot be evaluated as it is. The message says why. */

@@ -7,9 +7,8 @@ import { TooDeep } from "../../../machinery/expressions/cel-value.ts";
 import { admissionForbidden } from "../../../machinery/registry/admission-forbidden.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import type { KnownPolicies, PolicyInForce } from "../known-policies.ts";
-import type { ValidatingAdmissionPolicyBinding } from "../policies/binding-schema.ts";
+import type { ValidatingAdmissionPolicyBinding } from "../policies/validating-admission-policy-bindings.ts";
 import type { ValidatingAdmissionPolicy } from "../policies/policy-schema.ts";
-import { AccessChecks } from "./access-checks.ts";
 import { collectParams, ConfigurationFault } from "./collect-params.ts";
 import { compilePolicy } from "./compile-policy.ts";
 import type { CompiledPolicy } from "./compile-policy.ts";
@@ -18,6 +17,7 @@ import type { ErrorType, PolicyFailure } from "./evaluate-policy.ts";
 import { compileMatcher } from "./match-resources.ts";
 import type { Matcher } from "./match-resources.ts";
 import { WrittenObjects } from "./written-objects.ts";
+import { AccessChecks } from "./access-checks.ts";
 
 /** Receives the outcome of a validation. */
 export interface PolicyObserver {
@@ -30,7 +30,7 @@ export interface PolicyObserver {
   }): void;
 }
 
-export interface PolicyDecisionsOptions {
+interface PolicyDecisionsOptions {
   readonly names: Names;
   readonly stores: Stores;
   readonly authorize: Authorize;

@@ -1,15 +1,12 @@
 import { parseYamlSettings } from "../../../machinery/command-line/parse-yaml-settings.ts";
-import {
-  defaultKeys,
-  defaultMaximumLifetimeSeconds,
-  type ApprovalPolicy,
-  type ApprovalRule,
-  type KeyRequirement,
-} from "./approval-policy.ts";
-import { PatternFields } from "./pattern-fields.ts";
+import { defaultKeys, defaultMaximumLifetimeSeconds } from "./approval-policy.ts";
+import type { ApprovalPolicy, ApprovalRule, KeyRequirement } from "./approval-policy.ts";
+import { PatternFields } from "./name-pattern.ts";
 import { refuseFaults } from "../../../machinery/command-line/fields.ts";
 import type { FieldContext } from "../../../machinery/command-line/fields.ts";
 import { certificateUsagesOf } from "../signers/usages.ts";
+import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
+import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings-files.ts";
 
 /**
  * Reads the file of `--approval-policy`. Parsing is strict: unknown fields, wrong types and invalid patterns are
@@ -89,4 +86,21 @@ function parseKey(value: unknown, context: FieldContext): KeyRequirement {
   if (known === undefined) key.fault("type", 'must be "RSA", "ECDSA" or "Ed25519"');
   const { type: keyType, minimumBits: defaultBits } = known ?? { type: "RSA", minimumBits: 2048 };
   return { type: keyType, minimumBits: minimumBits ?? defaultBits };
+}
+
+/**
+ * Returns the current rules of the file of `--approval-policy`. Undefined without the flag. Throws UsageError for a
+ * file that is invalid at the start. When it becomes invalid later, the old rules stay in force.
+ */
+export function openApprovalPolicy(
+  file: string | undefined,
+  followed: FollowedFiles,
+): (() => ApprovalPolicy) | undefined {
+  if (file === undefined) return undefined;
+  return followed.follow({
+    setting: "approval-policy",
+    files: () => [file],
+    load: () => parseSettingsFile("approval-policy", file, parseApprovalPolicy, readFollowedFile),
+    describe: ({ rules }) => ({ rules: rules.length }),
+  });
 }

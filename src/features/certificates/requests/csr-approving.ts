@@ -2,13 +2,13 @@ import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { parseRequestField } from "../../../pki/parse-request-field.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
-import { nodeClientSubresources } from "../signers/is-node-client.ts";
-import type { NodeClientSubresource } from "../signers/is-node-client.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { certificateRequestState, withCondition } from "./certificate-request-state.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller, ControllerContext } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 
 interface SubjectAccessReview extends ApiObject {
   readonly spec: unknown;
@@ -20,7 +20,7 @@ const approvalMessages: Readonly<Record<NodeClientSubresource, string>> = {
   nodeclient: "Auto approving node agent client certificate after SubjectAccessReview.",
 };
 
-export interface CsrApprovingOptions {
+interface CsrApprovingOptions {
   /** Whether an approval policy decides on a request. */
   readonly isLeftToPolicy: (request: CertificateSigningRequest) => boolean;
 }
@@ -98,4 +98,29 @@ async function mayCreate(
     },
   });
   return review.status?.allowed === true;
+}
+
+/**
+ * The subresources of certificatesigningrequests. The permission to `create` one allows automatic approval of a node's
+ * request.
+ */
+type NodeClientSubresource = "selfnodeclient" | "nodeclient";
+
+interface NodeClientInput {
+  readonly signerName: string;
+  /** The requester in the stored request. */
+  readonly username: string;
+  readonly usages: readonly string[];
+  readonly request: CertificateRequest;
+}
+
+/**
+ * Returns the subresources that may allow a request, in the order to check them: a node's own renewal, then any node's
+ * certificate. Empty for a request that is not for a node client certificate (upstream: csrapproving's recognizers).
+ */
+export function nodeClientSubresources(names: Names, input: NodeClientInput): NodeClientSubresource[] {
+  const { signerName, username, usages, request } = input;
+  const signer = findWellKnownSigner(names, signerName);
+  if (signer?.isApprovedAutomatically !== true || signer.violations(request, usages).length > 0) return [];
+  return username === request.subject.commonName ? ["selfnodeclient", "nodeclient"] : ["nodeclient"];
 }

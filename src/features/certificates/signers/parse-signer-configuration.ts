@@ -5,7 +5,7 @@ import { parseDuration } from "../../../machinery/api/duration.ts";
 import { maximumCommonNameLength } from "../../../pki/distinguished-name.ts";
 import { dnsNameFault } from "../../../pki/dns-name.ts";
 import type { KeyType } from "../../../pki/keys.ts";
-import { PatternFields } from "../policy/pattern-fields.ts";
+import { PatternFields } from "../policy/name-pattern.ts";
 import { refuseFaults } from "../../../machinery/command-line/fields.ts";
 import type { FieldContext } from "../../../machinery/command-line/fields.ts";
 import { validateSignerName } from "../signer-name-validation.ts";

@@ -12,7 +12,7 @@ import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import { RevokedCertificates } from "../../revocation/index.ts";
 import type { Revocation } from "../../revocation/index.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
-import { recordFacts } from "./record-facts.ts";
+import { recordFacts } from "./listed-certificates.ts";
 
 /** What this server knows of each certificate: from the inventory and the revocations, both in memory. */
 export class CertificateStatuses {

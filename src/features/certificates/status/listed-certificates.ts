@@ -1,10 +1,9 @@
 import type { LongWork } from "../../../machinery/api/long-work.ts";
 import { encodeRevokedEntry } from "../../../pki/certificate-revocation-list.ts";
 import { graver, RevokedCertificates } from "../../revocation/index.ts";
-import type { Revocation, RevokedCertificate } from "../../revocation/index.ts";
+import type { Revocation, RevokedCertificate, CertificateFacts } from "../../revocation/index.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { shardOf, shards } from "./addresses.ts";
-import { recordFacts } from "./record-facts.ts";
 
 /** A line of a list. */
 interface Line extends RevokedCertificate {
@@ -24,7 +23,7 @@ interface Part {
 }
 
 /** What belongs into the list of one CA's name. The parts in their order are the whole list. */
-export interface EncodedList {
+interface EncodedList {
   /** By the names of `shards`. The same buffer as before while a part has not changed. */
   readonly parts: ReadonlyMap<string, Buffer>;
   readonly whole: Buffer;
@@ -182,7 +181,7 @@ export class ListedCertificates {
   }
 }
 
-export interface RefreshOptions {
+interface RefreshOptions {
   readonly records: () => Iterable<IssuedCertificate>;
   readonly expiredBefore: number;
   readonly work: LongWork;
@@ -196,3 +195,12 @@ const encodePart = ({ lines }: Part): Buffer =>
       .join(""),
     "latin1",
   );
+
+/** What the inventory knows of a certificate, as revocations name it. */
+export const recordFacts = ({ spec }: IssuedCertificate): CertificateFacts => ({
+  fingerprint: spec.fingerprint,
+  serialNumber: spec.serialNumber,
+  issuer: spec.issuer ?? "",
+  subject: spec.subject ?? "",
+  notBefore: Date.parse(spec.notBefore),
+});

@@ -1,11 +1,13 @@
 import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { eventResource, leaseResource } from "../../core/index.ts";
+import type { Event } from "../../core/index.ts";
 import type { Node } from "../nodes/node-schema.ts";
 import { nodeResource } from "../resources.ts";
 import type { NodeSettings } from "../settings.ts";
-import { nodeEvent } from "./node-event.ts";
 import { lostCondition, readyOf, foundCondition, lostSince, withLostTaints, withoutLostTaints } from "./node-state.ts";
+import { microTimestamp, timestamp } from "../../../machinery/api/clock.ts";
+import type { Names } from "../../../machinery/api/names.ts";
 
 /** Timers hold no more than 2^31 ms: a later end is looked at again on the way. */
 const longestWaitMilliseconds = 24 * 3_600_000;
@@ -123,3 +125,34 @@ export const nodeLifecycle = ({ graceMilliseconds, retentionMilliseconds }: Node
     return { queue };
   },
 });
+
+interface NodeEventOptions {
+  readonly names: Names;
+  /** One CamelCase word. */
+  readonly reason: string;
+  readonly message: string;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** What happened to a node, for `kubectl describe node`. Two events of one reason in a second are one. */
+function nodeEvent({ metadata }: Node, { names, reason, message, now }: NodeEventOptions): Event {
+  const { name = "", uid = "" } = metadata;
+  const time = timestamp(now);
+  return {
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: { name: `${name}.${reason.toLowerCase()}.${Math.floor(now / 1000).toString(16)}`, namespace: "default" },
+    involvedObject: { apiVersion: "v1", kind: "Node", name, uid },
+    reason,
+    message,
+    type: "Normal",
+    action: reason,
+    source: {},
+    reportingComponent: `${names.group("signet")}/node-lifecycle`,
+    reportingInstance: "node-lifecycle",
+    firstTimestamp: time,
+    lastTimestamp: time,
+    eventTime: microTimestamp(now),
+  };
+}

@@ -7,7 +7,7 @@ import { GrpcError, grpcStatus } from "../../../../machinery/grpc/grpc-error.ts"
 import { observedSignature } from "../../../../machinery/keys/outside-keys.ts";
 import type { OutsideKeyObserver } from "../../../../machinery/keys/outside-keys.ts";
 import { encodePayload } from "../../tokens/json-web-token.ts";
-import type { TokenSigner } from "../../tokens/token-signer.ts";
+import type { TokenSigner } from "../token-keys.ts";
 import type { FollowedOperatorKeys, OperatorKeys } from "../operator-keys.ts";
 import { checkHeader, checkPublishedKeys, checkToken } from "./check-signer-answers.ts";
 import type { SignerKeys } from "./check-signer-answers.ts";

@@ -10,6 +10,11 @@ import {
   hasEscalationVerb,
 } from "./escalation.ts";
 import type { EscalationOptions } from "./escalation.ts";
+import { notFound } from "../../../machinery/api/api-error.ts";
+import { roleResourceOf } from "../rbac/binding.ts";
+import type { RoleRef } from "../rbac/binding.ts";
+import type { PolicyRule } from "../rbac/policy-rule.ts";
+import type { RoleBinding } from "../rbac/role-bindings.ts";
 
 /**
  * Users may not write a role with more permissions than they hold in its namespace, not even change its labels
@@ -43,3 +48,35 @@ const asRole = (object: ApiObject): Role => object as Role;
 
 const hasAggregationRule = (object: ApiObject): boolean =>
   (asRole(object) as ClusterRole).aggregationRule !== undefined;
+
+interface BindingEscalationOptions extends EscalationOptions {
+  /** The rules of the role that a binding in a namespace names. Undefined when the role does not exist. */
+  rulesOfRole(roleRef: RoleRef, bindingNamespace: string): readonly PolicyRule[] | undefined;
+}
+
+/**
+ * Users may not bind a role with more permissions than they hold (upstream: the policybased storage of bindings),
+ * unless they have the verb `bind` for that role. A role that does not exist is a 404: its rules cannot be compared.
+ */
+export function bindingEscalation(names: Names, options: BindingEscalationOptions): AdmissionRule {
+  const group = names.group("rbac.authorization");
+  return {
+    name: "BindingEscalation",
+    appliesTo: (attributes) =>
+      attributes.group === group &&
+      (attributes.resource === "rolebindings" || attributes.resource === "clusterrolebindings") &&
+      attributes.subresource === "" &&
+      attributes.operation !== "DELETE",
+    async validate(attributes) {
+      const { user, askedGroup, resource, namespace, object } = attributes;
+      if (object === undefined || isMaster(user) || changesOnlyGarbageCollection(attributes)) return;
+      const { roleRef } = object as RoleBinding; // the group and resource guarantee it: the schema decoded it
+      const bind = { verb: "bind", resource: roleResourceOf(roleRef), name: roleRef.name };
+      if (await hasEscalationVerb(options, attributes, bind)) return;
+      const rules = options.rulesOfRole(roleRef, namespace);
+      if (rules === undefined) throw notFound({ group: askedGroup, resource }, roleRef.name);
+      const refusal = escalationError(options, attributes, rules);
+      if (refusal !== undefined) throw refusal;
+    },
+  };
+}

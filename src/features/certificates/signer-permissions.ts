@@ -1,0 +1,107 @@
+import type { Authorize, AdmissionRule } from "../../machinery/api/attributes.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import type { UserInfo } from "../../machinery/api/user-info.ts";
+import { admissionForbidden } from "../../machinery/registry/admission-forbidden.ts";
+import { asSigningRequest, isOnSigningRequest } from "./requests/signing-request.ts";
+import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
+import type { ApiObject } from "../../machinery/api/object-meta.ts";
+import { isOnlyGarbageCollectionChange } from "../core/index.ts";
+
+interface SignerPermission {
+  readonly user: UserInfo;
+  readonly verb: "approve" | "sign" | "attest";
+  readonly signerName: string;
+}
+
+interface SignerRuleOptions {
+  readonly names: Names;
+  readonly authorize: Authorize;
+}
+
+/**
+ * Whether a user may do something for a signer: by its exact name, or by `domain/*` for all signers of its domain
+ * (upstream: `IsAuthorizedForSignerName`).
+ */
+async function isPermittedForSigner(
+  { names, authorize }: SignerRuleOptions,
+  { user, verb, signerName }: SignerPermission,
+): Promise<boolean> {
+  const domain = signerName.split("/", 1)[0] ?? "";
+  for (const name of [signerName, `${domain}/*`]) {
+    const { decision } = await authorize({
+      kind: "resource",
+      user,
+      verb,
+      group: names.group("certificates"),
+      version: "*",
+      resource: "signers",
+      subresource: "",
+      namespace: "",
+      name,
+    });
+    if (decision === "allow") return true;
+  }
+  return false;
+}
+
+/**
+ * Every write to `approval`, even one that changes nothing, requires the permission to `approve` for the signer of the
+ * stored request, whatever signer the body names (upstream: CertificateApproval).
+ */
+export const certificateApproval = (options: SignerRuleOptions): AdmissionRule => ({
+  name: "CertificateApproval",
+  appliesTo: (attributes) =>
+    attributes.operation === "UPDATE" && isOnSigningRequest(attributes, options.names, "approval"),
+  async validate(attributes) {
+    const { oldObject, user } = attributes;
+    if (oldObject === undefined) return;
+    const { signerName } = asSigningRequest(oldObject).spec;
+    if (await isPermittedForSigner(options, { user, verb: "approve", signerName })) return;
+    throw admissionForbidden(
+      attributes,
+      `user not permitted to approve requests with signerName ${JSON.stringify(signerName)}`,
+    );
+  },
+});
+
+/**
+ * A write to `status` that changes the certificate or a condition requires the permission to `sign` for the signer of
+ * the stored request (upstream: CertificateSigning).
+ */
+export const certificateSigning = (options: SignerRuleOptions): AdmissionRule => ({
+  name: "CertificateSigning",
+  appliesTo: (attributes) =>
+    attributes.operation === "UPDATE" && isOnSigningRequest(attributes, options.names, "status"),
+  async validate(attributes) {
+    const { object, oldObject, user } = attributes;
+    if (object === undefined || oldObject === undefined) return;
+    const next = asSigningRequest(object).status;
+    const { spec, status: previous } = asSigningRequest(oldObject);
+    const isCertificateKept = (next.certificate ?? "") === (previous.certificate ?? "");
+    if (isCertificateKept && isSemanticallyEqual(next.conditions, previous.conditions)) return;
+    if (await isPermittedForSigner(options, { user, verb: "sign", signerName: spec.signerName })) return;
+    const signer = JSON.stringify(spec.signerName);
+    throw admissionForbidden(attributes, `user not permitted to sign requests with signerName ${signer}`);
+  },
+});
+
+interface Bundle extends ApiObject {
+  readonly spec: { readonly signerName?: string };
+}
+
+/** Writing a signer's bundle needs the permission to `attest` for the signer (upstream: ClusterTrustBundleAttest). */
+export const clusterTrustBundleAttest = (options: SignerRuleOptions): AdmissionRule => ({
+  name: "ClusterTrustBundleAttest",
+  appliesTo: ({ group, resource }) =>
+    resource === "clustertrustbundles" && group === options.names.group("certificates"),
+  async validate(attributes) {
+    const { object, oldObject, user } = attributes;
+    if (object === undefined) return;
+    // The path determines the type. Validation makes signerName immutable, so the new one can be checked.
+    const { signerName = "" } = (object as Bundle).spec;
+    if (signerName === "") return;
+    if (oldObject !== undefined && isOnlyGarbageCollectionChange(object, oldObject)) return;
+    if (await isPermittedForSigner(options, { user, verb: "attest", signerName })) return;
+    throw admissionForbidden(attributes, `user not permitted to attest for signerName ${JSON.stringify(signerName)}`);
+  },
+});

@@ -1,9 +1,34 @@
 import type { Programs } from "./cli/program.ts";
+import type { CertificateSettings } from "./features/certificates/settings.ts";
+import type { KeyStore } from "./machinery/keys/key-records.ts";
+import type { ServerConfig } from "./server/server-config.ts";
 
-const tokenKeyPrograms = () => import("./server/keys/token-key-programs.ts");
-const authorityPrograms = () => import("./server/keys/authority-programs.ts");
+const keyStore = () => import("./server/open-key-store.ts");
+const tokenKeyPrograms = () => import("./features/accounts/keys/token-key-programs.ts");
+const authorityPrograms = () => import("./features/certificates/authorities/authority-programs.ts");
 const storagePrograms = () => import("./server/backup/storage-programs.ts");
 const doctorPrograms = () => import("./server/doctor/doctor-programs.ts");
+
+/** Opens the store of a server for a program of its feature. */
+async function onTokenKeys(
+  config: ServerConfig,
+  run: (programs: Awaited<ReturnType<typeof tokenKeyPrograms>>, keys: KeyStore) => Promise<void>,
+): Promise<void> {
+  const programs = await tokenKeyPrograms();
+  await (await keyStore()).withKeyStore(config, (keys) => run(programs, keys));
+}
+
+async function onAuthorities(
+  config: ServerConfig,
+  run: (
+    programs: Awaited<ReturnType<typeof authorityPrograms>>,
+    keys: KeyStore,
+    settings: CertificateSettings,
+  ) => Promise<void>,
+): Promise<void> {
+  const programs = await authorityPrograms();
+  await (await keyStore()).withKeyStore(config, (keys) => run(programs, keys, config.controllers.certificates));
+}
 
 /** The programs behind the commands of `signet`. Each loads only what it needs. */
 export const programs: Programs = {
@@ -20,16 +45,19 @@ export const programs: Programs = {
   restore: async (config, options) => (await storagePrograms()).runRestore(config, options),
   migrateStorage: async (config, options) => (await storagePrograms()).runMigrateStorage(config, options),
   tokenKeys: {
-    list: async (config, flags) => (await tokenKeyPrograms()).runListTokenKeys(config, flags),
-    rotate: async (config, options) => (await tokenKeyPrograms()).runRotateTokenKey(config, options),
-    retire: async (config, options) => (await tokenKeyPrograms()).runRetireTokenKey(config, options),
+    list: (config, flags) => onTokenKeys(config, (programs, keys) => programs.runListTokenKeys(keys, flags)),
+    rotate: (config, options) => onTokenKeys(config, (programs, keys) => programs.runRotateTokenKey(keys, options)),
+    retire: (config, options) => onTokenKeys(config, (programs, keys) => programs.runRetireTokenKey(keys, options)),
   },
   authorities: {
-    list: async (config, flags) => (await authorityPrograms()).runListAuthorities(config, flags),
-    prepare: async (config, options) => (await authorityPrograms()).runPrepareAuthority(config, options),
-    switchTo: async (config, options) => (await authorityPrograms()).runSwitchAuthority(config, options),
-    retire: async (config, options) => (await authorityPrograms()).runRetireAuthority(config, options),
-    abort: async (config, options) => (await authorityPrograms()).runAbortAuthority(config, options),
+    list: (config, flags) =>
+      onAuthorities(config, (programs, keys, settings) => programs.runListAuthorities(keys, settings, flags)),
+    prepare: (config, options) =>
+      onAuthorities(config, (programs, keys, settings) => programs.runPrepareAuthority(keys, settings, options)),
+    switchTo: (config, options) =>
+      onAuthorities(config, (programs, keys, settings) => programs.runSwitchAuthority(keys, settings, options)),
+    retire: (config, options) => onAuthorities(config, (programs, keys) => programs.runRetireAuthority(keys, options)),
+    abort: (config, options) => onAuthorities(config, (programs, keys) => programs.runAbortAuthority(keys, options)),
   },
   encryption: async (config, action) =>
     (await import("./server/encryption/encryption-programs.ts")).runEncryption(config, action),

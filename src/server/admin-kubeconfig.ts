@@ -9,8 +9,8 @@ import { noSubjectAltNames } from "../pki/subject-alt-names.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import type { CertificateAuthority } from "../pki/certificate-authority.ts";
-import { issueOwnCertificate } from "./issued-certificate.ts";
-import type { PemKeyPair, OwnCertificateOptions } from "./issued-certificate.ts";
+import { issueOwnCertificate } from "../features/certificates/authorities/issue-own-certificate.ts";
+import type { PemKeyPair, OwnCertificateOptions } from "../features/certificates/authorities/issue-own-certificate.ts";
 import { isIssuedBy, splitKeyPair } from "./tls/serving-certificate.ts";
 
 export interface AdminKubeconfigOptions {

@@ -9,9 +9,12 @@ import type { ApiClient } from "../machinery/client/api-client.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import { writeAdminKubeconfig } from "./admin-kubeconfig.ts";
 import type { AdminKubeconfigOptions } from "./admin-kubeconfig.ts";
-import { recordOwnCertificate, revokedIn } from "./own-certificates.ts";
+import { recordOwnCertificate } from "../features/certificates/inventory/certificate-record.ts";
+import { certificateIdentity } from "../features/access/credentials/client-certificate.ts";
+import { withCredential } from "../machinery/authentication/presented-credential.ts";
+import { serverUser } from "./loopback-users.ts";
 
-export interface AdministratorOptions extends Omit<AdminKubeconfigOptions, "isRevoked" | "revocation"> {
+interface AdministratorOptions extends Omit<AdminKubeconfigOptions, "isRevoked" | "revocation"> {
   readonly names: Names;
   readonly client: ApiClient;
   readonly revocation: ConnectedRevocation;
@@ -70,3 +73,9 @@ export async function openAdministrator(options: AdministratorOptions): Promise<
     },
   };
 }
+
+/** Whether a certificate that the server made for itself, or for the administrator, is revoked. */
+export const revokedIn =
+  ({ refusalOf }: Pick<ConnectedRevocation, "refusalOf">) =>
+  (certificate: Certificate): boolean =>
+    refusalOf(withCredential({ ...serverUser }, certificateIdentity(certificate))) !== undefined;

@@ -10,7 +10,7 @@ import type { QueueCounts } from "../machinery/loops/work-queue.ts";
 import { outsideKeyObserver } from "./observation/observe-outside-keys.ts";
 import { addQueueMetrics } from "./observation/queue-metrics.ts";
 import type { PlainAddress } from "./plain-address.ts";
-import { startPlainListener } from "./plain-listener.ts";
+import { startPlainListener } from "../machinery/http/plain-listener.ts";
 
 /** Whether the server answered the last request. */
 class LastAnswer {

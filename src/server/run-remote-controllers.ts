@@ -12,7 +12,7 @@ import { storedResources } from "./stored-resources.ts";
 import { openApprovalPolicy } from "../features/certificates/policy/parse-approval-policy.ts";
 import { controllerList } from "./controller-list.ts";
 import type { RemoteControllerConfig } from "./controller-settings.ts";
-import { followServerIdentity } from "./follow-server-identity.ts";
+import { followServerIdentity } from "../features/certificates/commands/identity-of-server.ts";
 import { QueueCounts } from "../machinery/loops/work-queue.ts";
 import { signetVersion } from "./signet-version.ts";
 import { startElectedControllers } from "../machinery/loops/elected-controllers.ts";

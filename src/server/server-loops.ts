@@ -15,7 +15,7 @@ import { runningSigners } from "../features/certificates/signers/running-signers
 import { leaseResource } from "../features/core/index.ts";
 import type { Administrator } from "./administrator.ts";
 import type { CertificateAuthorities } from "./certificate-authorities.ts";
-import type { CertificateStatusService } from "./certificate-status.ts";
+import type { CertificateStatusService } from "../features/certificates/status/certificate-status.ts";
 import { startCompaction } from "./compaction.ts";
 import { controllerList } from "./controller-list.ts";
 import type { ServerConfig } from "./server-config.ts";

@@ -4,7 +4,7 @@ import http from "node:http";
 import https from "node:https";
 import net from "node:net";
 import { join } from "node:path";
-import { issueOwnCertificate } from "../../src/server/issued-certificate.ts";
+import { issueOwnCertificate } from "../../src/features/certificates/authorities/issue-own-certificate.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 import { newAuthority } from "../features/certificates/certificate-loop-scene.ts";

@@ -28,7 +28,7 @@ import {
   prepareAuthority,
   retireAuthority,
   switchAuthority,
-} from "../../src/server/keys/authority-programs.ts";
+} from "../../src/features/certificates/authorities/rotate-authority.ts";
 import { keptStore } from "./kept-store.ts";
 import { settingsOf } from "../agent/settings-of.ts";
 import { eventually } from "../end-to-end/eventually.ts";

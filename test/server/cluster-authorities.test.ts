@@ -11,7 +11,7 @@ import { loadCertificateAuthority } from "../../src/pki/certificate-authority.ts
 import type { CertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import { parseCertificatesPem } from "../../src/pki/trust-anchors.ts";
 import { openClusterAuthority } from "../../src/features/certificates/authorities/cluster-authority.ts";
-import { issueOwnCertificate } from "../../src/server/issued-certificate.ts";
+import { issueOwnCertificate } from "../../src/features/certificates/authorities/issue-own-certificate.ts";
 import {
   CertificateFolder,
   CertificateScene,

@@ -12,8 +12,8 @@ import { openClusterAuthority } from "../../src/features/certificates/authoritie
 import type { ClusterAuthority } from "../../src/features/certificates/authorities/cluster-authority.ts";
 import { systemClock } from "../../src/machinery/api/clock.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
-import { issueOwnCertificate } from "../../src/server/issued-certificate.ts";
-import type { PemKeyPair } from "../../src/server/issued-certificate.ts";
+import { issueOwnCertificate } from "../../src/features/certificates/authorities/issue-own-certificate.ts";
+import type { PemKeyPair } from "../../src/features/certificates/authorities/issue-own-certificate.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 

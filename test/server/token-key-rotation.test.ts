@@ -10,7 +10,7 @@ import { platformNames } from "../../src/machinery/api/names.ts";
 import { SealingKey } from "../../src/machinery/keys/sealing-key.ts";
 import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
 import { StoreUnavailable } from "../../src/machinery/storage/store.ts";
-import { retireTokenKey, rotateTokenKey } from "../../src/server/keys/token-key-programs.ts";
+import { retireTokenKey, rotateTokenKey } from "../../src/features/accounts/keys/rotate-token-key.ts";
 import { InProcess } from "./in-process.ts";
 import { keptStore } from "./kept-store.ts";
 import { ManualTime } from "../manual-time.ts";

@@ -1,11 +1,21 @@
 import type { ChangeFeed } from "../storage/change-feed.ts";
+import type { Names } from "../api/names.ts";
 import type { Change, Entry, Store } from "../storage/store.ts";
+import type { SealingKey } from "./sealing-key.ts";
 
 /**
  * Where the store has the records of keys: outside of `/registry/`, so that no request of the API can reach them, with
  * whatever permissions.
  */
 const keyRecordPrefix = "/keys/";
+
+/** Where a command finds the keys of a server: in its store, and in its data directory. */
+export interface KeyStore {
+  readonly dataDirectory: string;
+  readonly names: Names;
+  readonly store: Store;
+  readonly sealingKey: SealingKey;
+}
 
 /** A record of the store: one JSON value that changes by compare-and-swap. */
 export interface KeyRecord<T> {

@@ -7,8 +7,11 @@ import { readPrivateFile } from "../../machinery/files/private-file.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
 import type { CertificateAuthority } from "../../pki/certificate-authority.ts";
-import { issueOwnCertificate } from "../issued-certificate.ts";
-import type { PemKeyPair, OwnCertificateOptions } from "../issued-certificate.ts";
+import { issueOwnCertificate } from "../../features/certificates/authorities/issue-own-certificate.ts";
+import type {
+  PemKeyPair,
+  OwnCertificateOptions,
+} from "../../features/certificates/authorities/issue-own-certificate.ts";
 
 const lifetimeMilliseconds = 365 * 24 * 3_600_000;
 /** Renewed when less than a third of the lifetime is left. */

@@ -15,10 +15,10 @@ import { stringify } from "yaml";
 import type { ClusterTrustBundle } from "../../../src/features/certificates/bundles/cluster-trust-bundles.ts";
 import type { Event } from "../../../src/features/core/event-schema.ts";
 import { UsageError } from "../../../src/machinery/command-line/flag.ts";
+import { parseCertificate } from "../../../src/pki/certificate.ts";
 import type { Certificate } from "../../../src/pki/certificate.ts";
 import { verifyChain } from "../../../src/pki/certificate-chain.ts";
 import { signCertificate } from "../../../src/pki/certificate-authority.ts";
-import { parseCertificate } from "../../../src/pki/certificate.ts";
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
 import { generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys.ts";
 import { parseCertificatesPem } from "../../../src/pki/trust-anchors.ts";
@@ -42,7 +42,7 @@ import {
   prepareAuthority,
   retireAuthority,
   switchAuthority,
-} from "../../../src/server/keys/authority-programs.ts";
+} from "../../../src/features/certificates/authorities/rotate-authority.ts";
 import { eventually } from "../../end-to-end/eventually.ts";
 import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 

@@ -13,8 +13,8 @@ import { rootSigningAuthority } from "../../../src/features/certificates/authori
 import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
 import { openTlsCertificate } from "../../../src/server/tls/tls-certificate.ts";
 import { serverNamesIn } from "../../../src/features/certificates/signers/server-names.ts";
-import { issueOwnCertificate } from "../../../src/server/issued-certificate.ts";
-import type { PemKeyPair } from "../../../src/server/issued-certificate.ts";
+import { issueOwnCertificate } from "../../../src/features/certificates/authorities/issue-own-certificate.ts";
+import type { PemKeyPair } from "../../../src/features/certificates/authorities/issue-own-certificate.ts";
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
 
 describe("the serving certificate's files", () => {

@@ -15,7 +15,7 @@ import { openClusterAuthority } from "../../../src/features/certificates/authori
 import { systemClock } from "../../../src/machinery/api/clock.ts";
 import { readKubeconfig } from "../../../src/machinery/client/kubeconfig.ts";
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
-import { issueOwnCertificate } from "../../../src/server/issued-certificate.ts";
+import { issueOwnCertificate } from "../../../src/features/certificates/authorities/issue-own-certificate.ts";
 import { parseServerConfig } from "../../../src/server/server-config.ts";
 import { tlsWarnings } from "../../../src/server/tls/tls-protocol-checks.ts";
 import { startTestServer } from "../../test-server.ts";

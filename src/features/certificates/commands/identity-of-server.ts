@@ -5,6 +5,8 @@ import { parseCertificate } from "../../../pki/certificate.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import { serverIdentity } from "../signers/server-identity.ts";
 import type { ServerIdentity } from "../signers/server-identity.ts";
+import { messageOf } from "../../../machinery/api/message-of.ts";
+import type { ControllerLog } from "../../../machinery/loops/controller.ts";
 
 const longestHandshakeMilliseconds = 10_000;
 
@@ -28,4 +30,37 @@ export async function identityOfServer(
     trusted: parseCertificatesPem(transport.caCertificates ?? ""),
     hosts: [hostname.replace(/^\[|\]$/g, ""), ...(transport.serverName === undefined ? [] : [transport.serverName])],
   });
+}
+
+/** How often to read the serving certificate, because its names may have changed. */
+const intervalMilliseconds = 60_000;
+
+interface FollowedServerIdentity {
+  /** The last identity. Throws while there is none: callers retry. */
+  current(): ServerIdentity;
+  stop(): void;
+}
+
+/** Reads the server's names and CAs from its serving certificate, now and every minute. */
+export function followServerIdentity(transport: HttpsTransportOptions, log: ControllerLog): FollowedServerIdentity {
+  let known: ServerIdentity | undefined;
+  const look = (): void => {
+    identityOfServer(transport).then(
+      (seen) => {
+        known = seen;
+      },
+      (error: unknown) =>
+        log.error({ error: messageOf(error) }, "cannot read the server's names from its certificate, will retry"),
+    );
+  };
+  look();
+  const timer = setInterval(look, intervalMilliseconds);
+  timer.unref();
+  return {
+    current: () => {
+      if (known === undefined) throw new Error("the API server's own names are not known yet");
+      return known;
+    },
+    stop: () => clearInterval(timer),
+  };
 }

@@ -5,6 +5,9 @@ import type { Certificate } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import type { IssuedCertificate } from "./issued-certificates.ts";
+import { issuedCertificateResource } from "../resources.ts";
+import type { ApiClient } from "../../../machinery/client/api-client.ts";
+import { ignoring } from "../../../machinery/loops/controller.ts";
 
 /** 160 bits of the fingerprint are enough to avoid collisions, even deliberate ones. */
 const nameLength = 40;
@@ -23,7 +26,7 @@ export const signedRecordName = (requestUid: string): string => `request-${reque
 export const isRecordOf = ({ spec }: IssuedCertificate, certificate: Certificate): boolean =>
   spec.fingerprint === fingerprintOf(certificate);
 
-export interface RecordedCertificate {
+interface RecordedCertificate {
   /** The record's own name. */
   readonly recordName: string;
   readonly certificate: Certificate;
@@ -67,4 +70,25 @@ export function certificateRecord(
       ...(text !== undefined && { certificate: text }),
     },
   };
+}
+
+interface OwnCertificate {
+  readonly certificate: Certificate;
+  readonly signerName: string;
+  readonly username: string;
+}
+
+/**
+ * Puts a certificate that the server made for itself, or for the administrator, into the inventory, where it can be found and
+ * revoked like any other.
+ */
+export async function recordOwnCertificate(
+  { client, names }: { readonly client: ApiClient; readonly names: Names },
+  { certificate, ...spec }: OwnCertificate,
+): Promise<void> {
+  const recordName = fingerprintRecordName(certificate);
+  const records = client.resource(issuedCertificateResource(names));
+  if ((await records.find(recordName)) !== undefined) return;
+  const record = certificateRecord(names, { recordName, certificate, request: { metadata: {}, spec } });
+  await ignoring([409], records.create(record));
 }

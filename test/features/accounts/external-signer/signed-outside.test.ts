@@ -7,7 +7,7 @@ import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
 import type { JSONWebKeySet } from "jose";
 import { platformNames } from "../../../../src/machinery/api/names.ts";
 import { SealingKey } from "../../../../src/machinery/keys/sealing-key.ts";
-import { rotateTokenKey } from "../../../../src/server/keys/token-key-programs.ts";
+import { rotateTokenKey } from "../../../../src/features/accounts/keys/rotate-token-key.ts";
 import { InProcess } from "../../../server/in-process.ts";
 import { ManualTime } from "../../../manual-time.ts";
 import { startTestServer } from "../../../test-server.ts";

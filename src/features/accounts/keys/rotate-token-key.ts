@@ -1,120 +1,28 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { systemClock, timestamp } from "../../machinery/api/clock.ts";
-import type { Clock } from "../../machinery/api/clock.ts";
-import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
-import { print, textTableOf } from "../../machinery/command-line/output.ts";
-import type { OutputFlags } from "../../machinery/command-line/output.ts";
-import type { TextColumn } from "../../machinery/command-line/text-table.ts";
-import { flushFolder } from "../../machinery/files/atomic-file.ts";
-import { UnusableFile } from "../../machinery/files/unusable-file.ts";
-import { changeKeyRecord, readKeyRecord } from "../../machinery/keys/key-records.ts";
-import { keyRingRecord, sealedTokenKeyName, stateOfKey, withoutKey } from "../../features/accounts/keys/key-ring.ts";
-import type { KeyRing, OperatorKeyRecord, RingKey, RingKeyState } from "../../features/accounts/keys/key-ring.ts";
-import { withMadeKey } from "../../features/accounts/keys/open-token-keys.ts";
-import type { GeneratedAlgorithm } from "../../features/accounts/tokens/token-key.ts";
-import type { StoreLocation } from "../open-store.ts";
-import { withKeyStore } from "./open-key-store.ts";
-import type { KeyStore } from "./open-key-store.ts";
-import { secretsWithTokensOf } from "./secret-tokens-of-key.ts";
-
-/** `signet keys list`. */
-export const runListTokenKeys = (location: StoreLocation, flags: OutputFlags): Promise<void> =>
-  withKeyStore(location, async ({ store }) => {
-    const ring = await readRing({ store });
-    const keys = shownKeys(ring, systemClock.now());
-    print({ keys }, flags, {
-      text: () => textTableOf(keys, columns, flags),
-      names: keys.map(({ key }) => `tokenkey/${key}`),
-    });
-  });
-
-/** `signet keys rotate`. */
-export const runRotateTokenKey = (
-  location: StoreLocation,
-  options: { readonly algorithm: GeneratedAlgorithm | undefined; readonly publishMilliseconds: number },
-): Promise<void> =>
-  withKeyStore(location, async (keys) => {
-    const { added, previous } = await rotateTokenKey(keys, { ...options, clock: systemClock });
-    console.log(`key ${added.kid} (${added.algorithm}) is published now, and signs from ${added.signsFrom}`);
-    console.log(`  ${previous.kid} signs until then; when its tokens have ended: signet keys retire ${previous.kid}`);
-  });
-
-/** `signet keys retire`. */
-export const runRetireTokenKey = (
-  location: StoreLocation,
-  { kid, isForced }: { readonly kid: string; readonly isForced: boolean },
-): Promise<void> =>
-  withKeyStore(location, async (keys) => {
-    await retireTokenKey(keys, { kid, isForced, clock: systemClock });
-    console.log(`key ${kid} is retired: it verifies no token from now on`);
-  });
-
-/** A key as the commands show it. */
-interface ShownKey {
-  readonly key: string;
-  readonly algorithm: string;
-  readonly state: "Published" | "Signing" | "Verifying" | "Ended" | "Operator's" | "External";
-  readonly signsFrom?: string;
-  /** When its last token ends. */
-  readonly lastTokenEnds?: string;
-  readonly longestLifetimeSeconds?: number;
-}
-
-function shownKeys(ring: KeyRing, now: number): ShownKey[] {
-  const { operatorKey } = ring;
-  const own = ring.keys.map((key): ShownKey => {
-    const state = stateOfKey(ring, key, now);
-    const until = state.type === "verifying" ? state.until : undefined;
-    const { longestLifetimeSeconds: longest } = key;
-    return {
-      key: key.kid,
-      algorithm: key.algorithm,
-      state: words[operatorKey !== undefined && state.type === "signing" ? "verifying" : state.type],
-      signsFrom: key.signsFrom,
-      ...(until !== undefined && { lastTokenEnds: timestamp(until) }),
-      ...(longest !== null && { longestLifetimeSeconds: longest }),
-    };
-  });
-  return operatorKey === undefined ? own : [...own, shownOperatorKey(operatorKey)];
-}
-
-const shownOperatorKey = (record: OperatorKeyRecord): ShownKey =>
-  "externalSigner" in record
-    ? { key: record.externalSigner, algorithm: "<signer's>", state: "External" }
-    : { key: record.kid, algorithm: record.algorithm, state: "Operator's" };
-
-const words = {
-  published: "Published",
-  signing: "Signing",
-  verifying: "Verifying",
-  ended: "Ended",
-} as const satisfies Record<RingKeyState["type"], ShownKey["state"]>;
-
-const columns: readonly TextColumn<ShownKey>[] = [
-  { header: "KEY", cell: ({ key }) => key },
-  { header: "ALGORITHM", cell: ({ algorithm }) => algorithm },
-  { header: "STATE", cell: ({ state }) => state },
-  { header: "SIGNS FROM", cell: ({ signsFrom }) => signsFrom ?? "<always>" },
-  {
-    header: "LAST TOKEN ENDS",
-    cell: ({ state, lastTokenEnds }) => lastTokenEnds ?? (state === "Verifying" ? "<unknown>" : "<none>"),
-  },
-  {
-    header: "LONGEST LIFETIME",
-    isWide: true,
-    cell: ({ longestLifetimeSeconds: longest }) => (longest === undefined ? "<unknown>" : `${longest}s`),
-  },
-];
-
-type Keys = Pick<KeyStore, "store" | "sealingKey" | "dataDirectory" | "names">;
+import { timestamp } from "../../../machinery/api/clock.ts";
+import type { Clock } from "../../../machinery/api/clock.ts";
+import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
+import { flushFolder } from "../../../machinery/files/atomic-file.ts";
+import { UnusableFile } from "../../../machinery/files/unusable-file.ts";
+import { changeKeyRecord, readKeyRecord } from "../../../machinery/keys/key-records.ts";
+import { keyRingRecord, sealedTokenKeyName, stateOfKey, withoutKey } from "./key-ring.ts";
+import type { KeyRing, OperatorKeyRecord, RingKey, RingKeyState } from "./key-ring.ts";
+import { withMadeKey } from "./open-token-keys.ts";
+import type { GeneratedAlgorithm } from "../tokens/token-key.ts";
+import type { KeyStore } from "../../../machinery/keys/key-records.ts";
+import { parseToken } from "../tokens/json-web-token.ts";
+import { secretResource } from "../../core/index.ts";
+import type { Secret } from "../../core/index.ts";
+import { resourcePrefix } from "../../../machinery/registry/storage-key.ts";
+import { prefixEnd } from "../../../machinery/storage/store.ts";
 
 /**
  * Publishes a new key, which signs after `publishMilliseconds`. Rejects with CommandFailure when another rotation is
  * under way, or the signing key is the operator's.
  */
 export async function rotateTokenKey(
-  { store, sealingKey }: Pick<Keys, "store" | "sealingKey">,
+  { store, sealingKey }: Pick<KeyStore, "store" | "sealingKey">,
   {
     algorithm,
     publishMilliseconds,
@@ -150,7 +58,7 @@ export async function rotateTokenKey(
  * refused from then on, and the key that signs where its private key is lost. Rejects with CommandFailure for all others.
  */
 export async function retireTokenKey(
-  keys: Keys,
+  keys: KeyStore,
   { kid, isForced, clock }: { readonly kid: string; readonly isForced: boolean; readonly clock: Clock },
 ): Promise<void> {
   const { store, dataDirectory } = keys;
@@ -173,11 +81,10 @@ export async function retireTokenKey(
 function refuseRetirement(
   ring: KeyRing,
   { kid, isForced, now }: { readonly kid: string; readonly isForced: boolean; readonly now: number },
-  keys: Keys,
+  keys: KeyStore,
 ): RingKeyState["type"] {
   const { operatorKey } = ring;
-  if (operatorKey !== undefined && shownOperatorKey(operatorKey).key === kid)
-    throw refused(operatorAdvice(operatorKey));
+  if (operatorKey !== undefined && operatorKeyName(operatorKey) === kid) throw refused(operatorAdvice(operatorKey));
   const key = ring.keys.find((one) => one.kid === kid);
   if (key === undefined) throw refused(`there is no key ${JSON.stringify(kid)}: signet keys list shows them`);
   const state = stateOfKey(ring, key, now);
@@ -193,7 +100,7 @@ function refuseRetirement(
 }
 
 /** Whether a private key can't be opened any more: no server with it starts. */
-function isLost({ kid, privateKey }: RingKey, { sealingKey, dataDirectory }: Keys): boolean {
+function isLost({ kid, privateKey }: RingKey, { sealingKey, dataDirectory }: KeyStore): boolean {
   if ("file" in privateKey) return !existsSync(join(dataDirectory, privateKey.file));
   try {
     sealingKey.unseal(privateKey.sealed, sealedTokenKeyName(kid));
@@ -204,7 +111,7 @@ function isLost({ kid, privateKey }: RingKey, { sealingKey, dataDirectory }: Key
   }
 }
 
-async function refuseWithSecrets(keys: Keys, kid: string): Promise<void> {
+async function refuseWithSecrets(keys: KeyStore, kid: string): Promise<void> {
   const { found, unreadable } = await secretsWithTokensOf(keys, kid);
   if (unreadable > 0) {
     throw refused(`${unreadable} Secrets can't be read here, and may hold tokens of this key: look, then use --force`);
@@ -218,7 +125,7 @@ async function refuseWithSecrets(keys: Keys, kid: string): Promise<void> {
   );
 }
 
-const readRing = async ({ store }: Pick<Keys, "store">): Promise<KeyRing> =>
+export const readRing = async ({ store }: Pick<KeyStore, "store">): Promise<KeyRing> =>
   known((await readKeyRecord(store, keyRingRecord)).value);
 
 function known(ring: KeyRing | undefined): KeyRing {
@@ -226,15 +133,62 @@ function known(ring: KeyRing | undefined): KeyRing {
   return ring;
 }
 
+/** What `signet keys` calls the operator's key: its kid, or the socket of the external signer. */
+export const operatorKeyName = (record: OperatorKeyRecord): string =>
+  "externalSigner" in record ? record.externalSigner : record.kid;
+
 const noKeys = "the store has no token keys yet: start signet serve once";
+
 const operatorAdvice = (record: OperatorKeyRecord): string =>
   "externalSigner" in record
     ? `tokens are signed by the external signer at ${record.externalSigner}, which has its own keys: rotate and retire ` +
       "them there, and the server learns of it by itself"
     : ofOperator;
+
 const ofOperator =
   "tokens are signed with the key of --service-account-signing-key-file, which is yours: add the new key to a file of " +
   "--service-account-key-file, wait until relying parties know it, then put it into the first file (or name it with a new pkcs11: " +
   "URI, and restart) and the old one into the second";
 
 const refused = (message: string): CommandFailure => new CommandFailure(message, { exit: "refused" });
+
+interface SecretsOfKey {
+  /** `namespace/name`, sorted. */
+  readonly found: readonly string[];
+  /** How many Secrets are not plain JSON. */
+  readonly unreadable: number;
+}
+
+const pageLength = 500;
+
+/** The Secrets with a token that a key signed: these tokens have no end. */
+async function secretsWithTokensOf(
+  { store, names }: Pick<KeyStore, "store" | "names">,
+  kid: string,
+): Promise<SecretsOfKey> {
+  const found: string[] = [];
+  let unreadable = 0;
+  const prefix = resourcePrefix(secretResource(names));
+  for (let start = prefix; ;) {
+    const { entries, hasMore } = await store.range({ start, end: prefixEnd(prefix), limit: pageLength });
+    for (const { key, value } of entries) {
+      const token = tokenIn(value);
+      if (token === "unreadable") unreadable += 1;
+      else if (token !== undefined && parseToken(token)?.header.kid === kid) found.push(key.slice(prefix.length));
+    }
+    const last = entries.at(-1);
+    if (!hasMore || last === undefined) return { found, unreadable };
+    start = `${last.key}\0`;
+  }
+}
+
+function tokenIn(value: Buffer): string | undefined {
+  let secret: Secret;
+  try {
+    secret = JSON.parse(value.toString("utf8")) as Secret; // the registry validated it
+  } catch {
+    return "unreadable";
+  }
+  const token = secret.data?.["token"];
+  return token === undefined ? undefined : Buffer.from(token, "base64").toString("utf8");
+}

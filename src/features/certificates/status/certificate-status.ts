@@ -1,27 +1,25 @@
 import type { Logger } from "pino";
-import type { ClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
-import { withOtherGenerations } from "../features/certificates/authorities/signing-authority.ts";
-import type { SigningAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
-import type { ConfiguredSigner } from "../features/certificates/signers/signer-configuration.ts";
-import { signerNames } from "../features/certificates/signer-names.ts";
-import type { RevocationSettings } from "../features/certificates/settings.ts";
-import { apiserverClient } from "../features/certificates/signers/apiserver-client.ts";
-import { wellKnownSigners } from "../features/certificates/signers/well-known-signers.ts";
-import { revocationPath } from "../features/certificates/status/addresses.ts";
-import type { AnsweringAuthority } from "../features/certificates/status/ocsp-responders.ts";
-import type { ConnectedRevocation } from "../features/revocation/feature.ts";
-import { parseCertificatesPem } from "../pki/trust-anchors.ts";
-import { periodically } from "../machinery/api/periodically.ts";
-import { recordOwnCertificate } from "./own-certificates.ts";
-import type { Clock } from "../machinery/api/clock.ts";
-import type { Names } from "../machinery/api/names.ts";
-import type { ApiClient } from "../machinery/client/api-client.ts";
-import type { PathRoutes } from "../machinery/http/path-routes.ts";
-import type { Controller } from "../machinery/loops/controller.ts";
-import { pageNotFound } from "../machinery/http/response.ts";
-import type { Stores } from "../machinery/registry/stores.ts";
-import type { ListenerSettings } from "./listener-settings.ts";
-import type { PlainListener } from "./plain-listener.ts";
+import type { ClusterAuthorities } from "../authorities/cluster-authorities.ts";
+import { withOtherGenerations } from "../authorities/signing-authority.ts";
+import type { SigningAuthorities } from "../authorities/signing-authorities.ts";
+import type { ConfiguredSigner } from "../signers/signer-configuration.ts";
+import { signerNames } from "../signer-names.ts";
+import type { RevocationSettings } from "../settings.ts";
+import { apiserverClient } from "../signers/apiserver-client.ts";
+import { wellKnownSigners } from "../signers/well-known-signers.ts";
+import { revocationPath } from "./addresses.ts";
+import type { AnsweringAuthority } from "./ocsp-responders.ts";
+import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { periodically } from "../../../machinery/api/periodically.ts";
+import { recordOwnCertificate } from "../inventory/certificate-record.ts";
+import type { Clock } from "../../../machinery/api/clock.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import type { ApiClient } from "../../../machinery/client/api-client.ts";
+import type { PathRoutes } from "../../../machinery/http/path-routes.ts";
+import type { Controller } from "../../../machinery/loops/controller.ts";
+import { pageNotFound } from "../../../machinery/http/response.ts";
+import type { Stores } from "../../../machinery/registry/stores.ts";
+import type { PlainListener } from "../../../machinery/http/plain-listener.ts";
 
 export interface CertificateStatusOptions {
   readonly settings: RevocationSettings;
@@ -41,14 +39,15 @@ export interface CertificateStatusService {
   readonly routes: PathRoutes;
   readonly listPublisher: Controller;
   /** Puts the serving certificate into the inventory, for OCSP, and the next one too until it is stopped. */
-  keepRecordOf(shown: () => string, revocation: Pick<ConnectedRevocation, "onRevoked">): Promise<{ stop(): void }>;
+  keepRecordOf(shown: () => string, revocation: { onRevoked(listener: () => void): void }): Promise<{ stop(): void }>;
   /**
    * Serves the same over plain HTTP, if the settings say where: all of it is signed, and a client that had to verify a TLS
    * certificate first, in order to learn whether certificates are revoked, would go in circles.
    */
-  listen(
-    where: Pick<ListenerSettings, "revocationAddress"> & { readonly isPortShared: boolean },
-  ): Promise<PlainListener | undefined>;
+  listen(where: {
+    readonly revocationAddress: { readonly host: string; readonly port: number } | undefined;
+    readonly isPortShared: boolean;
+  }): Promise<PlainListener | undefined>;
 }
 
 /** How often to look whether the serving certificate is another one. */
@@ -56,8 +55,8 @@ const lookMilliseconds = 60_000;
 
 export async function openCertificateStatus(options: CertificateStatusOptions): Promise<CertificateStatusService> {
   const { settings, names, log, signing, own, configuredSigners } = options;
-  const { connectStatus } = await import("../features/certificates/status/connect-status.ts");
-  const { revocationListPublisher } = await import("../features/certificates/status/revocation-list-publisher.ts");
+  const { connectStatus } = await import("./connect-status.ts");
+  const { revocationListPublisher } = await import("./revocation-list-publisher.ts");
   const authorities = (): readonly AnsweringAuthority[] =>
     [
       ...wellKnownSigners.map((signer) => {
@@ -96,8 +95,8 @@ export async function openCertificateStatus(options: CertificateStatusOptions): 
     },
     async listen({ revocationAddress, isPortShared }) {
       if (revocationAddress === undefined) return undefined;
-      const { startPlainListener } = await import("./plain-listener.ts");
-      const { maximumRequestBytes } = await import("../features/certificates/status/status-routes.ts");
+      const { startPlainListener } = await import("../../../machinery/http/plain-listener.ts");
+      const { maximumRequestBytes } = await import("./status-routes.ts");
       const listener = await startPlainListener({
         ...{ ...revocationAddress, isPortShared, log },
         answer: async (request) =>

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
-import type { Headers, HttpResponse } from "../machinery/api/http-message.ts";
-import { ConnectionBound } from "../machinery/http/connection-bound.ts";
-import { plainText } from "../machinery/http/response.ts";
+import type { Headers, HttpResponse } from "../api/http-message.ts";
+import { ConnectionBound } from "./connection-bound.ts";
+import { plainText } from "./response.ts";
 
 export interface PlainRequest {
   readonly method: string;

@@ -1,10 +1,10 @@
-import type { IssuedCertificate } from "../../features/certificates/inventory/issued-certificates.ts";
-import { signerNames } from "../../features/certificates/signer-names.ts";
-import { issuedCertificateResource } from "../../features/certificates/resources.ts";
-import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
-import { resourcePrefix } from "../../machinery/registry/storage-key.ts";
-import { prefixEnd } from "../../machinery/storage/store.ts";
-import type { KeyStore } from "./open-key-store.ts";
+import type { IssuedCertificate } from "./issued-certificates.ts";
+import { signerNames } from "../signer-names.ts";
+import { issuedCertificateResource } from "../resources.ts";
+import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
+import { resourcePrefix } from "../../../machinery/registry/storage-key.ts";
+import { prefixEnd } from "../../../machinery/storage/store.ts";
+import type { KeyStore } from "../../../machinery/keys/key-records.ts";
 
 const pageLength = 500;
 

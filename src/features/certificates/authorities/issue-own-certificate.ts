@@ -1,12 +1,12 @@
-import type { Clock } from "../machinery/api/clock.ts";
-import { signCertificate } from "../pki/certificate-authority.ts";
-import type { CertificateAuthority } from "../pki/certificate-authority.ts";
-import type { CertificateTemplate } from "../pki/certificate-template.ts";
-import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../pki/keys.ts";
-import { encodePem } from "../pki/pem.ts";
-import { certificateUrls } from "../features/certificates/status/addresses.ts";
-import type { RevocationSettings } from "../features/certificates/settings.ts";
-import { clockSkewMilliseconds } from "../features/certificates/authorities/cluster-authority.ts";
+import type { Clock } from "../../../machinery/api/clock.ts";
+import { signCertificate } from "../../../pki/certificate-authority.ts";
+import type { CertificateAuthority } from "../../../pki/certificate-authority.ts";
+import type { CertificateTemplate } from "../../../pki/certificate-template.ts";
+import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../pki/keys.ts";
+import { encodePem } from "../../../pki/pem.ts";
+import { certificateUrls } from "../status/addresses.ts";
+import type { RevocationSettings } from "../settings.ts";
+import { clockSkewMilliseconds } from "./cluster-authority.ts";
 
 /** A certificate with its private key, both PEM. */
 export interface PemKeyPair {

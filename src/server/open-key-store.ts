@@ -1,19 +1,13 @@
-import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
-import { joinFolder } from "../../machinery/files/owned-folder.ts";
-import { SealingKey } from "../../machinery/keys/sealing-key.ts";
-import { StoreUnavailable } from "../../machinery/storage/store.ts";
-import type { Store } from "../../machinery/storage/store.ts";
-import { decrypted } from "../encryption/readable-store.ts";
-import { checkOwner, namesOfStore } from "../backup/back-up.ts";
-import { refuseUnfinishedRestore } from "../lock-data-directory.ts";
-import { openStore } from "../open-store.ts";
-import type { StoreLocation } from "../open-store.ts";
-
-/** Where a command finds the keys of a server: in its store, and in its data directory. */
-export interface KeyStore extends StoreLocation {
-  readonly store: Store;
-  readonly sealingKey: SealingKey;
-}
+import { CommandFailure } from "../machinery/command-line/command-failure.ts";
+import { joinFolder } from "../machinery/files/owned-folder.ts";
+import type { KeyStore } from "../machinery/keys/key-records.ts";
+import { SealingKey } from "../machinery/keys/sealing-key.ts";
+import { StoreUnavailable } from "../machinery/storage/store.ts";
+import { decrypted } from "./encryption/readable-store.ts";
+import { checkOwner, namesOfStore } from "./backup/back-up.ts";
+import { refuseUnfinishedRestore } from "./lock-data-directory.ts";
+import { openStore } from "./open-store.ts";
+import type { StoreLocation } from "./open-store.ts";
 
 /**
  * Runs a command on the keys of a server that runs or not. A user who may use the data directory may do so: the keys are
@@ -32,7 +26,7 @@ export async function withKeyStore<T>(location: StoreLocation, run: (keys: KeySt
     try {
       const readable = await decrypted(store, { ...location, names });
       try {
-        return await run({ ...location, names, store: readable.store, sealingKey: SealingKey.open(dataDirectory) });
+        return await run({ dataDirectory, names, store: readable.store, sealingKey: SealingKey.open(dataDirectory) });
       } finally {
         readable.closeKeys();
       }

@@ -1,0 +1,174 @@
+import { readFileSync } from "node:fs";
+import { timestamp } from "../../../machinery/api/clock.ts";
+import type { Clock } from "../../../machinery/api/clock.ts";
+import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
+import { readPrivateFile } from "../../../machinery/files/private-file.ts";
+import type { KeyStore } from "../../../machinery/keys/key-records.ts";
+import { changeKeyRecord } from "../../../machinery/keys/key-records.ts";
+import {
+  authorityRecord,
+  firstGeneration,
+  generationThat,
+  withoutGeneration,
+  withPrepared,
+  withSigning,
+} from "./authority-record.ts";
+import type { AuthorityRecord, Generation, RotatedAuthority } from "./authority-record.ts";
+import { authorityFiles } from "./cluster-authorities.ts";
+import { createSuccessor } from "./cluster-authority.ts";
+import { newGeneration } from "./followed-authority.ts";
+import { loadCertificateAuthority } from "../../../pki/certificate-authority.ts";
+import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
+import { encodePrivateKeyPem } from "../../../pki/keys.ts";
+import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { countValidCertificates } from "../inventory/certificates-of-authority.ts";
+
+export interface NamedAuthority {
+  /** The name of its files: `ca` for the CA of the server itself. */
+  readonly name: string;
+}
+
+export const subjectOf = ({ certificate }: Generation): string =>
+  parseCertificatesPem(certificate)
+    .map(({ subject }) => formatDistinguishedName(subject))
+    .join();
+
+type Timed = NamedAuthority & { readonly clock: Clock };
+
+/** Makes a new CA, which is trusted from now on and signs after the switch. Rejects with CommandFailure when there is one. */
+export async function prepareAuthority(keys: KeyStore, { name, clock }: Timed): Promise<Generation> {
+  const { sealingKey } = keys;
+  return changeAuthority(keys, name, (stored) => {
+    const authority = stored ?? authorityOfFiles(keys, { name, clock });
+    if (generationThat(authority, "prepared") !== undefined) {
+      throw refusedRotation(`a new CA is prepared already: signet ca switch ${name}, or signet ca abort ${name}`);
+    }
+    const [signing] = parseCertificatesPem(generationThat(authority, "signing")?.certificate ?? "");
+    if (signing === undefined) throw new Error(`none of the CAs ${name} in the store signs`);
+    const made = createSuccessor(signing, clock);
+    const next = newGeneration(made, { keyPem: encodePrivateKeyPem(made.privateKey), sealingKey });
+    return { authority: withPrepared(authority, next, clock.now()), fingerprint: next.fingerprint };
+  });
+}
+
+/** Everybody who follows the bundles has the new CA after this time. */
+const overlapMilliseconds = 10 * 60_000;
+
+/** Lets the prepared CA sign. Rejects with CommandFailure when there is none, or, unless forced, when it is new. */
+export function switchAuthority(
+  keys: KeyStore,
+  { name, isForced, clock }: Timed & { readonly isForced: boolean },
+): Promise<Generation> {
+  return changeAuthority(keys, name, (authority) => {
+    const prepared = authority && generationThat(authority, "prepared");
+    if (authority === undefined || prepared === undefined)
+      throw refusedRotation(`no new CA is prepared: signet ca prepare ${name}`);
+    const readyAt = Date.parse(prepared.since) + overlapMilliseconds;
+    if (readyAt > clock.now() && !isForced) {
+      throw refusedRotation(
+        `the new CA is trusted since ${prepared.since}: wait until ${timestamp(readyAt)}, so that every client that follows the ` +
+          "bundles has it, or use --force",
+      );
+    }
+    return { authority: withSigning(authority, prepared.fingerprint, clock.now()), fingerprint: prepared.fingerprint };
+  });
+}
+
+/**
+ * Ends the trust in the CAs that signed before. Rejects with CommandFailure when there is none, and, unless forced, while
+ * a certificate of theirs is valid. Resolves with their fingerprints.
+ */
+export async function retireAuthority(
+  keys: KeyStore,
+  { name, isForced, clock }: Timed & { readonly isForced: boolean },
+): Promise<readonly string[]> {
+  const replacedOf = (authority: RotatedAuthority | undefined): readonly Generation[] =>
+    authority?.generations.filter(({ state }) => state === "replaced") ?? [];
+  const counts = isForced ? new Map<string, number>() : await countValidCertificates(keys, clock.now());
+  let retired: readonly string[] = [];
+  await changeAuthority(keys, name, (stored) => {
+    const replaced = replacedOf(stored);
+    if (stored === undefined || replaced.length === 0) {
+      throw refusedRotation(
+        "no old CA is trusted: the one that signs is retired only after another one signs (signet ca prepare)",
+      );
+    }
+    for (const generation of isForced ? [] : replaced) {
+      const { since } = generation;
+      const count = counts.get(subjectOf(generation)) ?? 0;
+      if (count > 0) {
+        throw refusedRotation(
+          `${count} certificates of the old CA are valid: signet ca list shows how many are left; wait until they are ` +
+            "renewed, or refuse them from now on with --force",
+        );
+      }
+      const readyAt = Date.parse(since) + overlapMilliseconds;
+      if (readyAt > clock.now()) {
+        throw refusedRotation(
+          `it signed until ${since}: wait until ${timestamp(readyAt)}, when every server shows a new certificate, or use --force`,
+        );
+      }
+    }
+    retired = replaced.map(({ fingerprint }) => fingerprint);
+    const authority = retired.reduce(withoutGeneration, stored);
+    return { authority, fingerprint: generationThat(authority, "signing")?.fingerprint ?? "" };
+  });
+  return retired;
+}
+
+/** Takes a prepared CA back, or lets the CA before the last switch sign again. Says which. */
+export async function abortRotation(keys: KeyStore, { name, clock }: Timed): Promise<"prepared" | "switched"> {
+  let what: "prepared" | "switched" = "prepared";
+  await changeAuthority(keys, name, (authority) => {
+    const prepared = authority && generationThat(authority, "prepared");
+    const signing = authority && generationThat(authority, "signing");
+    const last = authority?.generations.findLast(({ state }) => state === "replaced");
+    if (authority !== undefined && prepared !== undefined) {
+      what = "prepared";
+      return { authority: withoutGeneration(authority, prepared.fingerprint), fingerprint: signing?.fingerprint ?? "" };
+    }
+    if (authority === undefined || last === undefined)
+      throw refusedRotation("no rotation is under way: nothing to take back");
+    what = "switched";
+    return { authority: withSigning(authority, last.fingerprint, clock.now()), fingerprint: last.fingerprint };
+  });
+  return what;
+}
+
+interface Changed {
+  readonly authority: RotatedAuthority;
+  /** Of the generation that the caller wants to know. */
+  readonly fingerprint: string;
+}
+
+/** Changes the record of one CA by compare-and-swap. Rejects with CommandFailure for a name that there is not. */
+async function changeAuthority(
+  keys: KeyStore,
+  name: string,
+  change: (authority: RotatedAuthority | undefined) => Changed,
+): Promise<Generation> {
+  const all = authorityFiles(keys.dataDirectory);
+  if (!all.has(name))
+    throw refusedRotation(`there is no CA ${JSON.stringify(name)}: name one of ${[...all.keys()].join(", ")}`);
+  let fingerprint = "";
+  const { authorities } = await changeKeyRecord(keys.store, authorityRecord, (stored): AuthorityRecord => {
+    const known = stored?.authorities ?? {};
+    const changed = change(known[name]);
+    ({ fingerprint } = changed);
+    return { version: 1, authorities: { ...known, [name]: changed.authority } };
+  });
+  const generation = authorities[name]?.generations.find((one) => one.fingerprint === fingerprint);
+  if (generation === undefined) throw new Error(`the record has no CA ${fingerprint}`);
+  return generation;
+}
+
+function authorityOfFiles({ dataDirectory, sealingKey }: KeyStore, { name, clock }: Timed): RotatedAuthority {
+  const file = authorityFiles(dataDirectory).get(name) ?? "";
+  const certificate = readFileSync(`${file}.crt`, "utf8");
+  const privateKey = readPrivateFile(`${file}.key`) ?? "";
+  const authority = loadCertificateAuthority({ certificate, privateKey });
+  const keyPem = encodePrivateKeyPem(authority.privateKey);
+  return firstGeneration(newGeneration(authority, { keyPem, sealingKey }), clock.now());
+}
+
+export const refusedRotation = (message: string): CommandFailure => new CommandFailure(message, { exit: "refused" });

@@ -1,16 +1,19 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
+import { join } from "node:path";
 import type { Clock } from "../machinery/api/clock.ts";
 import { backoffMilliseconds } from "../machinery/loops/repetition.ts";
 import type { Backoff, Sleep } from "../machinery/loops/repetition.ts";
 import { failureText } from "./agent-log.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { Hook } from "./agent-settings.ts";
-import type { HookMemory } from "./hook-memory.ts";
+import { writePrivateFile } from "../machinery/files/atomic-file.ts";
+import { readPrivateFile } from "../machinery/files/private-file.ts";
+import { UnusableFile } from "../machinery/files/unusable-file.ts";
 
 /** A file or folder that has been written, and the hook that must know. */
-export interface FileChange {
+interface FileChange {
   /** `client-certificate`, `serving-certificate`, `trust-bundle`, or `NAME-certificate`. */
   readonly change: string;
   readonly file: string;
@@ -19,7 +22,7 @@ export interface FileChange {
   readonly hook: Hook;
 }
 
-export interface HookRunnerOptions {
+interface HookRunnerOptions {
   readonly memory: HookMemory;
   readonly log: AgentLog;
   /** A clock that is never set. */
@@ -176,5 +179,44 @@ function killGroup(child: ChildProcess | undefined): void {
     process.kill(-child.pid, "SIGKILL");
   } catch {
     // It has just ended.
+  }
+}
+
+/** For which contents of which file a hook has finished. Kept in the data directory, so that a restart knows. */
+export class HookMemory {
+  readonly #file: string;
+  readonly #log: AgentLog;
+  readonly #finished: Map<string, string>;
+
+  constructor(dataDirectory: string, log: AgentLog) {
+    this.#file = join(dataDirectory, "hooks.json");
+    this.#log = log;
+    this.#finished = readMemory(this.#file);
+  }
+
+  finishedContents(file: string): string | undefined {
+    return this.#finished.get(file);
+  }
+
+  /** When it cannot be written, the hook runs once more after the next start. */
+  finish(file: string, contents: string): void {
+    this.#finished.set(file, contents);
+    try {
+      writePrivateFile(this.#file, `${JSON.stringify(Object.fromEntries(this.#finished), undefined, 2)}\n`);
+    } catch (error) {
+      this.#log.warn({ file }, `cannot record that the hook has finished: ${failureText(error)}`);
+    }
+  }
+}
+
+/** A file that is not there, or is damaged, remembers nothing: hooks may run once more than needed. */
+function readMemory(file: string): Map<string, string> {
+  try {
+    const parsed = JSON.parse(readPrivateFile(file) ?? "{}") as unknown; // checked below
+    if (typeof parsed !== "object" || parsed === null) return new Map();
+    return new Map(Object.entries(parsed).filter((entry): entry is [string, string] => typeof entry[1] === "string"));
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof UnusableFile) return new Map();
+    throw error;
   }
 }

@@ -1,19 +1,16 @@
-import { Command, Option } from "commander";
 import { hostname } from "node:os";
+import { Command, Option } from "commander";
 import type { AgentProgram } from "../agent/agent-program.ts";
-import type { AgentSettings, Hook } from "../agent/agent-settings.ts";
+import type { AgentSettings, Hook, TrustBundleFile } from "../agent/agent-settings.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
 import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
 import { environmentName, UsageError } from "../machinery/command-line/flag.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import type { Example } from "../machinery/command-line/examples.ts";
 import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
-import { readAgentConfiguration } from "./agent-configuration.ts";
-import type { AgentConfiguration } from "./agent-configuration.ts";
-import { logFormats, logLevels } from "./agent-flags.ts";
-import type { AgentFlags } from "./agent-flags.ts";
+import { readAgentConfiguration, logFormats, logLevels } from "./agent-configuration.ts";
+import type { AgentConfiguration, AgentFlags } from "./agent-configuration.ts";
 import { serverAccess } from "./agent-server-access.ts";
-import { parseTrustBundleFile } from "./agent-trust-bundle.ts";
 
 interface CommandLine extends AgentFlags {
   readonly config?: string;
@@ -239,4 +236,22 @@ function parseTimeout(text: string): number {
   const milliseconds = parseDuration(text) ?? 0;
   if (milliseconds > 0) return milliseconds;
   throw new UsageError(`--timeout: ${JSON.stringify(text)} is not a duration such as 5m`);
+}
+
+const signerPrefix = "signer=";
+
+/**
+ * Reads `NAME:FILE` or `signer=NAME:FILE`. Names of bundles have colons themselves, so the file begins after the last one.
+ * Throws UsageError.
+ */
+export function parseTrustBundleFile(text: string): TrustBundleFile {
+  const colon = text.lastIndexOf(":");
+  const name = text.slice(0, Math.max(0, colon));
+  const file = text.slice(colon + 1);
+  if (name === "" || name === signerPrefix || file === "") {
+    throw new UsageError(`--trust-bundle: ${JSON.stringify(text)} is neither NAME:FILE nor signer=NAME:FILE`);
+  }
+  return name.startsWith(signerPrefix)
+    ? { source: { signerName: name.slice(signerPrefix.length) }, file, hook: undefined }
+    : { source: { bundleName: name }, file, hook: undefined };
 }

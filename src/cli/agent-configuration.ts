@@ -7,9 +7,9 @@ import { Fields, refuseFaults } from "../machinery/command-line/fields.ts";
 import { parseYamlSettings } from "../machinery/command-line/parse-yaml-settings.ts";
 import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings-files.ts";
 import { parseIpAddress } from "../pki/ip-address.ts";
-import { logFormats, logLevels } from "./agent-flags.ts";
-import type { AgentFlags } from "./agent-flags.ts";
 import { parseServiceCertificate } from "./agent-service-certificate.ts";
+import type { LogFormat } from "../machinery/files/process-log.ts";
+import type { ServerAccessFlags } from "./agent-server-access.ts";
 
 /** What the file of `signet agent --config` says. Flags of the command line take precedence over `flags`. */
 export interface AgentConfiguration {
@@ -189,3 +189,20 @@ const writtenPaths = (output: CertificateOutput): readonly string[] =>
   output.type === "folder"
     ? [output.folder, ...Object.values(output.names).map((name) => join(output.folder, name))]
     : [output.file];
+
+/** The settings that are both flags and fields of the configuration file, before they are checked. */
+export interface AgentFlags extends ServerAccessFlags {
+  readonly nodeName: string;
+  readonly dataDir: string;
+  readonly listenAddress: string;
+  readonly port: string;
+  readonly nodeIp: readonly string[];
+  readonly dnsName: readonly string[];
+  readonly certificateLifetime?: string;
+  readonly logLevel: string;
+  readonly logFormat?: LogFormat;
+}
+
+export const logFormats: readonly LogFormat[] = ["text", "json"];
+
+export const logLevels = ["debug", "info", "warn", "error", "silent"];

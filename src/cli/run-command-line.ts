@@ -1,9 +1,8 @@
 import type { Command } from "commander";
 import { exitCodes } from "../machinery/command-line/command-failure.ts";
 import { fileFailureReason } from "../machinery/files/unusable-file.ts";
-import { arrangeHelp } from "./arrange-help.ts";
 import { failureReport } from "./failure-report.ts";
-import { refuseEmptyValues } from "./refuse-empty-values.ts";
+import { UsageError } from "../machinery/command-line/flag.ts";
 
 /**
  * Parses the command line and runs one command. A failure is one line on standard error, and an exit code of
@@ -57,3 +56,35 @@ function reportOutputFailures(): void {
   });
   process.stderr.on("error", () => {});
 }
+
+/** The heading of a command's own flags: it comes first, whatever was added first. */
+const ownFlags = "Options:";
+
+/** Lays out the help of a command: its own flags first, then the groups that many commands have. */
+function arrangeHelp(command: Command): void {
+  command.configureHelp({
+    groupItems(unsorted, visible, groupOf) {
+      const groups = new Map<string, typeof visible>();
+      for (const item of unsorted) groups.set(groupOf(item), []);
+      for (const item of visible) groups.set(groupOf(item), [...(groups.get(groupOf(item)) ?? []), item]);
+      const own = groups.get(ownFlags);
+      return own === undefined ? groups : new Map([[ownFlags, own], ...groups]);
+    },
+  });
+}
+
+/**
+ * Refuses empty arguments and flags: they come from shell variables that are not set. An empty name would be read as the
+ * list of all objects, and an empty token as no credentials. Settings of servers are checked by their types.
+ */
+function refuseEmptyValues(command: Command): void {
+  if (!command.options.some(({ long }) => long === "--timeout")) return;
+  if (command.args.includes("")) throw empty("an argument");
+  for (const option of command.options) {
+    const value: unknown = command.getOptionValue(option.attributeName());
+    if (value === "" || (Array.isArray(value) && value.includes(""))) throw empty(option.long ?? "a flag");
+  }
+}
+
+const empty = (what: string): UsageError =>
+  new UsageError(`${what} is empty; give a value (is a shell variable not set?)`);

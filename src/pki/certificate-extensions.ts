@@ -1,14 +1,11 @@
 import { contextTag, DerReader, tags } from "./der.ts";
-import type { Extension } from "./extension.ts";
-import { parseNameConstraints, type NameConstraints } from "./name-constraints.ts";
+import { parseNameConstraints } from "./name-constraints.ts";
+import type { NameConstraints } from "./name-constraints.ts";
 import { oids } from "./object-identifiers.ts";
+import type { Extension } from "./extension.ts";
 import { PkiError } from "./pki-error.ts";
-import {
-  hasSubjectAltNames,
-  noSubjectAltNames,
-  parseSubjectAltNames,
-  type SubjectAltNames,
-} from "./subject-alt-names.ts";
+import { hasSubjectAltNames, noSubjectAltNames, parseSubjectAltNames } from "./subject-alt-names.ts";
+import type { SubjectAltNames } from "./subject-alt-names.ts";
 
 /** RFC 5280 4.2.1.3, in bit order. */
 export const keyUsageNames = [

@@ -1,16 +1,22 @@
-import { parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
-import { checkAnyValue } from "./any-value.ts";
+import { parseAlgorithmIdentifier, checkAnyValue } from "./algorithm-identifier.ts";
 import { checkSignature, checkSignatureInThreadPool } from "./check-signature.ts";
 import type { SignedData } from "./check-signature.ts";
-import { contextTag, type DerElement, DerReader, tags } from "./der.ts";
-import { parseDistinguishedName, type DistinguishedName } from "./distinguished-name.ts";
-import { parseExtensions, type Extension } from "./extension.ts";
+import { contextTag, DerReader, tags } from "./der.ts";
+import type { DerElement } from "./der.ts";
+import { parseDistinguishedName } from "./distinguished-name.ts";
+import type { DistinguishedName } from "./distinguished-name.ts";
 import { oids } from "./object-identifiers.ts";
 import { decodeFirstPemBlock } from "./pem.ts";
 import { PkiError } from "./pki-error.ts";
-import { parsePublicKeyInfo, type PublicKeyInfo } from "./public-key.ts";
-import { signatureAlgorithmOf, type SignatureAlgorithm } from "./signature-algorithm.ts";
-import { noSubjectAltNames, parseSubjectAltNames, type SubjectAltNames } from "./subject-alt-names.ts";
+import { parsePublicKeyInfo } from "./public-key.ts";
+import type { PublicKeyInfo } from "./public-key.ts";
+import { signatureAlgorithmOf } from "./signature-algorithm.ts";
+import type { SignatureAlgorithm } from "./signature-algorithm.ts";
+import { noSubjectAltNames, parseSubjectAltNames } from "./subject-alt-names.ts";
+import type { SubjectAltNames } from "./subject-alt-names.ts";
+import { RecentTexts } from "./recent-texts.ts";
+import { parseExtensions } from "./extension.ts";
+import type { Extension } from "./extension.ts";
 
 /** A PKCS #10 certificate request (RFC 2986). Immutable. */
 export interface CertificateRequest {
@@ -116,3 +122,12 @@ const signedDataOf = (request: CertificateRequest): SignedData => ({
   publicKey: request.publicKey,
   sha1: "allowed",
 });
+
+const recent = new RecentTexts<CertificateRequest>();
+
+/**
+ * Parses the `spec.request` of a CertificateSigningRequest: a PEM file in base64. Admission, validation, approval and
+ * signing read the same text one after the other, so the last ones are remembered. Throws PkiError.
+ */
+export const parseRequestField = (base64: string): CertificateRequest =>
+  recent.get(base64) ?? recent.add(base64, parseCertificateRequestPem(Buffer.from(base64, "base64")));

@@ -10,13 +10,15 @@ import {
   encodeTime,
   encodeUnsignedInteger,
 } from "./der-writer.ts";
-import { encodeDistributionPointName } from "./distribution-point.ts";
-import { encodeExtension, parseExtensions, type Extension } from "./extension.ts";
+import { encodeDistributionPointName, encodeExtension, parseExtensions } from "./extension.ts";
+import type { Extension } from "./extension.ts";
 import { keyIdentifier } from "./keys.ts";
 import { oids } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
-import { reasonCodes, type RevocationReason } from "./revocation-reason.ts";
-import { signatureAlgorithmOf, type SignatureAlgorithm } from "./signature-algorithm.ts";
+import { reasonCodes } from "./revocation-reason.ts";
+import type { RevocationReason } from "./revocation-reason.ts";
+import { signatureAlgorithmOf } from "./signature-algorithm.ts";
+import type { SignatureAlgorithm } from "./signature-algorithm.ts";
 import { signatureSchemeFor } from "./sign.ts";
 import { sealX509, signingKeyOf } from "./signing-key.ts";
 import type { AuthorityKey } from "./signing-key.ts";

@@ -1,5 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { keyUsageNames, type KeyUsageName } from "./certificate-extensions.ts";
+import { keyUsageNames } from "./certificate-extensions.ts";
+import type { KeyUsageName } from "./certificate-extensions.ts";
+import { encodeAuthorityInfoAccess, encodeCrlDistributionPoints, encodeExtension } from "./extension.ts";
+import type { Extension } from "./extension.ts";
 import { contextTag, tags } from "./der.ts";
 import {
   encodeBitString,
@@ -12,13 +15,14 @@ import {
   encodeTime,
   encodeUnsignedInteger,
 } from "./der-writer.ts";
-import { encodeDistinguishedName, type DistinguishedNameParts } from "./distinguished-name.ts";
-import { encodeAuthorityInfoAccess, encodeCrlDistributionPoints } from "./distribution-point.ts";
-import { encodeExtension, type Extension } from "./extension.ts";
-import { extendedKeyUsages, oids, type ExtendedKeyUsageName } from "./object-identifiers.ts";
+import { encodeDistinguishedName } from "./distinguished-name.ts";
+import type { DistinguishedNameParts } from "./distinguished-name.ts";
+import { extendedKeyUsages, oids } from "./object-identifiers.ts";
+import type { ExtendedKeyUsageName } from "./object-identifiers.ts";
 import { keyIdentifier } from "./keys.ts";
 import type { PublicKeyInfo } from "./public-key.ts";
-import { encodeSubjectAltNames, hasSubjectAltNames, type SubjectAltNames } from "./subject-alt-names.ts";
+import { encodeSubjectAltNames, hasSubjectAltNames } from "./subject-alt-names.ts";
+import type { SubjectAltNames } from "./subject-alt-names.ts";
 
 /** The content of a certificate that is about to be signed. */
 export interface CertificateTemplate {

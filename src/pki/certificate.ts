@@ -2,12 +2,17 @@ import { createHash } from "node:crypto";
 import { parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
 import { contextTag, DerReader, tags } from "./der.ts";
 import { readTime } from "./der-time.ts";
-import { parseDistinguishedName, type DistinguishedName } from "./distinguished-name.ts";
-import { parseExtensions, type Extension } from "./extension.ts";
-import { readCertificateExtensions, type CertificateExtensions } from "./certificate-extensions.ts";
+import { parseDistinguishedName } from "./distinguished-name.ts";
+import type { DistinguishedName } from "./distinguished-name.ts";
+import { readCertificateExtensions } from "./certificate-extensions.ts";
+import type { CertificateExtensions } from "./certificate-extensions.ts";
 import { PkiError } from "./pki-error.ts";
-import { parsePublicKeyInfo, type PublicKeyInfo } from "./public-key.ts";
-import { signatureAlgorithmOf, type SignatureAlgorithm } from "./signature-algorithm.ts";
+import { parsePublicKeyInfo } from "./public-key.ts";
+import type { PublicKeyInfo } from "./public-key.ts";
+import { signatureAlgorithmOf } from "./signature-algorithm.ts";
+import type { SignatureAlgorithm } from "./signature-algorithm.ts";
+import { parseExtensions } from "./extension.ts";
+import type { Extension } from "./extension.ts";
 
 /** An X.509 certificate (RFC 5280 4.1). Immutable. */
 export interface Certificate extends CertificateExtensions {

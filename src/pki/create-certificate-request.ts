@@ -8,13 +8,15 @@ import {
   encodeSetOf,
   encodeSmallInteger,
 } from "./der-writer.ts";
-import { encodeDistinguishedName, type DistinguishedNameParts } from "./distinguished-name.ts";
-import { encodeExtension } from "./extension.ts";
+import { encodeDistinguishedName } from "./distinguished-name.ts";
+import type { DistinguishedNameParts } from "./distinguished-name.ts";
 import { publicKeyInfoOf } from "./keys.ts";
 import { oids } from "./object-identifiers.ts";
 import { encodePem } from "./pem.ts";
 import { signData, signatureSchemeOf } from "./sign.ts";
-import { encodeSubjectAltNames, hasSubjectAltNames, type SubjectAltNames } from "./subject-alt-names.ts";
+import { encodeSubjectAltNames, hasSubjectAltNames } from "./subject-alt-names.ts";
+import type { SubjectAltNames } from "./subject-alt-names.ts";
+import { encodeExtension } from "./extension.ts";
 
 /** Creates a PKCS #10 request in PEM, signed with the key that the certificate is for. */
 export function createCertificateRequestPem(options: {

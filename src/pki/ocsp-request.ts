@@ -1,8 +1,9 @@
 import { parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
 import { contextTag, DerReader, tags } from "./der.ts";
-import { parseExtensions, type Extension } from "./extension.ts";
 import { oids } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
+import { parseExtensions } from "./extension.ts";
+import type { Extension } from "./extension.ts";
 
 /** Which certificate a client asks about: its serial number, and hashes of its issuer (RFC 6960 section 4.1.1). */
 export interface CertificateId {

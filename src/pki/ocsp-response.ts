@@ -11,10 +11,11 @@ import {
   encodeOctetString,
   encodeSequence,
 } from "./der-writer.ts";
-import { encodeExtension } from "./extension.ts";
 import { oids } from "./object-identifiers.ts";
-import { reasonCodes, type RevocationReason } from "./revocation-reason.ts";
+import { reasonCodes } from "./revocation-reason.ts";
+import type { RevocationReason } from "./revocation-reason.ts";
 import { signData, signatureSchemeOf } from "./sign.ts";
+import { encodeExtension } from "./extension.ts";
 
 /** OCSPResponseStatus (RFC 6960 section 4.2.1). */
 const failures = { malformedRequest: 1, internalError: 2, tryLater: 3, unauthorized: 6 } as const;

@@ -1,12 +1,15 @@
+import type { Logger } from "pino";
 import type { ConnectedAccess } from "../features/access/feature.ts";
-import type { ConnectedAdmission } from "../features/admission/feature.ts";
+import { connectAdmission } from "../features/admission/feature.ts";
+import type { ConnectedAdmission, AdmissionConnection } from "../features/admission/feature.ts";
 import type { ConnectedAccounts } from "../features/accounts/feature.ts";
 import type { ConnectedCertificates } from "../features/certificates/feature.ts";
 import type { ConnectedCore } from "../features/core/feature.ts";
 import type { ConnectedNodes } from "../features/nodes/feature.ts";
 import type { AdmissionRule } from "../machinery/api/attributes.ts";
+import { isServer } from "./loopback-users.ts";
 
-export interface AdmittingFeatures {
+interface AdmittingFeatures {
   readonly core: ConnectedCore;
   readonly accounts: ConnectedAccounts;
   readonly access: ConnectedAccess;
@@ -42,3 +45,14 @@ export const admissionRules = ({
   // Last: it spends a token, which nothing after it may refuse.
   nodes.admission.bootstrapToken,
 ];
+
+/** Admission policies. The server's own writes are exempt: without them it could not start. */
+export const openAdmission = ({
+  log,
+  ...connection
+}: Omit<AdmissionConnection, "isExempt" | "onFailure"> & { readonly log: Logger }): Promise<ConnectedAdmission> =>
+  connectAdmission({
+    ...connection,
+    isExempt: isServer,
+    onFailure: (error) => log.error({ err: error }, "could not load what evaluates admission policies"),
+  });

@@ -6,8 +6,8 @@ import { resolveFlags, UsageError } from "../machinery/command-line/flag.ts";
 import type { FlagValues, Flags, GivenFlags } from "../machinery/command-line/flag.ts";
 import { logFlags, logSettings } from "../machinery/command-line/log-flags.ts";
 import type { LogSettings } from "../machinery/files/process-log.ts";
-import { plainAddress } from "./plain-address.ts";
-import type { PlainAddress } from "./plain-address.ts";
+import { plainAddress } from "./listener-settings.ts";
+import type { PlainAddress } from "./listener-settings.ts";
 
 /**
  * The names of all controllers for `--controllers`. They are kube-controller-manager's names if it has the same

@@ -9,7 +9,7 @@ import type { ElectedState } from "../machinery/loops/elected-controllers.ts";
 import type { QueueCounts } from "../machinery/loops/work-queue.ts";
 import { outsideKeyObserver } from "./observation/observe-outside-keys.ts";
 import { addQueueMetrics } from "./observation/queue-metrics.ts";
-import type { PlainAddress } from "./plain-address.ts";
+import type { PlainAddress } from "./listener-settings.ts";
 import { startPlainListener } from "../machinery/http/plain-listener.ts";
 
 /** Whether the server answered the last request. */

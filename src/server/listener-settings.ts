@@ -2,8 +2,6 @@ import { keyPairFiles, UsageError } from "../machinery/command-line/flag.ts";
 import type { FlagValues, Flags, KeyPairFiles } from "../machinery/command-line/flag.ts";
 import { namedKeyPairs, namedKeyPairsFlags } from "./tls/named-key-pairs.ts";
 import type { NamedKeyPair } from "./tls/named-key-pairs.ts";
-import { plainAddress } from "./plain-address.ts";
-import type { PlainAddress } from "./plain-address.ts";
 import { tlsProtocolFlags, tlsProtocolSettings } from "./tls/tls-protocol-settings.ts";
 import type { TlsProtocolSettings } from "./tls/tls-protocol-settings.ts";
 
@@ -108,3 +106,19 @@ function administratorLifetime(milliseconds: number): number {
 /** The address to connect to. Clients cannot connect to the unspecified address. */
 const reachable = (address: string): string =>
   address === "0.0.0.0" ? "127.0.0.1" : address === "::" ? "::1" : address;
+
+/** Where a listener without TLS listens. */
+export interface PlainAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Parses `ADDRESS:PORT` of a flag. An IPv6 address is in brackets. Throws UsageError. */
+export function plainAddress(flag: string, text: string | undefined): PlainAddress | undefined {
+  if (text === undefined) return undefined;
+  const [, bracketed, plain, digits] = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]+)):(\d{1,5})$/i.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  const port = Number(digits);
+  if (host !== undefined && port <= 65_535) return { host, port };
+  throw new UsageError(`--${flag}: ${JSON.stringify(text)} must be ADDRESS:PORT, such as 0.0.0.0:8080`);
+}

@@ -1,3 +1,5 @@
+import { rmSync, existsSync, readdirSync, renameSync } from "node:fs";
+import { join } from "node:path";
 import { messageOf } from "../machinery/api/message-of.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { EtcdStore } from "../machinery/storage/backends/etcd.ts";
@@ -8,10 +10,11 @@ import type { TlsFiles } from "../machinery/grpc/grpc-channel.ts";
 import { StoreUnavailable } from "../machinery/storage/store.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import { storeDirectory } from "./lock-data-directory.ts";
-import { refuseMovedStore } from "./moved-store.ts";
 import { readSettingsFile } from "../machinery/command-line/settings-files.ts";
 import type { ServerConfig } from "./server-config.ts";
 import type { StorageSettings } from "./storage-settings.ts";
+import { flushFolder } from "../machinery/files/atomic-file.ts";
+import { UnusableFile } from "../machinery/files/unusable-file.ts";
 
 /** Where a server's objects are. */
 export type StoreLocation = Pick<ServerConfig, "dataDirectory" | "storage" | "encryption" | "names">;
@@ -47,7 +50,7 @@ function unusableStoreReason(dataDirectory: string, cause: unknown): string {
 }
 
 /** A store that takes objects from elsewhere. End it with `finish` or `abandon`, and close it. */
-export interface ImportTarget {
+interface ImportTarget {
   readonly store: Store;
   /** From now on servers may use it. */
   finish(): Promise<void>;
@@ -56,7 +59,7 @@ export interface ImportTarget {
 }
 
 /** An empty prefix of etcd for objects whose newest revision is given. Rejects with UsageError. */
-export async function openEtcdForImport(
+async function openEtcdForImport(
   storage: EtcdSettings,
   { profile, revision }: { readonly profile: string; readonly revision: number },
 ): Promise<ImportTarget> {
@@ -109,4 +112,44 @@ function etcdTls({ authorityFile, clientCertificate: pair }: EtcdSettings): () =
   });
   read();
   return read;
+}
+
+interface ImportTargetOptions {
+  /** Where a store of the data directory is made; a name that nothing has. */
+  readonly directory: string;
+  readonly profile: string;
+  /** Every object gets a revision above this one. */
+  readonly revision: number;
+}
+
+/** An empty store for objects from elsewhere: the prefix in etcd of the settings, or a new folder. Rejects with UsageError. */
+export async function openImportTarget(
+  storage: StorageSettings,
+  { directory, profile, revision }: ImportTargetOptions,
+): Promise<ImportTarget> {
+  if (storage.type === "etcd") return await openEtcdForImport(storage, { profile, revision });
+  return {
+    store: new LmdbStore({ directory, profile, firstRevision: revision }),
+    finish: async () => {},
+    abandon: async () => rmSync(directory, { recursive: true, force: true }),
+  };
+}
+
+const movedPrefix = "store.moved-";
+
+/** Lets no server use the directory's store any more: its objects, up to a revision, are elsewhere. */
+export function markStoreMoved(dataDirectory: string, revision: number): void {
+  renameSync(storeDirectory(dataDirectory), join(dataDirectory, `${movedPrefix}${revision}`));
+  flushFolder(dataDirectory);
+}
+
+/** Throws UnusableFile when the directory had a store that was moved: a new one would be a second truth. */
+function refuseMovedStore(dataDirectory: string): void {
+  if (existsSync(storeDirectory(dataDirectory)) || !existsSync(dataDirectory)) return;
+  const moved = readdirSync(dataDirectory).find((name) => name.startsWith(movedPrefix));
+  if (moved === undefined) return;
+  throw new UnusableFile(
+    `its objects were moved to etcd: give --etcd-servers; or, to go back to what they were before, rename ` +
+      `${join(dataDirectory, moved)} to store`,
+  );
 }

@@ -16,14 +16,14 @@ import { leaseResource } from "../features/core/index.ts";
 import type { Administrator } from "./administrator.ts";
 import type { CertificateAuthorities } from "./certificate-authorities.ts";
 import type { CertificateStatusService } from "../features/certificates/status/certificate-status.ts";
-import { startCompaction } from "./compaction.ts";
 import { controllerList } from "./controller-list.ts";
 import type { ServerConfig } from "./server-config.ts";
 import { grantOnChange } from "./signer-grants.ts";
 import type { GrantOptions } from "./signer-grants.ts";
 import type { TlsCertificate } from "./tls/tls-certificate.ts";
+import { periodically } from "../machinery/api/periodically.ts";
 
-export interface ServerLoopsOptions extends Pick<GrantOptions, "grantTo"> {
+interface ServerLoopsOptions extends Pick<GrantOptions, "grantTo"> {
   readonly config: Pick<ServerConfig, "names" | "controllers" | "listener">;
   readonly clock: Clock;
   readonly log: Logger;
@@ -94,3 +94,40 @@ function startControllers(server: ServerLoopsOptions): { stop(): Promise<void> }
     },
   };
 }
+
+/** Like kube-apiserver: every five minutes, compact what is older than five minutes. */
+const keptMilliseconds = 5 * 60_000;
+
+interface CompactionOptions {
+  readonly store: Store;
+  readonly log: Logger;
+}
+
+/** Compacts old revisions at intervals: up to the newest revision of the previous interval. */
+function startCompaction({ store, log }: CompactionOptions): { stop(): void } {
+  let previous: number | undefined;
+  return periodically({
+    milliseconds: keptMilliseconds,
+    async task() {
+      const latest = await store.latestRevision();
+      if (previous !== undefined && previous > 0) await store.compact(previous);
+      previous = latest;
+    },
+    onFailure: (error) => log.error({ err: error }, "compaction failed, will retry"),
+  });
+}
+
+/** How long a server without requests takes to see what a command has written to its store. */
+const lookMilliseconds = 1_000;
+
+/**
+ * Looks for what other programs wrote to the store of the data directory: commands such as `signet keys rotate`, which
+ * can't tell the server. etcd tells by itself.
+ */
+export const noticeOtherPrograms = (store: Store): { stop(): void } =>
+  periodically({
+    milliseconds: lookMilliseconds,
+    task: () => store.notify(),
+    // The store is closing, or fails: requests say so.
+    onFailure: () => {},
+  });

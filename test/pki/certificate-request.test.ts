@@ -19,11 +19,11 @@ import {
 } from "../../src/pki/der-writer.ts";
 import { tags } from "../../src/pki/der.ts";
 import { encodeDistinguishedName } from "../../src/pki/distinguished-name.ts";
-import { encodeExtension } from "../../src/pki/extension.ts";
 import { generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys.ts";
 import { oids } from "../../src/pki/object-identifiers.ts";
 import { decodeFirstPemBlock } from "../../src/pki/pem.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
+import { encodeExtension } from "../../src/pki/extension.ts";
 
 const subject = { commonName: "alice", organizations: ["dev"] };
 const privateKey = generatePrivateKey("ECDSA P-256");

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { parseCertificates } from "../../src/pki/certificate.ts";
 import type { Certificate } from "../../src/pki/certificate.ts";
 import { contextTag, DerReader, tags } from "../../src/pki/der.ts";
 import { readTime } from "../../src/pki/der-time.ts";
@@ -9,9 +10,8 @@ import {
   encodeSequence,
   encodeUnsignedInteger,
 } from "../../src/pki/der-writer.ts";
-import { encodeExtension, parseExtensions } from "../../src/pki/extension.ts";
 import { oids } from "../../src/pki/object-identifiers.ts";
-import { parseCertificates } from "../../src/pki/certificate.ts";
+import { encodeExtension, parseExtensions } from "../../src/pki/extension.ts";
 
 /** A CertID as clients write it. */
 export function encodeCertificateId(

@@ -10,12 +10,12 @@ import {
 } from "../../src/pki/der-writer.ts";
 import { encodeDistinguishedName } from "../../src/pki/distinguished-name.ts";
 import type { DistinguishedNameParts } from "../../src/pki/distinguished-name.ts";
-import { encodeExtension } from "../../src/pki/extension.ts";
-import type { Extension } from "../../src/pki/extension.ts";
 import { publicKeyInfoOf } from "../../src/pki/keys.ts";
 import { oids } from "../../src/pki/object-identifiers.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 import { signData, signatureSchemeOf } from "../../src/pki/sign.ts";
+import { encodeExtension } from "../../src/pki/extension.ts";
+import type { Extension } from "../../src/pki/extension.ts";
 
 /** A PKCS #10 request in PEM that asks for extensions of any content. */
 export function requestWithExtensions(options: {

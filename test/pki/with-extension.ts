@@ -1,9 +1,11 @@
 import type { CertificateAuthority } from "../../src/pki/certificate-authority.ts";
-import { parseCertificate, type Certificate } from "../../src/pki/certificate.ts";
+import { parseCertificate } from "../../src/pki/certificate.ts";
+import type { Certificate } from "../../src/pki/certificate.ts";
 import { encodeBitString, encodeElement, encodeSequence } from "../../src/pki/der-writer.ts";
 import { DerReader } from "../../src/pki/der.ts";
-import { encodeExtension, type Extension } from "../../src/pki/extension.ts";
 import { signData, signatureSchemeOf } from "../../src/pki/sign.ts";
+import { encodeExtension } from "../../src/pki/extension.ts";
+import type { Extension } from "../../src/pki/extension.ts";
 
 /** The same certificate with one more extension, signed again by its issuer. */
 export function withExtension(

@@ -4,7 +4,6 @@ import { after, before, describe, it } from "node:test";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { maximumShownLength } from "../../src/machinery/api/format-value.ts";
 import { encodeElement, encodeSequence } from "../../src/pki/der-writer.ts";
-import type { Extension } from "../../src/pki/extension.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 import { oids } from "../../src/pki/object-identifiers.ts";
 import type { CertificateSigningRequest } from "../../src/features/certificates/requests/certificate-signing-request-schema.ts";
@@ -14,6 +13,7 @@ import { requestWithExtensions } from "../pki/request-with-extensions.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { signerNames } from "../../src/features/certificates/signer-names.ts";
+import type { Extension } from "../../src/pki/extension.ts";
 
 const policy = `
 rules:

@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { gunzipSync } from "node:zlib";
-import { examineEtcdClocks } from "../../src/server/doctor/examine-etcd-clocks.ts";
+import { examineEtcdClocks } from "../../src/server/doctor/examine-storage.ts";
 import { examineServer } from "../../src/server/doctor/examine-server.ts";
 import type { Finding } from "../../src/server/doctor/finding.ts";
 import { writeSupportBundle } from "../../src/server/doctor/support-bundle.ts";

@@ -7,12 +7,10 @@ import { createObjects, stateOf } from "../../machinery/storage/copy-objects.ts"
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { lockDataDirectory, storeDirectory } from "../lock-data-directory.ts";
-import { markStoreMoved } from "../moved-store.ts";
-import { decrypted, openReadableStore } from "../encryption/readable-store.ts";
-import { markEtcdMoved } from "../open-store.ts";
+import { markStoreMoved, markEtcdMoved, openImportTarget } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
+import { decrypted, openReadableStore } from "../encryption/readable-store.ts";
 import { namesOfStore } from "./back-up.ts";
-import { openImportTarget } from "./import-target.ts";
 
 /** The data directory's own store, or etcd. */
 export type StorageKind = "lmdb" | "etcd";

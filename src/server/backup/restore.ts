@@ -10,10 +10,10 @@ import {
   storeDirectory,
   unfinishedRestore,
 } from "../lock-data-directory.ts";
+import { openImportTarget } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { readBackupFile, verifyBackupFile } from "./backup-file.ts";
 import { writeEntry } from "./data-directory-files.ts";
-import { openImportTarget } from "./import-target.ts";
 
 export interface RestoreOptions {
   readonly file: string;

@@ -7,19 +7,17 @@ import type { ServerConfig } from "../server-config.ts";
 import { storedProfile } from "../../machinery/storage/backends/lmdb-environment.ts";
 import { storeDirectory } from "../lock-data-directory.ts";
 import { examineEncryption } from "./examine-encryption.ts";
-import { examineEtcdClocks } from "./examine-etcd-clocks.ts";
+import { examineEtcdClocks, examineBindings, examineStorage } from "./examine-storage.ts";
 import {
   examineCertificates,
   examineClock,
   examineDisk,
   examineNamedFiles,
   examinePermissions,
+  examineOwnCertificates,
 } from "./examine-files.ts";
-import { examineConfiguration, isFaultOf } from "./examine-configuration.ts";
-import { examineOwnCertificates } from "./examine-own-certificates.ts";
+import { examineConfiguration, isFaultOf, examineSettings } from "./examine-configuration.ts";
 import { examineOutsideKeys } from "./examine-outside-keys.ts";
-import { examineSettings } from "./examine-settings.ts";
-import { examineBindings, examineStorage } from "./examine-storage.ts";
 import { bad } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 import { namedFiles } from "./named-files.ts";

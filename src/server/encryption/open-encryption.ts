@@ -8,11 +8,12 @@ import type { HealthCheck } from "../../machinery/http/health-routes.ts";
 import { EncryptedStore } from "../../machinery/storage/encryption/encrypted-store.ts";
 import type { EncryptionSource } from "../../machinery/storage/encryption/encrypted-store.ts";
 import { EncryptionRules } from "../../machinery/storage/encryption/encryption-rules.ts";
-import type { NamedKey } from "../../machinery/storage/encryption/aes-gcm.ts";
 import { derivedAesGcm } from "../../machinery/storage/encryption/aes-gcm.ts";
+import type { NamedKey } from "../../machinery/storage/encryption/aes-gcm.ts";
 import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
 import { prefixEnd } from "../../machinery/storage/store.ts";
 import type { Store } from "../../machinery/storage/store.ts";
+import { openStore } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { storedResources } from "../stored-resources.ts";
 import { secretsPrefix, secretsRules } from "./compile-encryption.ts";
@@ -20,7 +21,7 @@ import { encryptionKeyFile, newEncryptionKey, readEncryptionKeys, writeEncryptio
 
 const flag = "encryption-provider-config";
 
-export interface OpenEncryptionOptions {
+interface OpenEncryptionOptions {
   readonly log: Pick<Logger, "info" | "warn">;
   readonly followed: FollowedFiles;
   /** The store as it is, to see whether a missing key was there before. */
@@ -30,13 +31,13 @@ export interface OpenEncryptionOptions {
 }
 
 /** What a server knows of its encryption. */
-export interface Encryption extends EncryptionSource {
+interface Encryption extends EncryptionSource {
   readonly healthChecks: readonly HealthCheck[];
   close(): void;
 }
 
 /** The store with its values as clients get them, and what to close after it. */
-export interface OpenedEncryption {
+interface OpenedEncryption {
   readonly encryption: Encryption;
   readonly store: EncryptedStore;
 }
@@ -196,4 +197,33 @@ function followedRules({
       close();
     },
   };
+}
+
+/** What a server reads and writes. */
+interface ServerStore {
+  readonly store: Store;
+  readonly healthChecks: readonly HealthCheck[];
+  close(): Promise<void>;
+}
+
+/** Opens a server's store with its encryption, whose key it makes where none was. `given` replaces the configured store. */
+export async function openServerStore(
+  location: StoreLocation,
+  { given, ...options }: Pick<OpenEncryptionOptions, "log" | "followed"> & { readonly given: Store | undefined },
+): Promise<ServerStore> {
+  const stored = given ?? (await openStore(location));
+  try {
+    const { store, encryption } = await openEncryption(location, { ...options, store: stored, makesKey: true });
+    return {
+      store,
+      healthChecks: encryption.healthChecks,
+      async close() {
+        encryption.close();
+        await store.close();
+      },
+    };
+  } catch (error) {
+    await stored.close();
+    throw error;
+  }
 }

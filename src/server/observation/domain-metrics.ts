@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { Gauge } from "prom-client";
 import type { Registry } from "prom-client";
 import type { Clock } from "../../machinery/api/clock.ts";
@@ -9,10 +10,9 @@ import type { Stores } from "../../machinery/registry/stores.ts";
 import { certificateRequestState } from "../../features/certificates/requests/certificate-request-state.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../../features/certificates/resources.ts";
 import type { Store } from "../../machinery/storage/store.ts";
-import { boundedQuestion } from "./bounded-question.ts";
-import { countedBy } from "./counted-by.ts";
-import { addQueueMetrics } from "./queue-metrics.ts";
+import { countedBy } from "./tallies.ts";
 import type { Tallies } from "./tallies.ts";
+import { addQueueMetrics } from "./queue-metrics.ts";
 
 export interface DomainMetricsOptions {
   readonly registry: Registry;
@@ -198,4 +198,30 @@ function mirror<T extends ApiObject, Value>(
       else values.delete(event.key);
     },
   });
+}
+
+/**
+ * Asks, and waits a bounded time for the answer. Undefined: there was no answer, or none in time. While a question is open, it
+ * is not asked again: the next caller waits for the same answer.
+ */
+export function boundedQuestion<T>(ask: () => T | Promise<T>, milliseconds: number): () => Promise<T | undefined> {
+  let open: Promise<T | undefined> | undefined;
+  return async () => {
+    open ??= answerOf(ask).finally(() => (open = undefined));
+    const timeout = new AbortController();
+    const waited = delay(milliseconds, undefined, { signal: timeout.signal }).catch(() => undefined);
+    try {
+      return await Promise.race([open, waited]);
+    } finally {
+      timeout.abort();
+    }
+  };
+}
+
+async function answerOf<T>(ask: () => T | Promise<T>): Promise<T | undefined> {
+  try {
+    return await ask();
+  } catch {
+    return undefined;
+  }
 }

@@ -3,8 +3,7 @@ import type { Registry } from "prom-client";
 import type { AuthorizationObserver } from "../../features/authorization/feature.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { DecisionCount } from "../authorizers.ts";
-import { countedBy } from "./counted-by.ts";
-import { Tally } from "./tallies.ts";
+import { countedBy, Tally } from "./tallies.ts";
 
 export interface AuthorizationMetrics {
   readonly observer: AuthorizationObserver;

@@ -2,8 +2,7 @@ import { Gauge, Histogram } from "prom-client";
 import type { Registry } from "prom-client";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { OutsideKey, OutsideKeyObserver } from "../../machinery/keys/outside-keys.ts";
-import { countedBy } from "./counted-by.ts";
-import { Tally } from "./tallies.ts";
+import { countedBy, Tally } from "./tallies.ts";
 
 export interface OutsideKeyMetrics {
   readonly observer: OutsideKeyObserver;

@@ -1,8 +1,7 @@
 import { Histogram } from "prom-client";
 import type { Registry } from "prom-client";
 import type { PolicyObserver } from "../../features/admission/feature.ts";
-import { countedBy } from "./counted-by.ts";
-import { Tally } from "./tallies.ts";
+import { countedBy, Tally } from "./tallies.ts";
 
 const labelNames = ["policy", "policy_binding", "error_type", "enforcement_action"] as const;
 

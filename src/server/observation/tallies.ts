@@ -1,3 +1,6 @@
+import { Counter } from "prom-client";
+import type { Registry } from "prom-client";
+
 /** Counts by the values of labels. The values are few, whatever callers send: who counts sees to that. */
 export class Tally<Label extends string> {
   readonly #names: readonly Label[];
@@ -39,3 +42,19 @@ export const newTallies = (): Tallies => ({
   tokenReviews: new Tally("outcome"),
   authentications: new Tally("method", "outcome"),
 });
+
+/** Adds counters to the metrics that show a tally. */
+export const countedBy =
+  (registry: Registry) =>
+  <Label extends string>(name: string, labelNames: readonly Label[], help: string, tally: Tally<Label>): void => {
+    const added: Counter<Label> = new Counter<Label>({
+      name,
+      help,
+      labelNames: [...labelNames],
+      registers: [registry],
+      collect() {
+        added.reset();
+        for (const { labels, count } of tally.values()) added.inc(labels, count);
+      },
+    });
+  };

@@ -6,7 +6,7 @@ import type { Clock } from "../../machinery/api/clock.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import { periodically } from "../../machinery/api/periodically.ts";
 import type { ListenerTls } from "../../machinery/http/listener.ts";
-import type { ServingCertificate } from "../../machinery/http/serving-context.ts";
+import type { ServingCertificate, TlsProtocol } from "../../machinery/http/serving-context.ts";
 import type { FollowedAuthority } from "../../features/certificates/authorities/followed-authority.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import type { RevocationSettings } from "../../features/certificates/settings.ts";
@@ -16,10 +16,10 @@ import type { ServerIdentity } from "../../features/certificates/signers/server-
 import type { ListenerSettings } from "../listener-settings.ts";
 import { leafOf, openServingCertificate } from "./serving-certificate.ts";
 import type { NamedCertificates } from "./named-certificates.ts";
-import { checkGroups, tlsWarnings } from "./tls-protocol-checks.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import type { KeyPairFiles } from "../../machinery/command-line/flag.ts";
 import { readSettingsFile } from "../../machinery/command-line/settings-files.ts";
+import type { TlsProtocolSettings } from "./tls-protocol-settings.ts";
 
 /** The serving certificate of the listener. */
 export interface TlsCertificate {
@@ -40,7 +40,7 @@ export interface TlsCertificate {
 /** How often to check whether the generated certificate expires soon. */
 const renewalMilliseconds = 60_000;
 
-export interface TlsCertificateOptions {
+interface TlsCertificateOptions {
   readonly dataDirectory: string;
   readonly authority: Pick<FollowedAuthority, "current" | "onChange">;
   readonly clock: Clock;
@@ -164,3 +164,41 @@ const withNamed = (
 });
 
 const notAfterOf = ({ cert }: ServingCertificate): string => timestamp(parseCertificatesPem(cert)[0]?.notAfter ?? 0);
+
+/** Throws UsageError when this Node.js was built with an OpenSSL that lacks one of the groups. */
+function checkGroups({ ecdhCurve }: TlsProtocol): void {
+  if (ecdhCurve === undefined) return;
+  for (const group of ecdhCurve.split(":")) {
+    try {
+      createSecureContext({ ecdhCurve: group, ca: [] });
+    } catch (cause) {
+      const library = `OpenSSL ${process.versions.openssl}`;
+      throw new UsageError(`--tls-curve-preferences: ${library} of this Node.js has no ${group}: leave it out`, {
+        cause,
+      });
+    }
+  }
+}
+
+/** What some clients cannot do with this choice of suites for TLS 1.2. */
+export function tlsWarnings(
+  { protocol, keysOfTls12, isHttp2AllowedWithTls12 }: TlsProtocolSettings,
+  { cert }: ServingCertificate,
+): string[] {
+  if (protocol.minVersion === "TLSv1.3") return [];
+  const algorithm = parseCertificatesPem(cert)[0]?.publicKey.algorithm;
+  // Ed25519 keys sign in the suites of ECDSA (RFC 8422 5.1.1).
+  const isKeyUsable = algorithm === undefined || keysOfTls12.has(algorithm === "RSA" ? "RSA" : "ECDSA");
+  return [
+    ...(isHttp2AllowedWithTls12
+      ? []
+      : [
+          "--tls-cipher-suites has only suites that HTTP/2 forbids (RFC 9113 appendix A): clients with TLS 1.2 may refuse HTTP/2; add one with GCM or CHACHA20",
+        ]),
+    ...(isKeyUsable
+      ? []
+      : [
+          `--tls-cipher-suites has no suite for the ${algorithm} key of the serving certificate: clients with TLS 1.2 cannot connect`,
+        ]),
+  ];
+}

@@ -13,17 +13,14 @@ import {
   encodeSmallInteger,
 } from "../../../src/pki/der-writer.ts";
 import { encodeDistinguishedName } from "../../../src/pki/distinguished-name.ts";
-import { encodeExtension } from "../../../src/pki/extension.ts";
 import { generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys.ts";
 import { extendedKeyUsages, oids } from "../../../src/pki/object-identifiers.ts";
 import { signData, signatureSchemeOf } from "../../../src/pki/sign.ts";
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
-import {
-  issueCertificate,
-  lifetimeSeconds,
-  type IssueOptions,
-} from "../../../src/features/certificates/signers/issue.ts";
+import { issueCertificate, lifetimeSeconds } from "../../../src/features/certificates/signers/issue.ts";
+import type { IssueOptions } from "../../../src/features/certificates/signers/issue.ts";
 import { certificateUsagesOf } from "../../../src/features/certificates/signers/usages.ts";
+import { encodeExtension } from "../../../src/pki/extension.ts";
 
 const now = Date.UTC(2026, 10, 21, 10, 0, 0);
 const hour = 3600;

@@ -17,7 +17,7 @@ import { readKubeconfig } from "../../../src/machinery/client/kubeconfig.ts";
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
 import { issueOwnCertificate } from "../../../src/features/certificates/authorities/issue-own-certificate.ts";
 import { parseServerConfig } from "../../../src/server/server-config.ts";
-import { tlsWarnings } from "../../../src/server/tls/tls-protocol-checks.ts";
+import { tlsWarnings } from "../../../src/server/tls/tls-certificate.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 

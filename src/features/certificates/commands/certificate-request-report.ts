@@ -1,7 +1,6 @@
 import { certificateRequestSummary } from "../requests/certificate-request-state.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { checkRequestSignature } from "../../../pki/certificate-request.ts";
-import { parseRequestField } from "../../../pki/parse-request-field.ts";
+import { checkRequestSignature, parseRequestField } from "../../../pki/certificate-request.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { oids } from "../../../pki/object-identifiers.ts";

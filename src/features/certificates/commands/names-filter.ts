@@ -1,4 +1,4 @@
-import { parseRequestField } from "../../../pki/parse-request-field.ts";
+import { parseRequestField } from "../../../pki/certificate-request.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";

@@ -1,7 +1,8 @@
 import { nodeNameOf } from "../../../machinery/api/user-info.ts";
-import { parseRequestField } from "../../../pki/parse-request-field.ts";
+import { parseRequestField } from "../../../pki/certificate-request.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
+import { nodeResource } from "../../nodes/index.ts";
 import type { Node } from "../../nodes/index.ts";
 import type { ApprovalInput, ApprovalPolicy, RequestIdentity } from "./approval-policy.ts";
 import { approvalCondition, decideApproval, isDecidedByPolicy } from "./decide-approval.ts";
@@ -15,7 +16,6 @@ import { certificateRequestState, withCondition } from "../requests/certificate-
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
-import { nodeResource } from "../../nodes/index.ts";
 
 export interface CsrPolicyApprovingOptions {
   /** Returns the current policy. */

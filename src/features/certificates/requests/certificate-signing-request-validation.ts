@@ -2,8 +2,7 @@ import { ownSignerName, signerNames } from "../signer-names.ts";
 import { duplicate, forbiddenField, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { checkRequestSignatureInThreadPool } from "../../../pki/certificate-request.ts";
-import { parseRequestField } from "../../../pki/parse-request-field.ts";
+import { checkRequestSignatureInThreadPool, parseRequestField } from "../../../pki/certificate-request.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import { keyUsages } from "./certificate-signing-request-schema.ts";
 import type {

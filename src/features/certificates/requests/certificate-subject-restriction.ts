@@ -1,7 +1,7 @@
 import type { AdmissionRule } from "../../../machinery/api/attributes.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { mastersGroup } from "../../../machinery/api/user-info.ts";
-import { parseRequestField } from "../../../pki/parse-request-field.ts";
+import { parseRequestField } from "../../../pki/certificate-request.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import { admissionForbidden } from "../../../machinery/registry/admission-forbidden.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";

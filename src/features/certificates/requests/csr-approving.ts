@@ -1,5 +1,6 @@
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import { parseRequestField } from "../../../pki/parse-request-field.ts";
+import { parseRequestField } from "../../../pki/certificate-request.ts";
+import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
@@ -8,7 +9,6 @@ import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller, ControllerContext } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 
 interface SubjectAccessReview extends ApiObject {
   readonly spec: unknown;

@@ -1,4 +1,4 @@
-import { parseRequestField } from "../../../pki/parse-request-field.ts";
+import { parseRequestField } from "../../../pki/certificate-request.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { boundedQuestion } from "../../../src/server/observation/bounded-question.ts";
+import { boundedQuestion } from "../../../src/server/observation/domain-metrics.ts";
 import type { Store } from "../../../src/machinery/storage/store.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { InProcess } from "../in-process.ts";

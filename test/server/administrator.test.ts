@@ -6,7 +6,7 @@ import { after, it } from "node:test";
 import type { Certificate } from "../../src/pki/certificate.ts";
 import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
-import { writeAdminKubeconfig } from "../../src/server/admin-kubeconfig.ts";
+import { writeAdminKubeconfig } from "../../src/server/administrator.ts";
 import { startOf2026 } from "../features/access/certificate-scene.ts";
 
 const hour = 3_600_000;

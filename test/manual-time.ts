@@ -3,7 +3,7 @@ import { ApiClient } from "../src/machinery/client/api-client.ts";
 import { inProcessTransport } from "../src/machinery/client/in-process-transport.ts";
 import { platformNames } from "../src/machinery/api/names.ts";
 import type { Controller, ControllerLog } from "../src/machinery/loops/controller.ts";
-import { InformerSet } from "../src/machinery/loops/informer-set.ts";
+import { InformerSet } from "../src/machinery/loops/informer.ts";
 import { runControllers } from "../src/machinery/loops/elected-controllers.ts";
 import type { WorkQueue } from "../src/machinery/loops/work-queue.ts";
 import type { TestServer } from "./test-server.ts";

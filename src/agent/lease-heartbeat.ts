@@ -1,8 +1,8 @@
 import { microTimestamp } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
+import { unlessAnswered } from "../machinery/client/api-client.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
-import { unlessAnswered } from "../machinery/client/unless-answered.ts";
 import type { Lease } from "../features/core/resources.ts";
 
 /** Like a kubelet: renewed every 10 s; others consider the node lost after 40 s. */

@@ -1,7 +1,7 @@
 import { CommanderError } from "commander";
 import { ApiError } from "../machinery/api/api-error.ts";
 import { KubeconfigError } from "../machinery/client/kubeconfig.ts";
-import { UnreadableAnswer } from "../machinery/client/unreadable-answer.ts";
+import { UnreadableAnswer } from "../machinery/client/transport.ts";
 import { CommandFailure, exitCodes } from "../machinery/command-line/command-failure.ts";
 import { printable } from "../machinery/command-line/printable.ts";
 import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";

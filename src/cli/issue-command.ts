@@ -6,8 +6,7 @@ import { withExamples } from "../machinery/command-line/examples.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { certificateNamesOf, withCertificateNameFlags } from "../machinery/command-line/certificate-name-options.ts";
 import type { CertificateNameFlags } from "../machinery/command-line/certificate-name-options.ts";
-import { keyTypeOption } from "../machinery/command-line/key-type-option.ts";
-import { durationOption, secondsOf } from "../machinery/command-line/options.ts";
+import { keyTypeOption, durationOption, secondsOf } from "../machinery/command-line/options.ts";
 import { checkOutputFile } from "../machinery/command-line/output-file.ts";
 import type { KeyType } from "../pki/keys.ts";
 

@@ -6,11 +6,17 @@ import type { ConnectedFederation } from "../features/federation/feature.ts";
 import type { ConnectedNodes } from "../features/nodes/feature.ts";
 import type { ConnectedRevocation } from "../features/revocation/feature.ts";
 import type { UserInfo } from "../machinery/api/user-info.ts";
-import { refuseUsers, refuseUsersOfTokens } from "../machinery/authentication/refuse-users.ts";
-import type { RefusalOfUser } from "../machinery/authentication/refuse-users.ts";
+import {
+  refuseUsers,
+  refuseUsersOfTokens,
+  createAuthentication,
+} from "../machinery/authentication/create-authentication.ts";
+import type {
+  RefusalOfUser,
+  Authenticate,
+  ObservedAuthentication,
+} from "../machinery/authentication/create-authentication.ts";
 import type { HttpRequest } from "../machinery/api/http-message.ts";
-import { createAuthentication } from "../machinery/authentication/create-authentication.ts";
-import type { Authenticate, ObservedAuthentication } from "../machinery/authentication/create-authentication.ts";
 import { bearerToken, webSocketToken } from "../machinery/authentication/bearer-token.ts";
 import type { Credential } from "../machinery/authentication/credential.ts";
 import { identityHeaderRemover } from "../machinery/authentication/identity-headers.ts";

@@ -149,7 +149,7 @@ const credential: Addition = {
   section: "Add a credential",
   files: {
     "src/features/access/credentials/api-key.ts": `import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import { notApplicable, refused } from "../../../machinery/authentication/not-authenticated.ts";
+import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
 import type { Credential } from "../../../machinery/authentication/credential.ts";
 import { firstHeaderValue } from "../../../machinery/authentication/header-values.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { berToDer } from "../../src/pki/ber.ts";
+import { berToDer } from "../../src/pki/validate-certificates-pem.ts";
 import { readTime } from "../../src/pki/der-time.ts";
 import {
   encodeElement,

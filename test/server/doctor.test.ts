@@ -19,7 +19,7 @@ import { gunzipSync } from "node:zlib";
 import { examineEtcdClocks } from "../../src/server/doctor/examine-storage.ts";
 import { examineServer } from "../../src/server/doctor/examine-server.ts";
 import type { Finding } from "../../src/server/doctor/finding.ts";
-import { writeSupportBundle } from "../../src/server/doctor/support-bundle.ts";
+import { writeSupportBundle } from "../../src/server/doctor/doctor-programs.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";

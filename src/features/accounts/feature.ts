@@ -13,7 +13,7 @@ import type { Feature } from "../../machinery/feature.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import type { PathRoutes } from "../../machinery/http/path-routes.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
-import { generateName } from "../../machinery/registry/generate-name.ts";
+import { generateName } from "../../machinery/registry/requested-name.ts";
 import type { ReviewDefinition } from "../../machinery/registry/resource-definition.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import { podReferences } from "../nodes/index.ts";

@@ -9,9 +9,8 @@ import { durationOption, repeatedOption, secondsOf } from "../../machinery/comma
 import { print, withAnswerOutputFlag } from "../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../machinery/command-line/output.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
-import { readTokenInput } from "./read-token-input.ts";
+import { readTokenInput, revokeToken, tokenRevocations } from "./token-revoke-command.ts";
 import { serviceAccountResource } from "./resources.ts";
-import { revokeToken, tokenRevocations } from "./token-revoke-command.ts";
 
 interface TokenRequest extends ApiObject {
   readonly spec: {

@@ -15,6 +15,9 @@ import type {
 import { currentTrace } from "../../machinery/tracing/request-trace.ts";
 import { defaultExpirationSeconds, tokenRequestSchema } from "./token-request-schema.ts";
 import type { BoundObjectReference, TokenRequest } from "./token-request-schema.ts";
+import { jsonFields } from "../../machinery/api/json-object.ts";
+import type { ParsedRequestInfo } from "../../machinery/http/parse-request-info.ts";
+import { parseToken } from "./tokens/json-web-token.ts";
 
 interface FoundObject {
   readonly uid: string;
@@ -215,4 +218,23 @@ function groupVersionOf(apiVersion: string): { readonly group: string; readonly 
   const [first = "", second, ...rest] = apiVersion.split("/");
   if (second === undefined) return { group: "", version: first };
   return rest.length === 0 ? { group: first, version: second } : { group: "", version: "" };
+}
+
+/** Upstream's key (`serviceaccount.IssuedCredentialIDAuditAnnotationKey`), in both naming profiles. */
+const annotation = "authentication.kubernetes.io/issued-credential-id";
+
+/** The id of the token in the answer of a TokenRequest, so that the audit log tells where a token comes from. */
+export function issuedCredential(
+  info: ParsedRequestInfo,
+  answer: () => unknown,
+): Readonly<Record<string, string>> | undefined {
+  if (info.kind !== "resource" || info.resource !== "serviceaccounts" || info.subresource !== "token") return undefined;
+  const { jti } = jsonFields(parseToken(tokenOf(answer()))?.payload);
+  return typeof jti === "string" ? { [annotation]: `JTI=${jti}` } : undefined;
+}
+
+/** Empty when there is none. */
+function tokenOf(answer: unknown): string {
+  const { token } = jsonFields(jsonFields(answer)["status"]);
+  return typeof token === "string" ? token : "";
 }

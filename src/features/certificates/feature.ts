@@ -2,12 +2,16 @@ import type { AdmissionRule, Authorize } from "../../machinery/api/attributes.ts
 import type { Names } from "../../machinery/api/names.ts";
 import { kind } from "../../machinery/feature.ts";
 import type { Feature } from "../../machinery/feature.ts";
-import { clusterTrustBundleAttest, certificateApproval, certificateSigning } from "./signer-permissions.ts";
+import {
+  clusterTrustBundleAttest,
+  certificateApproval,
+  certificateSigning,
+  certificateSubjectRestriction,
+} from "./certificate-admission.ts";
 import { clusterTrustBundles } from "./bundles/cluster-trust-bundles.ts";
 import { issuedCertificates } from "./inventory/issued-certificates.ts";
 import { certificateSigningRequests } from "./requests/certificate-signing-requests.ts";
 import { certificateFlags } from "./settings.ts";
-import { certificateSubjectRestriction } from "./requests/certificate-subject-restriction.ts";
 
 export { certificateControllers } from "./certificate-controllers.ts";
 

@@ -22,7 +22,7 @@ import { nodeAuthorizer } from "./node-authorizer.ts";
 import { nodeObjects } from "./node-objects.ts";
 import { nodes } from "./nodes/nodes.ts";
 import { podGarbageCollector } from "./pods/pod-garbage-collector.ts";
-import { podReferences } from "./pods/pod-references.ts";
+import { podReferences } from "./pods/pod-schema.ts";
 import { pods } from "./pods/pods.ts";
 import { nodeLockResource, nodeResource, podResource } from "./resources.ts";
 import { nodeFlags } from "./settings.ts";

@@ -1,5 +1,5 @@
 export { podResource, nodeResource } from "./resources.ts";
-export { podReferences } from "./pods/pod-references.ts";
+export { podReferences } from "./pods/pod-schema.ts";
 export type { Node } from "./nodes/node-schema.ts";
 export { asPod, isMirrorPod } from "./pods/pod-object.ts";
 export type { PodObject, PodReferences } from "./pods/pod-object.ts";

@@ -1,7 +1,7 @@
 import { isMirrorPod } from "./pods/pod-object.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { NodeObjects } from "./node-authorizer.ts";
-import { podReferences } from "./pods/pod-references.ts";
+import { podReferences } from "./pods/pod-schema.ts";
 import type { Pod } from "./pods/pod-schema.ts";
 import { followRegistry, readableObjects } from "../../machinery/registry/follow-registry.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";

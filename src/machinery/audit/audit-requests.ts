@@ -7,6 +7,7 @@ import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { Names } from "../api/names.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { ParsedRequestInfo } from "../http/parse-request-info.ts";
+import { requestUri, shortenedTo } from "../http/request-audit.ts";
 import type {
   RecordedAnswer,
   AuditedRequest,
@@ -14,7 +15,6 @@ import type {
   RecordObject,
   RequestAudit,
 } from "../http/request-audit.ts";
-import { requestUri, shortenedTo } from "../http/request-uri.ts";
 import { auditApiVersion, truncatedAnnotation } from "./audit-event.ts";
 import type { AuditEvent, AuditLevel, AuditStage } from "./audit-event.ts";
 import { decideAudit } from "./audit-policy.ts";

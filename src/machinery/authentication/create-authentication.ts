@@ -1,4 +1,5 @@
 import { unauthorized } from "../api/api-error.ts";
+import { andThen } from "../api/maybe-promise.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { HttpRequest } from "../api/http-message.ts";
 import { anonymousUsername, unauthenticatedGroup } from "../api/user-info.ts";
@@ -7,8 +8,9 @@ import { currentTrace } from "../tracing/request-trace.ts";
 import { withAuthenticatedGroup } from "./authenticated-group.ts";
 import { refused } from "./credential.ts";
 import type { Credential, CredentialOutcome } from "./credential.ts";
+import type { VerifyToken } from "./token-authentication.ts";
 
-export interface AuthenticationOptions {
+interface AuthenticationOptions {
   /** In the order in which they are asked: it is a security decision. */
   readonly credentials: readonly Credential[];
   /** Whether a request without any credential is one of the anonymous user. */
@@ -84,3 +86,25 @@ const explanation = ({ name }: Credential, answer: CredentialOutcome): string =>
 
 /** Who asks without any credential. */
 const anonymousUser: UserInfo = { username: anonymousUsername, groups: [unauthenticatedGroup], extra: {} };
+
+/** Why a user with a good credential is refused; undefined for all others. It is called for every request. */
+export type RefusalOfUser = (user: UserInfo) => string | undefined;
+
+/** The credential, without some users. */
+export const refuseUsers = (credential: Credential, refusalOf: RefusalOfUser): Credential => ({
+  ...credential,
+  authenticate: (request) =>
+    andThen(credential.authenticate(request), (answer) => {
+      const message = answer.outcome === "authenticated" ? refusalOf(answer.user) : undefined;
+      return message === undefined ? answer : refused(message);
+    }),
+});
+
+/** The verifier, without the tokens of some users. */
+export const refuseUsersOfTokens =
+  (verify: VerifyToken, refusalOf: RefusalOfUser): VerifyToken =>
+  (token, audiences) =>
+    andThen(verify(token, audiences), (answer) => {
+      const message = answer.outcome === "authenticated" ? refusalOf(answer.user) : undefined;
+      return message === undefined ? answer : refused(message);
+    });

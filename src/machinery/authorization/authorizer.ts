@@ -1,5 +1,7 @@
-import type { AuthorizationAttributes, Decision } from "../api/attributes.ts";
+import type { AuthorizationAttributes, Decision, Authorize } from "../api/attributes.ts";
+import { andThen } from "../api/maybe-promise.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
+import { mastersGroup } from "../api/user-info.ts";
 
 /** One authorizer. Never throws. A promise only where something outside this process must be asked. */
 export type Authorizer = (attributes: AuthorizationAttributes) => MaybePromise<Decision>;
@@ -30,4 +32,56 @@ export function publicPaths(paths: readonly string[]): AuthorizerInMemory {
     attributes.kind === "path" && attributes.verb === "get" && allowed.has(attributes.path)
       ? { decision: "allow", reason: "a public path" }
       : { decision: "noOpinion", reason: "" };
+}
+
+const masters: Decision = { decision: "allow", reason: "" };
+
+/**
+ * Asks one authorizer after the other. The first that allows or denies decides; without an opinion the request is denied.
+ * Members of `system:masters` may do everything before anyone is asked: they are who repairs broken rules.
+ *
+ * `authorizers` gives those of now: they may change while the server runs. A request is decided by those that it found.
+ * `spell` brings names that have two spellings into the one that authorizers compare. Default: every name has one.
+ */
+export function createAuthorization(
+  authorizers: () => readonly Authorizer[],
+  spell: (attributes: AuthorizationAttributes) => AuthorizationAttributes = (attributes) => attributes,
+): Authorize {
+  return (asked) => {
+    if (asked.user.groups.includes(mastersGroup)) return masters;
+    const attributes = spell(asked);
+    const current = authorizers();
+    const ask = (index: number, silent: Silence): MaybePromise<Decision> => {
+      const authorize = current[index];
+      if (authorize === undefined) return undecided(silent);
+      return andThen(authorize(attributes), (decision) => {
+        if (decision.decision !== "noOpinion") return decision;
+        const { reason, evaluationError } = decision;
+        if (reason === "" && evaluationError === undefined) return ask(index + 1, silent);
+        return ask(index + 1, {
+          reasons: reason === "" ? silent.reasons : [...silent.reasons, reason],
+          errors: evaluationError === undefined ? silent.errors : [...silent.errors, evaluationError],
+        });
+      });
+    };
+    return ask(0, nobodyYet);
+  };
+}
+
+/** What authorizers without an opinion said. */
+interface Silence {
+  readonly reasons: readonly string[];
+  readonly errors: readonly string[];
+}
+
+const nobodyYet: Silence = { reasons: [], errors: [] };
+
+/** Upstream: `unionAuthzHandler`, with its way to join errors. */
+function undecided({ reasons, errors }: Silence): Decision {
+  const [error, ...others] = [...new Set(errors)];
+  return {
+    decision: "noOpinion",
+    reason: reasons.join("\n"),
+    ...(error !== undefined && { evaluationError: others.length === 0 ? error : `[${[error, ...others].join(", ")}]` }),
+  };
 }

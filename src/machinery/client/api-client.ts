@@ -3,10 +3,8 @@ import type { ApiList, ApiObject } from "../api/object-meta.ts";
 import { apiPathOf, apiVersionOf } from "../api/resource-type.ts";
 import type { ResourceType } from "../api/resource-type.ts";
 import type { Status } from "../api/status.ts";
-import { readText } from "./transport.ts";
+import { readText, UnreadableAnswer } from "./transport.ts";
 import type { ClientResponse, Transport } from "./transport.ts";
-import { unlessAnswered } from "./unless-answered.ts";
-import { UnreadableAnswer } from "./unreadable-answer.ts";
 import { watchEvents } from "./watch-events.ts";
 import type { WatchEvent } from "./watch-events.ts";
 
@@ -329,5 +327,15 @@ function parseStatus(text: string): Status | undefined {
     return parsed?.kind === "Status" ? parsed : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** The answer to a request, or undefined when it is an error with one of these codes. */
+export async function unlessAnswered<T>(codes: readonly number[], request: Promise<T>): Promise<T | undefined> {
+  try {
+    return await request;
+  } catch (error) {
+    if (error instanceof ApiError && codes.includes(error.code)) return undefined;
+    throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { kubernetesNames, namesFor, platformNames } from "../api/names.ts";
 import type { Names } from "../api/names.ts";
-import { UnreadableAnswer } from "./unreadable-answer.ts";
+import { UnreadableAnswer } from "./transport.ts";
 import type { ApiClient } from "./api-client.ts";
 
 /**

@@ -48,3 +48,11 @@ export async function readText(body: AsyncIterable<Uint8Array>): Promise<string>
   for await (const chunk of body) chunks.push(chunk);
   return Buffer.concat(chunks).toString("utf8");
 }
+
+/** An answer that is not what the API answers with, such as half an answer, or a page of something that is not an API server. */
+export class UnreadableAnswer extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "UnreadableAnswer";
+  }
+}

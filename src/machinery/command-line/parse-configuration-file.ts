@@ -3,7 +3,7 @@ import type { FieldError } from "../api/field-error.ts";
 import { yamlToJson } from "../http/yaml.ts";
 import type { Decoded } from "../schema/decode.ts";
 import { parseJson } from "../schema/parse-json.ts";
-import { strictFaults } from "../schema/strict-faults.ts";
+import { strictFaults } from "../schema/decode-faults.ts";
 
 const apiVersions = ["apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1beta1"];
 

@@ -14,7 +14,7 @@ import { withIndex } from "./path-routes.ts";
 import type { PathRoute, PathRoutes } from "./path-routes.ts";
 import { ServedResources } from "./served-resources.ts";
 import type { Definition } from "./served-resources.ts";
-import { versionRoutes } from "./version-routes.ts";
+import { versionRoutes } from "./document-route.ts";
 
 export interface ApiServerOptions extends Pick<
   ChainOptions,

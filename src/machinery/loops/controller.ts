@@ -1,8 +1,8 @@
 import { messageOf } from "../api/message-of.ts";
 import { ApiError } from "../api/api-error.ts";
+import { unlessAnswered } from "../client/api-client.ts";
 import type { ApiClient } from "../client/api-client.ts";
-import { unlessAnswered } from "../client/unless-answered.ts";
-import type { InformerSet } from "./informer-set.ts";
+import type { InformerSet } from "./informer.ts";
 import type { Clock, Schedule } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
 import { traced } from "../tracing/loop-trace.ts";

@@ -2,7 +2,8 @@ import { setImmediate, setTimeout as delay } from "node:timers/promises";
 import { ApiError } from "../api/api-error.ts";
 import { withoutManagedFields } from "../api/object-meta.ts";
 import type { ApiObject } from "../api/object-meta.ts";
-import type { ListOptions, ResourceClient } from "../client/api-client.ts";
+import type { ListOptions, ResourceClient, ApiClient } from "../client/api-client.ts";
+import type { ResourceType } from "../api/resource-type.ts";
 
 /** Handles the changes of a resource. Each function is called synchronously, in the order of the changes. */
 export interface InformerHandler<T extends ApiObject> {
@@ -159,5 +160,40 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
     const key = objectKey(object);
     if (!this.#objects.delete(key)) return;
     for (const handler of this.#handlers) handler.onDelete?.(object);
+  }
+}
+
+/** Makes the informer of a resource. It calls `onError` for each failure, and continues. */
+export type OpenInformer = (type: ResourceType, onError: (error: unknown) => void) => FollowedObjects<ApiObject>;
+
+interface InformerSetOptions {
+  readonly onError?: (error: unknown) => void;
+  /** Default: an Informer, which lists and watches through the client. */
+  readonly open?: OpenInformer | undefined;
+}
+
+/** One informer per resource, shared by all its users in the process. */
+export class InformerSet {
+  readonly #open: (type: ResourceType) => FollowedObjects<ApiObject>;
+  readonly #informers = new Map<string, FollowedObjects<ApiObject>>();
+
+  constructor(client: ApiClient, { onError = () => {}, open }: InformerSetOptions = {}) {
+    this.#open = (type) => open?.(type, onError) ?? new Informer(client.resource<ApiObject>(type), { onError });
+  }
+
+  /** The informer of a resource over all namespaces, made on first use and started by `start`. */
+  of<T extends ApiObject>(type: ResourceType<T>): FollowedObjects<T> {
+    const key = `${type.group}/${type.plural}`;
+    let informer = this.#informers.get(key);
+    if (informer === undefined) {
+      informer = this.#open(type);
+      this.#informers.set(key, informer);
+    }
+    return informer as unknown as FollowedObjects<T>; // one type a resource: its objects are of that type
+  }
+
+  /** Starts all informers that were created so far. Resolves when each has its first list. */
+  async start(signal: AbortSignal): Promise<void> {
+    await Promise.all([...this.#informers.values()].map((informer) => informer.start(signal)));
   }
 }

@@ -5,7 +5,7 @@ import { admit, validateAdmission } from "./admission.ts";
 import type { AdmissionTarget, Caller } from "./admission.ts";
 import type { CompiledReview } from "./compile-kind.ts";
 import { withoutSystemFields } from "./create-object.ts";
-import { inRequestNamespace } from "./object-namespace.ts";
+import { inRequestNamespace } from "./requested-name.ts";
 import type { AnswerCreate, GroupVersion, ReviewAnswer } from "./resource-definition.ts";
 
 /** A kind that is only created, with who answers it. */

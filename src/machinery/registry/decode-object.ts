@@ -1,5 +1,5 @@
 import type { ApiObject } from "../api/object-meta.ts";
-import { strictFaults } from "../schema/strict-faults.ts";
+import { strictFaults } from "../schema/decode-faults.ts";
 import type { CompiledSchema } from "./compiled-schema.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { conflict } from "../api/api-error.ts";
+import { conflict, ApiError, requestCanceled } from "../api/api-error.ts";
 import { timestamp } from "../api/clock.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { admit, validateAdmission } from "./admission.ts";
@@ -12,13 +12,16 @@ import { storageKey } from "./storage-key.ts";
 import type { ObjectName } from "./storage-key.ts";
 import { encodeStored } from "./stored-object.ts";
 import type { StoredObject } from "./stored-object.ts";
+import { listObjects } from "./list-objects.ts";
+import type { ObjectList } from "./list-objects.ts";
+import type { ListOptions } from "./list-options.ts";
 
-export interface DeleteRequest extends ObjectName {
+interface DeleteRequest extends ObjectName {
   readonly options: DeleteOptions;
   readonly caller: Caller;
 }
 
-export interface Deletion<T extends ApiObject> {
+interface Deletion<T extends ApiObject> {
   /**
    * The last state of a removed object at the revision of the deletion, or the object that waits for its finalizers.
    */
@@ -75,7 +78,7 @@ export async function deleteObject<T extends ApiObject>(
   throw registry.contended(name);
 }
 
-export type Removal<T extends ApiObject> =
+type Removal<T extends ApiObject> =
   | { readonly isRemoved: true; readonly revision: number }
   /** Another writer changed the object in between. */
   | { readonly isRemoved: false; readonly current: StoredObject<T> | undefined };
@@ -184,4 +187,42 @@ function withFinalizers(metadata: ObjectMeta, { propagationPolicy }: DeleteOptio
   ];
   const { finalizers: _finalizers, ...rest } = metadata;
   return finalizers.length === 0 ? rest : { ...rest, finalizers };
+}
+
+interface DeleteCollectionRequest<T extends ApiObject> {
+  readonly list: ListOptions<T>;
+  readonly options: DeleteOptions;
+  readonly caller: Caller;
+}
+
+/** How many deletions wait for the store at the same time: durable writes share a flush. */
+const parallelDeletions = 64;
+
+/**
+ * Deletes every object of a list, or of one page, and returns the objects as they were. An object that is already gone
+ * is not an error.
+ */
+export async function deleteCollection<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { list, options, caller }: DeleteCollectionRequest<T>,
+): Promise<ObjectList<T>> {
+  const deleted = await listObjects(registry, list, caller);
+  const { items } = deleted;
+  // Its contents throw. As upstream, nothing of a list is deleted that can't be read.
+  void items.find(({ unreadable }) => unreadable !== undefined)?.object;
+  const deleteOne = async ({ object: { metadata } }: StoredObject<T>): Promise<void> => {
+    const { namespace = "", name = "" } = metadata;
+    try {
+      await deleteObject(registry, { namespace, name, options, caller });
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === 404)) throw error;
+    }
+  };
+  for (let start = 0; start < items.length; start += parallelDeletions) {
+    if (caller.signal.aborted) throw requestCanceled();
+    const results = await Promise.allSettled(items.slice(start, start + parallelDeletions).map(deleteOne));
+    const failed = results.find((result) => result.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+  }
+  return deleted;
 }

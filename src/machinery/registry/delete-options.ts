@@ -1,7 +1,7 @@
 import { badRequest } from "../api/api-error.ts";
 import { invalidValue, notSupported } from "../api/field-error.ts";
 import { deleteOptionsSchema } from "../schema/meta-schemas.ts";
-import { TypeMismatch } from "../schema/type-mismatch.ts";
+import { TypeMismatch } from "../schema/decode-faults.ts";
 import { CompiledSchema } from "./compiled-schema.ts";
 import { parseBoolean, parseInteger } from "./query-values.ts";
 import { invalidOptions, validateDryRun } from "./write-options.ts";

@@ -8,7 +8,7 @@ import type { Admitted, Caller } from "./admission.ts";
 import { trackUpdate } from "./apply/track-update.ts";
 import { createTracked } from "./create-object.ts";
 import { finishedDeletion, removeObject } from "./delete-object.ts";
-import { checkName, inRequestNamespace } from "./object-namespace.ts";
+import { checkName, inRequestNamespace } from "./requested-name.ts";
 import { withoutRepeatedOwners } from "./owner-references.ts";
 import { isSameJson } from "./patch/json-value.ts";
 import type { HookContext, UpdateSubresource } from "./resource-definition.ts";

@@ -1,6 +1,6 @@
 import { maximumShownLength, shortened } from "../api/format-value.ts";
 import type { ScalarType, Schema } from "./schema.ts";
-import { TypeMismatch } from "./type-mismatch.ts";
+import { TypeMismatch } from "./decode-faults.ts";
 
 /** Like upstream, lists no more than this. */
 const maximumUnknownFields = 100;

@@ -2,9 +2,14 @@ import { jsonTypeOf } from "./decode-context.ts";
 import type { DecodeContext } from "./decode-context.ts";
 import { normalizeMicroTime, normalizeTime } from "./go-time.ts";
 import { numberLiteralAt } from "./json-reader.ts";
-import { largestInt64 } from "./largest-int64.ts";
 import type { ScalarSchema, ScalarType } from "./schema.ts";
-import { TypeMismatch } from "./type-mismatch.ts";
+import { TypeMismatch } from "./decode-faults.ts";
+
+/**
+ * The largest number below 2^63. Integers beyond 2^53 become the nearest number, which for the largest ones is 2^63: shown to
+ * clients, it would be no int64, and they could not read the object, nor a list with it.
+ */
+export const largestInt64: number = 2 ** 63 - 2 ** 10;
 
 /** Checks one non-null value and returns its canonical form. */
 export type Decoder = (value: unknown, context: DecodeContext) => unknown;

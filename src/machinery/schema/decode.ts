@@ -3,7 +3,7 @@ import type { Decoder } from "./decode-scalar.ts";
 import { scalarDecoder } from "./decode-scalar.ts";
 import type { ArraySchema, Field, MapSchema, ObjectSchema, ScalarType, Schema } from "./schema.ts";
 
-export { TypeMismatch } from "./type-mismatch.ts";
+export { TypeMismatch } from "./decode-faults.ts";
 
 export interface Decoded<T> {
   readonly value: T;

@@ -1,4 +1,4 @@
-import { TypeMismatch } from "./type-mismatch.ts";
+import { TypeMismatch } from "./decode-faults.ts";
 
 const secondsLayout = "2006-01-02T15:04:05Z07:00";
 const microsecondsLayout = "2006-01-02T15:04:05.000000Z07:00";

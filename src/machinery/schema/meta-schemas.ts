@@ -1,8 +1,9 @@
 import type { ApiList, ListMeta } from "../api/object-meta.ts";
 import type { Status } from "../api/status.ts";
 import { metaPackage, objectMeta } from "./object-meta-schema.ts";
-import { atomicList, boolean, int32, int64, named, object, string } from "./schema.ts";
+import { atomicList, boolean, int32, int64, named, object, string, time } from "./schema.ts";
 import type { Field, ObjectSchema } from "./schema.ts";
+import { omitEmpty, required } from "./struct.ts";
 
 /** The first two fields of every kind. In protobuf they are in the envelope. */
 export const typeMetaFields = {
@@ -157,3 +158,13 @@ export const deleteOptionsSchema = object({
     },
   },
 });
+
+/** The fields that the conditions of objects share, under upstream's numbers. `typeName` is the Go type of `type`. */
+export const conditionFields = (typeName: string, typeDescription = "The kind of the condition.") =>
+  ({
+    type: required(1, named(string, typeName), typeDescription),
+    status: required(2, named(string, "v1.ConditionStatus"), "True, False or Unknown."),
+    lastTransitionTime: omitEmpty(4, time, "When the status last changed."),
+    reason: omitEmpty(5, string, "The reason as one CamelCase word, for programs."),
+    message: omitEmpty(6, string, "The reason as a sentence, for people."),
+  }) as const;

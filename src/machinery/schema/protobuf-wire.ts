@@ -1,6 +1,6 @@
 import { maximumValues, tooManyValues } from "./value-limit.ts";
 import { textOf } from "./go-utf8.ts";
-import { largestInt64 } from "./largest-int64.ts";
+import { largestInt64 } from "./decode-scalar.ts";
 
 /** The bytes are not a valid protobuf message of the expected type. */
 export class ProtobufError extends Error {

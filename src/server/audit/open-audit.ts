@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { messageOf } from "../../machinery/api/message-of.ts";
-import { issuedCredential } from "../../features/accounts/issued-credential.ts";
+import { issuedCredential } from "../../features/accounts/token-request.ts";
 import { systemSchedule } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";

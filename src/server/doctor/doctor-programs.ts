@@ -1,10 +1,18 @@
-import { systemClock } from "../../machinery/api/clock.ts";
+import { existsSync, statSync } from "node:fs";
+import { arch, platform, release, totalmem } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { systemClock, timestamp } from "../../machinery/api/clock.ts";
 import { writePrivateOutput } from "../../machinery/command-line/output-file.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
 import type { ServerConfig } from "../server-config.ts";
-import { examineServer } from "./examine-server.ts";
+import { examineServer, locationOf, ownerOf } from "./examine-server.ts";
 import type { Finding } from "./finding.ts";
-import { writeSupportBundle } from "./support-bundle.ts";
+import { messageOf } from "../../machinery/api/message-of.ts";
+import { stateOf } from "../../machinery/storage/copy-objects.ts";
+import { openStore } from "../open-store.ts";
+import { signetVersion } from "../signet-version.ts";
+import { dataDirectoryPaths } from "./examine-files.ts";
 
 const words: Readonly<Record<Finding["state"], string>> = { good: "ok", warning: "warning", bad: "BAD" };
 
@@ -25,4 +33,65 @@ export async function runSupportBundle(config: ServerConfig, file: string): Prom
   writePrivateOutput({ flag: "file", file }, await writeSupportBundle(config, systemClock.now()));
   console.log(`${file}: settings, findings, file names and numbers of objects; no keys, and no contents of objects`);
   console.log(`  look through it before you give it away: zcat ${file}`);
+}
+
+/**
+ * What helps others to see what is wrong with a server, as compressed JSON: versions, settings, findings, the names and sizes
+ * of files, and how many objects of each kind there are. No contents of files, no contents and no names of objects.
+ */
+export async function writeSupportBundle(config: ServerConfig, now: number): Promise<Buffer> {
+  const { dataDirectory } = config;
+  const contents = {
+    format: "signet-support-bundle",
+    version: 1,
+    time: timestamp(now),
+    signet: signetVersion,
+    node: process.version,
+    system: { platform: platform(), release: release(), architecture: arch(), memoryBytes: totalmem() },
+    settings: shownSettings(config),
+    findings: await examineServer(config, now),
+    owner: ownerOf(dataDirectory),
+    files: existsSync(dataDirectory)
+      ? dataDirectoryPaths(dataDirectory).flatMap((path) => shownFile(dataDirectory, path))
+      : [],
+    objects: await objectCounts(config),
+  };
+  return gzipSync(`${JSON.stringify(contents, null, 2)}\n`);
+}
+
+/** Paths of files and plain values. A URL may have a password in it. */
+const shownSettings = (config: ServerConfig): unknown =>
+  JSON.parse(
+    JSON.stringify(config, (_key, value: unknown) => {
+      if (value === config.names) return config.names.profile;
+      if (value instanceof Set) return [...(value as ReadonlySet<unknown>)];
+      return typeof value === "string" ? value.replace(/\/\/[^/@\s]*@/g, "//(left out)@") : value;
+    }),
+  );
+
+/** Nothing for a file that the server has just removed. */
+function shownFile(directory: string, path: string): object[] {
+  const status = statSync(join(directory, path), { throwIfNoEntry: false });
+  if (status === undefined) return [];
+  const { size, mode, uid, mtime } = status;
+  return [{ path, size, mode: (mode & 0o7777).toString(8).padStart(4, "0"), uid, changed: mtime.toISOString() }];
+}
+
+/** By the plural and group of the kind. */
+async function objectCounts(config: ServerConfig): Promise<Readonly<Record<string, number>> | string> {
+  try {
+    const store = await openStore(locationOf(config));
+    try {
+      const counts = new Map<string, number>();
+      for await (const { key } of (await stateOf(store)).objects()) {
+        const kind = key.split("/")[2] ?? "";
+        counts.set(kind, (counts.get(kind) ?? 0) + 1);
+      }
+      return Object.fromEntries(counts);
+    } finally {
+      await store.close();
+    }
+  } catch (error) {
+    return messageOf(error);
+  }
 }

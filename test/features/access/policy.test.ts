@@ -5,7 +5,7 @@ import type { PolicyRule } from "../../../src/features/access/rbac/policy-rule.t
 import type { ClusterRole } from "../../../src/features/access/rbac/roles.ts";
 import { aggregateRules } from "../../../src/features/access/rbac/cluster-role-aggregation.ts";
 import { bootstrapPolicy } from "../../../src/features/access/policy/bootstrap-policy.ts";
-import { createAuthorization } from "../../../src/machinery/authorization/authorization.ts";
+import { createAuthorization } from "../../../src/machinery/authorization/authorizer.ts";
 import { rbac } from "../../../src/features/access/rbac/rbac-authorizer.ts";
 import { reconcileBinding, reconcileRole } from "../../../src/features/access/policy/reconcile.ts";
 import { RuleResolver } from "../../../src/features/access/rbac/rule-resolver.ts";

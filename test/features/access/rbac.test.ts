@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AuthorizationAttributes } from "../../../src/machinery/api/attributes.ts";
 import type { PolicyRule } from "../../../src/features/access/rbac/policy-rule.ts";
-import { alwaysAllow } from "../../../src/machinery/authorization/authorizer.ts";
-import { createAuthorization } from "../../../src/machinery/authorization/authorization.ts";
+import { alwaysAllow, createAuthorization } from "../../../src/machinery/authorization/authorizer.ts";
 import { alice, asks, asksPath, readPods, TestRbac, toGroup, toUser, user } from "./rbac-scene.ts";
 
 const toAlice = toUser("alice");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { serviceAccountRule } from "../../../src/features/accounts/service-account-admission.ts";
 import type { PodObject } from "../../../src/features/nodes/pods/pod-object.ts";
-import { podReferences } from "../../../src/features/nodes/pods/pod-references.ts";
+import { podReferences } from "../../../src/features/nodes/pods/pod-schema.ts";
 import { apiObject, ask, names } from "../admission-scene.ts";
 
 const annotations = { "platform.io/enforce-mountable-secrets": "true" };

@@ -4,8 +4,8 @@ import { matchCondition } from "../../../src/features/authorization/webhook/matc
 import { webhookAuthorizer } from "../../../src/features/authorization/webhook/webhook-authorizer.ts";
 import type { WebhookAuthorizerOptions } from "../../../src/features/authorization/webhook/webhook-authorizer.ts";
 import type { AuthorizationAttributes } from "../../../src/machinery/api/attributes.ts";
+import { createAuthorization } from "../../../src/machinery/authorization/authorizer.ts";
 import type { Authorizer } from "../../../src/machinery/authorization/authorizer.ts";
-import { createAuthorization } from "../../../src/machinery/authorization/authorization.ts";
 import { TestClock } from "../accounts/token-scene.ts";
 
 const asks = (name = ""): AuthorizationAttributes => ({

@@ -4,7 +4,7 @@ import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { parseCertificateRequestPem } from "../../../src/pki/certificate-request.ts";
 import { issueCertificate } from "../../../src/features/certificates/signers/issue.ts";
 import { certificateRecordCleaner } from "../../../src/features/certificates/inventory/certificate-record-cleaner.ts";
-import { InformerSet } from "../../../src/machinery/loops/informer-set.ts";
+import { InformerSet } from "../../../src/machinery/loops/informer.ts";
 import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";

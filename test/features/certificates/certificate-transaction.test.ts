@@ -5,7 +5,7 @@ import { serviceUnavailable } from "../../../src/machinery/api/api-error.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { inProcessTransport } from "../../../src/machinery/client/in-process-transport.ts";
-import { InformerSet } from "../../../src/machinery/loops/informer-set.ts";
+import { InformerSet } from "../../../src/machinery/loops/informer.ts";
 import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";

@@ -3,7 +3,7 @@ import { after, before, describe, it } from "node:test";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { inProcessTransport } from "../../../src/machinery/client/in-process-transport.ts";
-import { InformerSet } from "../../../src/machinery/loops/informer-set.ts";
+import { InformerSet } from "../../../src/machinery/loops/informer.ts";
 import type { ClientRequest, ClientResponse, Transport } from "../../../src/machinery/client/transport.ts";
 import { signedRecordName } from "../../../src/features/certificates/inventory/certificate-record.ts";
 import { certificateInventory } from "../../../src/features/certificates/inventory/certificate-inventory.ts";

@@ -3,7 +3,7 @@ import { after, before, describe, it } from "node:test";
 import { kubernetesNames, platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { inProcessTransport } from "../../../src/machinery/client/in-process-transport.ts";
-import { InformerSet } from "../../../src/machinery/loops/informer-set.ts";
+import { InformerSet } from "../../../src/machinery/loops/informer.ts";
 import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
 import type { Event } from "../../../src/features/core/event-schema.ts";
 import { unsignedRequestReporter } from "../../../src/features/certificates/requests/unsigned-request-reporter.ts";

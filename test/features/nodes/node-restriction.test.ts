@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { nodeRestriction } from "../../../src/features/nodes/restriction/node-restriction.ts";
 import { findWellKnownSigner } from "../../../src/features/certificates/signers/well-known-signers.ts";
 import type { AdmissionAttributes } from "../../../src/machinery/api/attributes.ts";
-import { podReferences } from "../../../src/features/nodes/pods/pod-references.ts";
+import { podReferences } from "../../../src/features/nodes/pods/pod-schema.ts";
 import { alice, allowing, apiObject, certificates, names, node, refusalOf } from "../admission-scene.ts";
 import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 

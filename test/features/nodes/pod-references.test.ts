@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
-import { podReferences } from "../../../src/features/nodes/pods/pod-references.ts";
-import { podSchema } from "../../../src/features/nodes/pods/pod-schema.ts";
+import { podReferences, podSchema } from "../../../src/features/nodes/pods/pod-schema.ts";
 import type { Field, Schema } from "../../../src/machinery/schema/schema.ts";
 import { InProcess } from "../../server/in-process.ts";
 import { startTestServer } from "../../test-server.ts";

@@ -5,7 +5,7 @@ import { revocationResource } from "../../../src/features/revocation/index.ts";
 import { revocationCleaner } from "../../../src/features/revocation/revocation-cleaner.ts";
 import { timestamp } from "../../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
-import { InformerSet } from "../../../src/machinery/loops/informer-set.ts";
+import { InformerSet } from "../../../src/machinery/loops/informer.ts";
 import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
 import { startTestServer } from "../../test-server.ts";
 import { waitForObject } from "../../wait-for-object.ts";

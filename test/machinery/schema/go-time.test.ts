@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { normalizeMicroTime, normalizeTime } from "../../../src/machinery/schema/go-time.ts";
-import { TypeMismatch } from "../../../src/machinery/schema/type-mismatch.ts";
+import { TypeMismatch } from "../../../src/machinery/schema/decode-faults.ts";
 
 const moments = fc.date({ min: new Date("0001-01-02"), max: new Date("9999-12-30"), noInvalidDate: true });
 

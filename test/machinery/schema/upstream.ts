@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { largestInt64 } from "../../../src/machinery/schema/largest-int64.ts";
+import { largestInt64 } from "../../../src/machinery/schema/decode-scalar.ts";
 
 interface Decoding {
   readonly kind: string;

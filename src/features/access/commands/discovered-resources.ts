@@ -1,5 +1,5 @@
 import { ApiError } from "../../../machinery/api/api-error.ts";
-import { UnreadableAnswer } from "../../../machinery/client/unreadable-answer.ts";
+import { UnreadableAnswer } from "../../../machinery/client/transport.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
 
 /** A resource that the server has. */

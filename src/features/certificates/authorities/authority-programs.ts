@@ -9,18 +9,18 @@ import {
   retireAuthority,
   abortRotation,
   refusedRotation,
+  countValidCertificates,
 } from "./rotate-authority.ts";
 import type { NamedAuthority } from "./rotate-authority.ts";
 import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
-import type { KeyStore } from "../../../machinery/keys/key-records.ts";
 import { readKeyRecord } from "../../../machinery/keys/key-records.ts";
+import type { KeyStore } from "../../../machinery/keys/key-records.ts";
 import { authorityRecord } from "./authority-record.ts";
 import { authorityFiles, authorityFileName } from "./cluster-authorities.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
-import { countValidCertificates } from "../inventory/certificates-of-authority.ts";
 import type { CertificateSettings } from "../settings.ts";
 import { parseSignerConfiguration } from "../signers/parse-signer-configuration.ts";
 import { wellKnownSigners } from "../signers/well-known-signers.ts";

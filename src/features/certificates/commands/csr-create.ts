@@ -18,8 +18,7 @@ import type {
   CertificateNameFlags,
   CertificateNames,
 } from "../../../machinery/command-line/certificate-name-options.ts";
-import { keyTypeOption } from "../../../machinery/command-line/key-type-option.ts";
-import { durationOption, secondsOf } from "../../../machinery/command-line/options.ts";
+import { keyTypeOption, durationOption, secondsOf } from "../../../machinery/command-line/options.ts";
 import { printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";

@@ -1,5 +1,5 @@
+import { serverCertificates } from "../../../machinery/client/https-transport.ts";
 import type { HttpsTransportOptions } from "../../../machinery/client/https-transport.ts";
-import { serverCertificates } from "../../../machinery/client/server-certificates.ts";
 import { connectionFailure } from "../../../machinery/command-line/connection-failure.ts";
 import { parseCertificate } from "../../../pki/certificate.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";

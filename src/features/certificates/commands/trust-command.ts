@@ -5,7 +5,8 @@ import { equalFields } from "../../../machinery/api/field-selector.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
-import { fieldsText } from "../../../machinery/command-line/fields-text.ts";
+import { fieldsText } from "../../../machinery/command-line/text-table.ts";
+import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { listAll } from "../../../machinery/command-line/list-all.ts";
 import {
@@ -19,7 +20,6 @@ import {
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 import { readSettingsFile } from "../../../machinery/command-line/settings-files.ts";
-import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { parseCertificatesPem, validateTrustAnchors } from "../../../pki/trust-anchors.ts";

@@ -4,8 +4,7 @@ import type { Clock } from "../../../machinery/api/clock.ts";
 import { OutageReport } from "../../../machinery/api/outage-report.ts";
 import type { FetchDocument } from "./fetch-document.ts";
 import { parseIssuerKey } from "./issuer-key.ts";
-import type { IssuerKey } from "./issuer-key.ts";
-import type { Issuer } from "./issuer.ts";
+import type { IssuerKey, JwsAlgorithm } from "./issuer-key.ts";
 
 /** At most one attempt in this time, whatever tokens say. */
 const retryMilliseconds = 10_000;
@@ -18,7 +17,7 @@ const longestOutageMilliseconds = 24 * 60 * 60_000;
 const maximumWaiting = 100;
 const maximumKeys = 64;
 
-export interface IssuerKeysOptions {
+interface IssuerKeysOptions {
   readonly issuer: Issuer;
   readonly fetch: FetchDocument;
   readonly clock: Clock;
@@ -137,4 +136,17 @@ function keysOf(document: unknown, url: string): IssuerKey[] {
   const usable = keys.map(parseIssuerKey).filter((key) => key !== undefined);
   if (usable.length === 0) throw new Error(`${url}: it has no key that can verify tokens`);
   return usable;
+}
+
+/** An issuer that is trusted, as it was configured. */
+export interface Issuer {
+  /** The claim `iss`, and where the issuer's document is found unless `discoveryUrl` says otherwise. */
+  readonly url: string;
+  readonly discoveryUrl: string | undefined;
+  /** PEM of the CAs of the issuer's server. Undefined: the system's. */
+  readonly certificateAuthority: string | undefined;
+  /** A token must be for one of them. */
+  readonly audiences: readonly string[];
+  /** Undefined: every algorithm that is known. */
+  readonly algorithms: readonly JwsAlgorithm[] | undefined;
 }

@@ -16,8 +16,8 @@ import type { FederationSettings, OidcFlags } from "../settings.ts";
 import { fetchDocument } from "./fetch-document.ts";
 import type { FetchDocument } from "./fetch-document.ts";
 import { issuedTokens } from "./issued-token.ts";
-import type { Issuer } from "./issuer.ts";
 import { IssuerKeys } from "./issuer-keys.ts";
+import type { Issuer } from "./issuer-keys.ts";
 import { compileConfiguration, parseAuthenticationConfiguration } from "./parse-authentication-configuration.ts";
 import type { AnonymousConfiguration, ParsedConfiguration } from "./parse-authentication-configuration.ts";
 

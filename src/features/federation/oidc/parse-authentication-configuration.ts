@@ -11,7 +11,7 @@ import { ExpressionError } from "../../../machinery/expressions/metered-expressi
 import { compileClaimExpression } from "./claim-expression.ts";
 import type { ClaimExpression, ExpressionResult, ExpressionVariable } from "./claim-expression.ts";
 import type { ClaimMapping, ExtraMapping, ValidationRule } from "./map-claims.ts";
-import type { Issuer } from "./issuer.ts";
+import type { Issuer } from "./issuer-keys.ts";
 
 /** One issuer of the file, with its compiled rules. */
 export interface TrustedIssuer {

@@ -12,10 +12,9 @@ import {
   uniqueList,
 } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
-import { conditionFields } from "../../../machinery/schema/condition-schema.ts";
+import { conditionFields, objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { always, omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
 import { resourceList } from "../pods/container-resources.ts";
-import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 
 const taint = struct("v1.Taint", "Keeps Pods away that do not tolerate it.", {
   key: required(1, string, "The taint's key."),

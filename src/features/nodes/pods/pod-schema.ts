@@ -4,6 +4,9 @@ import type { Infer } from "../../../machinery/schema/schema.ts";
 import type { container } from "./container.ts";
 import { podSpec } from "./pod-spec.ts";
 import { podStatus } from "./pod-status.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
+import type { Reference } from "../../../machinery/api/reference.ts";
+import { compileReferences } from "../../../machinery/schema/references.ts";
 
 export const podSchema = struct(
   "v1.Pod",
@@ -17,3 +20,13 @@ export const podSchema = struct(
 
 export type Pod = Infer<typeof podSchema>;
 export type Container = Infer<typeof container>;
+
+/**
+ * Every object in its namespace whose content a Pod gets (upstream: `VisitPodSecretNames`, `VisitPodConfigmapNames`,
+ * `HasAPIObjectReference`). It decides what a node may read, what a mirror Pod must not use, and which Secrets an
+ * account lets its Pods mount. The schema marks the fields that refer to objects.
+ */
+export const podReferences = (pod: ApiObject): Reference[] => (references ??= compileReferences(podSchema))(pod);
+
+/** Made for the first Pod. */
+let references: ((pod: unknown) => Reference[]) | undefined;

@@ -6,17 +6,16 @@ import { JsonSyntaxError, parsedValue, parseJson, parseJsonBytes } from "../../s
 import type { RepeatedKey } from "../../schema/parse-json.ts";
 import { ProtobufError } from "../../schema/protobuf.ts";
 import { decodeEnvelope } from "../../schema/protobuf-envelope.ts";
-import { repeatedKeyFault, repeatedKeysFault } from "../../schema/strict-faults.ts";
-import { TypeMismatch } from "../../schema/type-mismatch.ts";
+import { repeatedKeyFault, repeatedKeysFault, TypeMismatch } from "../../schema/decode-faults.ts";
 import type { CompiledSchema } from "../../registry/compiled-schema.ts";
 import type { DecodedObject, DecodeRequest } from "../../registry/decode-object.ts";
 import { goTypeName } from "../../registry/resource-definition.ts";
+import type { GroupVersion } from "../../registry/resource-definition.ts";
 import type { FieldValidation } from "../../registry/write-options.ts";
 import { currentTrace } from "../../tracing/request-trace.ts";
 import { bodyFormat } from "../content-type.ts";
 import type { Format } from "../negotiation.ts";
 import { yamlToJson } from "../yaml.ts";
-import type { GroupVersion } from "../../registry/resource-definition.ts";
 import type { Warnings } from "../warnings.ts";
 import { noBytes } from "../exchange.ts";
 

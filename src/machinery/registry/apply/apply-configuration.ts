@@ -5,9 +5,9 @@ import type { FieldError } from "../../api/field-error.ts";
 import { withoutManagedFields } from "../../api/object-meta.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import { isJsonObject } from "../../api/json-object.ts";
+import { isJsonObject, memberOf } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
-import { isSameJson } from "../patch/json-value.ts";
+import { isSameJson, jsonTypeName } from "../patch/json-value.ts";
 import { compareFields } from "./compare-fields.ts";
 import type { Comparison } from "./compare-fields.ts";
 import { configurationFaults } from "./configuration-faults.ts";
@@ -28,9 +28,8 @@ import { fieldsOf } from "./fields-of.ts";
 import { lastAppliedFields, lastAppliedManager, withLastApplied } from "./last-applied.ts";
 import { decodeManagers, encodeManagers, managerId } from "./managed-fields.ts";
 import type { FieldManager } from "./managed-fields.ts";
-import { mergeFields } from "./merge-fields.ts";
+import { mergeFields, removeFields } from "./merge-fields.ts";
 import { currentManagers, releaseFields, withNamedFields, withoutFields, withoutServerFields } from "./owned-fields.ts";
-import { removeFields } from "./remove-fields.ts";
 import { shortened } from "../../api/format-value.ts";
 import { UntrackableEntry, printPath } from "./path-element.ts";
 
@@ -200,4 +199,40 @@ function applyConflict(conflicts: readonly Conflict[]): ApiError {
           .map(({ manager, paths }) => [`conflicts with ${manager}:`, ...paths.map((path) => `- ${path}`)].join("\n"))
           .join("\n")}`;
   return new ApiError({ code: 409, reason: "Conflict", message: `Apply failed with ${summary}`, details: { causes } });
+}
+
+interface AppliedKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}
+
+const printKind = ({ group, version, kind }: AppliedKind): string => `${group}/${version}, Kind=${kind}`;
+
+/**
+ * Checks the parsed body of an apply (YAML or JSON; an empty body is null): it must be an object of exactly the kind of
+ * the path. Throws 400 ApiErrors in upstream's words. The caller handles parse errors.
+ */
+export function parseConfiguration(body: unknown, expected: AppliedKind): ApiObject {
+  if (body !== null && !isJsonObject(body)) {
+    throw badRequest(
+      "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal " +
+        `${jsonTypeName(body)} into Go value of type map[string]interface {}`,
+    );
+  }
+  const configuration = body ?? {};
+  const given = kindOf(configuration);
+  if (printKind(given) !== printKind(expected)) throw badRequest(`invalid object type: ${printKind(given)}`);
+  const metadata = memberOf(configuration, "metadata") ?? {};
+  return { ...configuration, metadata } as ApiObject; // its fields are checked when it is applied
+}
+
+function kindOf(configuration: Readonly<Record<string, unknown>>): AppliedKind {
+  const text = (key: string): string => {
+    const value = memberOf(configuration, key);
+    return typeof value === "string" ? value : "";
+  };
+  const parts = text("apiVersion").split("/");
+  const [group = "", version = ""] = parts.length === 1 ? ["", parts[0]] : parts.length === 2 ? parts : [];
+  return { group, version, kind: text("kind") };
 }

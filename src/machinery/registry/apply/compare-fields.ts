@@ -5,8 +5,7 @@ import { isSameJson } from "../patch/json-value.ts";
 import { emptySet } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { everyFieldOf } from "./fields-of.ts";
-import { shapeOf } from "./field-shape.ts";
-import { asList, entriesByElement } from "./list-entries.ts";
+import { shapeOf, asList, entriesByElement } from "./field-shape.ts";
 import { fieldElement } from "./path-element.ts";
 import type { PathElement } from "./path-element.ts";
 

@@ -1,8 +1,10 @@
 import type { ArraySchema, Schema } from "../../schema/schema.ts";
 import { isJsonObject } from "../../api/json-object.ts";
+import { entryElement } from "./path-element.ts";
+import type { PathElement } from "./path-element.ts";
 
 /** How ownership treats a value: as one leaf, member by member, or entry by entry. */
-export type Shape =
+type Shape =
   { readonly type: "leaf" } | { readonly type: "members" } | { readonly type: "entries"; readonly list: ArraySchema };
 
 const leaf: Shape = { type: "leaf" };
@@ -21,3 +23,21 @@ export function shapeOf(schema: Schema | undefined, value: unknown): Shape {
 /** Whether the schema names the member. True for the fields of a struct, false for the keys of a map. */
 export const isNamedField = (schema: Schema | undefined, name: string): boolean =>
   schema?.type === "object" && Object.hasOwn(schema.fields, name);
+
+/**
+ * The entries of a list by path element, in order. Several entries for one element are duplicates. Throws
+ * UntrackableEntry.
+ */
+export function entriesByElement(list: ArraySchema, entries: readonly unknown[]): Map<PathElement, unknown[]> {
+  const byElement = new Map<PathElement, unknown[]>();
+  for (const entry of entries) {
+    const element = entryElement(list, entry);
+    const known = byElement.get(element);
+    if (known === undefined) byElement.set(element, [entry]);
+    else known.push(entry);
+  }
+  return byElement;
+}
+
+/** The list itself. null, and a value that is not a list, count as empty. */
+export const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);

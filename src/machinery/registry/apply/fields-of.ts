@@ -3,8 +3,7 @@ import type { Schema } from "../../schema/schema.ts";
 import { isJsonObject } from "../../api/json-object.ts";
 import { emptySet, isEmpty, newMember, withMember } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
-import { isNamedField, shapeOf } from "./field-shape.ts";
-import { asList, entriesByElement } from "./list-entries.ts";
+import { isNamedField, shapeOf, asList, entriesByElement } from "./field-shape.ts";
 import { fieldElement } from "./path-element.ts";
 
 /**

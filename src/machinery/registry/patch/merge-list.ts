@@ -1,11 +1,10 @@
 import { badRequest } from "../../api/api-error.ts";
 import { isJsonObject, memberOf } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
-import { hasDirective, listWithoutDirectives, patchDirective } from "./patch-directives.ts";
+import { hasDirective, listWithoutDirectives, patchDirective, withoutServerSetFields } from "./patch-strategy.ts";
+import type { ListStrategy } from "./patch-strategy.ts";
 import { patchDoesNotApply } from "./patch-error.ts";
 import type { Schema } from "../../schema/schema.ts";
-import { withoutServerSetFields } from "./patch-schema.ts";
-import type { ListStrategy } from "./patch-schema.ts";
 
 interface EntryMerge {
   readonly original: Readonly<JsonObject>;

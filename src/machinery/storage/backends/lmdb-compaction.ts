@@ -1,6 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { commitFailure } from "./lmdb-commit-failure.ts";
-import { counterOf } from "./lmdb-environment.ts";
+import { commitFailure, counterOf } from "./lmdb-environment.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
 import { decodeLogRecord, decodeRevision, encodeRevision } from "./lmdb-records.ts";
 

@@ -2,8 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { getLastVersion } from "lmdb";
 import { WriteAbandoned } from "../store.ts";
 import type { Change, Entry, WriteRequest, WriteResult } from "../store.ts";
-import { commitFailure } from "./lmdb-commit-failure.ts";
-import { counterOf } from "./lmdb-environment.ts";
+import { commitFailure, counterOf } from "./lmdb-environment.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
 import { encodeLogRecord, encodeRevision } from "./lmdb-records.ts";
 

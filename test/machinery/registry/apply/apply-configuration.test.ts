@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
-import { parseConfiguration } from "../../../../src/machinery/registry/apply/apply-body.ts";
+import { parseConfiguration } from "../../../../src/machinery/registry/apply/apply-configuration.ts";
 import { applied, ownership, refusal, sample, updated } from "./sample.ts";
 import type { Fields } from "./sample.ts";
 

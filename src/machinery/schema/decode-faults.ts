@@ -27,3 +27,11 @@ export const repeatedKeyFault = ({ key, line }: RepeatedKey): string =>
 /** All of them in one message, in the words of upstream's YAML library. */
 export const repeatedKeysFault = (keys: readonly RepeatedKey[]): string =>
   `yaml: unmarshal errors:\n${keys.map((key) => `  ${repeatedKeyFault(key)}`).join("\n")}`;
+
+/** The JSON type of a value does not fit the schema. The message uses the words of Go's encoding/json. */
+export class TypeMismatch extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "TypeMismatch";
+  }
+}

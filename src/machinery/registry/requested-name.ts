@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { badRequest } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
@@ -29,4 +30,16 @@ export function checkName(object: ApiObject, name: string): void {
       ? `the name of the object (${name} based on URL) was undeterminable: name must be provided`
       : `the name of the object (${own}) does not match the name on the URL (${name})`,
   );
+}
+
+/** No vowels and no characters that look alike (upstream: `rand.String`). */
+const alphabet = "bcdfghjklmnpqrstvwxz2456789";
+const suffixLength = 5;
+const maximumPrefixLength = 63 - suffixLength;
+
+/** Generates a name with the prefix. The prefix is cut so that the name is a valid label. */
+export function generateName(prefix: string): string {
+  let name = prefix.slice(0, maximumPrefixLength);
+  for (let at = 0; at < suffixLength; at += 1) name += alphabet.charAt(randomInt(alphabet.length));
+  return name;
 }

@@ -1,11 +1,14 @@
-import type { Authorize, AdmissionRule } from "../../machinery/api/attributes.ts";
+import type { Authorize, AdmissionRule, AdmissionAttributes } from "../../machinery/api/attributes.ts";
 import type { Names } from "../../machinery/api/names.ts";
+import { mastersGroup } from "../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../machinery/api/user-info.ts";
 import { admissionForbidden } from "../../machinery/registry/admission-forbidden.ts";
-import { asSigningRequest, isOnSigningRequest } from "./requests/signing-request.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import { isOnlyGarbageCollectionChange } from "../core/index.ts";
+import { parseRequestField } from "../../pki/certificate-request.ts";
+import { PkiError } from "../../pki/pki-error.ts";
+import { findWellKnownSigner } from "./signers/well-known-signers.ts";
 
 interface SignerPermission {
   readonly user: UserInfo;
@@ -103,5 +106,43 @@ export const clusterTrustBundleAttest = (options: SignerRuleOptions): AdmissionR
     if (oldObject !== undefined && isOnlyGarbageCollectionChange(object, oldObject)) return;
     if (await isPermittedForSigner(options, { user, verb: "attest", signerName })) return;
     throw admissionForbidden(attributes, `user not permitted to attest for signerName ${JSON.stringify(signerName)}`);
+  },
+});
+
+/** The fields of a CertificateSigningRequest that admission reads. */
+interface SigningRequest extends ApiObject {
+  readonly spec: { readonly signerName: string; readonly request?: string };
+  readonly status: { readonly certificate?: string; readonly conditions?: readonly unknown[] };
+}
+
+/** Whether a write is for certificate requests, or for the named subresource. */
+const isOnSigningRequest = (attributes: AdmissionAttributes, names: Names, subresource = ""): boolean =>
+  attributes.resource === "certificatesigningrequests" &&
+  attributes.group === names.group("certificates") &&
+  attributes.subresource === subresource;
+
+// The registry decodes what is written to a resource with that resource's schema, so the path determines the type.
+const asSigningRequest = (object: ApiObject): SigningRequest => object as SigningRequest;
+
+/**
+ * Refuses requests for client certificates with the organization `system:masters`: RBAC could not take away its
+ * permissions (upstream: CertificateSubjectRestriction).
+ */
+export const certificateSubjectRestriction = ({ names }: { readonly names: Names }): AdmissionRule => ({
+  name: "CertificateSubjectRestriction",
+  appliesTo: (attributes) => attributes.operation === "CREATE" && isOnSigningRequest(attributes, names),
+  validate(attributes) {
+    const { object } = attributes;
+    if (object === undefined) return;
+    const { signerName, request = "" } = asSigningRequest(object).spec;
+    if (findWellKnownSigner(names, signerName)?.certifies !== "user") return;
+    try {
+      const { subject } = parseRequestField(request);
+      if (!subject.organizations.includes(mastersGroup)) return;
+    } catch (error) {
+      if (error instanceof PkiError) throw admissionForbidden(attributes, `failed to parse CSR: ${error.message}`);
+      throw error;
+    }
+    throw admissionForbidden(attributes, `use of ${signerName} signer with ${mastersGroup} group is not allowed`);
   },
 });

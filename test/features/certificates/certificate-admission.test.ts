@@ -6,8 +6,8 @@ import {
   certificateApproval,
   certificateSigning,
   clusterTrustBundleAttest,
-} from "../../../src/features/certificates/signer-permissions.ts";
-import { certificateSubjectRestriction } from "../../../src/features/certificates/requests/certificate-subject-restriction.ts";
+  certificateSubjectRestriction,
+} from "../../../src/features/certificates/certificate-admission.ts";
 import { allowing, apiObject, certificates, names, refusalOf } from "../admission-scene.ts";
 import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 

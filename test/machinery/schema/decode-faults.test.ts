@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compileDecoder } from "../../../src/machinery/schema/decode.ts";
 import { parseJson } from "../../../src/machinery/schema/parse-json.ts";
-import { strictFaults } from "../../../src/machinery/schema/strict-faults.ts";
+import { strictFaults } from "../../../src/machinery/schema/decode-faults.ts";
 import { serviceAccount } from "./sample-kinds.ts";
 import { upstream } from "./upstream.ts";
 

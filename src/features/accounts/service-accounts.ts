@@ -1,45 +1,42 @@
 import { spellingsOf } from "../../machinery/api/names.ts";
+import type { Names } from "../../machinery/api/names.ts";
 import { serviceAccountResource } from "./resources.ts";
 import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
-import type { Names } from "../../machinery/api/names.ts";
 import { defineResource, onlyNameAndNamespaceSelectable } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
-import { atomicList, boolean, mapList, object } from "../../machinery/schema/schema.ts";
+import { atomicList, boolean, mapList } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
 import { localObjectReference, objectReference } from "../../machinery/schema/object-references.ts";
 import { tokenSubresource } from "./token-request.ts";
+import { omitEmpty, pointer, struct } from "../../machinery/schema/struct.ts";
 
-const serviceAccountSchema = object({
-  goType: "v1.ServiceAccount",
-  description:
-    "An identity in a namespace: a name that systems know, a principal that can be authenticated and authorized, and a set of secrets.",
-  fields: {
+const serviceAccountSchema = struct(
+  "v1.ServiceAccount",
+  "An identity in a namespace: a name that systems know, a principal that can be authenticated and authorized, and a set of secrets.",
+  {
     ...objectFields,
-    secrets: {
-      number: 2,
-      schema: mapList(objectReference, "name"),
-      description:
-        "Secrets in the same namespace that Pods of this account may use. The list limits Pods only when " +
+    secrets: omitEmpty(
+      2,
+      mapList(objectReference, "name"),
+      "Secrets in the same namespace that Pods of this account may use. The list limits Pods only when " +
         "the account has the annotation `enforce-mountable-secrets` set to `true`. Deprecated together with that " +
         "annotation; it does not list the account's token Secrets: request tokens with TokenRequest instead.",
-    },
-    imagePullSecrets: {
-      number: 3,
-      schema: atomicList(localObjectReference),
-      description:
-        "Secrets in the same namespace with which the images of Pods that use this account are pulled. Only the node " +
+    ),
+    imagePullSecrets: omitEmpty(
+      3,
+      atomicList(localObjectReference),
+      "Secrets in the same namespace with which the images of Pods that use this account are pulled. Only the node " +
         "agent can access them: Pods cannot mount them.",
-    },
-    automountServiceAccountToken: {
-      number: 4,
-      schema: boolean,
-      presence: "pointer",
-      description: "Whether Pods that run as this account get an API token mounted. A Pod can override this.",
-    },
+    ),
+    automountServiceAccountToken: pointer(
+      4,
+      boolean,
+      "Whether Pods that run as this account get an API token mounted. A Pod can override this.",
+    ),
   },
-});
+);
 
 export type ServiceAccount = Infer<typeof serviceAccountSchema>;
 

@@ -7,57 +7,45 @@ import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { atomicList, boolean, object, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { shownUser, userInfoSchema } from "../../machinery/schema/user-info-schema.ts";
+import { always, omitEmpty, required, struct } from "../../machinery/schema/struct.ts";
 
-const tokenReviewSchema = object({
-  goType: "v1.TokenReview",
-  description: "Checks a token and returns its user.",
-  fields: {
-    ...objectFields,
-    spec: {
-      number: 2,
-      presence: "always",
-      isRequired: true,
+const tokenReviewSchema = struct("v1.TokenReview", "Checks a token and returns its user.", {
+  ...objectFields,
+  spec: required(
+    2,
+    object({
+      goType: "v1.TokenReviewSpec",
       description: "The token and the expected audiences.",
-      schema: object({
-        goType: "v1.TokenReviewSpec",
-        description: "The token and the expected audiences.",
-        fields: {
-          token: { number: 1, schema: string, description: "The bearer token to check." },
-          audiences: {
-            number: 2,
-            schema: atomicList(string),
-            description:
-              "The audiences of the service that checks the token. The token must have at least one of them. Empty: those of " +
-              "this API server.",
-          },
-        },
-      }),
-    },
-    status: {
-      number: 3,
-      presence: "always",
-      description: "The result. Set by the server.",
-      schema: object({
-        goType: "v1.TokenReviewStatus",
-        description: "The result of a token review.",
-        fields: {
-          authenticated: {
-            number: 1,
-            schema: boolean,
-            description: "Whether the token is valid for one of the audiences.",
-          },
-          user: { number: 2, schema: userInfoSchema, presence: "always", description: "The user of the token." },
-          error: { number: 3, schema: string, description: "Why the token is not valid." },
-          audiences: {
-            number: 4,
-            schema: atomicList(string),
-            description:
-              "The requested audiences that the token has. A client that requests audiences must check that this list is not empty.",
-          },
-        },
-      }),
-    },
-  },
+      fields: {
+        token: omitEmpty(1, string, "The bearer token to check."),
+        audiences: omitEmpty(
+          2,
+          atomicList(string),
+          "The audiences of the service that checks the token. The token must have at least one of them. Empty: those of " +
+            "this API server.",
+        ),
+      },
+    }),
+    "The token and the expected audiences.",
+  ),
+  status: always(
+    3,
+    object({
+      goType: "v1.TokenReviewStatus",
+      description: "The result of a token review.",
+      fields: {
+        authenticated: omitEmpty(1, boolean, "Whether the token is valid for one of the audiences."),
+        user: always(2, userInfoSchema, "The user of the token."),
+        error: omitEmpty(3, string, "Why the token is not valid."),
+        audiences: omitEmpty(
+          4,
+          atomicList(string),
+          "The requested audiences that the token has. A client that requests audiences must check that this list is not empty.",
+        ),
+      },
+    }),
+    "The result. Set by the server.",
+  ),
 });
 
 export type TokenReview = Infer<typeof tokenReviewSchema>;

@@ -11,95 +11,56 @@ import type { BuiltInAuthorizer, ConfiguredAuthorizer, WebhookAuthorizerSettings
 import { conditionFaults, matchCondition } from "./webhook/match-conditions.ts";
 import { atomicList, boolean, object, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
+import { always, omitEmpty, pointer, struct } from "../../machinery/schema/struct.ts";
 
-const webhookConfiguration = object({
-  goType: "apiserver.WebhookConfiguration",
-  description: "How a webhook is asked.",
-  fields: {
-    authorizedTTL: { number: 1, schema: string, description: "How long answers that allow are kept. Default: 5m." },
-    cacheAuthorizedRequests: {
-      number: 8,
-      schema: boolean,
-      presence: "pointer",
-      description: "Whether answers that allow are kept. Default: true.",
-    },
-    unauthorizedTTL: {
-      number: 2,
-      schema: string,
-      description: "How long answers that do not allow are kept. Default: 30s.",
-    },
-    cacheUnauthorizedRequests: {
-      number: 9,
-      schema: boolean,
-      presence: "pointer",
-      description: "Whether answers that do not allow are kept. Default: true.",
-    },
-    timeout: { number: 3, schema: string, description: "How long a request waits. At most 30s." },
-    subjectAccessReviewVersion: { number: 4, schema: string, description: "v1 or v1beta1." },
-    matchConditionSubjectAccessReviewVersion: {
-      number: 5,
-      schema: string,
-      description: "The version that conditions read: v1.",
-    },
-    failurePolicy: { number: 6, schema: string, description: "What no answer means: NoOpinion or Deny." },
-    connectionInfo: {
-      number: 7,
-      presence: "always",
+const webhookConfiguration = struct("apiserver.WebhookConfiguration", "How a webhook is asked.", {
+  authorizedTTL: omitEmpty(1, string, "How long answers that allow are kept. Default: 5m."),
+  cacheAuthorizedRequests: pointer(8, boolean, "Whether answers that allow are kept. Default: true."),
+  unauthorizedTTL: omitEmpty(2, string, "How long answers that do not allow are kept. Default: 30s."),
+  cacheUnauthorizedRequests: pointer(9, boolean, "Whether answers that do not allow are kept. Default: true."),
+  timeout: omitEmpty(3, string, "How long a request waits. At most 30s."),
+  subjectAccessReviewVersion: omitEmpty(4, string, "v1 or v1beta1."),
+  matchConditionSubjectAccessReviewVersion: omitEmpty(5, string, "The version that conditions read: v1."),
+  failurePolicy: omitEmpty(6, string, "What no answer means: NoOpinion or Deny."),
+  connectionInfo: always(
+    7,
+    object({
+      goType: "apiserver.WebhookConnectionInfo",
       description: "Where the webhook is.",
-      schema: object({
-        goType: "apiserver.WebhookConnectionInfo",
-        description: "Where the webhook is.",
-        fields: {
-          type: { number: 1, schema: string, description: "KubeConfigFile or InClusterConfig." },
-          kubeConfigFile: {
-            number: 2,
-            schema: string,
-            presence: "pointer",
-            description: "The absolute path of a kubeconfig.",
-          },
-        },
+      fields: {
+        type: omitEmpty(1, string, "KubeConfigFile or InClusterConfig."),
+        kubeConfigFile: pointer(2, string, "The absolute path of a kubeconfig."),
+      },
+    }),
+    "Where the webhook is.",
+  ),
+  matchConditions: omitEmpty(
+    10,
+    atomicList(
+      struct("apiserver.WebhookMatchCondition", "A condition.", {
+        expression: omitEmpty(1, string, "CEL on `request`, a SubjectAccessReviewSpec."),
       }),
-    },
-    matchConditions: {
-      number: 10,
-      description: "Only requests that meet all of them are sent.",
-      schema: atomicList(
-        object({
-          goType: "apiserver.WebhookMatchCondition",
-          description: "A condition.",
-          fields: {
-            expression: { number: 1, schema: string, description: "CEL on `request`, a SubjectAccessReviewSpec." },
-          },
-        }),
-      ),
-    },
-  },
+    ),
+    "Only requests that meet all of them are sent.",
+  ),
 });
 
-const authorizerConfiguration = object({
-  goType: "apiserver.AuthorizerConfiguration",
-  description: "One authorizer.",
-  fields: {
-    type: { number: 1, schema: string, description: "AlwaysAllow, AlwaysDeny, Node, RBAC or Webhook." },
-    name: { number: 2, schema: string, description: "Its name in metrics and logs." },
-    webhook: { number: 3, schema: webhookConfiguration, presence: "pointer", description: "For the type Webhook." },
-  },
+const authorizerConfiguration = struct("apiserver.AuthorizerConfiguration", "One authorizer.", {
+  type: omitEmpty(1, string, "AlwaysAllow, AlwaysDeny, Node, RBAC or Webhook."),
+  name: omitEmpty(2, string, "Its name in metrics and logs."),
+  webhook: pointer(3, webhookConfiguration, "For the type Webhook."),
 });
 
 /** The file of `--authorization-config` (upstream: `apiserver.config.k8s.io/v1`, the same as v1beta1). */
-const authorizationConfigurationSchema = object({
-  goType: "apiserver.AuthorizationConfiguration",
-  description: "Who decides what users may do.",
-  fields: {
-    apiVersion: { number: 0, schema: string, description: "apiserver.config.k8s.io/v1" },
-    kind: { number: 0, schema: string, description: "AuthorizationConfiguration" },
-    authorizers: {
-      number: 1,
-      schema: atomicList(authorizerConfiguration),
-      description: "In the order in which they are asked.",
-    },
+const authorizationConfigurationSchema = struct(
+  "apiserver.AuthorizationConfiguration",
+  "Who decides what users may do.",
+  {
+    apiVersion: omitEmpty(0, string, "apiserver.config.k8s.io/v1"),
+    kind: omitEmpty(0, string, "AuthorizationConfiguration"),
+    authorizers: omitEmpty(1, atomicList(authorizerConfiguration), "In the order in which they are asked."),
   },
-});
+);
 
 type AuthorizerConfiguration = Infer<typeof authorizerConfiguration>;
 type WebhookConfiguration = Infer<typeof webhookConfiguration>;

@@ -7,30 +7,22 @@ import { configKeyFaults, validateDnsSubdomainName } from "../../machinery/api/n
 import { defineResource, onlyNameAndNamespaceSelectable } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
-import { boolean, bytes, mapOf, object, string } from "../../machinery/schema/schema.ts";
+import { boolean, bytes, mapOf, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
+import { omitEmpty, pointer, struct } from "../../machinery/schema/struct.ts";
 
 const maximumBytes = 1024 * 1024;
 
-const configMapSchema = object({
-  goType: "v1.ConfigMap",
-  description: "Configuration that other objects and programs read.",
-  fields: {
-    ...objectFields,
-    immutable: {
-      number: 4,
-      schema: boolean,
-      presence: "pointer",
-      description: "Once true, neither the data nor this field can be changed again.",
-    },
-    data: {
-      number: 2,
-      schema: mapOf(string),
-      description: "Text by key. Keys consist of letters, digits, `-`, `_` and `.`, and must not be in binaryData.",
-    },
-    binaryData: { number: 3, schema: mapOf(bytes), description: "Bytes by key, in base64." },
-  },
+const configMapSchema = struct("v1.ConfigMap", "Configuration that other objects and programs read.", {
+  ...objectFields,
+  immutable: pointer(4, boolean, "Once true, neither the data nor this field can be changed again."),
+  data: omitEmpty(
+    2,
+    mapOf(string),
+    "Text by key. Keys consist of letters, digits, `-`, `_` and `.`, and must not be in binaryData.",
+  ),
+  binaryData: omitEmpty(3, mapOf(bytes), "Bytes by key, in base64."),
 });
 
 export type ConfigMap = Infer<typeof configMapSchema>;

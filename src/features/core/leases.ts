@@ -10,52 +10,40 @@ import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { int32, microTime, named, object, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
+import { always, pointer, struct } from "../../machinery/schema/struct.ts";
 
-const leaseSchema = object({
-  goType: "v1.Lease",
-  description: "A claim that its holder renews. Used for leader election and node heartbeats.",
-  fields: {
+const leaseSchema = struct(
+  "v1.Lease",
+  "A claim that its holder renews. Used for leader election and node heartbeats.",
+  {
     ...objectFields,
-    spec: {
-      number: 2,
-      presence: "always",
-      description: "The holder of the lease and its times.",
-      schema: object({
+    spec: always(
+      2,
+      object({
         goType: "v1.LeaseSpec",
         description: "The holder of a lease and its times.",
         fields: {
-          holderIdentity: { number: 1, schema: string, presence: "pointer", description: "The current holder." },
-          leaseDurationSeconds: {
-            number: 2,
-            schema: int32,
-            presence: "pointer",
-            description: "Seconds after renewTime in which no other candidate may take the lease.",
-          },
-          acquireTime: { number: 3, schema: microTime, presence: "pointer", description: "When the holder got it." },
-          renewTime: { number: 4, schema: microTime, presence: "pointer", description: "When it was last renewed." },
-          leaseTransitions: {
-            number: 5,
-            schema: int32,
-            presence: "pointer",
-            description: "How often the holder has changed.",
-          },
-          strategy: {
-            number: 6,
-            schema: named(string, "v1.CoordinatedLeaseStrategy"),
-            presence: "pointer",
-            description: "The strategy of coordinated leader election.",
-          },
-          preferredHolder: {
-            number: 7,
-            schema: string,
-            presence: "pointer",
-            description: "The preferred next holder. Only with a strategy.",
-          },
+          holderIdentity: pointer(1, string, "The current holder."),
+          leaseDurationSeconds: pointer(
+            2,
+            int32,
+            "Seconds after renewTime in which no other candidate may take the lease.",
+          ),
+          acquireTime: pointer(3, microTime, "When the holder got it."),
+          renewTime: pointer(4, microTime, "When it was last renewed."),
+          leaseTransitions: pointer(5, int32, "How often the holder has changed."),
+          strategy: pointer(
+            6,
+            named(string, "v1.CoordinatedLeaseStrategy"),
+            "The strategy of coordinated leader election.",
+          ),
+          preferredHolder: pointer(7, string, "The preferred next holder. Only with a strategy."),
         },
       }),
-    },
+      "The holder of the lease and its times.",
+    ),
   },
-});
+);
 
 export type Lease = Infer<typeof leaseSchema>;
 

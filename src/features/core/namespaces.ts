@@ -10,7 +10,7 @@ import { validateQualifiedFinalizer } from "../../machinery/api/object-meta-vali
 import { defineResource } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
 import { conditionFields, objectFields } from "../../machinery/schema/meta-schemas.ts";
-import { struct } from "../../machinery/schema/struct.ts";
+import { struct, always, omitEmpty } from "../../machinery/schema/struct.ts";
 import { atomicList, mapList, named, object, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
@@ -26,51 +26,45 @@ const namespaceCondition = struct(
   conditionFields("v1.NamespaceConditionType"),
 );
 
-const namespaceSchema = object({
-  goType: "v1.Namespace",
-  description: "A scope for names: the objects of different namespaces may have the same name.",
-  fields: {
+const namespaceSchema = struct(
+  "v1.Namespace",
+  "A scope for names: the objects of different namespaces may have the same name.",
+  {
     ...objectFields,
-    spec: {
-      number: 2,
-      presence: "always",
-      description: "The desired state of the namespace.",
-      schema: object({
+    spec: always(
+      2,
+      object({
         goType: "v1.NamespaceSpec",
         description: "The desired state of a namespace.",
         fields: {
-          finalizers: {
-            number: 1,
-            schema: atomicList(named(string, "v1.FinalizerName")),
-            description: "Finalizers that must be removed before the namespace is. Changed only through `finalize`.",
-          },
+          finalizers: omitEmpty(
+            1,
+            atomicList(named(string, "v1.FinalizerName")),
+            "Finalizers that must be removed before the namespace is. Changed only through `finalize`.",
+          ),
         },
       }),
-    },
-    status: {
-      number: 3,
-      presence: "always",
-      description: "The state of the namespace. Set by the server.",
-      schema: object({
+      "The desired state of the namespace.",
+    ),
+    status: always(
+      3,
+      object({
         goType: "v1.NamespaceStatus",
         description: "The state of a namespace.",
         fields: {
-          phase: {
-            number: 1,
-            schema: named(string, "v1.NamespacePhase"),
-            default: "Active",
-            description: "Active, or Terminating while its objects are deleted.",
-          },
-          conditions: {
-            number: 2,
-            schema: mapList(namespaceCondition, "type"),
-            description: "Why a deletion is not finished.",
-          },
+          phase: omitEmpty(
+            1,
+            named(string, "v1.NamespacePhase"),
+            "Active, or Terminating while its objects are deleted.",
+            { default: "Active" },
+          ),
+          conditions: omitEmpty(2, mapList(namespaceCondition, "type"), "Why a deletion is not finished."),
         },
       }),
-    },
+      "The state of the namespace. Set by the server.",
+    ),
   },
-});
+);
 
 export type Namespace = Infer<typeof namespaceSchema>;
 

@@ -1,48 +1,35 @@
 import { spellingIn } from "../../machinery/api/names.ts";
+import type { Names } from "../../machinery/api/names.ts";
 import { secretResource } from "./resources.ts";
 import { forbiddenField, invalidValue, required, tooLong } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import { configKeyFaults, validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
-import type { Names } from "../../machinery/api/names.ts";
 import { defineResource } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
-import { boolean, bytes, mapOf, named, object, string } from "../../machinery/schema/schema.ts";
+import { boolean, bytes, mapOf, named, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
+import { omitEmpty, pointer, struct } from "../../machinery/schema/struct.ts";
 
 const maximumBytes = 1024 * 1024;
 
-const secretSchema = object({
-  goType: "v1.Secret",
-  description: "Confidential data, such as a password, a token or a key.",
-  fields: {
-    ...objectFields,
-    immutable: {
-      number: 5,
-      schema: boolean,
-      presence: "pointer",
-      description: "Once true, neither the data nor this field can be changed again.",
-    },
-    data: {
-      number: 2,
-      schema: mapOf(bytes),
-      description: "Bytes by key, in base64. Keys consist of letters, digits, `-`, `_` and `.`.",
-    },
-    stringData: {
-      number: 4,
-      schema: mapOf(string),
-      description:
-        "Write-only text by key. It is merged into `data`, where it replaces equal keys, and never returned.",
-    },
-    type: {
-      number: 3,
-      schema: named(string, "v1.SecretType"),
-      default: "Opaque",
-      description: "The type of the data. Some types require certain keys. It cannot be changed.",
-    },
-  },
+const secretSchema = struct("v1.Secret", "Confidential data, such as a password, a token or a key.", {
+  ...objectFields,
+  immutable: pointer(5, boolean, "Once true, neither the data nor this field can be changed again."),
+  data: omitEmpty(2, mapOf(bytes), "Bytes by key, in base64. Keys consist of letters, digits, `-`, `_` and `.`."),
+  stringData: omitEmpty(
+    4,
+    mapOf(string),
+    "Write-only text by key. It is merged into `data`, where it replaces equal keys, and never returned.",
+  ),
+  type: omitEmpty(
+    3,
+    named(string, "v1.SecretType"),
+    "The type of the data. Some types require certain keys. It cannot be changed.",
+    { default: "Opaque" },
+  ),
 });
 
 export type Secret = Infer<typeof secretSchema>;

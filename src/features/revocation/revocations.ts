@@ -11,106 +11,87 @@ import { object, string, time } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { revocationReasons } from "./revocation-reasons.ts";
 import { revocationResource } from "./resources.ts";
+import { always, omitEmpty, pointer, struct } from "../../machinery/schema/struct.ts";
 
 const issuedBefore = "Only those that were issued before this time. At most five minutes in the future.";
 
-const tokenSchema = object({
-  goType: "v1.RevokedToken",
-  description: "One token by its id; or all tokens of a service account, or of every account, perhaps up to a time.",
-  fields: {
-    id: { number: 1, schema: string, description: "The `jti` claim of one token. Excludes the other fields." },
-    serviceAccount: {
-      number: 2,
-      presence: "pointer",
-      description: "The account whose tokens are revoked. Absent: the tokens of every account; then give issuedBefore.",
-      schema: object({
+const tokenSchema = struct(
+  "v1.RevokedToken",
+  "One token by its id; or all tokens of a service account, or of every account, perhaps up to a time.",
+  {
+    id: omitEmpty(1, string, "The `jti` claim of one token. Excludes the other fields."),
+    serviceAccount: pointer(
+      2,
+      object({
         goType: "v1.RevokedServiceAccount",
         description: "A service account.",
         fields: {
-          namespace: { number: 1, schema: string, presence: "always", description: "The account's namespace." },
-          name: { number: 2, schema: string, presence: "always", description: "The account's name." },
+          namespace: always(1, string, "The account's namespace."),
+          name: always(2, string, "The account's name."),
         },
       }),
-    },
-    issuedBefore: {
-      number: 3,
-      schema: time,
-      presence: "pointer",
-      description: `${issuedBefore} Tokens in Secrets do not say when they were issued: they are revoked in any case.`,
-    },
+      "The account whose tokens are revoked. Absent: the tokens of every account; then give issuedBefore.",
+    ),
+    issuedBefore: pointer(
+      3,
+      time,
+      `${issuedBefore} Tokens in Secrets do not say when they were issued: they are revoked in any case.`,
+    ),
   },
-});
+);
 
-const certificateSchema = object({
-  goType: "v1.RevokedCertificate",
-  description: "One certificate, by its fingerprint or by its issuer and serial number; or all of a subject.",
-  fields: {
-    fingerprint: {
-      number: 1,
-      schema: string,
-      description: "The SHA-256 of the certificate's DER in lower-case hexadecimal digits.",
-    },
-    issuer: { number: 2, schema: string, description: "The CA's distinguished name (RFC 4514), with serialNumber." },
-    serialNumber: {
-      number: 3,
-      schema: string,
-      description: "The serial number in lower-case hexadecimal digits, without leading zeros.",
-    },
-    subject: {
-      number: 4,
-      schema: string,
-      description: "The whole distinguished name (RFC 4514), as IssuedCertificates show it. There are no patterns.",
-    },
-    issuedBefore: {
-      number: 5,
-      schema: time,
-      presence: "pointer",
-      description: `${issuedBefore} With subject only. Compared with the start of the certificate's validity.`,
-    },
+const certificateSchema = struct(
+  "v1.RevokedCertificate",
+  "One certificate, by its fingerprint or by its issuer and serial number; or all of a subject.",
+  {
+    fingerprint: omitEmpty(1, string, "The SHA-256 of the certificate's DER in lower-case hexadecimal digits."),
+    issuer: omitEmpty(2, string, "The CA's distinguished name (RFC 4514), with serialNumber."),
+    serialNumber: omitEmpty(3, string, "The serial number in lower-case hexadecimal digits, without leading zeros."),
+    subject: omitEmpty(
+      4,
+      string,
+      "The whole distinguished name (RFC 4514), as IssuedCertificates show it. There are no patterns.",
+    ),
+    issuedBefore: pointer(
+      5,
+      time,
+      `${issuedBefore} With subject only. Compared with the start of the certificate's validity.`,
+    ),
   },
-});
+);
 
-const revocationSchema = object({
-  goType: "v1.Revocation",
-  description:
-    "Ends credentials before they expire: tokens of service accounts, and client certificates. The server refuses them from the " +
+const revocationSchema = struct(
+  "v1.Revocation",
+  "Ends credentials before they expire: tokens of service accounts, and client certificates. The server refuses them from the " +
     "next request on, and ends their watches. Deleting the revocation makes them good again.",
-  fields: {
+  {
     ...objectFields,
-    spec: {
-      number: 2,
-      presence: "always",
-      isRequired: true,
-      description: "What is revoked. It cannot be changed.",
-      schema: object({
+    spec: always(
+      2,
+      object({
         goType: "v1.RevocationSpec",
         description: "What is revoked: either tokens or certificates.",
         fields: {
-          token: { number: 1, presence: "pointer", schema: tokenSchema, description: "The tokens that are revoked." },
-          certificate: {
-            number: 2,
-            presence: "pointer",
-            schema: certificateSchema,
-            description: "The certificates that are revoked.",
-          },
-          reason: {
-            number: 3,
-            schema: string,
-            description: `Why (RFC 5280 section 5.3.1): ${revocationReasons.join(", ")}. Default: unspecified.`,
-          },
-          expirationTimestamp: {
-            number: 4,
-            schema: time,
-            presence: "pointer",
-            description:
-              "When the last of the credentials expires: then the revocation is deleted. Absent: it stays until a user " +
+          token: pointer(1, tokenSchema, "The tokens that are revoked."),
+          certificate: pointer(2, certificateSchema, "The certificates that are revoked."),
+          reason: omitEmpty(
+            3,
+            string,
+            `Why (RFC 5280 section 5.3.1): ${revocationReasons.join(", ")}. Default: unspecified.`,
+          ),
+          expirationTimestamp: pointer(
+            4,
+            time,
+            "When the last of the credentials expires: then the revocation is deleted. Absent: it stays until a user " +
               "deletes it, or the service account is gone.",
-          },
+          ),
         },
       }),
-    },
+      "What is revoked. It cannot be changed.",
+      { isRequired: true },
+    ),
   },
-});
+);
 
 export type Revocation = Infer<typeof revocationSchema>;
 type Spec = Revocation["spec"];

@@ -130,7 +130,7 @@ class FieldNames {
   /** Texts that the stored form always has and the version leaves out when empty are left out. */
   toServed(fields: object): Fields {
     const isShown = ([name, value]: readonly [string, unknown]): boolean =>
-      value !== "" || this.#served.fields[name]?.presence !== undefined;
+      value !== "" || (this.#served.fields[name]?.presence ?? "omitEmpty") !== "omitEmpty";
     return Object.fromEntries(Object.entries(renamed(fields, this.#toServed)).filter(isShown));
   }
 }

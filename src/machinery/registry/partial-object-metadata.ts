@@ -1,10 +1,11 @@
 import type { ApiObject, ListMeta, ObjectMeta } from "../api/object-meta.ts";
 import { listMeta, typeMetaFields } from "../schema/meta-schemas.ts";
 import { objectMeta } from "../schema/object-meta-schema.ts";
-import { atomicList, object } from "../schema/schema.ts";
+import { atomicList } from "../schema/schema.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 import { CompiledSchema } from "./compiled-schema.ts";
 import type { ObjectList } from "./list-objects.ts";
+import { always, omitEmpty, struct } from "../schema/struct.ts";
 
 /** The versions of `meta.k8s.io` in which objects can be converted. Only their names differ. */
 export type MetaVersion = "v1" | "v1beta1";
@@ -23,28 +24,15 @@ export interface PartialObjectMetadataList {
   readonly items: readonly PartialObjectMetadata[] | null;
 }
 
-const partialObjectMetadataSchema = object({
-  goType: "v1.PartialObjectMetadata",
-  description: "The metadata of an object of any kind.",
-  fields: {
-    ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, description: "Standard object metadata." },
-  },
+const partialObjectMetadataSchema = struct("v1.PartialObjectMetadata", "The metadata of an object of any kind.", {
+  ...typeMetaFields,
+  metadata: omitEmpty(1, objectMeta, "Standard object metadata."),
 }) as ObjectSchema as ObjectSchema<PartialObjectMetadata>; // the hand-written type has the same fields
 
-const partialObjectMetadataListSchema = object({
-  goType: "v1.PartialObjectMetadataList",
-  description: "The metadata of many objects.",
-  fields: {
-    ...typeMetaFields,
-    metadata: { number: 1, schema: listMeta, description: "Metadata of the list." },
-    items: {
-      number: 2,
-      schema: atomicList(partialObjectMetadataSchema),
-      presence: "always",
-      description: "The metadata.",
-    },
-  },
+const partialObjectMetadataListSchema = struct("v1.PartialObjectMetadataList", "The metadata of many objects.", {
+  ...typeMetaFields,
+  metadata: omitEmpty(1, listMeta, "Metadata of the list."),
+  items: always(2, atomicList(partialObjectMetadataSchema), "The metadata."),
 }) as ObjectSchema as ObjectSchema<PartialObjectMetadataList>; // as above
 
 export const compiledPartialMetadata = new CompiledSchema(partialObjectMetadataSchema);

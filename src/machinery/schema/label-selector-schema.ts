@@ -4,21 +4,18 @@ import { labelValueFaults, qualifiedNameFaults, validateLabels } from "../api/la
 import { metaPackage } from "./object-meta-schema.ts";
 import { atomicList, mapOf, named, object, string } from "./schema.ts";
 import type { Infer } from "./schema.ts";
+import { always, omitEmpty } from "./struct.ts";
 
 const labelSelectorRequirement = object({
   goType: "v1.LabelSelectorRequirement",
   package: metaPackage,
   description: "A condition on the value of one label.",
   fields: {
-    key: { number: 1, schema: string, presence: "always", isRequired: true, description: "The label's key." },
-    operator: {
-      number: 2,
-      schema: named(string, "v1.LabelSelectorOperator"),
-      presence: "always",
+    key: always(1, string, "The label's key.", { isRequired: true }),
+    operator: always(2, named(string, "v1.LabelSelectorOperator"), "In, NotIn, Exists or DoesNotExist.", {
       isRequired: true,
-      description: "In, NotIn, Exists or DoesNotExist.",
-    },
-    values: { number: 3, schema: atomicList(string), description: "The values of In and NotIn." },
+    }),
+    values: omitEmpty(3, atomicList(string), "The values of In and NotIn."),
   },
 });
 
@@ -29,12 +26,8 @@ export const labelSelector = object({
   description: "Selects objects by their labels. All conditions must match. Without conditions, everything matches.",
   isAtomic: true,
   fields: {
-    matchLabels: { number: 1, schema: mapOf(string), description: "Labels that must be present with these values." },
-    matchExpressions: {
-      number: 2,
-      schema: atomicList(labelSelectorRequirement),
-      description: "More conditions on labels.",
-    },
+    matchLabels: omitEmpty(1, mapOf(string), "Labels that must be present with these values."),
+    matchExpressions: omitEmpty(2, atomicList(labelSelectorRequirement), "More conditions on labels."),
   },
 });
 

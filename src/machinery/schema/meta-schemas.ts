@@ -3,23 +3,18 @@ import type { Status } from "../api/status.ts";
 import { metaPackage, objectMeta } from "./object-meta-schema.ts";
 import { atomicList, boolean, int32, int64, named, object, string, time } from "./schema.ts";
 import type { Field, ObjectSchema } from "./schema.ts";
-import { omitEmpty, required } from "./struct.ts";
+import { omitEmpty, required, always, pointer } from "./struct.ts";
 
 /** The first two fields of every kind. In protobuf they are in the envelope. */
 export const typeMetaFields = {
-  apiVersion: {
-    number: 0,
-    schema: string,
-    presence: "always",
-    description: "The group and version of this representation of the object.",
-  },
-  kind: { number: 0, schema: string, presence: "always", description: "The kind of the object." },
+  apiVersion: always(0, string, "The group and version of this representation of the object."),
+  kind: always(0, string, "The kind of the object."),
 } as const satisfies Record<string, Field>;
 
 /** The fields that every kind of object begins with. */
 export const objectFields = {
   ...typeMetaFields,
-  metadata: { number: 1, schema: objectMeta, presence: "always", description: "Standard object metadata." },
+  metadata: always(1, objectMeta, "Standard object metadata."),
 } as const satisfies Record<string, Field>;
 
 /** Metadata of lists (upstream: `metav1.ListMeta`). */
@@ -28,15 +23,10 @@ export const listMeta: ObjectSchema<ListMeta> = object({
   package: metaPackage,
   description: "Metadata of lists, and of answers that are not stored objects.",
   fields: {
-    selfLink: { number: 1, schema: string, description: "Deprecated: no longer set." },
-    resourceVersion: { number: 2, schema: string, description: "The version of the store that the list was read at." },
-    continue: { number: 3, schema: string, description: "Send it back to get the next page." },
-    remainingItemCount: {
-      number: 4,
-      schema: int64,
-      presence: "pointer",
-      description: "The number of items after this page, when it is known.",
-    },
+    selfLink: omitEmpty(1, string, "Deprecated: no longer set."),
+    resourceVersion: omitEmpty(2, string, "The version of the store that the list was read at."),
+    continue: omitEmpty(3, string, "Send it back to get the next page."),
+    remainingItemCount: pointer(4, int64, "The number of items after this page, when it is known."),
   },
 });
 
@@ -48,14 +38,8 @@ export const listSchema = <T>(items: ObjectSchema<T>): ObjectSchema<ApiList<T>> 
     description: `A list of ${items.goType.slice(items.goType.indexOf(".") + 1)} objects.`,
     fields: {
       ...typeMetaFields,
-      metadata: { number: 1, schema: listMeta, presence: "always", description: "Metadata of the list." },
-      items: {
-        number: 2,
-        schema: atomicList(items),
-        presence: "always",
-        isRequired: true,
-        description: "The objects of the list.",
-      },
+      metadata: always(1, listMeta, "Metadata of the list."),
+      items: required(2, atomicList(items), "The objects of the list."),
     },
   }) as ObjectSchema<ApiList<T>>; // `items` is never null in the lists that we make
 
@@ -64,9 +48,9 @@ const statusCause = object({
   package: metaPackage,
   description: "One of the causes of a failure.",
   fields: {
-    reason: { number: 1, schema: named(string, "v1.CauseType"), description: "The reason in one word, for programs." },
-    message: { number: 2, schema: string, description: "The reason in a sentence, for people." },
-    field: { number: 3, schema: string, description: "The path of the field with the fault." },
+    reason: omitEmpty(1, named(string, "v1.CauseType"), "The reason in one word, for programs."),
+    message: omitEmpty(2, string, "The reason in a sentence, for people."),
+    field: omitEmpty(3, string, "The path of the field with the fault."),
   },
 });
 
@@ -75,12 +59,12 @@ const statusDetails = object({
   package: metaPackage,
   description: "What a Status is about.",
   fields: {
-    name: { number: 1, schema: string, description: "The name of the object." },
-    group: { number: 2, schema: string, description: "The API group of the object." },
-    kind: { number: 3, schema: string, description: "The kind or the resource of the object." },
-    causes: { number: 4, schema: atomicList(statusCause), description: "Each cause of the failure." },
-    retryAfterSeconds: { number: 5, schema: int32, description: "Seconds to wait before the request is sent again." },
-    uid: { number: 6, schema: named(string, "types.UID"), description: "The uid of the object." },
+    name: omitEmpty(1, string, "The name of the object."),
+    group: omitEmpty(2, string, "The API group of the object."),
+    kind: omitEmpty(3, string, "The kind or the resource of the object."),
+    causes: omitEmpty(4, atomicList(statusCause), "Each cause of the failure."),
+    retryAfterSeconds: omitEmpty(5, int32, "Seconds to wait before the request is sent again."),
+    uid: omitEmpty(6, named(string, "types.UID"), "The uid of the object."),
   },
 });
 
@@ -91,16 +75,12 @@ export const statusSchema: ObjectSchema<Status> = object({
   description: "The answer to a request that returns no other object.",
   fields: {
     ...typeMetaFields,
-    metadata: { number: 1, schema: listMeta, presence: "always", description: "Standard list metadata." },
-    status: { number: 2, schema: string, description: "Success or Failure." },
-    message: { number: 3, schema: string, description: "The reason in a sentence, for people." },
-    reason: {
-      number: 4,
-      schema: named(string, "v1.StatusReason"),
-      description: "The reason in one word, for programs.",
-    },
-    details: { number: 5, schema: statusDetails, presence: "pointer", description: "What the status is about." },
-    code: { number: 6, schema: int32, description: "The HTTP status code." },
+    metadata: always(1, listMeta, "Standard list metadata."),
+    status: omitEmpty(2, string, "Success or Failure."),
+    message: omitEmpty(3, string, "The reason in a sentence, for people."),
+    reason: omitEmpty(4, named(string, "v1.StatusReason"), "The reason in one word, for programs."),
+    details: pointer(5, statusDetails, "What the status is about."),
+    code: omitEmpty(6, int32, "The HTTP status code."),
   },
 }) as ObjectSchema as ObjectSchema<Status>; // the hand-written type narrows the words that we answer
 
@@ -109,8 +89,8 @@ const preconditions = object({
   package: metaPackage,
   description: "Conditions that an object must meet before it is changed.",
   fields: {
-    uid: { number: 1, schema: named(string, "types.UID"), presence: "pointer", description: "Its uid." },
-    resourceVersion: { number: 2, schema: string, presence: "pointer", description: "Its resourceVersion." },
+    uid: pointer(1, named(string, "types.UID"), "Its uid."),
+    resourceVersion: pointer(2, string, "Its resourceVersion."),
   },
 });
 
@@ -121,41 +101,24 @@ export const deleteOptionsSchema = object({
   description: "Options for deleting an object.",
   fields: {
     ...typeMetaFields,
-    gracePeriodSeconds: {
-      number: 1,
-      schema: int64,
-      presence: "pointer",
-      description: "Seconds that the object has to shut down; 0 deletes it immediately.",
-    },
-    preconditions: {
-      number: 2,
-      schema: preconditions,
-      presence: "pointer",
-      description: "Conditions that the object must meet. Otherwise the deletion is a conflict.",
-    },
-    orphanDependents: {
-      number: 3,
-      schema: boolean,
-      presence: "pointer",
-      description: "Deprecated: use propagationPolicy. Whether dependents are kept.",
-    },
-    propagationPolicy: {
-      number: 4,
-      schema: named(string, "v1.DeletionPropagation"),
-      presence: "pointer",
-      description: "What happens to dependents: Orphan, Background or Foreground.",
-    },
-    dryRun: {
-      number: 5,
-      schema: atomicList(string),
-      description: "All: run every step, but store nothing.",
-    },
-    ignoreStoreReadErrorWithClusterBreakingPotential: {
-      number: 6,
-      schema: boolean,
-      presence: "pointer",
-      description: "Deletes an object that cannot be read from the store.",
-    },
+    gracePeriodSeconds: pointer(1, int64, "Seconds that the object has to shut down; 0 deletes it immediately."),
+    preconditions: pointer(
+      2,
+      preconditions,
+      "Conditions that the object must meet. Otherwise the deletion is a conflict.",
+    ),
+    orphanDependents: pointer(3, boolean, "Deprecated: use propagationPolicy. Whether dependents are kept."),
+    propagationPolicy: pointer(
+      4,
+      named(string, "v1.DeletionPropagation"),
+      "What happens to dependents: Orphan, Background or Foreground.",
+    ),
+    dryRun: omitEmpty(5, atomicList(string), "All: run every step, but store nothing."),
+    ignoreStoreReadErrorWithClusterBreakingPotential: pointer(
+      6,
+      boolean,
+      "Deletes an object that cannot be read from the store.",
+    ),
   },
 });
 

@@ -1,27 +1,18 @@
-import { named, object, string } from "./schema.ts";
+import { named, string } from "./schema.ts";
+import { atomicStruct, omitEmpty } from "./struct.ts";
 
 /** The name of an object in the same namespace. */
-export const localObjectReference = object({
-  goType: "v1.LocalObjectReference",
-  description: "Names an object in the same namespace.",
-  isAtomic: true,
-  fields: {
-    name: { number: 1, schema: string, description: "The name of the object." },
-  },
+export const localObjectReference = atomicStruct("v1.LocalObjectReference", "Names an object in the same namespace.", {
+  name: omitEmpty(1, string, "The name of the object."),
 });
 
 /** Any object, with as much as is known of it. */
-export const objectReference = object({
-  goType: "v1.ObjectReference",
-  description: "Refers to another object.",
-  isAtomic: true,
-  fields: {
-    kind: { number: 1, schema: string, description: "The kind of the object." },
-    namespace: { number: 2, schema: string, description: "The namespace of the object." },
-    name: { number: 3, schema: string, description: "The name of the object." },
-    uid: { number: 4, schema: named(string, "types.UID"), description: "The uid of the object." },
-    apiVersion: { number: 5, schema: string, description: "The API version of the object." },
-    resourceVersion: { number: 6, schema: string, description: "The version of the referenced object." },
-    fieldPath: { number: 7, schema: string, description: "The referenced part of the object, as a JSONPath." },
-  },
+export const objectReference = atomicStruct("v1.ObjectReference", "Refers to another object.", {
+  kind: omitEmpty(1, string, "The kind of the object."),
+  namespace: omitEmpty(2, string, "The namespace of the object."),
+  name: omitEmpty(3, string, "The name of the object."),
+  uid: omitEmpty(4, named(string, "types.UID"), "The uid of the object."),
+  apiVersion: omitEmpty(5, string, "The API version of the object."),
+  resourceVersion: omitEmpty(6, string, "The version of the referenced object."),
+  fieldPath: omitEmpty(7, string, "The referenced part of the object, as a JSONPath."),
 });

@@ -1,26 +1,15 @@
 import type { Names } from "../api/names.ts";
 import type { UserInfo } from "../api/user-info.ts";
-import { atomicList, mapOf, namedStringList, object, string } from "./schema.ts";
+import { atomicList, mapOf, namedStringList, string } from "./schema.ts";
 import type { Infer } from "./schema.ts";
+import { omitEmpty, struct } from "./struct.ts";
 
 /** A user, as reviews return it. */
-export const userInfoSchema = object({
-  goType: "v1.UserInfo",
-  description: "The user that a credential belongs to.",
-  fields: {
-    username: { number: 1, schema: string, description: "The name that identifies the user among all active users." },
-    uid: {
-      number: 2,
-      schema: string,
-      description: "A value that is unique over time: a later user with the same name gets a different one.",
-    },
-    groups: { number: 3, schema: atomicList(string), description: "The names of the user's groups." },
-    extra: {
-      number: 4,
-      schema: mapOf(namedStringList("v1.ExtraValue")),
-      description: "Additional information from the authenticator.",
-    },
-  },
+export const userInfoSchema = struct("v1.UserInfo", "The user that a credential belongs to.", {
+  username: omitEmpty(1, string, "The name that identifies the user among all active users."),
+  uid: omitEmpty(2, string, "A value that is unique over time: a later user with the same name gets a different one."),
+  groups: omitEmpty(3, atomicList(string), "The names of the user's groups."),
+  extra: omitEmpty(4, mapOf(namedStringList("v1.ExtraValue")), "Additional information from the authenticator."),
 });
 
 /** Converts a user for a JSON answer, with the keys of its extra in one spelling. Empty parts are left out. */

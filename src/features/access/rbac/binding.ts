@@ -1,44 +1,29 @@
 import { spellingsOf } from "../../../machinery/api/names.ts";
-import { onlyNameAndNamespaceSelectable } from "../../../machinery/registry/resource-definition.ts";
-import { validateRbacName } from "./roles.ts";
 import type { Names } from "../../../machinery/api/names.ts";
+import { onlyNameAndNamespaceSelectable } from "../../../machinery/registry/resource-definition.ts";
+import type { Column, DefaultsContext } from "../../../machinery/registry/resource-definition.ts";
+import { validateRbacName } from "./roles.ts";
 import { invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { dnsSubdomainFaults, validatePathSegmentName } from "../../../machinery/api/name-validation.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import type { Column, DefaultsContext } from "../../../machinery/registry/resource-definition.ts";
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
-import { atomicList, object, string } from "../../../machinery/schema/schema.ts";
+import { atomicList, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
+import { always, atomicStruct, omitEmpty } from "../../../machinery/schema/struct.ts";
 
-const subject = object({
-  goType: "v1.Subject",
-  description: "A user, group or service account that a role is granted to.",
-  isAtomic: true,
-  fields: {
-    kind: {
-      number: 1,
-      schema: string,
-      presence: "always",
-      isRequired: true,
-      description: "User, Group or ServiceAccount.",
-    },
-    apiGroup: { number: 2, schema: string, description: "RBAC's group for users and groups, empty for accounts." },
-    name: { number: 3, schema: string, presence: "always", isRequired: true, description: "The name of the subject." },
-    namespace: { number: 4, schema: string, description: "The namespace of a service account." },
-  },
+const subject = atomicStruct("v1.Subject", "A user, group or service account that a role is granted to.", {
+  kind: always(1, string, "User, Group or ServiceAccount.", { isRequired: true }),
+  apiGroup: omitEmpty(2, string, "RBAC's group for users and groups, empty for accounts."),
+  name: always(3, string, "The name of the subject.", { isRequired: true }),
+  namespace: omitEmpty(4, string, "The namespace of a service account."),
 });
 
-const roleRef = object({
-  goType: "v1.RoleRef",
-  description: "Names the role that a binding grants.",
-  isAtomic: true,
-  fields: {
-    apiGroup: { number: 1, schema: string, presence: "always", isRequired: true, description: "RBAC's group." },
-    kind: { number: 2, schema: string, presence: "always", isRequired: true, description: "Role or ClusterRole." },
-    name: { number: 3, schema: string, presence: "always", isRequired: true, description: "The name of the role." },
-  },
+const roleRef = atomicStruct("v1.RoleRef", "Names the role that a binding grants.", {
+  apiGroup: always(1, string, "RBAC's group.", { isRequired: true }),
+  kind: always(2, string, "Role or ClusterRole.", { isRequired: true }),
+  name: always(3, string, "The name of the role.", { isRequired: true }),
 });
 
 export type Subject = Infer<typeof subject>;
@@ -54,18 +39,8 @@ export interface Binding extends ApiObject {
 
 export const bindingFields = {
   ...objectFields,
-  subjects: {
-    number: 2,
-    schema: atomicList(subject),
-    description: "The users, groups and service accounts that get the role.",
-  },
-  roleRef: {
-    number: 3,
-    schema: roleRef,
-    presence: "always",
-    isRequired: true,
-    description: "The role that is granted. It cannot be changed.",
-  },
+  subjects: omitEmpty(2, atomicList(subject), "The users, groups and service accounts that get the role."),
+  roleRef: always(3, roleRef, "The role that is granted. It cannot be changed.", { isRequired: true }),
 } as const;
 
 interface BindingKind {

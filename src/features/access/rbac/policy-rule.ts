@@ -1,41 +1,32 @@
 import { invalidValue, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { atomicList, object, string } from "../../../machinery/schema/schema.ts";
+import { atomicList, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
+import { always, omitEmpty, struct } from "../../../machinery/schema/struct.ts";
 
 /** What a role allows. */
-export const policyRule = object({
-  goType: "v1.PolicyRule",
-  description: "Allows verbs on resources, or on non-resource URLs.",
-  fields: {
-    verbs: {
-      number: 1,
-      schema: atomicList(string),
-      presence: "always",
-      isRequired: true,
-      description: "The verbs that are allowed; `*` is every verb.",
-    },
-    apiGroups: {
-      number: 2,
-      schema: atomicList(string),
-      description: 'The groups of the resources; `""` is the core group, `*` is every group.',
-    },
-    resources: {
-      number: 3,
-      schema: atomicList(string),
-      description: "Resources, and subresources as `resource/subresource`; `*` is every resource.",
-    },
-    resourceNames: {
-      number: 4,
-      schema: atomicList(string),
-      description: "Allows only objects with these names. When empty, every name is allowed.",
-    },
-    nonResourceURLs: {
-      number: 5,
-      schema: atomicList(string),
-      description: "Non-resource URLs such as `/healthz`; a `*` at the end matches any rest. Only in cluster roles.",
-    },
-  },
+export const policyRule = struct("v1.PolicyRule", "Allows verbs on resources, or on non-resource URLs.", {
+  verbs: always(1, atomicList(string), "The verbs that are allowed; `*` is every verb.", { isRequired: true }),
+  apiGroups: omitEmpty(
+    2,
+    atomicList(string),
+    'The groups of the resources; `""` is the core group, `*` is every group.',
+  ),
+  resources: omitEmpty(
+    3,
+    atomicList(string),
+    "Resources, and subresources as `resource/subresource`; `*` is every resource.",
+  ),
+  resourceNames: omitEmpty(
+    4,
+    atomicList(string),
+    "Allows only objects with these names. When empty, every name is allowed.",
+  ),
+  nonResourceURLs: omitEmpty(
+    5,
+    atomicList(string),
+    "Non-resource URLs such as `/healthz`; a `*` at the end matches any rest. Only in cluster roles.",
+  ),
 });
 
 export type PolicyRule = Infer<typeof policyRule>;

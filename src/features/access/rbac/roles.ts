@@ -14,48 +14,37 @@ import type { Field, Infer } from "../../../machinery/schema/schema.ts";
 import { clusterRoleResource, roleResource } from "../resources.ts";
 import { policyRule, validatePolicyRule, withNullForNoRules } from "./policy-rule.ts";
 import type { PolicyRule } from "./policy-rule.ts";
+import { always, omitEmpty, pointer, struct } from "../../../machinery/schema/struct.ts";
 
 const roleFields = {
   ...objectFields,
-  rules: {
-    number: 2,
-    schema: atomicList(policyRule),
-    presence: "always",
-    isRequired: true,
-    description: "What the role allows.",
-  },
+  rules: always(2, atomicList(policyRule), "What the role allows.", { isRequired: true }),
 } as const satisfies Record<string, Field>;
 
-const roleSchema = object({
-  goType: "v1.Role",
-  description: "Rules within a namespace, which a RoleBinding grants to users.",
-  fields: roleFields,
-});
+const roleSchema = struct("v1.Role", "Rules within a namespace, which a RoleBinding grants to users.", roleFields);
 
-const clusterRoleSchema = object({
-  goType: "v1.ClusterRole",
-  description: "Rules that a ClusterRoleBinding grants in all namespaces, and a RoleBinding in its own.",
-  fields: {
+const clusterRoleSchema = struct(
+  "v1.ClusterRole",
+  "Rules that a ClusterRoleBinding grants in all namespaces, and a RoleBinding in its own.",
+  {
     ...roleFields,
-    aggregationRule: {
-      number: 3,
-      presence: "pointer",
-      description:
-        "Combines the rules of other cluster roles. The controller overwrites rules that were written by hand.",
-      schema: object({
+    aggregationRule: pointer(
+      3,
+      object({
         goType: "v1.AggregationRule",
         description: "Selects the cluster roles whose rules are combined.",
         fields: {
-          clusterRoleSelectors: {
-            number: 1,
-            schema: atomicList(labelSelector),
-            description: "Cluster roles that any of these select are included.",
-          },
+          clusterRoleSelectors: omitEmpty(
+            1,
+            atomicList(labelSelector),
+            "Cluster roles that any of these select are included.",
+          ),
         },
       }),
-    },
+      "Combines the rules of other cluster roles. The controller overwrites rules that were written by hand.",
+    ),
   },
-});
+);
 
 export type Role = Infer<typeof roleSchema>;
 export type ClusterRole = Infer<typeof clusterRoleSchema>;

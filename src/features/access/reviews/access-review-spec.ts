@@ -1,116 +1,71 @@
 import type { AuthorizationAttributes, ResourceAttributes } from "../../../machinery/api/attributes.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import { atomicList, mapOf, namedStringList, object, string } from "../../../machinery/schema/schema.ts";
+import { atomicList, mapOf, namedStringList, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
+import { omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
 
 const requirement = (goType: string, what: string) =>
-  object({
-    goType,
-    description: `A condition on ${what}.`,
-    fields: {
-      key: { number: 1, schema: string, presence: "always", isRequired: true, description: `The key of ${what}.` },
-      operator: {
-        number: 2,
-        schema: string,
-        presence: "always",
-        isRequired: true,
-        description: "How the key relates to the values: In, NotIn, Exists or DoesNotExist.",
-      },
-      values: { number: 3, schema: atomicList(string), description: "The values for In and NotIn." },
-    },
+  struct(goType, `A condition on ${what}.`, {
+    key: required(1, string, `The key of ${what}.`),
+    operator: required(2, string, "How the key relates to the values: In, NotIn, Exists or DoesNotExist."),
+    values: omitEmpty(3, atomicList(string), "The values for In and NotIn."),
   });
 
 const selectorAttributes = (kind: "Field" | "Label") =>
-  object({
-    goType: `v1.${kind}SelectorAttributes`,
-    description: `A ${kind.toLowerCase()} selector of the request, as text or as requirements.`,
-    fields: {
-      rawSelector: { number: 1, schema: string, description: "The selector as in a query. It is not evaluated." },
-      requirements: {
-        number: 2,
-        schema: atomicList(requirement(`v1.${kind}SelectorRequirement`, `a ${kind.toLowerCase()}`)),
-        description: "Requirements that must all be met.",
-      },
+  struct(
+    `v1.${kind}SelectorAttributes`,
+    `A ${kind.toLowerCase()} selector of the request, as text or as requirements.`,
+    {
+      rawSelector: omitEmpty(1, string, "The selector as in a query. It is not evaluated."),
+      requirements: omitEmpty(
+        2,
+        atomicList(requirement(`v1.${kind}SelectorRequirement`, `a ${kind.toLowerCase()}`)),
+        "Requirements that must all be met.",
+      ),
     },
-  });
+  );
 
-const resourceAttributes = object({
-  goType: "v1.ResourceAttributes",
-  description: "A resource request.",
-  fields: {
-    namespace: {
-      number: 1,
-      schema: string,
-      description: "The namespace; empty for all, or for cluster-scoped resources.",
-    },
-    verb: {
-      number: 2,
-      schema: string,
-      description: "The verb, such as get, list, create or impersonate; `*` means all.",
-    },
-    group: { number: 3, schema: string, description: "The API group of the resource; `*` means all." },
-    version: { number: 4, schema: string, description: "The API version of the resource; `*` means all." },
-    resource: { number: 5, schema: string, description: "The resource, a plural; `*` means all." },
-    subresource: { number: 6, schema: string, description: "The subresource." },
-    name: { number: 7, schema: string, description: "The name of the object; empty for all." },
-    fieldSelector: {
-      number: 8,
-      schema: selectorAttributes("Field"),
-      presence: "pointer",
-      description: "The field selector of a list, watch or deletecollection.",
-    },
-    labelSelector: {
-      number: 9,
-      schema: selectorAttributes("Label"),
-      presence: "pointer",
-      description: "The label selector of a list, watch or deletecollection.",
-    },
-  },
+const resourceAttributes = struct("v1.ResourceAttributes", "A resource request.", {
+  namespace: omitEmpty(1, string, "The namespace; empty for all, or for cluster-scoped resources."),
+  verb: omitEmpty(2, string, "The verb, such as get, list, create or impersonate; `*` means all."),
+  group: omitEmpty(3, string, "The API group of the resource; `*` means all."),
+  version: omitEmpty(4, string, "The API version of the resource; `*` means all."),
+  resource: omitEmpty(5, string, "The resource, a plural; `*` means all."),
+  subresource: omitEmpty(6, string, "The subresource."),
+  name: omitEmpty(7, string, "The name of the object; empty for all."),
+  fieldSelector: pointer(8, selectorAttributes("Field"), "The field selector of a list, watch or deletecollection."),
+  labelSelector: pointer(9, selectorAttributes("Label"), "The label selector of a list, watch or deletecollection."),
 });
 
-const nonResourceAttributes = object({
-  goType: "v1.NonResourceAttributes",
-  description: "A non-resource request.",
-  fields: {
-    path: { number: 1, schema: string, description: "The path." },
-    verb: { number: 2, schema: string, description: "The HTTP method in lower case." },
-  },
+const nonResourceAttributes = struct("v1.NonResourceAttributes", "A non-resource request.", {
+  path: omitEmpty(1, string, "The path."),
+  verb: omitEmpty(2, string, "The HTTP method in lower case."),
 });
 
 const requestFields = {
-  resourceAttributes: {
-    number: 1,
-    schema: resourceAttributes,
-    presence: "pointer",
-    description: "The resource request to check.",
-  },
-  nonResourceAttributes: {
-    number: 2,
-    schema: nonResourceAttributes,
-    presence: "pointer",
-    description: "The non-resource request to check.",
-  },
+  resourceAttributes: pointer(1, resourceAttributes, "The resource request to check."),
+  nonResourceAttributes: pointer(2, nonResourceAttributes, "The non-resource request to check."),
 } as const;
 
 /** The spec of a review about the caller. */
-export const selfAccessReviewSpec = object({
-  goType: "v1.SelfSubjectAccessReviewSpec",
-  description: "The request to check. Set exactly one of the two fields.",
-  fields: requestFields,
-});
+export const selfAccessReviewSpec = struct(
+  "v1.SelfSubjectAccessReviewSpec",
+  "The request to check. Set exactly one of the two fields.",
+  requestFields,
+);
 
 /** The spec of a review about any user. */
-export const accessReviewSpec = object({
-  goType: "v1.SubjectAccessReviewSpec",
-  description: "The request to check (set exactly one of the two attributes) and the user who would make it.",
-  fields: {
+export const accessReviewSpec = struct(
+  "v1.SubjectAccessReviewSpec",
+  "The request to check (set exactly one of the two attributes) and the user who would make it.",
+  {
     ...requestFields,
-    user: { number: 3, schema: string, description: "The user name. Groups are not added: list them in `groups`." },
-    groups: { number: 4, schema: atomicList(string), description: "The groups of the user." },
-    extra: { number: 5, schema: mapOf(namedStringList("v1.ExtraValue")), description: "The extra of the user." },
-    uid: { number: 6, schema: string, description: "The uid of the user." },
+    user: omitEmpty(3, string, "The user name. Groups are not added: list them in `groups`."),
+    groups: omitEmpty(4, atomicList(string), "The groups of the user."),
+    extra: omitEmpty(5, mapOf(namedStringList("v1.ExtraValue")), "The extra of the user."),
+    uid: omitEmpty(6, string, "The uid of the user."),
   },
-});
+);
 
 export type ResourceAttributesSpec = Infer<typeof resourceAttributes>;
 export type SelectorAttributes = NonNullable<ResourceAttributesSpec["fieldSelector"]>;

@@ -6,26 +6,26 @@ import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { object } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { shownUser, userInfoSchema } from "../../../machinery/schema/user-info-schema.ts";
+import { always, struct } from "../../../machinery/schema/struct.ts";
 
-const selfSubjectReviewSchema = object({
-  goType: "v1.SelfSubjectReview",
-  description: "Returns the user that the caller is authenticated as. With impersonation: the impersonated user.",
-  fields: {
+const selfSubjectReviewSchema = struct(
+  "v1.SelfSubjectReview",
+  "Returns the user that the caller is authenticated as. With impersonation: the impersonated user.",
+  {
     ...objectFields,
-    status: {
-      number: 2,
-      presence: "always",
-      description: "The result. Set by the server.",
-      schema: object({
+    status: always(
+      2,
+      object({
         goType: "v1.SelfSubjectReviewStatus",
         description: "The attributes of the caller.",
         fields: {
-          userInfo: { number: 1, schema: userInfoSchema, presence: "always", description: "The caller." },
+          userInfo: always(1, userInfoSchema, "The caller."),
         },
       }),
-    },
+      "The result. Set by the server.",
+    ),
   },
-});
+);
 
 export type SelfSubjectReview = Infer<typeof selfSubjectReviewSchema>;
 

@@ -10,90 +10,56 @@ import type { ReviewDefinition } from "../../../machinery/registry/resource-defi
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { atomicList, boolean, object, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
+import { always, omitEmpty, required, struct } from "../../../machinery/schema/struct.ts";
 
-const verbs = {
-  number: 1,
-  schema: atomicList(string),
-  presence: "always",
-  isRequired: true,
-  description: "The verbs; `*` means all.",
-} as const;
+const verbs = required(1, atomicList(string), "The verbs; `*` means all.");
 
-const resourceRule = object({
-  goType: "v1.ResourceRule",
-  description: "Verbs on resources. The order of the rules has no meaning.",
-  fields: {
-    verbs,
-    apiGroups: { number: 2, schema: atomicList(string), description: "The groups of the resources; `*` means all." },
-    resources: { number: 3, schema: atomicList(string), description: "The resources; `*` means all." },
-    resourceNames: { number: 4, schema: atomicList(string), description: "The names; empty means all." },
-  },
+const resourceRule = struct("v1.ResourceRule", "Verbs on resources. The order of the rules has no meaning.", {
+  verbs,
+  apiGroups: omitEmpty(2, atomicList(string), "The groups of the resources; `*` means all."),
+  resources: omitEmpty(3, atomicList(string), "The resources; `*` means all."),
+  resourceNames: omitEmpty(4, atomicList(string), "The names; empty means all."),
 });
 
-const nonResourceRule = object({
-  goType: "v1.NonResourceRule",
-  description: "Verbs on non-resource URLs.",
-  fields: {
-    verbs,
-    nonResourceURLs: {
-      number: 2,
-      schema: atomicList(string),
-      description: "The paths; a `*` at the end matches any rest.",
-    },
-  },
+const nonResourceRule = struct("v1.NonResourceRule", "Verbs on non-resource URLs.", {
+  verbs,
+  nonResourceURLs: omitEmpty(2, atomicList(string), "The paths; a `*` at the end matches any rest."),
 });
 
-const selfSubjectRulesReviewSchema = object({
-  goType: "v1.SelfSubjectRulesReview",
-  description: "Lists what the caller may do in a namespace. For user interfaces, not for authorization decisions.",
-  fields: {
+const selfSubjectRulesReviewSchema = struct(
+  "v1.SelfSubjectRulesReview",
+  "Lists what the caller may do in a namespace. For user interfaces, not for authorization decisions.",
+  {
     ...objectFields,
-    spec: {
-      number: 2,
-      presence: "always",
-      isRequired: true,
-      description: "Where.",
-      schema: object({
+    spec: required(
+      2,
+      object({
         goType: "v1.SelfSubjectRulesReviewSpec",
         description: "Where.",
-        fields: { namespace: { number: 1, schema: string, description: "The namespace. Required." } },
+        fields: { namespace: omitEmpty(1, string, "The namespace. Required.") },
       }),
-    },
-    status: {
-      number: 3,
-      presence: "always",
-      description: "The result. Set by the server.",
-      schema: object({
+      "Where.",
+    ),
+    status: always(
+      3,
+      object({
         goType: "v1.SubjectRulesReviewStatus",
         description: "What the caller may do.",
         fields: {
-          resourceRules: {
-            number: 1,
-            schema: atomicList(resourceRule),
-            presence: "always",
-            isRequired: true,
-            description: "What is allowed on resources.",
-          },
-          nonResourceRules: {
-            number: 2,
-            schema: atomicList(nonResourceRule),
-            presence: "always",
-            isRequired: true,
-            description: "What is allowed on paths.",
-          },
-          incomplete: {
-            number: 3,
-            schema: boolean,
-            presence: "always",
-            isRequired: true,
-            description: "Whether the lists may be incomplete, because an authorizer cannot list its rules.",
-          },
-          evaluationError: { number: 4, schema: string, description: "Errors during the evaluation." },
+          resourceRules: required(1, atomicList(resourceRule), "What is allowed on resources."),
+          nonResourceRules: required(2, atomicList(nonResourceRule), "What is allowed on paths."),
+          incomplete: required(
+            3,
+            boolean,
+            "Whether the lists may be incomplete, because an authorizer cannot list its rules.",
+          ),
+          evaluationError: omitEmpty(4, string, "Errors during the evaluation."),
         },
       }),
-    },
+      "The result. Set by the server.",
+    ),
   },
-});
+);
 
 export type SelfSubjectRulesReview = Infer<typeof selfSubjectRulesReviewSchema>;
 

@@ -7,7 +7,7 @@ import { defineReview } from "../../../machinery/registry/resource-definition.ts
 import type { ReviewDefinition } from "../../../machinery/registry/resource-definition.ts";
 import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
 import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
-import { object, boolean, string } from "../../../machinery/schema/schema.ts";
+import { boolean, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { accessReviewSpec, userOf, selfAccessReviewSpec, reviewedAttributes } from "./access-review-spec.ts";
 import type { AccessReviewSpec, AccessRequest } from "./access-review-spec.ts";
@@ -19,39 +19,21 @@ import {
   selectorEvaluationErrors,
 } from "./access-review-validation.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import { always, omitEmpty, required, struct } from "../../../machinery/schema/struct.ts";
 
-const accessReviewStatus = object({
-  goType: "v1.SubjectAccessReviewStatus",
-  description: "Whether the request would be allowed.",
-  fields: {
-    allowed: {
-      number: 1,
-      schema: boolean,
-      presence: "always",
-      isRequired: true,
-      description: "Whether the request would be allowed.",
-    },
-    denied: {
-      number: 4,
-      schema: boolean,
-      description: "Whether an authorizer denied the request explicitly. False when no authorizer had an opinion.",
-    },
-    reason: { number: 2, schema: string, description: "Why." },
-    evaluationError: {
-      number: 3,
-      schema: string,
-      description: "An error during the evaluation. `allowed` is valid even so.",
-    },
-  },
+const accessReviewStatus = struct("v1.SubjectAccessReviewStatus", "Whether the request would be allowed.", {
+  allowed: required(1, boolean, "Whether the request would be allowed."),
+  denied: omitEmpty(
+    4,
+    boolean,
+    "Whether an authorizer denied the request explicitly. False when no authorizer had an opinion.",
+  ),
+  reason: omitEmpty(2, string, "Why."),
+  evaluationError: omitEmpty(3, string, "An error during the evaluation. `allowed` is valid even so."),
 });
 
 /** The field `status` of every access review. */
-const accessReviewStatusField = {
-  number: 3,
-  schema: accessReviewStatus,
-  presence: "always",
-  description: "The result. Set by the server.",
-} as const;
+const accessReviewStatusField = always(3, accessReviewStatus, "The result. Set by the server.");
 
 type AccessReviewStatus = Infer<typeof accessReviewStatus>;
 
@@ -72,21 +54,11 @@ async function reviewAccess(
   };
 }
 
-const subjectAccessReviewSchema = object({
-  goType: "v1.SubjectAccessReview",
-  description: "Checks whether a user may do something.",
-  fields: {
-    ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Must be empty." },
-    spec: {
-      number: 2,
-      schema: accessReviewSpec,
-      presence: "always",
-      isRequired: true,
-      description: "The request to check, and the user who would make it.",
-    },
-    status: accessReviewStatusField,
-  },
+const subjectAccessReviewSchema = struct("v1.SubjectAccessReview", "Checks whether a user may do something.", {
+  ...typeMetaFields,
+  metadata: always(1, objectMeta, "Must be empty."),
+  spec: required(2, accessReviewSpec, "The request to check, and the user who would make it."),
+  status: accessReviewStatusField,
 });
 
 type SubjectAccessReview = Infer<typeof subjectAccessReviewSchema>;
@@ -116,22 +88,16 @@ export function subjectAccessReviews(
   });
 }
 
-const selfSubjectAccessReviewSchema = object({
-  goType: "v1.SelfSubjectAccessReview",
-  description: "Checks whether the caller may do something.",
-  fields: {
+const selfSubjectAccessReviewSchema = struct(
+  "v1.SelfSubjectAccessReview",
+  "Checks whether the caller may do something.",
+  {
     ...typeMetaFields,
-    metadata: { number: 1, schema: objectMeta, presence: "always", description: "Must be empty." },
-    spec: {
-      number: 2,
-      schema: selfAccessReviewSpec,
-      presence: "always",
-      isRequired: true,
-      description: "The request to check.",
-    },
+    metadata: always(1, objectMeta, "Must be empty."),
+    spec: required(2, selfAccessReviewSpec, "The request to check."),
     status: accessReviewStatusField,
   },
-});
+);
 
 type SelfSubjectAccessReview = Infer<typeof selfSubjectAccessReviewSchema>;
 
@@ -160,28 +126,16 @@ export function selfSubjectAccessReviews(
   });
 }
 
-const localSubjectAccessReviewSchema = object({
-  goType: "v1.LocalSubjectAccessReview",
-  description:
-    "Checks whether a user may do something in one namespace. A namespaced Role can grant the permission to create it.",
-  fields: {
+const localSubjectAccessReviewSchema = struct(
+  "v1.LocalSubjectAccessReview",
+  "Checks whether a user may do something in one namespace. A namespaced Role can grant the permission to create it.",
+  {
     ...typeMetaFields,
-    metadata: {
-      number: 1,
-      schema: objectMeta,
-      presence: "always",
-      description: "Must be empty except for the namespace.",
-    },
-    spec: {
-      number: 2,
-      schema: accessReviewSpec,
-      presence: "always",
-      isRequired: true,
-      description: "The request to check, in the same namespace, and the user who would make it.",
-    },
+    metadata: always(1, objectMeta, "Must be empty except for the namespace."),
+    spec: required(2, accessReviewSpec, "The request to check, in the same namespace, and the user who would make it."),
     status: accessReviewStatusField,
   },
-});
+);
 
 type LocalSubjectAccessReview = Infer<typeof localSubjectAccessReviewSchema>;
 

@@ -12,46 +12,40 @@ import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { object, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
+import { omitEmpty, required, struct } from "../../../machinery/schema/struct.ts";
 
 /** The versions differ in the names of their types only. */
 const schemaOf = (version: "v1" | "v1beta1") =>
-  object({
-    goType: `${version}.ClusterTrustBundle`,
-    description:
-      "X.509 trust anchors (root certificates), optionally of one signer. Every authenticated user can read them.",
-    fields: {
+  struct(
+    `${version}.ClusterTrustBundle`,
+    "X.509 trust anchors (root certificates), optionally of one signer. Every authenticated user can read them.",
+    {
       ...objectFields,
-      spec: {
-        number: 2,
-        presence: "always",
-        isRequired: true,
-        description: "The anchors and their signer.",
-        schema: object({
+      spec: required(
+        2,
+        object({
           goType: `${version}.ClusterTrustBundleSpec`,
           description: "The anchors of a bundle and their signer.",
           fields: {
-            signerName: {
-              number: 1,
-              schema: string,
-              description:
-                "The signer that the anchors belong to, if any. Writing such a bundle requires the permission to `attest` for the " +
+            signerName: omitEmpty(
+              1,
+              string,
+              "The signer that the anchors belong to, if any. Writing such a bundle requires the permission to `attest` for the " +
                 "signer, and the bundle's name must begin with the signer's, a colon for the slash, and another colon. Lists " +
                 "and watches can be limited to one signer with the field selector `spec.signerName`. It cannot be changed.",
-            },
-            trustBundle: {
-              number: 2,
-              schema: string,
-              presence: "always",
-              isRequired: true,
-              description:
-                "The anchors: PEM blocks of type CERTIFICATE without headers. Each is a CA certificate, without duplicates. " +
+            ),
+            trustBundle: required(
+              2,
+              string,
+              "The anchors: PEM blocks of type CERTIFICATE without headers. Each is a CA certificate, without duplicates. " +
                 "Readers may reorder them, and drop text between the blocks.",
-            },
+            ),
           },
         }),
-      },
+        "The anchors and their signer.",
+      ),
     },
-  });
+  );
 
 const clusterTrustBundleSchema = schemaOf("v1beta1");
 

@@ -13,57 +13,46 @@ import type { Infer } from "../../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
 import { humanDuration } from "../../../machinery/registry/human-duration.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
+import { always, omitEmpty, struct } from "../../../machinery/schema/struct.ts";
 
-const issuedCertificateSchema = object({
-  goType: "v1.IssuedCertificate",
-  description:
-    "The record of a certificate that a signer has issued. The controllers write it. It never changes, and stays after " +
+const issuedCertificateSchema = struct(
+  "v1.IssuedCertificate",
+  "The record of a certificate that a signer has issued. The controllers write it. It never changes, and stays after " +
     "the request is removed. It is deleted some time after the certificate has expired.",
-  fields: {
+  {
     ...objectFields,
-    spec: {
-      number: 2,
-      presence: "always",
-      isRequired: true,
-      description: "The contents of the certificate, and who requested it.",
-      schema: object({
+    spec: always(
+      2,
+      object({
         goType: "v1.IssuedCertificateSpec",
         description: "The contents of a certificate, and who requested it.",
         fields: {
-          signerName: { number: 1, schema: string, presence: "always", description: "The signer that issued it." },
-          serialNumber: {
-            number: 2,
-            schema: string,
-            presence: "always",
-            description: "The serial number in hexadecimal digits, without leading zeros.",
-          },
-          fingerprint: {
-            number: 3,
-            schema: string,
-            presence: "always",
-            description: "The SHA-256 of the certificate's DER in hexadecimal digits.",
-          },
-          issuer: { number: 4, schema: string, description: "The CA's distinguished name (RFC 4514)." },
-          subject: { number: 5, schema: string, description: "The distinguished name (RFC 4514)." },
-          dnsNames: { number: 6, schema: atomicList(string), description: "Subject alternative names: DNS names." },
-          ipAddresses: { number: 7, schema: atomicList(string), description: "Subject alternative names: addresses." },
-          emailAddresses: { number: 8, schema: atomicList(string), description: "Subject alternative names: e-mail." },
-          uris: { number: 9, schema: atomicList(string), description: "Subject alternative names: URIs." },
-          notBefore: { number: 10, schema: time, presence: "always", description: "The start of its validity." },
-          notAfter: { number: 11, schema: time, presence: "always", description: "The end of its validity." },
-          username: { number: 12, schema: string, description: "The user who requested it." },
-          requestName: { number: 13, schema: string, description: "The name of the CertificateSigningRequest." },
-          requestUid: { number: 14, schema: string, description: "The uid of the CertificateSigningRequest." },
-          certificate: {
-            number: 15,
-            schema: bytes,
-            description: "The issued PEM: the certificate, then its chain. Absent for certificates of other signers.",
-          },
+          signerName: always(1, string, "The signer that issued it."),
+          serialNumber: always(2, string, "The serial number in hexadecimal digits, without leading zeros."),
+          fingerprint: always(3, string, "The SHA-256 of the certificate's DER in hexadecimal digits."),
+          issuer: omitEmpty(4, string, "The CA's distinguished name (RFC 4514)."),
+          subject: omitEmpty(5, string, "The distinguished name (RFC 4514)."),
+          dnsNames: omitEmpty(6, atomicList(string), "Subject alternative names: DNS names."),
+          ipAddresses: omitEmpty(7, atomicList(string), "Subject alternative names: addresses."),
+          emailAddresses: omitEmpty(8, atomicList(string), "Subject alternative names: e-mail."),
+          uris: omitEmpty(9, atomicList(string), "Subject alternative names: URIs."),
+          notBefore: always(10, time, "The start of its validity."),
+          notAfter: always(11, time, "The end of its validity."),
+          username: omitEmpty(12, string, "The user who requested it."),
+          requestName: omitEmpty(13, string, "The name of the CertificateSigningRequest."),
+          requestUid: omitEmpty(14, string, "The uid of the CertificateSigningRequest."),
+          certificate: omitEmpty(
+            15,
+            bytes,
+            "The issued PEM: the certificate, then its chain. Absent for certificates of other signers.",
+          ),
         },
       }),
-    },
+      "The contents of the certificate, and who requested it.",
+      { isRequired: true },
+    ),
   },
-});
+);
 
 export type IssuedCertificate = Infer<typeof issuedCertificateSchema>;
 

@@ -1,143 +1,116 @@
 import { atomicList, boolean, object, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
+import { always, omitEmpty, pointer, struct } from "../../../machinery/schema/struct.ts";
 
 const claimOrExpression = {
-  claim: { number: 1, schema: string, description: "The claim." },
-  expression: { number: 2, schema: string, description: "CEL on `claims`, instead of a claim." },
+  claim: omitEmpty(1, string, "The claim."),
+  expression: omitEmpty(2, string, "CEL on `claims`, instead of a claim."),
 } as const;
 
-const prefixedClaim = object({
-  goType: "apiserver.PrefixedClaimOrExpression",
-  description: "A claim with a prefix, or an expression.",
-  fields: {
-    ...claimOrExpression,
-    prefix: { number: 3, schema: string, presence: "pointer", description: "Put before the claim's value." },
-  },
+const prefixedClaim = struct("apiserver.PrefixedClaimOrExpression", "A claim with a prefix, or an expression.", {
+  ...claimOrExpression,
+  prefix: pointer(3, string, "Put before the claim's value."),
 });
 
-const jwtAuthenticator = object({
-  goType: "apiserver.JWTAuthenticator",
-  description: "An issuer, and what its tokens mean here.",
-  fields: {
-    issuer: {
-      number: 1,
-      presence: "always",
+const jwtAuthenticator = struct("apiserver.JWTAuthenticator", "An issuer, and what its tokens mean here.", {
+  issuer: always(
+    1,
+    object({
+      goType: "apiserver.Issuer",
       description: "The issuer, and the audiences of its tokens.",
-      schema: object({
-        goType: "apiserver.Issuer",
-        description: "The issuer, and the audiences of its tokens.",
-        fields: {
-          url: { number: 1, schema: string, description: "The claim `iss`." },
-          discoveryURL: { number: 2, schema: string, description: "Where the issuer's document is, if not below url." },
-          certificateAuthority: { number: 3, schema: string, description: "PEM of the CAs of the issuer's server." },
-          audiences: { number: 4, schema: atomicList(string), description: "The claim `aud` names one of them." },
-          audienceMatchPolicy: { number: 5, schema: string, description: "MatchAny." },
-          egressSelectorType: { number: 6, schema: string, description: "Not supported." },
-        },
+      fields: {
+        url: omitEmpty(1, string, "The claim `iss`."),
+        discoveryURL: omitEmpty(2, string, "Where the issuer's document is, if not below url."),
+        certificateAuthority: omitEmpty(3, string, "PEM of the CAs of the issuer's server."),
+        audiences: omitEmpty(4, atomicList(string), "The claim `aud` names one of them."),
+        audienceMatchPolicy: omitEmpty(5, string, "MatchAny."),
+        egressSelectorType: omitEmpty(6, string, "Not supported."),
+      },
+    }),
+    "The issuer, and the audiences of its tokens.",
+  ),
+  claimValidationRules: omitEmpty(
+    2,
+    atomicList(
+      struct("apiserver.ClaimValidationRule", "A claim with its value, or an expression that is true.", {
+        ...claimOrExpression,
+        requiredValue: omitEmpty(3, string, "The value of the claim."),
+        message: omitEmpty(4, string, "Said when the expression is false."),
       }),
-    },
-    claimValidationRules: {
-      number: 2,
-      description: "What the claims must be.",
-      schema: atomicList(
-        object({
-          goType: "apiserver.ClaimValidationRule",
-          description: "A claim with its value, or an expression that is true.",
-          fields: {
-            ...claimOrExpression,
-            requiredValue: { number: 3, schema: string, description: "The value of the claim." },
-            message: { number: 4, schema: string, description: "Said when the expression is false." },
-          },
-        }),
-      ),
-    },
-    claimMappings: {
-      number: 3,
-      presence: "always",
+    ),
+    "What the claims must be.",
+  ),
+  claimMappings: always(
+    3,
+    object({
+      goType: "apiserver.ClaimMappings",
       description: "Makes a user of claims.",
-      schema: object({
-        goType: "apiserver.ClaimMappings",
-        description: "Makes a user of claims.",
-        fields: {
-          username: { number: 1, schema: prefixedClaim, presence: "always", description: "The user's name." },
-          groups: { number: 2, schema: prefixedClaim, presence: "always", description: "The user's groups." },
-          uid: {
-            number: 3,
-            presence: "always",
-            description: "The user's uid.",
-            schema: object({
-              goType: "apiserver.ClaimOrExpression",
-              description: "A claim or an expression.",
-              fields: claimOrExpression,
+      fields: {
+        username: always(1, prefixedClaim, "The user's name."),
+        groups: always(2, prefixedClaim, "The user's groups."),
+        uid: always(
+          3,
+          object({
+            goType: "apiserver.ClaimOrExpression",
+            description: "A claim or an expression.",
+            fields: claimOrExpression,
+          }),
+          "The user's uid.",
+        ),
+        extra: omitEmpty(
+          4,
+          atomicList(
+            struct("apiserver.ExtraMapping", "One attribute.", {
+              key: omitEmpty(1, string, "Its key, below a domain."),
+              valueExpression: omitEmpty(2, string, "CEL for its values."),
             }),
-          },
-          extra: {
-            number: 4,
-            description: "More attributes of the user.",
-            schema: atomicList(
-              object({
-                goType: "apiserver.ExtraMapping",
-                description: "One attribute.",
-                fields: {
-                  key: { number: 1, schema: string, description: "Its key, below a domain." },
-                  valueExpression: { number: 2, schema: string, description: "CEL for its values." },
-                },
-              }),
-            ),
-          },
-        },
+          ),
+          "More attributes of the user.",
+        ),
+      },
+    }),
+    "Makes a user of claims.",
+  ),
+  userValidationRules: omitEmpty(
+    4,
+    atomicList(
+      struct("apiserver.UserValidationRule", "An expression that is true.", {
+        expression: omitEmpty(1, string, "CEL on `user`."),
+        message: omitEmpty(2, string, "Said when the expression is false."),
       }),
-    },
-    userValidationRules: {
-      number: 4,
-      description: "What the user must be.",
-      schema: atomicList(
-        object({
-          goType: "apiserver.UserValidationRule",
-          description: "An expression that is true.",
-          fields: {
-            expression: { number: 1, schema: string, description: "CEL on `user`." },
-            message: { number: 2, schema: string, description: "Said when the expression is false." },
-          },
-        }),
-      ),
-    },
-  },
+    ),
+    "What the user must be.",
+  ),
 });
 
 /** The file of `--authentication-config` (upstream: `apiserver.config.k8s.io/v1`, the same as v1beta1). */
-export const authenticationConfigurationSchema = object({
-  goType: "apiserver.AuthenticationConfiguration",
-  description: "Issuers whose tokens are accepted, and who may be anonymous.",
-  fields: {
-    apiVersion: { number: 0, schema: string, description: "apiserver.config.k8s.io/v1" },
-    kind: { number: 0, schema: string, description: "AuthenticationConfiguration" },
-    jwt: { number: 1, schema: atomicList(jwtAuthenticator), description: "The issuers." },
-    anonymous: {
-      number: 2,
-      presence: "pointer",
-      description: "Who may be anonymous.",
-      schema: object({
+export const authenticationConfigurationSchema = struct(
+  "apiserver.AuthenticationConfiguration",
+  "Issuers whose tokens are accepted, and who may be anonymous.",
+  {
+    apiVersion: omitEmpty(0, string, "apiserver.config.k8s.io/v1"),
+    kind: omitEmpty(0, string, "AuthenticationConfiguration"),
+    jwt: omitEmpty(1, atomicList(jwtAuthenticator), "The issuers."),
+    anonymous: pointer(
+      2,
+      object({
         goType: "apiserver.AnonymousAuthConfig",
         description: "Who may be anonymous.",
         fields: {
-          enabled: { number: 1, schema: boolean, description: "Whether requests without credentials are accepted." },
-          conditions: {
-            number: 2,
-            description: "The paths where they are. Empty: everywhere.",
-            schema: atomicList(
-              object({
-                goType: "apiserver.AnonymousAuthCondition",
-                description: "A path.",
-                fields: { path: { number: 1, schema: string, description: "The whole path." } },
-              }),
+          enabled: omitEmpty(1, boolean, "Whether requests without credentials are accepted."),
+          conditions: omitEmpty(
+            2,
+            atomicList(
+              struct("apiserver.AnonymousAuthCondition", "A path.", { path: omitEmpty(1, string, "The whole path.") }),
             ),
-          },
+            "The paths where they are. Empty: everywhere.",
+          ),
         },
       }),
-    },
+      "Who may be anonymous.",
+    ),
   },
-});
+);
 
 export type AuthenticationConfiguration = Infer<typeof authenticationConfigurationSchema>;
 export type JwtAuthenticator = Infer<typeof jwtAuthenticator>;

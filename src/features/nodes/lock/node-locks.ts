@@ -10,26 +10,25 @@ import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { object, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { nodeLockResource } from "../resources.ts";
+import { always, omitEmpty, struct } from "../../../machinery/schema/struct.ts";
 
-const nodeLockSchema = object({
-  goType: "v1.NodeLock",
-  description:
-    "Locks the machine of the same name out: its certificates, the tokens of its Pods and its bootstrap tokens are refused " +
+const nodeLockSchema = struct(
+  "v1.NodeLock",
+  "Locks the machine of the same name out: its certificates, the tokens of its Pods and its bootstrap tokens are refused " +
     "while the lock is there, whether there is a Node or not.",
-  fields: {
+  {
     ...objectFields,
-    spec: {
-      number: 2,
-      presence: "always",
-      description: "Why the machine is locked out.",
-      schema: object({
+    spec: always(
+      2,
+      object({
         goType: "v1.NodeLockSpec",
         description: "Why a machine is locked out.",
-        fields: { reason: { number: 1, schema: string, description: "For people." } },
+        fields: { reason: omitEmpty(1, string, "For people.") },
       }),
-    },
+      "Why the machine is locked out.",
+    ),
   },
-});
+);
 
 export type NodeLock = Infer<typeof nodeLockSchema>;
 

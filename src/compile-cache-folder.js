@@ -6,7 +6,7 @@ import { dirname, isAbsolute, join } from "node:path";
 
 /**
  * The folder for compiled code: `$XDG_CACHE_HOME/signet/compile-cache`, else `~/.cache/signet/compile-cache`, made when it is
- * missing. Whoever can write there decides what this process runs. So it is undefined, and the program starts without a
+ * missing. A user who can write there decides what this process runs. So it is undefined, and the program starts without a
  * cache, unless the folder is this user's, closed to everybody else (0700) and no link, and only this user and root
  * can exchange it or a folder above it.
  *

@@ -50,7 +50,7 @@ export interface CertificateSpecification {
   readonly wanted: WantedCertificate;
 }
 
-/** What people are told about a certificate. Times are milliseconds since the epoch. */
+/** The state of a certificate, for people. Times are milliseconds since the epoch. */
 export interface CertificateReport {
   readonly name: string;
   readonly state: CertificateState | "unknown";

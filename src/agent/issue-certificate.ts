@@ -54,7 +54,7 @@ const hookGraceMilliseconds = 4000;
 
 /**
  * Obtains a certificate unless a current one is there, writes its files, and runs the hook after they have changed. With
- * `isRenewed` it goes on with that until `signal` aborts; a refusal of the first certificate ends it. Returns the certificate
+ * `isRenewed` it keeps renewing until `signal` aborts; a refusal of the first certificate ends it. Returns the certificate
  * in use. Throws CommandFailure, UsageError, UnusableFile, or why the server did not answer. The key and the request are kept
  * in the folder `.signet-NAME` beside the files, so that another run continues.
  */
@@ -248,7 +248,7 @@ function issuedOutput({ out, keyOut, chainOut }: IssuedFiles, stateFolder: strin
   };
 }
 
-/** Keeps the keys, and what is needed to go on after an interruption. Beside the certificate that it is for. */
+/** Keeps the keys, and what is needed to continue after an interruption. Beside the certificate that it is for. */
 const stateFolderOf = (name: string, { out }: IssuedFiles): string =>
   join(dirname(resolve(out)), `.signet-${basename(name)}`);
 

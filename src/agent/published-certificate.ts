@@ -17,7 +17,7 @@ export interface PublishedCertificateOptions {
   readonly file: string;
   readonly outputs: readonly CertificateOutput[];
   readonly hook: Hook | undefined;
-  /** What the hook is told has changed; default: the first output. */
+  /** The file that the hook gets as changed; default: the first output. */
   readonly changedFile?: string;
   readonly hooks: HookRunner;
   readonly sleep: Sleep;

@@ -57,7 +57,7 @@ function reportOutputFailures(): void {
   process.stderr.on("error", () => {});
 }
 
-/** The heading of a command's own flags: it comes first, whatever was added first. */
+/** The heading of a command's own flags: it comes first. */
 const ownFlags = "Options:";
 
 /** Lays out the help of a command: its own flags first, then the groups that many commands have. */

@@ -5,8 +5,8 @@ import type { PublicKeyInfo } from "./public-key.ts";
 import { signatureSchemeFor, signatureSchemeOf } from "./sign.ts";
 
 /**
- * A private key that signs, wherever it is: all that Signet needs of a place for keys. The places are this process (below) and
- * a token that speaks PKCS #11 (`machinery/pkcs11`). To add one: implement this, open it where `isPkcs11Uri` is used,
+ * A private key that signs: all that Signet needs of a place for keys. Keys are in this process (below) or
+ * in a token that speaks PKCS #11 (`machinery/pkcs11`). To add one: implement this, open it where `isPkcs11Uri` is used,
  * and join the contract in `test/pki/signing-key-contract.ts` with a line.
  */
 export interface SigningKey {

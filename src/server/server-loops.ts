@@ -122,7 +122,7 @@ const lookMilliseconds = 1_000;
 
 /**
  * Looks for what other programs wrote to the store of the data directory: commands such as `signet keys rotate`, which
- * can't tell the server. etcd tells by itself.
+ * can't tell the server. etcd notifies by itself.
  */
 export const noticeOtherPrograms = (store: Store): { stop(): void } =>
   periodically({

@@ -1,6 +1,6 @@
 import type { CompletedCommand, CompletedValue } from "./completed-command.ts";
 
-/** One word of bash or zsh, whatever is in it. */
+/** Quotes a text as one word of bash or zsh. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** `signet serve --profile` and all others that take the same values, together. */

@@ -70,7 +70,7 @@ export interface AdmissionAttributes {
 export interface AdmissionListener {
   /** Adds a sentence to the Warning headers. */
   warn(warning: string): void;
-  /** Adds annotations to the request's audit events. Absent when nobody writes any. */
+  /** Adds annotations to the request's audit events. Absent when no audit log takes them. */
   annotate?(annotations: Readonly<Record<string, string>>): void;
 }
 

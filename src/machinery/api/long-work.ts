@@ -23,7 +23,7 @@ export class LongWork {
   /** The time that the computation itself has taken so far. */
   #busyMilliseconds = 0;
 
-  /** Call it after each small step. Undefined: go on; else wait for it. */
+  /** Call it after each small step. Undefined: continue; otherwise await the promise first. */
   pause(): Promise<void> | undefined {
     return performance.now() - this.#turnStartedAt < turnMilliseconds ? undefined : this.#wait();
   }

@@ -1,7 +1,7 @@
-/** A value that is at hand, or a promise of it. On the request path what is at hand is not awaited. */
+/** A value, or a promise of it. The request path awaits only promises: awaiting a value costs a turn of the event loop. */
 export type MaybePromise<T> = T | Promise<T>;
 
-/** Goes on with a value at once when it is at hand, else when its promise is fulfilled. */
+/** Calls `step` with a value: at once, or when its promise is fulfilled. */
 export function andThen<T, R>(value: MaybePromise<T>, step: (value: T) => MaybePromise<R>): MaybePromise<R> {
   return value instanceof Promise ? value.then(step) : step(value);
 }

@@ -24,7 +24,7 @@ import type { AuditedBodies, BodyRule } from "./audited-bodies.ts";
 
 /** Where events go. */
 export interface AuditSink {
-  /** Undefined: it was taken. A promise ends when it is written, and rejects when the request must not go on without. */
+  /** Undefined: it was taken. A promise ends when it is written, and rejects when the request must not be served without it. */
   record(event: AuditEvent): Promise<void> | undefined;
 }
 

@@ -9,7 +9,7 @@ import { compiledPartialMetadata, compiledPartialMetadataList } from "../registr
 import type { CreateSubresource, ResourceDefinition, ReviewDefinition } from "../registry/resource-definition.ts";
 import { decodeEnvelope } from "../schema/protobuf-envelope.ts";
 
-/** What of the bodies of a request may be recorded, whatever the policy says. */
+/** The parts of a request's bodies that may be recorded. No policy can add others. */
 export type BodyRule =
   | { readonly type: "whole" }
   | { readonly type: "never" }

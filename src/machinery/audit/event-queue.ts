@@ -109,7 +109,7 @@ export class EventQueue {
     this.#isDropping = true;
     const left = this.#waiting.length;
     this.#lose(this.#waiting.splice(0), new Error("the server stops"));
-    // A delivery that hangs goes on in the system, and what it uses must stay open.
+    // The system still runs a delivery that hangs, and what it uses must stay open.
     if (this.#running === undefined) await this.#closeTarget();
     return left;
   }

@@ -84,7 +84,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
 const explanation = ({ name }: Credential, answer: CredentialOutcome): string =>
   answer.outcome === "refused" ? `${name} refused: ${answer.message}` : name;
 
-/** Who asks without any credential. */
+/** The user of a request without any credential. */
 const anonymousUser: UserInfo = { username: anonymousUsername, groups: [unauthenticatedGroup], extra: {} };
 
 /** Why a user with a good credential is refused; undefined for all others. It is called for every request. */

@@ -9,8 +9,8 @@ export interface IdentityHeaders {
 }
 
 /**
- * Makes a function that takes every declared identity header out of a request. `_` counts as `-`: whatever reads headers
- * afterwards may take one for the other (CVE-2025-64484). A request without any stays as it is.
+ * Makes a function that takes every declared identity header out of a request. `_` counts as `-`: later readers of
+ * headers may take one for the other (CVE-2025-64484). A request without any stays as it is.
  */
 export function identityHeaderRemover(declared: readonly IdentityHeaders[]) {
   const names = new Set(declared.flatMap((headers) => headers.names.map(dashed)));

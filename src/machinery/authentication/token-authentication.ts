@@ -32,7 +32,7 @@ type TokenReviewResult =
   | { readonly isAuthenticated: true; readonly user: UserInfo; readonly audiences: readonly string[] }
   | { readonly isAuthenticated: false; readonly error: string };
 
-/** Whose token it is. No audiences mean those of this API. The token is taken as it is. */
+/** Finds the user of a token. No audiences mean those of this API. The token is not trimmed or decoded first. */
 export type ReviewToken = (token: string, audiences: readonly string[]) => MaybePromise<TokenReviewResult>;
 
 /** Asks one verifier after the other. A refusal is remembered and the next is asked: one good answer is enough. */

@@ -38,9 +38,9 @@ const masters: Decision = { decision: "allow", reason: "" };
 
 /**
  * Asks one authorizer after the other. The first that allows or denies decides; without an opinion the request is denied.
- * Members of `system:masters` may do everything before anyone is asked: they are who repairs broken rules.
+ * Members of `system:masters` may do everything, and no authorizer is asked: they repair broken rules.
  *
- * `authorizers` gives those of now: they may change while the server runs. A request is decided by those that it found.
+ * `authorizers` returns the current ones: they may change while the server runs. A request keeps those that it began with.
  * `spell` brings names that have two spellings into the one that authorizers compare. Default: every name has one.
  */
 export function createAuthorization(

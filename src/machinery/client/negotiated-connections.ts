@@ -100,7 +100,7 @@ export class NegotiatedConnections implements Connections {
   }
 }
 
-/** Rejects as soon as `signal` aborts, although what is waited for goes on. */
+/** Rejects as soon as `signal` aborts, although the awaited work continues. */
 function unlessAborted(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {

@@ -17,7 +17,7 @@ export interface ClientResponse {
    * The bytes of the body as they arrive; read it once. Ends without an error when the server ends the stream early.
    */
   readonly body: AsyncIterable<Uint8Array>;
-  /** The JSON value of the body, when a server in the same process has it at hand. Immutable. */
+  /** The JSON value of the body, which a server in the same process hands over. Immutable. */
   readonly value?: object;
 }
 

@@ -83,7 +83,7 @@ export async function connect(
   }
 }
 
-/** Connects, does the work of a command, and closes the connections whatever happens. */
+/** Connects, does the work of a command, and always closes the connections. */
 export async function withServer(
   flags: ConnectionFlags,
   work: (connection: ServerConnection) => Promise<void>,

@@ -19,7 +19,7 @@ export interface FileLock {
 /**
  * Creates the file (0600) unless it exists, because anyone who can read it can hold the lock. Throws when it cannot be opened.
  * All processes of a machine must lock in the same way, whatever their version of Node.js is. Node.js 20 has no SQLite, so the
- * program flock(1) is used wherever it is installed, which is nearly every Linux. A machine without it needs SQLite.
+ * program flock(1) is used if it is installed, as on nearly every Linux. A machine without it needs SQLite.
  */
 export function openFileLock(file: string): FileLock {
   if (hasFlock()) return new OpenFileLock(file);

@@ -1,12 +1,12 @@
 import { splitExemplar } from "./exemplar.ts";
 
 /**
- * Values that are the same, or that say how bad it is, in each of several processes. The largest stands for all; all other
+ * Values that are the same in each of several processes, or that grow with a problem. The largest one is shown; all other
  * values are added up.
  */
 const largestCounts =
   /^(?:signet_(?:certificate_requests_pending|storage_|authority_expiry_|unusable_files|outside_key_last_)|apiserver_externaljwt_fetch_keys_\w+_timestamp|nodejs_(?:eventloop_lag|version_info)|process_(?:start_time|max_fds))/;
-/** The smallest is the news: what the process that is ahead knows of the store, and what does not work in one of them. */
+/** The smallest one is shown: the earliest expiry, and 0 for a key that one of the processes cannot use. */
 const smallestCounts = /^signet_(?:certificate_soonest_expiry_seconds|outside_key_usable)/;
 
 interface Family {

@@ -1,6 +1,6 @@
 import type { UserInfo } from "../api/user-info.ts";
 
-/** The watches that are open, with those who read them: so that a user who is refused from now on loses them too. */
+/** The open watches and their users. A user who is refused from now on loses them too. */
 export class OpenStreams {
   readonly #isRefused: (user: UserInfo) => boolean;
   readonly #streams = new Set<{ readonly user: UserInfo; readonly end: () => void }>();

@@ -43,7 +43,7 @@ export async function startPlainListener(options: PlainListenerOptions): Promise
     connectionsCheckingInterval: 5000,
     noDelay: true,
   });
-  // For who reads slowly, or not at all.
+  // For clients that read slowly, or not at all.
   server.timeout = 60_000;
   server.maxRequestsPerSocket = 1000;
   const bound = new ConnectionBound(limits);

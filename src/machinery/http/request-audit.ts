@@ -4,7 +4,7 @@ import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { ParsedRequestInfo } from "./parse-request-info.ts";
 
-/** Hears of every request, to record it. What it returns is awaited only where it is a promise. */
+/** Records every request. Its promises are awaited. */
 export interface RequestAudit {
   /**
    * A request has been authenticated, or refused before. Undefined: this one is not recorded. Rejects with an ApiError when

@@ -222,7 +222,7 @@ class Lifecycle {
   }
 }
 
-/** Returns the same response. If it is a stream, its start and its end are told, the end to the audit log too. */
+/** Returns the same response. If it is a stream, its start and its end are reported, the end to the audit log too. */
 function withStreamHooks(
   response: HttpResponse,
   lifecycle: Lifecycle,

@@ -11,7 +11,7 @@ export class Warnings {
   #texts: Set<string> | undefined;
   #length = 0;
 
-  /** What comes after as much as an answer may carry is not kept. */
+  /** Warnings beyond the size that an answer may carry are dropped. */
   add(text: string): void {
     if (this.#length > maximumWarningBytes || this.#texts?.has(text)) return;
     const shown = shortened(text);

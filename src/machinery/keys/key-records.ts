@@ -4,8 +4,8 @@ import type { Change, Entry, Store } from "../storage/store.ts";
 import type { SealingKey } from "./sealing-key.ts";
 
 /**
- * Where the store has the records of keys: outside of `/registry/`, so that no request of the API can reach them, with
- * whatever permissions.
+ * Where the store has the records of keys: outside of `/registry/`, so that no request of the API can reach them, even
+ * with all permissions.
  */
 const keyRecordPrefix = "/keys/";
 

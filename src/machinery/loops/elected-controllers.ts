@@ -21,7 +21,7 @@ interface ElectedControllersOptions {
   readonly openInformer?: OpenInformer;
   /** Where the loops' Lease is kept. */
   readonly leases: ResourceClient<ElectionLease>;
-  /** Of several processes one runs the loops; otherwise this one does, whatever others do. */
+  /** Only one of several processes runs the loops. False: this process runs them in any case. */
   readonly isElected: boolean;
   /** For metrics. */
   readonly queueCounts?: QueueCounts;

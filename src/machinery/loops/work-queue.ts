@@ -9,7 +9,7 @@ export interface QueueCount {
   retries: number;
 }
 
-/** The counts of all loops, by their names. They go on when another term as leader makes new queues. */
+/** The counts of all loops, by their names. They continue when another term as leader makes new queues. */
 export class QueueCounts {
   readonly #byName = new Map<string, QueueCount>();
 

@@ -48,7 +48,7 @@ export class CompiledSchema<T = unknown> {
 
 /**
  * An object of a kind before anyone wrote to it: only the fields that are always present, with their empty values. A
- * create is compared with it, so nobody becomes the owner of a struct that is always present.
+ * create is compared with it, so no manager becomes the owner of a struct that is always present.
  */
 const emptyObject = (schema: ObjectSchema): Readonly<JsonObject> => ({
   ...alwaysFields(schema),

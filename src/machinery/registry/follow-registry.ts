@@ -9,7 +9,7 @@ import type { CacheEvent } from "../storage/watch-cache.ts";
 export interface RegistryFollower<T extends ApiObject> {
   /**
    * Called at the start, and whenever the cache had to reload: discard what was derived from it before. Also when an object
-   * can't be decrypted: what it throws for that keeps a server from starting, and later leaves all as it was.
+   * can't be decrypted. An error that it throws prevents the server's start; later, the old state stays in use.
    */
   onLoaded(): void;
   onEvent(event: CacheEvent<StoredObject<T>>): void;

@@ -91,7 +91,7 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   /** All columns of a table, in order, with the descriptions that upstream sends: clients compare whole tables. */
   readonly columns: readonly Column<T>[];
   /**
-   * Paths that nobody can own through a write of the main resource, such as `["status"]` (upstream: GetResetFields).
+   * Paths that no manager can own through a write of the main resource, such as `["status"]` (upstream: GetResetFields).
    */
   readonly resetFields?: readonly (readonly string[])[];
 }
@@ -174,7 +174,7 @@ export interface CreateSubresource {
   readonly confidentialFields?: readonly (readonly string[])[];
 }
 
-/** Answers the creation of what is never stored. */
+/** Answers the creation of an object that is never stored. */
 export type AnswerCreate = (object: ApiObject, context: ReviewContext) => Promise<ReviewAnswer>;
 
 /** A kind that is answered and never stored: the reviews. */

@@ -215,7 +215,7 @@ function endOfValue(text: string, start: number): number {
 }
 
 /**
- * One version of an object that can't be decrypted. Its key and revision are known; whatever asks for more gets a 500 that
+ * One version of an object that can't be decrypted. Its key and revision are known; a request for more gets a 500 that
  * names the object and the reason, with upstream's words. So one such object fails a list, and hides nothing.
  */
 export class UnreadableObject<T extends ApiObject = ApiObject> extends StoredObject<T> {

@@ -20,7 +20,7 @@ export interface StoresOptions extends Omit<RegistryOptions<ApiObject>, "definit
  * The registries of everything that is stored, found by the type of the resource.
  *
  * Registries ask admission rules, admission rules ask authorizers, and authorizers read registries. The knot is undone here:
- * registries can be read as soon as `start` has finished, and written once `admitThrough` has been told every rule.
+ * registries can be read as soon as `start` has finished, and written after `admitThrough` was called with every rule.
  */
 export class Stores {
   readonly registries: readonly ResourceRegistry[];
@@ -40,7 +40,7 @@ export class Stores {
     this.#byType = new Map(this.registries.map((registry) => [keyOf(registry.definition), registry]));
   }
 
-  /** Loads what is stored, for all of them at once: they share the reading. */
+  /** Loads what is stored, for all of them at once: they share one read. */
   async start(): Promise<void> {
     await Promise.all(this.registries.map((registry) => registry.start()));
   }

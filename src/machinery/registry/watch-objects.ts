@@ -82,7 +82,7 @@ function existingObjects<T extends ApiObject>(
   return objects;
 }
 
-/** A watch ends with a 410 when more events than this wait until its existing objects are told. */
+/** A watch ends with a 410 when more events than this wait until its existing objects are delivered. */
 const maximumWaitingEvents = 100_000;
 
 class RunningWatch<T extends ApiObject> implements ObjectWatch {
@@ -90,9 +90,9 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
   readonly #options: ListOptions<T>;
   readonly #observer: ObjectObserver<T>;
   #cacheWatch: { stop(): void } | undefined;
-  /** Events up to it are not to be told. */
+  /** Events up to this revision are not delivered. */
   #skippedRevision = 0;
-  /** What came while the existing objects are told. Undefined: events are told at once. */
+  /** Events that arrived while the existing objects are delivered. Undefined: events are delivered at once. */
   #waiting: CacheEvent<StoredObject<T>>[] | undefined;
   #isReady = false;
   #isOver = false;

@@ -12,8 +12,8 @@ export interface Store {
   latestRevision(): number | Promise<number>;
 
   /**
-   * Makes this process's watches look for what other processes wrote, as far as `latestRevision` has told. Whoever waits
-   * for a watch calls it: otherwise a watch may learn of others' writes only with this process's next write.
+   * Makes this process's watches look for what other processes wrote, up to the last `latestRevision`. Call it before
+   * waiting for a watch: otherwise a watch may get others' writes only after this process's next write.
    */
   notify(): void;
 

@@ -48,7 +48,7 @@ export interface KeyRange {
 }
 
 export interface CacheWatchRequest<T> extends KeyRange {
-  /** Only objects that have, or had, this value are of interest. Whoever gets an event still has to look. */
+  /** Only objects that have, or had, this value are of interest. Events of others may come too: check each one. */
   readonly where?: Lookup<T> | undefined;
   /** May be in the future: events up to it are skipped. */
   readonly afterRevision: number;
@@ -64,7 +64,7 @@ export interface CacheWatchRequest<T> extends KeyRange {
 export type CachedObjects<T> = Pick<SortedMap<T>, "get" | "range">;
 
 interface CacheWatch<T> extends WatchScope<T> {
-  /** No event up to this revision is to be delivered: it was, or it was not requested. */
+  /** Events up to this revision are not delivered: they were before, or were not requested. */
   position: number;
   readonly request: CacheWatchRequest<T>;
 }
@@ -78,7 +78,7 @@ export class WatchCache<T> {
   #objects = new SortedMap<T>();
   readonly #watches = new WatchIndex<T, CacheWatch<T>>();
   /**
-   * Watches that a reload interrupted. They are told once the cache is at the new revision, where they can start again.
+   * Watches that a reload interrupted. They are ended once the cache is at the new revision, where they can start again.
    */
   readonly #interruptedWatches = new Map<CacheWatch<T>, CachedObjects<T>>();
   readonly #indexes: ValueIndexes<T>;

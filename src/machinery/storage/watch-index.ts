@@ -3,7 +3,7 @@ import { prefixEnd } from "./store.ts";
 import { readValue, unreadable } from "./value-index.ts";
 import type { Lookup } from "./value-index.ts";
 
-/** What a watch wants to hear of. An event that is outside is not even offered to it. */
+/** The objects that a watch asks for. It gets no event of others. */
 export interface WatchScope<T> {
   /** Keys in `[start, end)`, in UTF-8 byte order. */
   readonly start: string;

@@ -3,7 +3,7 @@ import type { TracedReconcile } from "./loop-trace.ts";
 import { requestChannel } from "./request-trace.ts";
 import type { TracedRequest, RequestStep } from "./request-trace.ts";
 
-/** pino's shape, as far as it is used. */
+/** The part of pino's logger that is used. */
 export interface TraceLog {
   isLevelEnabled(level: string): boolean;
   debug(fields: object, message: string): void;

@@ -30,7 +30,7 @@ export async function runBackUp(
   else sayKeys(report.withoutKeys, "not in it, keep them elsewhere");
 }
 
-/** `signet restore`: says on standard output what was made, and how to go on. */
+/** `signet restore`: prints what was made, and what to do next. */
 export async function runRestore(
   location: StoreLocation,
   { file, isDryRun }: { readonly file: string; readonly isDryRun: boolean },

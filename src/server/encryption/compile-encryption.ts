@@ -9,7 +9,7 @@ import type { ServedNames } from "./encrypted-resources.ts";
 import type { EncryptedResources, KmsProvider, Provider } from "./encryption-configuration.ts";
 
 export interface CompileOptions extends ServedNames {
-  /** Keys of the data directory's file: they read whatever they have written before. */
+  /** Keys of the data directory's file: they read everything that they have written before. */
   readonly readingKeys: readonly NamedKey[];
   openKms(provider: KmsProvider): ValueTransformer;
 }

@@ -87,7 +87,7 @@ export async function rewriteStale(
   return report;
 }
 
-/** Each object as it is stored, and as it is read. Reads the newest state page by page, whatever is written meanwhile. */
+/** Each object as it is stored, and as it is read. Reads the newest state page by page, while others may write. */
 async function* everyEntry({
   store,
   stored,

@@ -10,7 +10,7 @@ export interface PolicyMetrics {
   addMetrics(registry: Registry): void;
 }
 
-/** Counts what admission policies decide, with upstream's metrics. Who may write policies chooses the names in the labels. */
+/** Counts what admission policies decide, with upstream's metrics. The labels hold names of policies, which only those who may write policies choose. */
 export function policyObserver(): PolicyMetrics {
   const checks = new Tally(...labelNames);
   const prefix = "apiserver_validating_admission_policy";

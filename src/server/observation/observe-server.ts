@@ -49,7 +49,7 @@ interface ServerMetricsOptions extends Pick<
   readonly authorities: () => NeededCertificates;
 }
 
-/** Listens at each place where something is decided; what comes of it are lines of the log and metrics. */
+/** Observes each place where something is decided, and makes log lines and metrics of it. */
 export interface ServerObservation {
   onWritten(write: ObservedWrite): void;
   onAuthenticated(observed: ObservedAuthentication): void;

@@ -32,7 +32,7 @@ const requestMessages: Partial<Record<CertificateRequestState, string>> = {
 
 /**
  * Counts and logs what the writes of this process decide: certificates issued, denied and failed, and changes of who may do
- * what. A write is seen once, in the process that made it, whatever client or loop asked for it.
+ * what. A write is seen once, in the process that made it, for every client and loop.
  */
 export function writeObserver({
   names,

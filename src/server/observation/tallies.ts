@@ -1,7 +1,7 @@
 import { Counter } from "prom-client";
 import type { Registry } from "prom-client";
 
-/** Counts by the values of labels. The values are few, whatever callers send: who counts sees to that. */
+/** Counts by the values of labels. Callers of `add` must bound the number of different values: none may come from a request. */
 export class Tally<Label extends string> {
   readonly #names: readonly Label[];
   readonly #counts = new Map<string, { readonly labels: Readonly<Record<Label, string>>; count: number }>();

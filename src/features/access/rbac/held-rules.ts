@@ -235,7 +235,7 @@ function resourcePatterns(resource: string): readonly string[] {
   return slash < 0 ? orAll(resource) : [...orAll(resource), `*${resource.slice(slash)}`];
 }
 
-/** The lengths mark where a part ends, whatever characters clients use in it. */
+/** The lengths mark where a part ends: clients may use any character in it. */
 const keyOf = ({ verb, group, resource }: Permission): string =>
   `${verb.length} ${group.length} ${verb}${group}${resource}`;
 

@@ -128,7 +128,7 @@ export const maySign = ({ longestLifetimeSeconds: longest }: RingKey, lifetimeSe
   longest === null || lifetimeSeconds <= longest;
 
 /**
- * The next larger lifetime of a row with four steps for each doubling. Otherwise a caller who asks for one second more
+ * Rounds a lifetime up to one of four steps for each doubling. Otherwise a caller who asks for one second more
  * each time would cost a write each time; so there are at most 92 writes in the life of a key.
  */
 export function lifetimeStep(lifetimeSeconds: number): number {

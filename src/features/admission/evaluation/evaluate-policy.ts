@@ -44,7 +44,7 @@ const outOfBudget = "validation failed due to running out of cost budget, no fur
 
 /**
  * Evaluates a policy, in upstream's order: conditions, validations with their messages, annotations. Expressions are
- * synchronous; what they ask authorizers must be at hand.
+ * synchronous; the answers of authorizers must be in memory already.
  */
 export function evaluatePolicy(
   policy: CompiledPolicy,

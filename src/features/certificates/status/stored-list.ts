@@ -7,7 +7,7 @@ import type { ConfigMap } from "../../core/index.ts";
  * the CA's key for that. A list that is larger than one object may be is in several. The first also holds the CA's certificate.
  */
 const prefix = "revocation-list-";
-/** Small, because whatever is done with an object keeps all else waiting; far below every limit on the size of an object. */
+/** Small, because each operation on an object blocks the event loop; far below every limit on the size of an object. */
 const chunkBytes = 128 * 1024;
 const maximumChunks = 256;
 /** Later than every time that a list could be numbered by. */

@@ -6,7 +6,7 @@ import type { FetchDocument } from "./fetch-document.ts";
 import { parseIssuerKey } from "./issuer-key.ts";
 import type { IssuerKey, JwsAlgorithm } from "./issuer-key.ts";
 
-/** At most one attempt in this time, whatever tokens say. */
+/** At most one attempt in this time, even if many tokens name unknown keys. */
 const retryMilliseconds = 10_000;
 const minimumAgeMilliseconds = 60_000;
 const defaultAgeMilliseconds = 10 * 60_000;

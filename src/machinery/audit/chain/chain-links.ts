@@ -26,7 +26,7 @@ interface State extends ChainPosition {
 }
 
 /**
- * Chains lines: each has the hash of the line before, and checkpoints are signed. It continues after whatever line is the
+ * Chains lines: each has the hash of the line before, and checkpoints are signed. It continues after the line that is the
  * last in the file, so that several processes can write one chain.
  */
 export class ChainLinks implements LineLinks {

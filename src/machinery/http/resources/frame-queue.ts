@@ -17,7 +17,7 @@ export interface FrameQueueOptions {
 
 /**
  * Sends the frames of one watch in order, from the next turn of the event loop on. An event for thousands of watches takes
- * several turns: requests go on in between, and what comes meanwhile is joined to the same write. A reader in the process gets each
+ * several turns: other requests run in between, and frames that arrive meanwhile join the same write. A reader in the process gets each
  * frame at once.
  */
 export class FrameQueue {
@@ -117,7 +117,7 @@ function sendTurn(): void {
       if (isLook && performance.now() - startedAt >= turnMilliseconds) break;
     }
   } finally {
-    // Also after an error: the other watches must not wait for ever.
+    // Also after an error: the other watches must not wait endlessly.
     isTurnSet = waiting.size > 0;
     if (isTurnSet) setImmediate(sendTurn);
   }

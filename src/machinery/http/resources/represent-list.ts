@@ -18,7 +18,7 @@ import { textResponse } from "../response.ts";
 import { representObject } from "./represent-object.ts";
 import type { Representation } from "./represent-object.ts";
 
-/** A longer list is joined in several turns of the event loop, and so is one of large objects, which may be too long for a string. */
+/** A longer list is joined in several turns of the event loop. A list of large objects is too: it may be too long for a string. */
 const itemsAtOnce = 500;
 const charactersOfShortList = 1024 * 1024;
 const charactersAtOnce = 256 * 1024;
@@ -98,7 +98,7 @@ async function withFewOthers(join: () => Promise<Buffer>): Promise<Buffer> {
 
 /**
  * The same bytes as `joined`, made in several turns of the event loop, so that other requests are answered in between. Rejects
- * when nobody waits for them any more.
+ * when no client waits for them any more.
  */
 async function joinedInTurns<T extends ApiObject>(
   registry: ResourceRegistry<T>,

@@ -47,7 +47,7 @@ const unrecordedManager = "before-first-apply";
 
 /**
  * Server-side apply. Merges the configuration into the live object, removes the fields that the manager applied last
- * time and that nobody owns any more, and records the manager as the owner of what it applies. The result may contain
+ * time and that have no owner any more, and records the manager as the owner of what it applies. The result may contain
  * nulls, and still needs decoding and defaulting. The manager's time is set to now, even when nothing else changed.
  *
  * Throws ApiErrors: 400 for a configuration that contains managedFields, 422 for one that does not fit the schema, 409
@@ -152,7 +152,7 @@ interface Pruning {
   readonly managers: ReadonlyMap<string, FieldManager>;
 }
 
-/** Removes the fields that the manager applied last time and that nobody owns now (upstream: Updater.prune). */
+/** Removes the fields that the manager applied last time and that have no owner now (upstream: Updater.prune). */
 function prune({ schema, merged, last, managers }: Pruning): unknown {
   if (isEmpty(last)) return merged;
   const named = (fields: FieldSet): FieldSet => withNamedFields(schema, fields);
@@ -163,7 +163,7 @@ function prune({ schema, merged, last, managers }: Pruning): unknown {
   // Items of other managers were removed with their parents: put them back.
   const kept = union(named(fieldsOf(schema, without)), managed);
   const owned = removeFields(schema, merged, difference(present, kept));
-  // Items inside a removed value that nobody ever owned also stay, unless the manager had applied them.
+  // Items inside a removed value that never had an owner also stay, unless the manager had applied them.
   const dangling = difference(present, named(fieldsOf(schema, owned)));
   return removeFields(schema, merged, intersection(dangling, lastNamed));
 }

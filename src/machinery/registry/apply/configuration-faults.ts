@@ -9,7 +9,7 @@ import { entryElement, printPath, UntrackableEntry } from "./path-element.ts";
 
 /**
  * Finds everything in an applied configuration that the schema does not allow: unknown fields, values of another type,
- * entries without their key, duplicates. Apply refuses these whatever `fieldValidation` says, because nobody can own a
+ * entries without their key, duplicates. Apply refuses these whatever `fieldValidation` says, because no manager can own a
  * field that does not exist. Values are not shown. Stops at one fault more than an error shows.
  */
 export function configurationFaults(schema: Schema, configuration: unknown): FieldError[] {

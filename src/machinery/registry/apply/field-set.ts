@@ -7,7 +7,7 @@ import type { PathElement } from "./path-element.ts";
 /**
  * A set of field paths, encoded as FieldsV1: nested objects from path element to the paths below it. A path is a member
  * when its object is empty or contains `.`. Sets are immutable; results share parts with their inputs. At the root, {}
- * is the empty set: nobody owns a whole object.
+ * is the empty set: no manager owns a whole object.
  */
 export type FieldSet = FieldsV1;
 

@@ -82,7 +82,7 @@ export class EtcdStore implements Store {
   }
 
   /**
-   * Checks the prefix, and returns what is to be added to etcd's revisions (see ShiftedStore). Rejects with UnusablePrefix
+   * Checks the prefix, and returns the number to add to etcd's revisions (see ShiftedStore). Rejects with UnusablePrefix
    * when it belongs to another naming profile or its objects are elsewhere, and with StoreUnavailable.
    */
   async open(): Promise<number> {

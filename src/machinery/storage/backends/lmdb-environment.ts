@@ -251,8 +251,8 @@ interface NativeEnvironment {
 }
 
 /**
- * Keeps lmdb from printing an error with its stack for each commit that fails. Whoever awaits the write hears of the failure,
- * and printing blocks the process when nobody reads its standard error.
+ * Keeps lmdb from printing an error with its stack for each commit that fails. The promise of the write reports the failure,
+ * and printing blocks the process while its standard error is not read.
  */
 function silenceCommitErrors(root: RootDatabase<Buffer, Buffer>): void {
   const { env } = root as unknown as { readonly env: NativeEnvironment }; // see there
@@ -262,7 +262,7 @@ function silenceCommitErrors(root: RootDatabase<Buffer, Buffer>): void {
   Object.defineProperty(env, "startWriting", { value: quietly }); // the native one cannot be assigned to
 }
 
-/** `call` runs to its end before anything else does: nobody else's output is lost. */
+/** `call` is synchronous, so no other output is lost. */
 function withoutPrinting(call: () => unknown): unknown {
   const print = console.error;
   console.error = () => {};

@@ -13,7 +13,7 @@ const MAX_BATCH_BYTES = 8 * 2 ** 20;
 /** Other processes' commits that a batch loses to before it pauses after each. */
 const LOSSES_BEFORE_PAUSES = 10;
 const MAX_PAUSE_MILLISECONDS = 10;
-/** A batch that has lost so often is refused: its writers would wait for ever. */
+/** A batch that has lost this many times is refused: its writers would wait endlessly. */
 const MAX_LOSSES = 1000;
 
 export interface WriteQueueOptions {

@@ -7,8 +7,8 @@ import type { ValueTransformer } from "./value-transformer.ts";
 const blockBytes = 16;
 
 /**
- * Upstream's `aescbc`: a random IV, then AES-CBC with PKCS #7 padding. It has no authentication: whoever can write to the
- * store can change values and move them to other keys. For data that other servers wrote.
+ * Upstream's `aescbc`: a random IV, then AES-CBC with PKCS #7 padding. It has no authentication: a user who can write to
+ * the store can change values and move them to other keys. For data that other servers wrote.
  */
 export const aesCbc = ({ name, secret }: NamedKey): ValueTransformer => {
   const algorithm = `aes-${secret.length * 8}-cbc`;

@@ -202,7 +202,7 @@ interface OrderedWatchOptions {
   onStopped(): void;
 }
 
-/** Hands on what a watch of the store tells, in its order, while some changes wait to be decrypted. */
+/** Passes on the changes of a watch in their order, while some of them wait to be decrypted. */
 class OrderedWatch {
   readonly #options: OrderedWatchOptions;
   readonly #inner: { stop(): void };

@@ -9,7 +9,7 @@ const nonceBytes = 24;
 const tagBytes = 16;
 
 /**
- * Upstream's `secretbox` (XSalsa20 and Poly1305, as in NaCl): nonce, tag, ciphertext. It has no associated data: whoever can
+ * Upstream's `secretbox` (XSalsa20 and Poly1305, as in NaCl): nonce, tag, ciphertext. It has no associated data: a user who can
  * write to the store can move a value to another key.
  */
 export const secretbox = ({ name, secret }: NamedKey): ValueTransformer =>

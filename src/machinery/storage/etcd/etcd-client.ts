@@ -32,7 +32,7 @@ const RETRY_MILLISECONDS = 50;
 /** When reconnecting, the other members get this head start over the member that just failed. */
 const HANDICAP_MILLISECONDS = 300;
 
-/** The call that asks the member itself, whatever its cluster does. */
+/** The call that only the member itself answers, without its cluster. */
 export const statusPath = "/etcdserverpb.Maintenance/Status";
 
 interface Connection {

@@ -254,7 +254,7 @@ export class KmsTransformer implements ValueTransformer {
   }
 }
 
-/** Throws UndecryptableValue for what no plugin may have made. */
+/** Throws UndecryptableValue for bytes that no plugin can have made. */
 function parseObject(stored: Buffer): EncryptedObject {
   try {
     const object = decodeEncryptedObject(stored);

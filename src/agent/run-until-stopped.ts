@@ -1,8 +1,7 @@
 import { isProxyIgnored } from "../machinery/client/http1-connections.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
-import { openProcessLog } from "../machinery/files/process-log.ts";
-import { openProcessOutput } from "../machinery/files/process-output.ts";
+import { openProcessLog, openProcessOutput } from "../machinery/files/process-log.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import { serviceManager } from "../machinery/service-manager.ts";
 import { sendTraces } from "../machinery/trace-export/send-traces.ts";

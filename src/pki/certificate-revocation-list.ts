@@ -1,7 +1,6 @@
 import { parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
 import type { CertificateAuthority } from "./certificate-authority.ts";
-import { contextTag, DerReader, tags } from "./der.ts";
-import { readTime } from "./der-time.ts";
+import { contextTag, DerReader, tags, readTime } from "./der.ts";
 import {
   encodeElement,
   encodeEnumerated,

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
-import { contextTag, DerReader, tags } from "./der.ts";
-import { readTime } from "./der-time.ts";
+import { contextTag, DerReader, tags, readTime } from "./der.ts";
 import { parseDistinguishedName } from "./distinguished-name.ts";
 import type { DistinguishedName } from "./distinguished-name.ts";
 import { readCertificateExtensions } from "./certificate-extensions.ts";

@@ -2,10 +2,9 @@ import { sign } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { encodeElement, encodeObjectIdentifier, encodeSequence } from "./der-writer.ts";
 import { tags } from "./der.ts";
-import type { CurveName } from "./elliptic-curve.ts";
+import type { CurveName, PublicKeyInfo } from "./public-key.ts";
 import { oids } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
-import type { PublicKeyInfo } from "./public-key.ts";
 
 /** How a private key signs: the AlgorithmIdentifier to write, and the hash to pass to node:crypto. */
 export interface SignatureScheme {

@@ -24,7 +24,7 @@ import type { LoopbackTokens } from "../machinery/authentication/loopback-tokens
 import { firstGoodToken, forApiAudiences, tokenReviewer } from "../machinery/authentication/token-authentication.ts";
 import type { ReviewToken } from "../machinery/authentication/token-authentication.ts";
 
-export interface AuthenticationParts {
+interface AuthenticationParts {
   readonly log: Logger;
   readonly access: ConnectedAccess;
   readonly accounts: ConnectedAccounts;
@@ -35,7 +35,7 @@ export interface AuthenticationParts {
   readonly onOutcome: (authentication: ObservedAuthentication) => void;
 }
 
-export interface ServerAuthentication {
+interface ServerAuthentication {
   readonly authenticate: Authenticate;
   readonly reviewToken: ReviewToken;
   /** Why a user whose credential was good is refused now; undefined for all others. */
@@ -87,5 +87,27 @@ export function openAuthentication({
     reviewToken: tokenReviewer(verifyToken, apiAudiences),
     refusalOf,
     withoutIdentity: identityHeaderRemover([impersonationHeaders, ...credentials.map(({ headers }) => headers)]),
+  };
+}
+
+/**
+ * Authenticates a request for the API only when this process's cache contains every write that was acknowledged before the
+ * request arrived, also writes of other processes. So a token, role or account that was deleted through one process is
+ * deleted for all of them. `waitForFreshCache` returns undefined when the cache is fresh already. The request remembers it: on
+ * etcd, to ask again is most of the time of a read. Health checks and metrics do not wait: they must answer while the store is
+ * unavailable.
+ */
+export function authenticateOnFreshCache(
+  authenticate: Authenticate,
+  waitForFreshCache: () => Promise<void> | undefined,
+): Authenticate {
+  return (request) => {
+    if (!request.path.startsWith("/api")) return authenticate(request);
+    const onFreshCache = (): UserInfo | Promise<UserInfo> => {
+      request.hasFreshCache = true;
+      return authenticate(request);
+    };
+    const waiting = waitForFreshCache();
+    return waiting === undefined ? onFreshCache() : waiting.then(onFreshCache);
   };
 }

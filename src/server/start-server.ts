@@ -15,12 +15,11 @@ import { createListener } from "../machinery/http/listener.ts";
 import { createResourceHandler } from "../machinery/http/resources/resource-handler.ts";
 import { ChangeFeed } from "../machinery/storage/change-feed.ts";
 import type { Store } from "../machinery/storage/store.ts";
-import { openCertificateStatus } from "../features/certificates/status/certificate-status.ts";
 import { revocationPath } from "../features/certificates/status/addresses.ts";
 import { openAdministrator, revokedIn } from "./administrator.ts";
 import { openApprovalPolicy } from "../features/certificates/policy/parse-approval-policy.ts";
 import { openCertificateAuthorities } from "./certificate-authorities.ts";
-import { openAuthentication } from "./authentication.ts";
+import { openAuthentication, authenticateOnFreshCache } from "./authentication.ts";
 import { controllersUser, serverUser } from "./loopback-users.ts";
 import { FollowedKeyRecords } from "../machinery/keys/key-records.ts";
 import { SealingKey } from "../machinery/keys/sealing-key.ts";
@@ -61,7 +60,6 @@ import type { ServerConfig } from "./server-config.ts";
 import { retryOnConflict } from "./retry-on-conflict.ts";
 import { reviewDefinitions } from "./review-definitions.ts";
 import { storedResources } from "./stored-resources.ts";
-import { authenticateOnFreshCache } from "./authenticate-on-fresh-cache.ts";
 
 export interface StartOptions {
   readonly log: Logger;
@@ -243,7 +241,9 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
 
   const status =
     certificateSettings.revocation &&
-    (await openCertificateStatus({
+    (await (
+      await import("../features/certificates/status/certificate-status.ts")
+    ).openCertificateStatus({
       ...{ settings: certificateSettings.revocation, names, clock, log, stores, signing, own },
       ...{ configuredSigners, client: () => client },
     }));

@@ -11,8 +11,7 @@ import {
   signRevocationList,
 } from "../../src/pki/certificate-revocation-list.ts";
 import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
-import { DerReader, tags } from "../../src/pki/der.ts";
-import { readTime } from "../../src/pki/der-time.ts";
+import { DerReader, tags, readTime } from "../../src/pki/der.ts";
 import { keyIdentifier, generatePrivateKey } from "../../src/pki/keys.ts";
 import type { KeyType } from "../../src/pki/keys.ts";
 import { encodePem } from "../../src/pki/pem.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { berToDer } from "../../src/pki/validate-certificates-pem.ts";
-import { readTime } from "../../src/pki/der-time.ts";
+import { readTime, DerReader } from "../../src/pki/der.ts";
 import {
   encodeElement,
   encodeObjectIdentifier,
@@ -11,7 +11,6 @@ import {
   encodeSmallInteger,
   encodeTime,
 } from "../../src/pki/der-writer.ts";
-import { DerReader } from "../../src/pki/der.ts";
 import { PkiError } from "../../src/pki/pki-error.ts";
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(" ", ""), "hex");

@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { parseCertificates } from "../../src/pki/certificate.ts";
 import type { Certificate } from "../../src/pki/certificate.ts";
-import { contextTag, DerReader, tags } from "../../src/pki/der.ts";
-import { readTime } from "../../src/pki/der-time.ts";
+import { contextTag, DerReader, tags, readTime } from "../../src/pki/der.ts";
 import {
   encodeElement,
   encodeObjectIdentifier,

@@ -4,8 +4,7 @@ import { certificateRecordCleaner } from "./inventory/certificate-record-cleaner
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { csrApproving } from "./requests/csr-approving.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import { missingSigner } from "./signers/missing-signer.ts";
-import { unsignedRequestReporter } from "./requests/unsigned-request-reporter.ts";
+import { missingSigner, unsignedRequestReporter } from "./requests/unsigned-request-reporter.ts";
 import { csrCleaner } from "./requests/csr-cleaner.ts";
 import { csrPolicyApproving, identityOf } from "./policy/csr-policy-approving.ts";
 import { csrSigning } from "./signers/csr-signing.ts";

@@ -1,7 +1,6 @@
 import { qualified } from "../api/api-error.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
-import { isTooLongKey, MAX_KEY_BYTES } from "../storage/check-key.ts";
-import { prefixEnd } from "../storage/store.ts";
+import { isTooLongKey, MAX_KEY_BYTES, prefixEnd } from "../storage/store.ts";
 import type { KeyRange } from "../storage/watch-cache.ts";
 
 type Location = Pick<ResourceDefinition, "group" | "plural" | "scope" | "storedAs">;

@@ -15,12 +15,12 @@ import {
   examineNamedFiles,
   examinePermissions,
   examineOwnCertificates,
+  namedFiles,
 } from "./examine-files.ts";
 import { examineConfiguration, isFaultOf, examineSettings } from "./examine-configuration.ts";
 import { examineOutsideKeys } from "./examine-outside-keys.ts";
 import { bad } from "./finding.ts";
 import type { Finding } from "./finding.ts";
-import { namedFiles } from "./named-files.ts";
 
 /** Looks at a server's settings, files and store, whether the server runs or not. Changes nothing. */
 export async function examineServer(config: ServerConfig, now: number): Promise<Finding[]> {

@@ -6,9 +6,11 @@ import { inProcessTransport } from "../../../src/machinery/client/in-process-tra
 import { InformerSet } from "../../../src/machinery/loops/informer.ts";
 import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
 import type { Event } from "../../../src/features/core/event-schema.ts";
-import { unsignedRequestReporter } from "../../../src/features/certificates/requests/unsigned-request-reporter.ts";
+import {
+  unsignedRequestReporter,
+  missingSigner,
+} from "../../../src/features/certificates/requests/unsigned-request-reporter.ts";
 import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
-import { missingSigner } from "../../../src/features/certificates/signers/missing-signer.ts";
 import { runningSigners } from "../../../src/features/certificates/signers/running-signers.ts";
 import { encodePem } from "../../../src/pki/pem.ts";
 import { startTestServer } from "../../test-server.ts";

@@ -3,8 +3,7 @@ import type { KeyObject } from "node:crypto";
 import { generatePrivateKey, publicKeyInfoOf } from "../../../pki/keys.ts";
 import type { KeyType } from "../../../pki/keys.ts";
 import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
-import type { CurveName } from "../../../pki/elliptic-curve.ts";
-import type { PublicKeyInfo } from "../../../pki/public-key.ts";
+import type { CurveName, PublicKeyInfo } from "../../../pki/public-key.ts";
 
 /** A public key for verifying tokens. */
 export interface VerificationKey {

@@ -8,20 +8,32 @@ import type { RevocationSettings } from "../settings.ts";
 import { apiserverClient } from "../signers/apiserver-client.ts";
 import { wellKnownSigners } from "../signers/well-known-signers.ts";
 import { revocationPath } from "./addresses.ts";
+import { revocationListPublisher } from "./revocation-list-publisher.ts";
+import { maximumRequestBytes, statusRoutes } from "./status-routes.ts";
+import type { AnswerStatus } from "./status-routes.ts";
+import { OcspResponders } from "./ocsp-responders.ts";
 import type { AnsweringAuthority } from "./ocsp-responders.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import { periodically } from "../../../machinery/api/periodically.ts";
-import { recordOwnCertificate } from "../inventory/certificate-record.ts";
+import { recordOwnCertificate, certificateRecord, fingerprintRecordName } from "../inventory/certificate-record.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import type { PathRoutes } from "../../../machinery/http/path-routes.ts";
+import { ignoring } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { pageNotFound } from "../../../machinery/http/response.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import type { PlainListener } from "../../../machinery/http/plain-listener.ts";
+import { rateLimitedReport } from "../../../machinery/api/rate-limited-report.ts";
+import { configMapResource } from "../../core/index.ts";
+import { revocationResource } from "../../revocation/index.ts";
+import { issuedCertificateResource } from "../resources.ts";
+import { CertificateStatuses } from "./certificate-statuses.ts";
+import { OcspAnswers } from "./ocsp-answers.ts";
+import { PublishedLists } from "./published-lists.ts";
 
-export interface CertificateStatusOptions {
+interface CertificateStatusOptions {
   readonly settings: RevocationSettings;
   readonly names: Names;
   readonly clock: Clock;
@@ -53,10 +65,9 @@ export interface CertificateStatusService {
 /** How often to look whether the serving certificate is another one. */
 const lookMilliseconds = 60_000;
 
+/** Loaded only with `--revocation-url`. Call it after the registries have started. */
 export async function openCertificateStatus(options: CertificateStatusOptions): Promise<CertificateStatusService> {
   const { settings, names, log, signing, own, configuredSigners } = options;
-  const { connectStatus } = await import("./connect-status.ts");
-  const { revocationListPublisher } = await import("./revocation-list-publisher.ts");
   const authorities = (): readonly AnsweringAuthority[] =>
     [
       ...wellKnownSigners.map((signer) => {
@@ -96,7 +107,6 @@ export async function openCertificateStatus(options: CertificateStatusOptions): 
     async listen({ revocationAddress, isPortShared }) {
       if (revocationAddress === undefined) return undefined;
       const { startPlainListener } = await import("../../../machinery/http/plain-listener.ts");
-      const { maximumRequestBytes } = await import("./status-routes.ts");
       const listener = await startPlainListener({
         ...{ ...revocationAddress, isPortShared, log },
         answer: async (request) =>
@@ -108,4 +118,55 @@ export async function openCertificateStatus(options: CertificateStatusOptions): 
       return listener;
     },
   };
+}
+
+interface StatusConnection {
+  readonly names: Names;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, "error">;
+  readonly stores: Stores;
+  /** The CAs whose keys are here. */
+  readonly authorities: () => readonly AnsweringAuthority[];
+  readonly client: () => ApiClient;
+}
+
+/** Serves revocation lists and OCSP. */
+async function connectStatus({
+  names,
+  clock,
+  log,
+  stores,
+  authorities,
+  client,
+}: StatusConnection): Promise<AnswerStatus> {
+  const badList = rateLimitedReport<{ name: string; problem: unknown }>(({ name, problem }, count) =>
+    log.error(
+      { name, err: problem, count },
+      "a stored revocation list cannot be served: delete its ConfigMap, and it is made again",
+    ),
+  );
+  const notAnswered = rateLimitedReport<unknown>((error, count) =>
+    log.error({ err: error, count }, "could not answer OCSP, clients will try later"),
+  );
+  const lists = new PublishedLists({
+    configMaps: stores.of(configMapResource),
+    namespace: names.namespaces.system,
+    onBadList: (name, problem) => badList({ name, problem }),
+  });
+  const statuses = new CertificateStatuses({
+    records: stores.of(issuedCertificateResource),
+    revocations: stores.of(revocationResource),
+  });
+  const responders = new OcspResponders({
+    clock,
+    async record(certificate, signerName) {
+      const recordName = fingerprintRecordName(certificate);
+      const request = { metadata: {}, spec: { signerName } };
+      const record = certificateRecord(names, { recordName, certificate, request });
+      await ignoring([409], client().resource(issuedCertificateResource(names)).create(record));
+    },
+  });
+  const ocsp = new OcspAnswers({ authorities, statuses, responders, clock, onFailure: notAnswered });
+  await lists.ready();
+  return statusRoutes({ lists, ocsp, clock });
 }

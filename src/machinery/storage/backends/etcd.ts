@@ -1,4 +1,15 @@
-import { checkKey, checkKeys } from "../check-key.ts";
+import {
+  checkKey,
+  checkKeys,
+  RevisionCompacted,
+  RevisionInFuture,
+  StoreUnavailable,
+  TransactionsUnsupported,
+  ValueTooLarge,
+  WriteAbandoned,
+  WriteOutcomeUnknown,
+} from "../store.ts";
+import type { Entry, RangeRequest, RangeResult, Store, WatchRequest, WriteRequest, WriteResult } from "../store.ts";
 import { EtcdClient, statusPath } from "../etcd/etcd-client.ts";
 import type { EtcdCall } from "../etcd/etcd-client.ts";
 import {
@@ -27,16 +38,6 @@ import type { TlsFiles } from "../../grpc/grpc-channel.ts";
 import { GrpcError, grpcStatus } from "../../grpc/grpc-error.ts";
 import { KeySpace } from "../etcd/key-space.ts";
 import { SharedRead } from "../etcd/shared-read.ts";
-import {
-  RevisionCompacted,
-  RevisionInFuture,
-  StoreUnavailable,
-  TransactionsUnsupported,
-  ValueTooLarge,
-  WriteAbandoned,
-  WriteOutcomeUnknown,
-} from "../store.ts";
-import type { Entry, RangeRequest, RangeResult, Store, WatchRequest, WriteRequest, WriteResult } from "../store.ts";
 
 export interface EtcdStoreOptions {
   /** `http://host:port` or `https://host:port` of each member. */

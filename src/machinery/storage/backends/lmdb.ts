@@ -1,7 +1,4 @@
-import { checkKeys } from "../check-key.ts";
-import { LogWatches } from "../log-watches.ts";
-import type { LogReadBounds } from "../log-watches.ts";
-import { RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../store.ts";
+import { checkKeys, RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../store.ts";
 import type {
   Change,
   Entry,
@@ -12,6 +9,8 @@ import type {
   WriteRequest,
   WriteResult,
 } from "../store.ts";
+import { LogWatches } from "../log-watches.ts";
+import type { LogReadBounds } from "../log-watches.ts";
 import { sweepHistory } from "./lmdb-compaction.ts";
 import { counterOf, openEnvironment } from "./lmdb-environment.ts";
 import type { LmdbEnvironment, LmdbEnvironmentOptions } from "./lmdb-environment.ts";

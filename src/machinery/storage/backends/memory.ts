@@ -1,7 +1,4 @@
-import { checkKeys } from "../check-key.ts";
-import { LogWatches } from "../log-watches.ts";
-import { SortedMap } from "../sorted-map.ts";
-import { RevisionCompacted, RevisionInFuture, StoreUnavailable, WriteAbandoned } from "../store.ts";
+import { checkKeys, RevisionCompacted, RevisionInFuture, StoreUnavailable, WriteAbandoned } from "../store.ts";
 import type {
   Change,
   Entry,
@@ -12,6 +9,8 @@ import type {
   WriteRequest,
   WriteResult,
 } from "../store.ts";
+import { LogWatches } from "../log-watches.ts";
+import { SortedMap } from "../sorted-map.ts";
 
 /** A store for tests, and for servers that do not need to keep their state. */
 export class MemoryStore implements Store {

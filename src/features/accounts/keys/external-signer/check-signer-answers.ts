@@ -4,7 +4,7 @@ import { messageOf } from "../../../../machinery/api/message-of.ts";
 import { parseToken } from "../../tokens/json-web-token.ts";
 import { verificationKeyOf } from "../../tokens/token-key.ts";
 import type { VerificationKey } from "../../tokens/token-key.ts";
-import type { FetchedKey, FetchKeysAnswer, SignAnswer } from "./external-signer-messages.ts";
+import type { FetchedKey, FetchKeysAnswer, SignAnswer } from "./external-signer-client.ts";
 
 /** The signer's answer breaks the rules of the protocol. The message tells the operator how. */
 export class SignerFault extends Error {}

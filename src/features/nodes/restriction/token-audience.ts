@@ -1,6 +1,6 @@
 import type { AdmissionAttributes, Authorize } from "../../../machinery/api/attributes.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import type { PodObject } from "./pod-object.ts";
+import type { PodObject } from "../pods/pod-object.ts";
 
 /** What admission reads of a TokenRequest. */
 export interface TokenRequestObject extends ApiObject {

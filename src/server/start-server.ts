@@ -49,7 +49,7 @@ import { openAuthorizers } from "./authorizers.ts";
 import { connectAuthorization } from "../features/authorization/feature.ts";
 import { connectAccess, connectRbac } from "../features/access/feature.ts";
 import { connectAccounts } from "../features/accounts/feature.ts";
-import { connectCertificates } from "../features/certificates/feature.ts";
+import { connectCertificates, connectCertificateStatus } from "../features/certificates/feature.ts";
 import { connectCore } from "../features/core/feature.ts";
 import { connectFederation } from "../features/federation/feature.ts";
 import { connectNodes } from "../features/nodes/feature.ts";
@@ -241,9 +241,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
 
   const status =
     certificateSettings.revocation &&
-    (await (
-      await import("../features/certificates/status/certificate-status.ts")
-    ).openCertificateStatus({
+    (await connectCertificateStatus({
       ...{ settings: certificateSettings.revocation, names, clock, log, stores, signing, own },
       ...{ configuredSigners, client: () => client },
     }));

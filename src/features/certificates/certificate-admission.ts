@@ -10,41 +10,9 @@ import { parseRequestField } from "../../pki/certificate-request.ts";
 import { PkiError } from "../../pki/pki-error.ts";
 import { findWellKnownSigner } from "./signers/well-known-signers.ts";
 
-interface SignerPermission {
-  readonly user: UserInfo;
-  readonly verb: "approve" | "sign" | "attest";
-  readonly signerName: string;
-}
-
 interface SignerRuleOptions {
   readonly names: Names;
   readonly authorize: Authorize;
-}
-
-/**
- * Whether a user may do something for a signer: by its exact name, or by `domain/*` for all signers of its domain
- * (upstream: `IsAuthorizedForSignerName`).
- */
-async function isPermittedForSigner(
-  { names, authorize }: SignerRuleOptions,
-  { user, verb, signerName }: SignerPermission,
-): Promise<boolean> {
-  const domain = signerName.split("/", 1)[0] ?? "";
-  for (const name of [signerName, `${domain}/*`]) {
-    const { decision } = await authorize({
-      kind: "resource",
-      user,
-      verb,
-      group: names.group("certificates"),
-      version: "*",
-      resource: "signers",
-      subresource: "",
-      namespace: "",
-      name,
-    });
-    if (decision === "allow") return true;
-  }
-  return false;
 }
 
 /**
@@ -109,21 +77,6 @@ export const clusterTrustBundleAttest = (options: SignerRuleOptions): AdmissionR
   },
 });
 
-/** The fields of a CertificateSigningRequest that admission reads. */
-interface SigningRequest extends ApiObject {
-  readonly spec: { readonly signerName: string; readonly request?: string };
-  readonly status: { readonly certificate?: string; readonly conditions?: readonly unknown[] };
-}
-
-/** Whether a write is for certificate requests, or for the named subresource. */
-const isOnSigningRequest = (attributes: AdmissionAttributes, names: Names, subresource = ""): boolean =>
-  attributes.resource === "certificatesigningrequests" &&
-  attributes.group === names.group("certificates") &&
-  attributes.subresource === subresource;
-
-// The registry decodes what is written to a resource with that resource's schema, so the path determines the type.
-const asSigningRequest = (object: ApiObject): SigningRequest => object as SigningRequest;
-
 /**
  * Refuses requests for client certificates with the organization `system:masters`: RBAC could not take away its
  * permissions (upstream: CertificateSubjectRestriction).
@@ -146,3 +99,50 @@ export const certificateSubjectRestriction = ({ names }: { readonly names: Names
     throw admissionForbidden(attributes, `use of ${signerName} signer with ${mastersGroup} group is not allowed`);
   },
 });
+
+interface SignerPermission {
+  readonly user: UserInfo;
+  readonly verb: "approve" | "sign" | "attest";
+  readonly signerName: string;
+}
+
+/**
+ * Whether a user may do something for a signer: by its exact name, or by `domain/*` for all signers of its domain
+ * (upstream: `IsAuthorizedForSignerName`).
+ */
+async function isPermittedForSigner(
+  { names, authorize }: SignerRuleOptions,
+  { user, verb, signerName }: SignerPermission,
+): Promise<boolean> {
+  const domain = signerName.split("/", 1)[0] ?? "";
+  for (const name of [signerName, `${domain}/*`]) {
+    const { decision } = await authorize({
+      kind: "resource",
+      user,
+      verb,
+      group: names.group("certificates"),
+      version: "*",
+      resource: "signers",
+      subresource: "",
+      namespace: "",
+      name,
+    });
+    if (decision === "allow") return true;
+  }
+  return false;
+}
+
+/** The fields of a CertificateSigningRequest that admission reads. */
+interface SigningRequest extends ApiObject {
+  readonly spec: { readonly signerName: string; readonly request?: string };
+  readonly status: { readonly certificate?: string; readonly conditions?: readonly unknown[] };
+}
+
+/** Whether a write is for certificate requests, or for the named subresource. */
+const isOnSigningRequest = (attributes: AdmissionAttributes, names: Names, subresource = ""): boolean =>
+  attributes.resource === "certificatesigningrequests" &&
+  attributes.group === names.group("certificates") &&
+  attributes.subresource === subresource;
+
+// The registry decodes what is written to a resource with that resource's schema, so the path determines the type.
+const asSigningRequest = (object: ApiObject): SigningRequest => object as SigningRequest;

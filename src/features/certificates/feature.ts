@@ -12,6 +12,7 @@ import { clusterTrustBundles } from "./bundles/cluster-trust-bundles.ts";
 import { issuedCertificates } from "./inventory/issued-certificates.ts";
 import { certificateSigningRequests } from "./requests/certificate-signing-requests.ts";
 import { certificateFlags } from "./settings.ts";
+import type { CertificateStatusOptions, CertificateStatusService } from "./status/certificate-status.ts";
 
 export { certificateControllers } from "./certificate-controllers.ts";
 
@@ -43,4 +44,10 @@ export function connectCertificates(options: {
       certificateSubjectRestriction: certificateSubjectRestriction(options),
     },
   };
+}
+
+/** What `--revocation-url` serves. It is loaded only then. Call it after the registries have started. */
+export async function connectCertificateStatus(options: CertificateStatusOptions): Promise<CertificateStatusService> {
+  const { openCertificateStatus } = await import("./status/certificate-status.ts");
+  return await openCertificateStatus(options);
 }

@@ -33,7 +33,7 @@ import { CertificateStatuses } from "./certificate-statuses.ts";
 import { OcspAnswers } from "./ocsp-answers.ts";
 import { PublishedLists } from "./published-lists.ts";
 
-interface CertificateStatusOptions {
+export interface CertificateStatusOptions {
   readonly settings: RevocationSettings;
   readonly names: Names;
   readonly clock: Clock;

@@ -34,7 +34,6 @@ export interface StartAgentOptions {
   readonly connect?: Connect;
 }
 
-/** A running agent. */
 export interface RunningAgent {
   readonly port: number;
   /** Renews a certificate now, or all of them. Returns whether there is one of this name. */

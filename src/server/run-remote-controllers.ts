@@ -7,7 +7,7 @@ import { sendTraces } from "../machinery/trace-export/send-traces.ts";
 import { logTraces } from "../machinery/tracing/trace-log.ts";
 import { reloadOnHangup } from "./reload-settings.ts";
 import type { SettingValues } from "./reload-settings.ts";
-import { storedResources } from "./stored-resources.ts";
+import { storedResources } from "./served-kinds.ts";
 import { openApprovalPolicy } from "../features/certificates/policy/parse-approval-policy.ts";
 import { controllerList } from "./controller-list.ts";
 import type { RemoteControllerConfig } from "./controller-settings.ts";

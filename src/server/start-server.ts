@@ -41,7 +41,7 @@ import { signetVersion } from "./signet-version.ts";
 import { accessSpelling, respelledAttributes } from "../machinery/authorization/own-spelling.ts";
 import { ownSignerName } from "../features/certificates/signer-names.ts";
 import { findWellKnownSigner } from "../features/certificates/signers/well-known-signers.ts";
-import { servedReviews, discovered } from "./served-spellings.ts";
+import { servedReviews, discovered, storedResources, reviewDefinitions } from "./served-kinds.ts";
 import { servedDefinitions } from "../machinery/registry/served-definitions.ts";
 import { Stores } from "../machinery/registry/stores.ts";
 import { admissionRules, openAdmission } from "./admission-rules.ts";
@@ -58,8 +58,6 @@ import { createAuthorization } from "../machinery/authorization/authorizer.ts";
 import { pendingQuestions } from "./server-config.ts";
 import type { ServerConfig } from "./server-config.ts";
 import { retryOnConflict } from "./retry-on-conflict.ts";
-import { reviewDefinitions } from "./review-definitions.ts";
-import { storedResources } from "./stored-resources.ts";
 
 export interface StartOptions {
   readonly log: Logger;
@@ -85,7 +83,6 @@ export interface StartOptions {
   readonly passedSocket?: number;
 }
 
-/** A running server. */
 export interface RunningServer {
   readonly version: string;
   readonly url: string;

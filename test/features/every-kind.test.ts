@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { kubernetesNames, platformNames } from "../../src/machinery/api/names.ts";
-import { storedResources } from "../../src/server/stored-resources.ts";
+import { storedResources } from "../../src/server/served-kinds.ts";
 import type { ObjectSchema, Schema } from "../../src/machinery/schema/schema.ts";
 
 function* objectsIn(schema: Schema): Generator<ObjectSchema> {

@@ -1,5 +1,4 @@
-import { describedReviews } from "../../src/server/review-definitions.ts";
-import { storedResources } from "../../src/server/stored-resources.ts";
+import { describedReviews, storedResources } from "../../src/server/served-kinds.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { Profile } from "../../src/machinery/api/names.ts";
 import { apiPathOf, apiVersionOf } from "../../src/machinery/api/resource-type.ts";

@@ -5,7 +5,7 @@ import { groupNames, kubernetesNames, namesFor, platformNames } from "../../src/
 import { apiVersionOf } from "../../src/machinery/api/resource-type.ts";
 import type { ResourceDefinition } from "../../src/machinery/registry/resource-definition.ts";
 import { servedDefinitions } from "../../src/machinery/registry/served-definitions.ts";
-import { storedResources } from "../../src/server/stored-resources.ts";
+import { storedResources } from "../../src/server/served-kinds.ts";
 import { profileNames } from "../conformance/profile-names.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";

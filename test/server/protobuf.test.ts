@@ -1,9 +1,8 @@
-import { describedReviews } from "../../src/server/review-definitions.ts";
+import { describedReviews, storedResources } from "../../src/server/served-kinds.ts";
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { HttpResponse } from "../../src/machinery/api/http-message.ts";
 import { kubernetesNames } from "../../src/machinery/api/names.ts";
-import { storedResources } from "../../src/server/stored-resources.ts";
 import {
   compiledPartialMetadataList,
   compiledPartialMetadata,
@@ -12,8 +11,8 @@ import { compileDecoder } from "../../src/machinery/schema/decode.ts";
 import { deleteOptionsSchema, statusSchema } from "../../src/machinery/schema/meta-schemas.ts";
 import { compileProtobuf } from "../../src/machinery/schema/protobuf.ts";
 import { decodeEnvelope, encodeEnvelope } from "../../src/machinery/schema/protobuf-envelope.ts";
-import type { ObjectSchema } from "../../src/machinery/schema/schema.ts";
 import { bytes, object, string } from "../../src/machinery/schema/schema.ts";
+import type { ObjectSchema } from "../../src/machinery/schema/schema.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { InProcess } from "./in-process.ts";

@@ -4,8 +4,7 @@ import type { Names } from "../../src/machinery/api/names.ts";
 import { verbsOf, verbsOfSubresource } from "../../src/machinery/http/served-resources.ts";
 import type { Definition } from "../../src/machinery/http/served-resources.ts";
 import type { ObjectSchema, Schema } from "../../src/machinery/schema/schema.ts";
-import { describedReviews } from "../../src/server/review-definitions.ts";
-import { storedResources } from "../../src/server/stored-resources.ts";
+import { describedReviews, storedResources } from "../../src/server/served-kinds.ts";
 import { cell, code, page, table } from "./markdown.ts";
 
 const notice = "<!-- Written by `npm run docs:api` from the schemas. Do not edit. -->";

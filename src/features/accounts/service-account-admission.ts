@@ -1,8 +1,8 @@
 import { spellingsOf } from "../../machinery/api/names.ts";
-import type { AdmissionAttributes, AdmissionRule } from "../../machinery/api/attributes.ts";
 import type { Names } from "../../machinery/api/names.ts";
+import type { AdmissionAttributes, AdmissionRule } from "../../machinery/api/attributes.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
-import type { Reference } from "../../machinery/api/reference.ts";
+import type { Reference } from "../../machinery/schema/references.ts";
 import { asPod, isMirrorPod, withTokenVolume } from "../nodes/index.ts";
 import type { PodObject, PodReferences } from "../nodes/index.ts";
 import { admissionForbidden } from "../../machinery/registry/admission-forbidden.ts";

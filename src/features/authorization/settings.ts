@@ -62,7 +62,6 @@ export interface NamedBuiltIn {
   readonly name: string;
 }
 
-/** One of the authorizers, as configured. */
 export type ConfiguredAuthorizer =
   NamedBuiltIn | { readonly type: "Webhook"; readonly name: string; readonly webhook: WebhookAuthorizerSettings };
 

@@ -81,7 +81,6 @@ export interface CertificateSettings {
   /** The CA for signers without a CA of their own. */
   readonly authority: KeyPairFiles | undefined;
   readonly authorityOf: Readonly<Record<SignerShortName, KeyPairFiles | undefined>>;
-  /** The file with custom signers. */
   readonly signerConfigurationFile: string | undefined;
   readonly approvalPolicyFile: string | undefined;
   readonly recordRetentionMilliseconds: number;

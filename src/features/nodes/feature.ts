@@ -49,7 +49,6 @@ export interface NodesConnection {
   readonly stores: Stores;
   readonly authorize: Authorize;
   readonly apiAudiences: readonly string[];
-  /** Whether a signer certifies nodes. */
   readonly certifiesNodes: (signerName: string) => boolean;
   /** A client that may do everything. Asked only while a request is answered. */
   readonly client: () => ApiClient;

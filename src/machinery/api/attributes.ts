@@ -74,7 +74,6 @@ export interface AdmissionListener {
   annotate?(annotations: Readonly<Record<string, string>>): void;
 }
 
-/** One admission rule. */
 export interface AdmissionRule {
   readonly name: string;
   /** Whether the rule has something to check in this write. Only then is it asked. Absent: it checks every write. */

@@ -6,7 +6,6 @@ import { mastersGroup } from "../api/user-info.ts";
 /** One authorizer. Never throws. A promise only where something outside this process must be asked. */
 export type Authorizer = (attributes: AuthorizationAttributes) => MaybePromise<Decision>;
 
-/** An authorizer that has all it needs in memory. */
 export type AuthorizerInMemory = (attributes: AuthorizationAttributes) => Decision;
 
 /** Lets everyone do everything: for development only. */

@@ -1,14 +1,16 @@
-import type { HttpsTransportOptions } from "../client/https-transport.ts";
 import { httpsTransport } from "../client/https-transport.ts";
+import type { HttpsTransportOptions } from "../client/https-transport.ts";
 import type { ClientRequest, ClientResponse, Transport } from "../client/transport.ts";
 import { CommandFailure } from "./command-failure.ts";
 import { connectionFailure, noAnswerInTime } from "./connection-failure.ts";
-import { isRefusedLogin, refusedCredentials } from "./refused-credentials.ts";
+import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
+import { PkiError } from "../../pki/pki-error.ts";
+import { timestamp } from "../api/clock.ts";
 
 /** The longest text that the runtime can hold, about: a larger answer could not be read anyway. */
 const largestAnswerBytes = 500 * 2 ** 20;
 
-export interface CommandTransportOptions {
+interface CommandTransportOptions {
   readonly transport: HttpsTransportOptions;
   /** For each answer, from the request to its last byte; 0 is no limit. Watches end by their own signal. */
   readonly timeoutMilliseconds: number;
@@ -73,5 +75,87 @@ async function* boundedBody(
     }
   } catch (error) {
     throw explain(error);
+  }
+}
+
+/** Clocks that differ by less than this cannot be the reason why a credential is refused. */
+const tolerableSkewMilliseconds = 60_000;
+
+interface Refusal {
+  readonly status: number;
+  readonly transport: HttpsTransportOptions;
+  /** The Date header of the answer. */
+  readonly serverDate: string | undefined;
+  readonly now: number;
+}
+
+/** Whether a server refuses a request because of its credentials: they are wrong, or there are none. */
+const isRefusedLogin = (status: number, { bearerToken, clientCertificate }: HttpsTransportOptions): boolean =>
+  status === 401 || (status === 403 && bearerToken === undefined && clientCertificate === undefined);
+
+/** Explains such a refusal by what can be seen of the credentials here, and says how to get better ones. */
+const refusedCredentials = (refusal: Refusal): CommandFailure =>
+  new CommandFailure(
+    `the server ${refusal.transport.server} does not know you (${refusal.status}): ${reasonFor(refusal)}`,
+    {
+      exit: "unauthenticated",
+    },
+  );
+
+function reasonFor({ transport, serverDate, now }: Refusal): string {
+  const token = transport.bearerToken?.();
+  const certificate = transport.clientCertificate?.certificate;
+  const validity = token !== undefined ? validityOfToken(token) : validityOfCertificate(certificate ?? "");
+  const what = token !== undefined ? "token" : "client certificate";
+  const renewal =
+    token !== undefined
+      ? "get a new one with signet token create"
+      : "get a new kubeconfig with signet kubeconfig --user, or copy the server's admin.kubeconfig again, which it renews";
+  const serverTime = Date.parse(serverDate ?? "");
+  const time = Number.isNaN(serverTime) ? now : serverTime;
+  if (validity.until !== undefined && validity.until <= time) {
+    return `the ${what} expired at ${timestamp(validity.until)}; ${renewal}`;
+  }
+  if (Math.abs(time - now) > tolerableSkewMilliseconds) {
+    return `this machine's clock says ${timestamp(now)} and the server's ${timestamp(time)}; set the clock that is wrong`;
+  }
+  if (validity.from !== undefined && validity.from > time) {
+    return `the ${what} is not valid before ${timestamp(validity.from)}; check the clock of the server`;
+  }
+  if (token === undefined && certificate === undefined) {
+    return "the kubeconfig has no credentials that signet can use; name another --context, or give --token";
+  }
+  return `it does not accept the ${what}, which may be of another server, or of someone who was deleted; ${renewal}`;
+}
+
+interface Validity {
+  readonly from?: number;
+  readonly until?: number;
+}
+
+/** The times of a JWT (RFC 7519 4.1), unverified: they are only shown. Other tokens have none. */
+function validityOfToken(token: string): Validity {
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
+    if (typeof claims !== "object" || claims === null) return {};
+    const { nbf, exp } = claims as { nbf?: unknown; exp?: unknown }; // parsing border: both are checked
+    return {
+      ...(isTime(nbf) && { from: nbf * 1000 }),
+      ...(isTime(exp) && { until: exp * 1000 }),
+    };
+  } catch {
+    return {};
+  }
+}
+
+const isTime = (value: unknown): value is number => typeof value === "number" && Math.abs(value) < 1e11;
+
+function validityOfCertificate(pem: string): Validity {
+  try {
+    const [certificate] = parseCertificatesPem(pem);
+    return certificate === undefined ? {} : { from: certificate.notBefore, until: certificate.notAfter };
+  } catch (error) {
+    if (error instanceof PkiError) return {};
+    throw error;
   }
 }

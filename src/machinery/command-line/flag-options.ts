@@ -2,7 +2,6 @@ import { Option } from "commander";
 import type { Command } from "commander";
 import type { Flag } from "./flag.ts";
 
-/** A flag as an option of a command. */
 export function flagOption(name: string, flag: Flag): Option {
   const value = {
     string: "value",

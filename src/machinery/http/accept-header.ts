@@ -1,4 +1,3 @@
-/** One clause of an Accept header. */
 export interface AcceptClause {
   readonly type: string;
   readonly subtype: string;

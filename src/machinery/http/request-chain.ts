@@ -3,7 +3,8 @@ import { ApiError, badRequest, internalError, pathNotFound, routeMethodNotAllowe
 import type { AuthorizationAttributes, Authorize, Decision } from "../api/attributes.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { Handler, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
-import type { ResourceRequestInfo } from "../api/request-info.ts";
+import { requestInfo } from "./parse-request-info.ts";
+import type { ResourceRequestInfo, ParsedRequestInfo } from "./parse-request-info.ts";
 import { mastersGroup } from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { requestChannel, RequestTrace } from "../tracing/request-trace.ts";
@@ -13,8 +14,6 @@ import type { FairQueue } from "./fairness.ts";
 import { refuseMalformedHeaders } from "./malformed-headers.ts";
 import { routePath } from "./path-routes.ts";
 import type { PathRoutes } from "./path-routes.ts";
-import { requestInfo } from "./parse-request-info.ts";
-import type { ParsedRequestInfo } from "./parse-request-info.ts";
 import { requestUri } from "./request-audit.ts";
 import type { AnnotatedRequest, AuditedRequest, RecordedAnswer, RecordObject, RequestAudit } from "./request-audit.ts";
 import { compressed, errorResponse, isCompressible, pageNotFound } from "./response.ts";

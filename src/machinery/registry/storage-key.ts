@@ -39,7 +39,6 @@ export function collectionRange(location: Location, namespace: string): KeyRange
   return { start: `${prefix}${namespace}/`, end: prefixEnd(`${prefix}${namespace}/`) };
 }
 
-/** The range of exactly one key. */
 export const singleKeyRange = (key: string): KeyRange => ({ start: key, end: keyAfter(key) });
 
 /** The next key in key order. Ranges and pages start and end there, so backends must accept it too. */

@@ -1,7 +1,6 @@
 import type { ProtobufCodec } from "./protobuf.ts";
 import { ProtobufError, ProtobufReader, ProtobufWriter } from "./protobuf-wire.ts";
 
-/** The media type of objects in protobuf. */
 export const protobufMediaType = "application/vnd.kubernetes.protobuf";
 
 /** Precedes every object: `k8s` and a zero byte. */

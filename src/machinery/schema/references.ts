@@ -1,5 +1,14 @@
-import type { Reference } from "../api/reference.ts";
 import type { Field, Schema } from "./schema.ts";
+
+/** A reference from one object to another. A client that may read the first object gets the content of the second. */
+export interface Reference {
+  /** `Secret`, `ConfigMap`, `ServiceAccount`, ... */
+  readonly kind: string;
+  /** Empty when the name is left out or will be generated later. */
+  readonly name: string;
+  /** The field that contains the reference, such as `spec.volumes[0].secret`. */
+  readonly path: string;
+}
 
 /**
  * Makes the function that returns every object that a decoded value refers to, in schema order: one for each present field

@@ -15,7 +15,7 @@ import { prefixEnd } from "../../machinery/storage/store.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { openStore } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
-import { storedResources } from "../stored-resources.ts";
+import { storedResources } from "../served-kinds.ts";
 import { secretsPrefix, secretsRules } from "./compile-encryption.ts";
 import { encryptionKeyFile, newEncryptionKey, readEncryptionKeys, writeEncryptionKeys } from "./encryption-key-file.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { platformNames } from "../../../src/machinery/api/names.ts";
-import { storedResources } from "../../../src/server/stored-resources.ts";
+import { storedResources } from "../../../src/server/served-kinds.ts";
 import { maximumValues } from "../../../src/machinery/schema/value-limit.ts";
 import { hostileScene } from "./hostile/hostile-scene.ts";
 import type { HostileRequest, HostileScene } from "./hostile/hostile-scene.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { ResourceDefinition } from "../../../src/machinery/registry/resource-definition.ts";
-import { storedResources } from "../../../src/server/stored-resources.ts";
+import { storedResources } from "../../../src/server/served-kinds.ts";
 import { hostileBodies } from "./hostile/hostile-bodies.ts";
 import { hostileJsonPatches, hostileMergePatches } from "./hostile/hostile-patches.ts";
 import { hostileNames, hostileQueries } from "./hostile/hostile-targets.ts";

@@ -1,10 +1,9 @@
-import { describedReviews } from "../../../src/server/review-definitions.ts";
+import { describedReviews, storedResources } from "../../../src/server/served-kinds.ts";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { kubernetesNames } from "../../../src/machinery/api/names.ts";
 import { compiledPartialMetadata } from "../../../src/machinery/registry/partial-object-metadata.ts";
-import { storedResources } from "../../../src/server/stored-resources.ts";
 import { tokenRequestSchema } from "../../../src/features/accounts/token-request-schema.ts";
 import { compileDecoder } from "../../../src/machinery/schema/decode.ts";
 import { deleteOptionsSchema, statusSchema } from "../../../src/machinery/schema/meta-schemas.ts";

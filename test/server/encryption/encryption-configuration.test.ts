@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { namesFor } from "../../../src/machinery/api/names.ts";
 import { entriesByPrefix } from "../../../src/server/encryption/encrypted-resources.ts";
 import { parseEncryptionConfiguration } from "../../../src/server/encryption/encryption-configuration.ts";
-import { storedResources } from "../../../src/server/stored-resources.ts";
+import { storedResources } from "../../../src/server/served-kinds.ts";
 
 const secret = Buffer.alloc(32, 7).toString("base64");
 const aesgcm = { aesgcm: { keys: [{ name: "key1", secret }] } };

@@ -2,10 +2,8 @@ import { ApiError } from "../../../machinery/api/api-error.ts";
 import { UnreadableAnswer } from "../../../machinery/client/transport.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
 
-/** A resource that the server has. */
 export interface DiscoveredResource {
   readonly group: string;
-  /** The plural. */
   readonly resource: string;
   readonly isNamespaced: boolean;
   /** Every name that it can be asked by: plural, singular and short ones. */

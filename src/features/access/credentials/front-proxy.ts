@@ -64,7 +64,6 @@ export function frontProxy(options: FrontProxyOptions): Credential {
   };
 }
 
-/** The user that the headers name, or undefined. */
 function userOf(headers: Headers, names: FrontProxyHeaders): UserInfo | undefined {
   const first = (candidates: readonly string[]): string =>
     candidates.map((name) => firstHeaderValue(headers, name)).find((value) => value !== "") ?? "";

@@ -99,7 +99,6 @@ export function withKey(
   return withKeys(ring, [...ring.keys, added]);
 }
 
-/** The ring without a key. */
 export const withoutKey = (ring: KeyRing, kid: string): KeyRing => ({
   ...ring,
   keys: ring.keys.filter((key) => key.kid !== kid),

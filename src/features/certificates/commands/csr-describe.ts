@@ -67,7 +67,6 @@ const namesOf = ({ dnsNames, ipAddresses, emailAddresses, uris }: SubjectAltName
   ...uris.map((uri) => `URI:${uri}`),
 ];
 
-/** The report for people. */
 function certificateRequestText(report: CertificateRequestReport): string {
   const { request, signerRules, warnings } = report;
   const rules = !signerRules.areKnown

@@ -22,7 +22,6 @@ export const fingerprintRecordName = (certificate: Certificate): string =>
  */
 export const signedRecordName = (requestUid: string): string => `request-${requestUid}`;
 
-/** Whether a record is that of a certificate. */
 export const isRecordOf = ({ spec }: IssuedCertificate, certificate: Certificate): boolean =>
   spec.fingerprint === fingerprintOf(certificate);
 

@@ -18,7 +18,6 @@ import type { ControllerContext } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../resources.ts";
 
 export interface IssueOnceOptions {
-  /** The cached records. */
   readonly records: { get(name: string): IssuedCertificate | undefined };
   readonly stored: CertificateSigningRequest;
   /** The parsed PKCS #10 request of `stored`. */

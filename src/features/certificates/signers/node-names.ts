@@ -1,7 +1,6 @@
 import { parseIpAddress } from "../../../pki/ip-address.ts";
 import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
 
-/** The names of a Node object. */
 export interface NodeNames {
   /** The node's name and its addresses of the types Hostname, InternalDNS and ExternalDNS. */
   readonly dnsNames: readonly string[];

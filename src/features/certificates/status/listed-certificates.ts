@@ -5,7 +5,6 @@ import type { Revocation, RevokedCertificate, CertificateFacts } from "../../rev
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { shardOf, shards } from "./addresses.ts";
 
-/** A line of a list. */
 interface Line extends RevokedCertificate {
   /** Milliseconds since the epoch. Infinity: not known. */
   readonly expiresAt: number;

@@ -11,7 +11,6 @@ import type { PublicKeyInfo } from "../../../pki/public-key.ts";
 /** Signature algorithms of JWTs that other issuers use (RFC 7518 section 3.1, RFC 8037). Never HMAC or `none`. */
 type JwsAlgorithm = "RS256" | "RS384" | "RS512" | "ES256" | "ES384" | "ES512" | "PS256" | "PS384" | "PS512" | "EdDSA";
 
-/** A public key of an issuer. */
 export interface IssuerKey {
   readonly kid: string | undefined;
   /** Whether this key made the signature by the algorithm. Never throws. */

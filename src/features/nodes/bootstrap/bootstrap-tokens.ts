@@ -76,7 +76,6 @@ function extraGroups(text: string): string[] | undefined {
   return groups.every((group) => groupFormat.test(group)) ? [...new Set(groups)].toSorted() : undefined;
 }
 
-/** The Secrets of bootstrap tokens. */
 export function bootstrapSecrets(stores: Stores) {
   return (namespace: string, name: string): BootstrapSecret | undefined => {
     const secret = stores.of(secretResource).peek({ namespace, name })?.object;

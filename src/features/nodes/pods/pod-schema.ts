@@ -5,8 +5,8 @@ import type { container } from "./container.ts";
 import { podSpec } from "./pod-spec.ts";
 import { podStatus } from "./pod-status.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import type { Reference } from "../../../machinery/api/reference.ts";
 import { compileReferences } from "../../../machinery/schema/references.ts";
+import type { Reference } from "../../../machinery/schema/references.ts";
 
 export const podSchema = struct(
   "v1.Pod",

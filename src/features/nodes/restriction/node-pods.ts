@@ -1,5 +1,5 @@
 import type { Names } from "../../../machinery/api/names.ts";
-import type { Reference } from "../../../machinery/api/reference.ts";
+import type { Reference } from "../../../machinery/schema/references.ts";
 import { isMirrorPod } from "../pods/pod-object.ts";
 import type { PodObject, PodReferences } from "../pods/pod-object.ts";
 

@@ -61,7 +61,6 @@ const isUrl = (text: string): boolean => {
   }
 };
 
-/** Kubernetes' functions for URLs. */
 export function addUrlFunctions(environment: Environment): void {
   const type = "kubernetes.URL";
   const add = (signature: string, handler: (...given: never[]) => unknown): unknown =>

@@ -1,5 +1,5 @@
 import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
-import type { ResourceRequestInfo } from "../../api/request-info.ts";
+import type { ResourceRequestInfo } from "../parse-request-info.ts";
 import { listObjects } from "../../registry/list-objects.ts";
 import { parseListOptions } from "../../registry/list-options.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";

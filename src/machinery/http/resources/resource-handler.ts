@@ -4,7 +4,7 @@ import { systemClock, systemSchedule } from "../../api/clock.ts";
 import type { Clock, Schedule } from "../../api/clock.ts";
 import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
 import type { ResourceRequest } from "./resource-request.ts";
-import type { ResourceRequestInfo } from "../../api/request-info.ts";
+import type { ResourceRequestInfo } from "../parse-request-info.ts";
 import type { UserInfo } from "../../api/user-info.ts";
 import { compileReview } from "../../registry/compile-kind.ts";
 import type { AnsweredReview } from "../../registry/create-review.ts";

@@ -137,7 +137,6 @@ export function has(set: FieldSet, path: readonly PathElement[]): boolean {
   return path.length > 0 && isMember(node);
 }
 
-/** A set with one path. */
 export const setOfPath = (path: readonly PathElement[]): FieldSet =>
   path.reduceRight<FieldSet>((node, element) => ({ [element]: node }), {});
 

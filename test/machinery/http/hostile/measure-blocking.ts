@@ -6,7 +6,7 @@
  */
 import { parseArgs } from "node:util";
 import { platformNames } from "../../../../src/machinery/api/names.ts";
-import { storedResources } from "../../../../src/server/stored-resources.ts";
+import { storedResources } from "../../../../src/server/served-kinds.ts";
 import { hostileScene } from "./hostile-scene.ts";
 import { collectionOf, largeRequests } from "./large-requests.ts";
 import { sampleObject } from "./sample-objects.ts";

@@ -1,7 +1,7 @@
 import { kubernetesNames } from "../../../../src/machinery/api/names.ts";
 import { metaPackage } from "../../../../src/machinery/schema/object-meta-schema.ts";
 import type { ArraySchema, Field, ObjectSchema, Schema } from "../../../../src/machinery/schema/schema.ts";
-import { storedResources } from "../../../../src/server/stored-resources.ts";
+import { storedResources } from "../../../../src/server/served-kinds.ts";
 import { atomicStruct } from "./facts.ts";
 import type { Facts } from "./facts.ts";
 

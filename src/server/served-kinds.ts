@@ -1,0 +1,104 @@
+import type { Names } from "../machinery/api/names.ts";
+import type { ResourceDefinition, ReviewDefinition } from "../machinery/registry/resource-definition.ts";
+import { accessFeature, accessReviews } from "../features/access/feature.ts";
+import type { ConnectedAccess } from "../features/access/feature.ts";
+import { accountsFeature } from "../features/accounts/feature.ts";
+import { admissionFeature } from "../features/admission/feature.ts";
+import { authorizationFeature } from "../features/authorization/feature.ts";
+import { certificatesFeature } from "../features/certificates/feature.ts";
+import { revocationFeature } from "../features/revocation/feature.ts";
+import { coreFeature } from "../features/core/feature.ts";
+import { federationFeature } from "../features/federation/feature.ts";
+import { nodesFeature } from "../features/nodes/feature.ts";
+import type { Feature } from "../machinery/feature.ts";
+import { tokenReviews as describedTokenReviews } from "../features/accounts/token-reviews.ts";
+
+const features: readonly Feature[] = [
+  admissionFeature,
+  coreFeature,
+  accountsFeature,
+  accessFeature,
+  authorizationFeature,
+  certificatesFeature,
+  federationFeature,
+  nodesFeature,
+  revocationFeature,
+];
+
+/** Every stored kind, by group and name. Discovery lists them in this order. */
+export const storedResources = (names: Names): ResourceDefinition[] =>
+  features
+    .flatMap(({ kinds }) => kinds.map((define) => servedInBothSpellings(names, define(names))))
+    .sort((one, other) => compare(one.group, other.group) || compare(one.plural, other.plural));
+
+const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
+
+/** The reviews, which are answered and never stored. Discovery lists them in this order, after the stored kinds. */
+export const reviewDefinitions = (
+  {
+    selfSubjectReviews,
+    localSubjectAccessReviews,
+    selfSubjectAccessReviews,
+    selfSubjectRulesReviews,
+    subjectAccessReviews,
+  }: ConnectedAccess["reviews"],
+  tokenReviews: ReviewDefinition,
+): ReviewDefinition[] => [
+  selfSubjectReviews,
+  tokenReviews,
+  localSubjectAccessReviews,
+  selfSubjectAccessReviews,
+  selfSubjectRulesReviews,
+  subjectAccessReviews,
+];
+
+const unused = (): never => {
+  throw new Error("these reviews only describe their schemas");
+};
+
+/** The reviews of a server without an implementation, for tests and documents that read their schemas. */
+export const describedReviews = (names: Names): ReviewDefinition[] =>
+  reviewDefinitions(
+    accessReviews(names, { authorize: unused, rulesFor: unused, spellObjectName: unused }),
+    describedTokenReviews(names, { reviewToken: unused }),
+  );
+
+/** A kind that is also served under the other spelling of its groups, where the server has one. */
+function servedInBothSpellings(names: Names, definition: ResourceDefinition): ResourceDefinition {
+  const { other } = names;
+  if (other === undefined) return definition;
+  const { group, version, deprecation, alsoServedAs = [] } = definition;
+  const own = [{ group, version, ...(deprecation !== undefined && { deprecation }) }, ...alsoServedAs];
+  const respelled = own
+    .map((served) => ({ ...served, group: other.ownGroup(served.group) }))
+    .filter((served, index) => served.group !== own[index]?.group);
+  return respelled.length === 0 ? definition : { ...definition, alsoServedAs: [...alsoServedAs, ...respelled] };
+}
+
+/** The reviews in each spelling of their group. */
+export const servedReviews = ({ other }: Names, reviews: readonly ReviewDefinition[]): readonly ReviewDefinition[] =>
+  other === undefined
+    ? reviews
+    : reviews.flatMap((review) => {
+        const { group, version } = review;
+        return [review, { ...review, group: other.ownGroup(group), storedAs: { group, version } }];
+      });
+
+/**
+ * In the order of discovery, after the core group: clients take the first group that knows a name, and most of them know
+ * upstream's. Only that one has a kind's short names, because kubectl warns of names that could mean two resources.
+ */
+export function discovered<
+  T extends { readonly group: string; readonly plural: string; readonly shortNames?: readonly string[] },
+>(names: Names, definitions: readonly T[]): T[] {
+  const rank = ({ group }: T): number => (group === "" ? 0 : names.spellingOf(group) === names.other ? 1 : 2);
+  const known = new Set<string>();
+  return definitions
+    .toSorted((one, other) => rank(one) - rank(other))
+    .map((definition) => {
+      const { shortNames = [], plural } = definition;
+      const isKnown = known.has(plural);
+      known.add(plural);
+      return isKnown && shortNames.length > 0 ? { ...definition, shortNames: [] } : definition;
+    });
+}

@@ -1,4 +1,4 @@
-import { timeout } from "../api/api-error.ts";
+import { badRequest, timeout, tooLarge } from "../api/api-error.ts";
 import type {
   ByteSink,
   Connection,
@@ -149,8 +149,8 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     this.#tryToAnswer(errorResponse(timeout("Timeout: request did not complete within the allotted timeout"), this));
   }
 
-  /** The connection has finished with this exchange. */
-  protected closed(): void {
+  /** The connection has finished with this exchange. Call it once. */
+  closed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.context.open.delete(this);
@@ -166,3 +166,9 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     stop?.();
   }
 }
+
+/** The client left before its request was whole. */
+export const bodyBrokeOff = (): Error => badRequest("the request's body broke off");
+
+export const bodyTooLarge = (maximumBodyBytes: number): Error =>
+  tooLarge(`Request entity too large: limit is ${maximumBodyBytes}`);

@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { routeMethodNotAllowed, statusOf } from "../api/api-error.ts";
-import type { HttpResponse } from "../api/http-message.ts";
-import { Exchange, noBytes } from "./exchange.ts";
+import type { Headers, HttpResponse } from "../api/http-message.ts";
+import { bodyBrokeOff, bodyTooLarge, Exchange, noBytes } from "./exchange.ts";
 import type { ExchangeContext } from "./exchange.ts";
-import { bodyBrokeOff, bodyTooLarge, headersOf } from "./http2-exchange.ts";
 import type { TlsConnection } from "./tls-connection.ts";
 
 export class Http1Exchange extends Exchange {
@@ -151,4 +150,18 @@ function refusalOf(error: ParseError): Refusal {
     default:
       return badRequestRefusal;
   }
+}
+
+/** Parses raw headers: names in lower case, repeated headers as arrays in order of arrival. */
+export function headersOf(rawHeaders: readonly string[]): Headers {
+  const headers: Record<string, string | string[]> = Object.create(null);
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = (rawHeaders[at] ?? "").toLowerCase();
+    const value = rawHeaders[at + 1] ?? "";
+    const known = headers[name];
+    if (known === undefined) headers[name] = value;
+    else if (typeof known === "string") headers[name] = [known, value];
+    else known.push(value);
+  }
+  return headers;
 }

@@ -1,7 +1,5 @@
 import type { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { performServerHandshake } from "node:http2";
-import type { ServerHttp2Session, ServerOptions } from "node:http2";
 import { createServer } from "node:https";
 import { Server as NetServer } from "node:net";
 import type { AddressInfo, ListenOptions, Socket } from "node:net";
@@ -11,23 +9,22 @@ import type { Handler } from "../api/http-message.ts";
 import { newServerResponse } from "../api/node-http.ts";
 import { rateLimitedReport } from "../api/rate-limited-report.ts";
 import { periodically } from "../api/periodically.ts";
+import { Http2Session } from "../http2/http2-session.ts";
+import type { Http2Limits } from "../http2/http2-session.ts";
+import type { Http2Stream } from "../http2/http2-stream.ts";
 import { ConnectionBound } from "./connection-bound.ts";
 import type { ConnectionLimits } from "./connection-bound.ts";
 import type { Exchange, ExchangeContext } from "./exchange.ts";
 import { Http1Exchange, refuseMalformed } from "./http1-exchange.ts";
-import { serveSession } from "./http2-exchange.ts";
+import { serveStream } from "./http2-exchange.ts";
 import { alpnProtocols, servingContextOptions } from "./serving-context.ts";
 import type { ServingCertificate, TlsProtocol } from "./serving-context.ts";
 import { TlsConnection } from "./tls-connection.ts";
 import { UnsentAnswers } from "./unsent-answers.ts";
 import { wantsWebSocket } from "./web-socket-handshake.ts";
 
-export interface ListenerLimits extends ConnectionLimits {
+export interface ListenerLimits extends ConnectionLimits, Http2Limits {
   readonly bodyBytes: number;
-  readonly headerBytes: number;
-  readonly headerCount: number;
-  /** The maximum number of simultaneous streams in one HTTP/2 connection. */
-  readonly concurrentStreams: number;
   /** From the first header to the last byte of the answer. Watches have no such deadline. */
   readonly requestSeconds: number;
   /** The deadline for the TLS handshake, and for the header of an HTTP/1.1 request. */
@@ -36,9 +33,6 @@ export interface ListenerLimits extends ConnectionLimits {
   readonly idleSeconds: number;
   /** What large answers may take in memory while clients read them: then those that were not read for the longest time end. */
   readonly unsentBytes: number;
-  /** How many HTTP/2 streams a client may reset at once, and then per second (CVE-2023-44487). */
-  readonly resetBurst: number;
-  readonly resetsPerSecond: number;
 }
 
 const defaultLimits: ListenerLimits = {
@@ -117,7 +111,7 @@ export interface Listener {
 }
 
 /**
- * HTTPS with HTTP/2 (through stream events) and HTTP/1.1 on one port. It requests client certificates but does not
+ * HTTPS with HTTP/2 and HTTP/1.1 on one port. It requests client certificates but does not
  * verify them: the authenticators do that for every connection. Sessions are never resumed.
  */
 export function createListener({ handler, certificate, tls, limits: changes, log }: ListenerOptions): Listener {
@@ -133,7 +127,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     tick: { seconds: 0 },
     isClosing: false,
   };
-  const sessions = new Map<ServerHttp2Session, TlsConnection>();
+  const sessions = new Map<Http2Session, TlsConnection>();
   const connections = new WeakMap<TLSSocket, TlsConnection>();
   /** From their first byte on: closing ends those too that never finish their handshake. */
   const sockets = new Set<Socket>();
@@ -164,21 +158,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
   // instead.
   server.maxHeadersCount = 0;
 
-  const http2Options: ServerOptions = {
-    settings: {
-      maxConcurrentStreams: limits.concurrentStreams,
-      maxHeaderListSize: limits.headerBytes,
-      enablePush: false,
-    },
-    maxHeaderListPairs: limits.headerCount,
-    streamResetBurst: limits.resetBurst,
-    streamResetRate: limits.resetsPerSecond,
-    maxSessionMemory: 32,
-    // The HTTP/2 library silently drops malformed header fields. Let those with blanks through: the request chain
-    // refuses them.
-    strictFieldWhitespaceValidation: false,
-  };
-
+  const nowSeconds = (): number => context.tick.seconds;
   const bound = new ConnectionBound(limits);
   const startTls = takeListener(server, "connection");
   const refused = rateLimitedReport<string | undefined>((address, count) =>
@@ -201,11 +181,10 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     connections.set(socket, connection);
     socket.on("error", () => socket.destroy());
     if (socket.alpnProtocol !== "h2") return serveHttp1(socket);
-    const session = performServerHandshake(socket, http2Options);
+    const onRequest = (stream: Http2Stream): void => serveStream(stream, connection, context);
+    const session = new Http2Session({ socket, limits, nowSeconds, onRequest });
     sessions.set(session, connection);
-    session.on("error", () => session.destroy());
-    session.on("close", () => sessions.delete(session));
-    serveSession(session, connection, context);
+    socket.on("close", () => sessions.delete(session));
     // Its handshake was under way when the listener began to close: its requests are refused as not taken.
     if (context.isClosing) session.close();
   });

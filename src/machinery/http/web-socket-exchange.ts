@@ -6,7 +6,7 @@ import type { HttpResponse } from "../api/http-message.ts";
 import { subprotocolsOf } from "../api/web-socket-subprotocols.ts";
 import { Exchange, noBytes } from "./exchange.ts";
 import type { ExchangeContext } from "./exchange.ts";
-import { headersOf } from "./http2-exchange.ts";
+import { headersOf } from "./http1-exchange.ts";
 import type { TlsConnection } from "./tls-connection.ts";
 
 /** Clients have nothing to send but pings and the end. */

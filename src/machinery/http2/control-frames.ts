@@ -1,0 +1,75 @@
+import { errorCodes, flags, frameHeaderBytes, frameTypes } from "./protocol.ts";
+import type { ErrorCode } from "./protocol.ts";
+
+interface SmallFrame {
+  readonly type: number;
+  readonly flags: number;
+  readonly streamId: number;
+  readonly length: number;
+}
+
+function smallFrame(header: SmallFrame): Buffer {
+  const frame = Buffer.alloc(frameHeaderBytes + header.length);
+  frame.writeUIntBE(header.length, 0, 3);
+  frame[3] = header.type;
+  frame[4] = header.flags;
+  frame.writeUInt32BE(header.streamId, 5);
+  return frame;
+}
+
+/** RFC 9113 section 6.5. */
+export function settingsFrame(settings: readonly (readonly [id: number, value: number])[]): Buffer {
+  const frame = smallFrame({ type: frameTypes.settings, flags: 0, streamId: 0, length: settings.length * 6 });
+  for (const [at, [id, value]] of settings.entries()) {
+    frame.writeUInt16BE(id, frameHeaderBytes + at * 6);
+    frame.writeUInt32BE(value, frameHeaderBytes + at * 6 + 2);
+  }
+  return frame;
+}
+
+export const settingsAcknowledgement: Buffer = smallFrame({
+  type: frameTypes.settings,
+  flags: flags.ack,
+  streamId: 0,
+  length: 0,
+});
+
+/** The answer to a ping with these eight bytes (RFC 9113 section 6.7). */
+export function pingAcknowledgement(payload: Buffer): Buffer {
+  const frame = smallFrame({ type: frameTypes.ping, flags: flags.ack, streamId: 0, length: payload.length });
+  frame.set(payload, frameHeaderBytes);
+  return frame;
+}
+
+function frameWithNumber(
+  type: number,
+  { streamId, number }: { readonly streamId: number; readonly number: number },
+): Buffer {
+  const frame = smallFrame({ type, flags: 0, streamId, length: 4 });
+  frame.writeUInt32BE(number, frameHeaderBytes);
+  return frame;
+}
+
+export const resetFrame = (streamId: number, code: ErrorCode): Buffer =>
+  frameWithNumber(frameTypes.resetStream, { streamId, number: code });
+
+/** Stream 0 is the connection. */
+export const windowUpdateFrame = (streamId: number, bytes: number): Buffer =>
+  frameWithNumber(frameTypes.windowUpdate, { streamId, number: bytes });
+
+/** RFC 9113 section 6.8. The text is for a person who looks at the connection. */
+export function goAwayFrame({
+  lastStreamId,
+  code = errorCodes.noError,
+  text = "",
+}: {
+  readonly lastStreamId: number;
+  readonly code?: ErrorCode;
+  readonly text?: string;
+}): Buffer {
+  const frame = smallFrame({ type: frameTypes.goAway, flags: 0, streamId: 0, length: 8 + text.length });
+  frame.writeUInt32BE(lastStreamId, frameHeaderBytes);
+  frame.writeUInt32BE(code, frameHeaderBytes + 4);
+  frame.write(text, frameHeaderBytes + 8, "latin1");
+  return frame;
+}

@@ -1,0 +1,234 @@
+import { staticTable } from "./header-decoder.ts";
+import { flags, frameHeaderBytes, frameTypes, maximumFrameBytes } from "./protocol.ts";
+
+export type ResponseHeaders = Readonly<Record<string, string | readonly string[]>>;
+
+export interface ResponseHead {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: ResponseHeaders;
+}
+
+/** A body that is sent over time. The writer takes bytes from the front. */
+export interface PendingBody {
+  /** The stream's. */
+  readonly id: number;
+  readonly pending: Uint8Array[];
+  firstPending: number;
+  pendingOffset: number;
+  pendingBytes: number;
+}
+
+interface FrameHeader {
+  readonly type: number;
+  readonly flags: number;
+  readonly streamId: number;
+  /** The payload's. */
+  readonly length: number;
+}
+
+/** The first index of each name in the static table. */
+const nameIndexes = new Map<string, number>();
+/** The index of a status that stands in the static table with its value. */
+const statusIndexes = new Map<number, number>();
+for (const [at, [name, value]] of staticTable.entries()) {
+  if (!nameIndexes.has(name)) nameIndexes.set(name, at + 1);
+  if (name === ":status") statusIndexes.set(Number(value), at + 1);
+}
+const statusNameIndex = nameIndexes.get(":status") ?? 0;
+
+/** More than the index and the two lengths of a field take. */
+const fieldOverheadBytes = 16;
+const slabBytes = 64 * 1024;
+
+/**
+ * Writes frames one after the other into a large buffer, and hands what is written to `send` in as few pieces as possible. Bytes that
+ * were handed over are never written again.
+ */
+export class FrameWriter {
+  #slab: Buffer = Buffer.allocUnsafeSlow(slabBytes);
+  #at = 0;
+  #sentTo = 0;
+  #send: (bytes: Buffer) => void = () => undefined;
+
+  /** What is written until the next `flush` goes to this function. */
+  begin(send: (bytes: Buffer) => void): void {
+    this.#send = send;
+  }
+
+  flush(): void {
+    if (this.#at > this.#sentTo) this.#send(this.#slab.subarray(this.#sentTo, this.#at));
+    this.#sentTo = this.#at;
+  }
+
+  /** Copies a whole frame. */
+  frame(bytes: Uint8Array): void {
+    this.#reserve(bytes.length);
+    this.#bytes(bytes);
+  }
+
+  /** The head of an answer (RFC 9113 section 6.2). Returns its bytes. Throws a TypeError, and writes nothing, for a header that HTTP does not allow. */
+  headers(
+    head: ResponseHead,
+    { streamId, isEnd, isFirst }: { readonly streamId: number; readonly isEnd: boolean; readonly isFirst: boolean },
+  ): number {
+    const endFlag = isEnd ? flags.endStream : 0;
+    this.#reserve(frameHeaderBytes + maximumBlockBytes(head.headers));
+    const start = this.#at;
+    this.#header({ type: frameTypes.headers, flags: flags.endHeaders | endFlag, streamId, length: 0 });
+    try {
+      this.#block(head, { isFirst });
+    } catch (error) {
+      this.#at = start;
+      throw error;
+    }
+    const length = this.#at - start - frameHeaderBytes;
+    if (length > maximumFrameBytes) this.#splitBlock(start, { streamId, endFlag });
+    else {
+      this.#slab[start + 1] = length >>> 8;
+      this.#slab[start + 2] = length;
+    }
+    return this.#at - start;
+  }
+
+  /** A whole body, in a frame that ends its stream. */
+  data(
+    content: string | Buffer,
+    { streamId, byteLength }: { readonly streamId: number; readonly byteLength: number },
+  ): void {
+    this.#reserve(frameHeaderBytes + byteLength);
+    this.#header({ type: frameTypes.data, flags: flags.endStream, streamId, length: byteLength });
+    if (typeof content !== "string") return this.#bytes(content);
+    if (byteLength === content.length) this.#slab.write(content, this.#at, byteLength, "latin1");
+    else this.#slab.write(content, this.#at, byteLength, "utf8");
+    this.#at += byteLength;
+  }
+
+  /** A frame with the next bytes of a body, which it takes from there. */
+  dataOf(body: PendingBody, { bytes, isEnd }: { readonly bytes: number; readonly isEnd: boolean }): void {
+    this.#reserve(frameHeaderBytes + bytes);
+    this.#header({ type: frameTypes.data, flags: isEnd ? flags.endStream : 0, streamId: body.id, length: bytes });
+    const { pending } = body;
+    for (let left = bytes; left > 0;) {
+      const chunk = pending[body.firstPending] as Uint8Array;
+      const end = Math.min(chunk.length, body.pendingOffset + left);
+      left -= end - body.pendingOffset;
+      this.#bytes(body.pendingOffset === 0 && end === chunk.length ? chunk : chunk.subarray(body.pendingOffset, end));
+      body.pendingOffset = end === chunk.length ? 0 : end;
+      if (end === chunk.length) body.firstPending++;
+    }
+    body.pendingBytes -= bytes;
+    if (body.firstPending < 64 && body.pendingBytes > 0) return;
+    pending.splice(0, body.firstPending);
+    body.firstPending = 0;
+  }
+
+  /** Makes space for what is written next. */
+  #reserve(bytes: number): void {
+    if (this.#at + bytes <= this.#slab.length) return;
+    this.flush();
+    this.#slab = Buffer.allocUnsafeSlow(Math.max(slabBytes, bytes));
+    this.#at = 0;
+    this.#sentTo = 0;
+  }
+
+  #bytes(bytes: Uint8Array): void {
+    this.#slab.set(bytes, this.#at);
+    this.#at += bytes.length;
+  }
+
+  #header({ type, flags: frameFlags, streamId, length }: FrameHeader): void {
+    const slab = this.#slab;
+    const at = this.#at;
+    slab[at] = length >>> 16;
+    slab[at + 1] = length >>> 8;
+    slab[at + 2] = length;
+    slab[at + 3] = type;
+    slab[at + 4] = frameFlags;
+    slab[at + 5] = streamId >>> 24;
+    slab[at + 6] = streamId >>> 16;
+    slab[at + 7] = streamId >>> 8;
+    slab[at + 8] = streamId;
+    this.#at = at + frameHeaderBytes;
+  }
+
+  /** Writes a long header block again, in several frames (RFC 9113 section 6.10). */
+  #splitBlock(start: number, { streamId, endFlag }: { readonly streamId: number; readonly endFlag: number }): void {
+    const block = Buffer.from(this.#slab.subarray(start + frameHeaderBytes, this.#at));
+    this.#at = start;
+    for (let at = 0; at < block.length; at += maximumFrameBytes) {
+      const part = block.subarray(at, at + maximumFrameBytes);
+      const isLast = at + part.length === block.length;
+      this.#reserve(frameHeaderBytes + part.length);
+      this.#header({
+        type: at === 0 ? frameTypes.headers : frameTypes.continuation,
+        flags: (at === 0 ? endFlag : 0) | (isLast ? flags.endHeaders : 0),
+        streamId,
+        length: part.length,
+      });
+      this.#bytes(part);
+    }
+  }
+
+  /** HPACK, RFC 7541. Fields are literals that are not indexed: so the server keeps no table for each connection. */
+  #block({ status, headers }: ResponseHead, { isFirst }: { readonly isFirst: boolean }): void {
+    // The table of this side is never used. A client may have allowed a smaller one than the usual, which has to be confirmed.
+    if (isFirst) this.#slab[this.#at++] = 0x20;
+    const statusIndex = statusIndexes.get(status);
+    if (statusIndex === undefined) {
+      this.#slab[this.#at++] = statusNameIndex;
+      this.#string(String(status));
+    } else this.#slab[this.#at++] = 0x80 | statusIndex;
+    for (const name in headers) {
+      const value = headers[name];
+      if (typeof value === "string") this.#field(name, value);
+      else if (value !== undefined) for (const one of value) this.#field(name, one);
+    }
+  }
+
+  #field(name: string, value: string): void {
+    const nameIndex = nameIndexes.get(name);
+    this.#integer(nameIndex ?? 0, 4);
+    if (nameIndex === undefined) this.#string(name);
+    this.#string(value);
+  }
+
+  /** Not Huffman coded: that costs more than the few bytes that it saves. */
+  #string(text: string): void {
+    const { length } = text;
+    this.#integer(length, 7);
+    const at = this.#at;
+    const slab = this.#slab;
+    for (let index = 0; index < length; index++) {
+      const code = text.charCodeAt(index);
+      if ((code < 0x20 && code !== 0x09) || code === 0x7f || code > 0xff)
+        throw new TypeError("a header of an answer has a character that HTTP does not allow");
+      slab[at + index] = code;
+    }
+    this.#at = at + length;
+  }
+
+  /** RFC 7541 section 5.1, with zeros before the prefix. */
+  #integer(value: number, prefixBits: number): void {
+    const largestPrefix = (1 << prefixBits) - 1;
+    if (value < largestPrefix) {
+      this.#slab[this.#at++] = value;
+      return;
+    }
+    this.#slab[this.#at++] = largestPrefix;
+    let rest = value - largestPrefix;
+    for (; rest >= 0x80; rest >>>= 7) this.#slab[this.#at++] = (rest & 0x7f) | 0x80;
+    this.#slab[this.#at++] = rest;
+  }
+}
+
+/** An upper bound of the bytes of a header block. */
+function maximumBlockBytes(headers: ResponseHeaders): number {
+  let bytes = fieldOverheadBytes;
+  for (const name in headers) {
+    const value = headers[name];
+    if (typeof value === "string") bytes += name.length + value.length + fieldOverheadBytes;
+    else if (value !== undefined) for (const one of value) bytes += name.length + one.length + fieldOverheadBytes;
+  }
+  return bytes;
+}

@@ -1,0 +1,206 @@
+import { decodeHuffman } from "./huffman-code.ts";
+import { ConnectionError, errorCodes } from "./protocol.ts";
+
+/** RFC 7541 appendix A. Index 1 is the first. */
+export const staticTable: readonly (readonly [name: string, value: string])[] = [
+  [":authority", ""],
+  [":method", "GET"],
+  [":method", "POST"],
+  [":path", "/"],
+  [":path", "/index.html"],
+  [":scheme", "http"],
+  [":scheme", "https"],
+  [":status", "200"],
+  [":status", "204"],
+  [":status", "206"],
+  [":status", "304"],
+  [":status", "400"],
+  [":status", "404"],
+  [":status", "500"],
+  ["accept-charset", ""],
+  ["accept-encoding", "gzip, deflate"],
+  ["accept-language", ""],
+  ["accept-ranges", ""],
+  ["accept", ""],
+  ["access-control-allow-origin", ""],
+  ["age", ""],
+  ["allow", ""],
+  ["authorization", ""],
+  ["cache-control", ""],
+  ["content-disposition", ""],
+  ["content-encoding", ""],
+  ["content-language", ""],
+  ["content-length", ""],
+  ["content-location", ""],
+  ["content-range", ""],
+  ["content-type", ""],
+  ["cookie", ""],
+  ["date", ""],
+  ["etag", ""],
+  ["expect", ""],
+  ["expires", ""],
+  ["from", ""],
+  ["host", ""],
+  ["if-match", ""],
+  ["if-modified-since", ""],
+  ["if-none-match", ""],
+  ["if-range", ""],
+  ["if-unmodified-since", ""],
+  ["last-modified", ""],
+  ["link", ""],
+  ["location", ""],
+  ["max-forwards", ""],
+  ["proxy-authenticate", ""],
+  ["proxy-authorization", ""],
+  ["range", ""],
+  ["referer", ""],
+  ["refresh", ""],
+  ["retry-after", ""],
+  ["server", ""],
+  ["set-cookie", ""],
+  ["strict-transport-security", ""],
+  ["transfer-encoding", ""],
+  ["user-agent", ""],
+  ["vary", ""],
+  ["via", ""],
+  ["www-authenticate", ""],
+];
+
+/** What this server allows its clients' tables to take: HTTP/2's initial value. */
+const maximumTableBytes = 4096;
+/** Counted for each entry besides its name and value (RFC 7541 section 4.1). */
+const entryOverheadBytes = 32;
+
+interface Field {
+  readonly name: string;
+  readonly value: string;
+  /** HTTP allows its characters (RFC 9113 section 8.2.1). */
+  readonly isValid: boolean;
+}
+
+/** Receives the fields of a block in their order. */
+export interface FieldSink {
+  add(name: string, value: string): void;
+  /** The field has characters that HTTP does not allow. */
+  addInvalid(): void;
+}
+
+const staticFields: readonly Field[] = staticTable.map(([name, value]) => ({ name, value, isValid: true }));
+const firstDynamicIndex = staticTable.length + 1;
+
+const nameCharacters = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/;
+const valueCharacters = /^[\t\x20-\x7e\x80-\xff]*$/;
+const isValidField = (name: string, value: string): boolean => nameCharacters.test(name) && valueCharacters.test(value);
+
+/**
+ * Decodes the header blocks of one connection, in the order in which they came (HPACK, RFC 7541). Each block can change the
+ * table that later blocks refer to, so every block must be decoded, also that of a request that is refused. Every malformed block throws a
+ * ConnectionError.
+ */
+export class HeaderDecoder {
+  /** The dynamic table, oldest first. */
+  #fields: Field[] = [];
+  /** The entries before it are evicted. */
+  #oldest = 0;
+  #tableBytes = 0;
+  #allowedTableBytes = maximumTableBytes;
+  #block: Buffer = Buffer.alloc(0);
+  #at = 0;
+
+  decode(block: Buffer, sink: FieldSink): void {
+    this.#block = block;
+    this.#at = 0;
+    let mayResize = true;
+    while (this.#at < block.length) {
+      const first = block[this.#at] as number;
+      if ((first & 0x80) !== 0) {
+        const field = this.#field(this.#readInteger(7));
+        if (field.isValid) sink.add(field.name, field.value);
+        else sink.addInvalid();
+      } else if ((first & 0xe0) === 0x20) {
+        if (!mayResize) throw malformed("a table size update stands after a field");
+        this.#resize(this.#readInteger(5));
+        continue;
+      } else this.#readLiteral({ isIndexed: (first & 0x40) !== 0, sink });
+      mayResize = false;
+    }
+  }
+
+  #readLiteral({ isIndexed, sink }: { readonly isIndexed: boolean; readonly sink: FieldSink }): void {
+    const nameIndex = this.#readInteger(isIndexed ? 6 : 4);
+    const name = nameIndex === 0 ? this.#readString() : this.#field(nameIndex).name;
+    const value = this.#readString();
+    const isValid = isValidField(name, value);
+    if (isIndexed) this.#insert({ name, value, isValid });
+    if (isValid) sink.add(name, value);
+    else sink.addInvalid();
+  }
+
+  #field(index: number): Field {
+    const field =
+      index < firstDynamicIndex
+        ? staticFields[index - 1]
+        : this.#fields[this.#fields.length - 1 - (index - firstDynamicIndex)];
+    if (field === undefined || index - firstDynamicIndex >= this.#fields.length - this.#oldest)
+      throw malformed("an index is beyond the table");
+    return field;
+  }
+
+  #insert(field: Field): void {
+    this.#fields.push(field);
+    this.#tableBytes += bytesOf(field);
+    this.#evict();
+  }
+
+  #resize(bytes: number): void {
+    if (bytes > maximumTableBytes) throw malformed("a table size is larger than allowed");
+    this.#allowedTableBytes = bytes;
+    this.#evict();
+  }
+
+  #evict(): void {
+    while (this.#tableBytes > this.#allowedTableBytes) {
+      this.#tableBytes -= bytesOf(this.#fields[this.#oldest] as Field);
+      this.#oldest++;
+    }
+    // Not for each entry, which would move all the others.
+    if (this.#oldest > 64 && this.#oldest * 2 > this.#fields.length) {
+      this.#fields = this.#fields.slice(this.#oldest);
+      this.#oldest = 0;
+    }
+  }
+
+  /** RFC 7541 section 5.1. */
+  #readInteger(prefixBits: number): number {
+    const largestPrefix = (1 << prefixBits) - 1;
+    let value = this.#readByte() & largestPrefix;
+    if (value < largestPrefix) return value;
+    for (let shift = 0; shift <= 21; shift += 7) {
+      const byte = this.#readByte();
+      value += (byte & 0x7f) << shift;
+      if ((byte & 0x80) === 0) return value;
+    }
+    throw malformed("an integer is too large");
+  }
+
+  /** RFC 7541 section 5.2. */
+  #readString(): string {
+    const isHuffmanCoded = ((this.#block[this.#at] ?? 0) & 0x80) !== 0;
+    const length = this.#readInteger(7);
+    const start = this.#at;
+    const end = start + length;
+    if (end > this.#block.length) throw malformed("a string is longer than its block");
+    this.#at = end;
+    return isHuffmanCoded ? decodeHuffman(this.#block, { start, end }) : this.#block.toString("latin1", start, end);
+  }
+
+  #readByte(): number {
+    const byte = this.#block[this.#at++];
+    if (byte === undefined) throw malformed("a block ends too early");
+    return byte;
+  }
+}
+
+const bytesOf = ({ name, value }: Field): number => name.length + value.length + entryOverheadBytes;
+
+const malformed = (message: string): ConnectionError => new ConnectionError(errorCodes.compressionError, message);

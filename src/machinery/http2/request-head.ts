@@ -1,0 +1,106 @@
+import type { FieldSink } from "./header-decoder.ts";
+
+export interface HeadLimits {
+  /** Names and values together. */
+  readonly headerBytes: number;
+  readonly headerCount: number;
+}
+
+/** They are of one connection, and HTTP/2 has none of them (RFC 9113 section 8.2.2). */
+const connectionHeaders = new Set(["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]);
+
+/** Collects and checks the fields of a request (RFC 9113 section 8.3.1). */
+export class RequestHead implements FieldSink {
+  readonly #limits: HeadLimits;
+  /** Repeated ones are an array, in order of arrival. */
+  readonly headers: Record<string, string | string[]> = Object.create(null);
+  method: string | undefined;
+  path: string | undefined;
+  #scheme: string | undefined;
+  #authority: string | undefined;
+  #hasFields = false;
+  #isMalformed = false;
+  #bytes = 0;
+  #count = 0;
+
+  constructor(limits: HeadLimits) {
+    this.#limits = limits;
+  }
+
+  add(name: string, value: string): void {
+    this.#bytes += name.length + value.length;
+    this.#count++;
+    // What is too large is answered without its fields.
+    if (this.isTooLarge) return;
+    if (name.charCodeAt(0) === 0x3a) return this.#addPseudoField(name, value);
+    this.#hasFields = true;
+    if (connectionHeaders.has(name) || (name === "te" && value !== "trailers")) this.#isMalformed = true;
+    const known = this.headers[name];
+    if (known === undefined) this.headers[name] = value;
+    else if (typeof known === "string") this.headers[name] = [known, value];
+    else known.push(value);
+  }
+
+  addInvalid(): void {
+    this.#isMalformed = true;
+  }
+
+  get isTooLarge(): boolean {
+    return this.#bytes > this.#limits.headerBytes || this.#count > this.#limits.headerCount;
+  }
+
+  /** Call it after the last field. */
+  get isMalformed(): boolean {
+    if (this.#isMalformed || this.method === undefined || !this.#isContentLengthValid()) return true;
+    if (this.method === "CONNECT") return this.path !== undefined || this.#scheme !== undefined;
+    return !this.path || this.#scheme === undefined;
+  }
+
+  /** Undefined: not said. Valid unless the head is malformed. */
+  get contentLength(): number | undefined {
+    const value = this.headers["content-length"];
+    return value === undefined ? undefined : Number(value);
+  }
+
+  #isContentLengthValid(): boolean {
+    const value = this.headers["content-length"];
+    return value === undefined || (typeof value === "string" && /^\d{1,15}$/.test(value));
+  }
+
+  #addPseudoField(name: string, value: string): void {
+    if (this.#hasFields) this.#isMalformed = true;
+    switch (name) {
+      case ":method":
+        if (this.method !== undefined) this.#isMalformed = true;
+        this.method = value;
+        return;
+      case ":path":
+        if (this.path !== undefined) this.#isMalformed = true;
+        this.path = value;
+        return;
+      case ":scheme":
+        if (this.#scheme !== undefined) this.#isMalformed = true;
+        this.#scheme = value;
+        return;
+      case ":authority":
+        if (this.#authority !== undefined) this.#isMalformed = true;
+        this.#authority = value;
+        return;
+      default:
+        this.#isMalformed = true;
+    }
+  }
+}
+
+/** Checks trailers, whose values nobody reads (RFC 9113 section 8.1). */
+export class Trailers implements FieldSink {
+  isMalformed = false;
+
+  add(name: string): void {
+    if (name.charCodeAt(0) === 0x3a) this.isMalformed = true;
+  }
+
+  addInvalid(): void {
+    this.isMalformed = true;
+  }
+}

@@ -36,7 +36,8 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/authentication": ["machinery/api", "machinery/tracing"],
   "machinery/authorization": ["machinery/api"],
   "machinery/expressions": ["machinery/api"],
-  "machinery/http": ["machinery/api", "machinery/schema", "machinery/registry", "machinery/tracing"],
+  "machinery/http2": [],
+  "machinery/http": ["machinery/api", "machinery/http2", "machinery/schema", "machinery/registry", "machinery/tracing"],
   "machinery/client": ["machinery/api", "machinery/tracing"],
   "machinery/audit": [
     "machinery/api",

@@ -99,6 +99,23 @@ describe("a request that names another user", () => {
       assert.equal(await overHttp1(line), 400);
     });
   }
+
+  it("refuses over HTTP/2 what HTTP does not allow, and leaves no header out", async () => {
+    for (const field of [
+      ["impersonate-user", "vic\0tim"],
+      ["impersonate-user", "vic\x01tim"],
+      ["impersonate-user", "vic\x7ftim"],
+      ["impersonate-user", "victim\r"],
+      ["impersonate-user", "vic\ntim"],
+      ["impersonate user", "victim"],
+      ["impersonate-user:", "victim"],
+      ["impersonate-\xfcser", "victim"],
+      ["Impersonate-User", "victim"],
+      ["", "victim"],
+      [":impersonate-user", "victim"],
+    ] satisfies Field[])
+      assert.equal(await overHttp2(field), 0, JSON.stringify(field));
+  });
 });
 
 describe("text in identity headers", () => {
@@ -183,20 +200,12 @@ describe("a caller who may act only for others", () => {
       await sendRawHttp2(guarded.port, { path, fields: [["authorization", `Bearer ${token}`], ...fields] }),
     ) as Answer;
 
-  it("is refused when it names no user, also when the header was dropped on the way", async () => {
+  it("is refused when it names no user", async () => {
     for (const token of ["proxy-token", "member-token"]) {
       for (const path of [secrets, "/api", "/version", "/metrics"]) {
-        for (const fields of [
-          [],
-          [["impersonate-user", "vic\0tim"]],
-          [["impersonate-user", "victim\n"]],
-          [["impersonate-user", "vic\x7ftim"]],
-          [["impersonate user", "victim"]],
-        ] satisfies Field[][]) {
-          const { code, message } = await send(token, path, ...fields);
-          assert.equal(code, 403);
-          assert.match(message ?? "", /may only impersonate other users: send the header Impersonate-User/);
-        }
+        const { code, message } = await send(token, path);
+        assert.equal(code, 403);
+        assert.match(message ?? "", /may only impersonate other users: send the header Impersonate-User/);
       }
     }
   });

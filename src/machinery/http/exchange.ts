@@ -149,8 +149,8 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     this.#tryToAnswer(errorResponse(timeout("Timeout: request did not complete within the allotted timeout"), this));
   }
 
-  /** The connection has finished with this exchange. Call it once. */
-  closed(): void {
+  /** The connection has finished with this exchange. */
+  protected closed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.context.open.delete(this);

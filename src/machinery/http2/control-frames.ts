@@ -1,4 +1,13 @@
-import { errorCodes, flags, frameHeaderBytes, frameTypes } from "./protocol.ts";
+import {
+  ConnectionError,
+  errorCodes,
+  flags,
+  frameHeaderBytes,
+  frameTypes,
+  maximumFrameBytes,
+  maximumWindowBytes,
+  settingIds,
+} from "./protocol.ts";
 import type { ErrorCode } from "./protocol.ts";
 
 interface SmallFrame {
@@ -25,6 +34,27 @@ export function settingsFrame(settings: readonly (readonly [id: number, value: n
     frame.writeUInt32BE(value, frameHeaderBytes + at * 6 + 2);
   }
   return frame;
+}
+
+/**
+ * Checks the settings of a client (RFC 9113 section 6.5.2), and returns the window that it gives each answer. Undefined: it is not set. The other
+ * settings bound what this side does not do. Throws a ConnectionError.
+ */
+export function readInitialWindowBytes(payload: Buffer): number | undefined {
+  let windowBytes: number | undefined;
+  for (let at = 0; at < payload.length; at += 6) {
+    const id = payload.readUInt16BE(at);
+    const value = payload.readUInt32BE(at + 2);
+    if (id === settingIds.enablePush && value > 1)
+      throw new ConnectionError(errorCodes.protocolError, "ENABLE_PUSH is neither 0 nor 1");
+    if (id === settingIds.maxFrameSize && (value < maximumFrameBytes || value > 0xff_ffff))
+      throw new ConnectionError(errorCodes.protocolError, "MAX_FRAME_SIZE is out of range");
+    if (id !== settingIds.initialWindowSize) continue;
+    if (value > maximumWindowBytes)
+      throw new ConnectionError(errorCodes.flowControlError, "INITIAL_WINDOW_SIZE is out of range");
+    windowBytes = value;
+  }
+  return windowBytes;
 }
 
 export const settingsAcknowledgement: Buffer = smallFrame({

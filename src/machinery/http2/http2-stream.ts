@@ -1,17 +1,9 @@
+import { ByteAccumulator } from "./byte-accumulator.ts";
 import type { PendingBody, ResponseHead } from "./frame-writer.ts";
-import { defaultWindowBytes, errorCodes } from "./protocol.ts";
+import { errorCodes } from "./protocol.ts";
 import type { ErrorCode } from "./protocol.ts";
+import { ReceiveWindow } from "./receive-window.ts";
 import type { RequestHead } from "./request-head.ts";
-
-/** Hears what happens to a stream. */
-export interface StreamObserver {
-  /** A part of the request's body, after `readBody` was called. */
-  bodyData(bytes: Buffer): void;
-  /** The request's body is whole. */
-  bodyEnded(): void;
-  /** Once, however it ended. */
-  closed(): void;
-}
 
 /** The whole body of an answer. */
 export interface WholeBody {
@@ -20,99 +12,128 @@ export interface WholeBody {
   readonly byteLength: number;
 }
 
+/** Takes the body of a request. One of the three functions is called, once. */
+export interface BodyReader {
+  readonly maximumBytes: number;
+  whole(body: Buffer): void;
+  tooLarge(): void;
+  /** The stream was closed before. */
+  brokenOff(): void;
+}
+
 /** What a stream needs of its session. */
 export interface StreamSession {
-  /** The next flush looks at the stream. */
+  /** The stream has something to send. */
   schedule(stream: Http2Stream): void;
-  /** The reader has taken so many bytes of frames. */
-  credit(stream: Http2Stream, bytes: number): void;
+  /** Received bytes were read: the client may send as many more. */
+  take(bytes: number): void;
+  /** The client may send so many more bytes of this stream's body. */
+  widen(stream: Http2Stream, bytes: number): void;
   reset(stream: Http2Stream, code: ErrorCode): void;
 }
 
+interface Http2StreamOptions {
+  readonly id: number;
+  readonly head: RequestHead;
+  readonly hasBody: boolean;
+  readonly sendWindowBytes: number;
+}
+
 /**
- * One request and its answer. Methods that send only queue: the session writes what all its streams have queued in one piece, once
- * for each turn of the event loop. On a closed stream they do nothing.
+ * One request and its answer. Methods that send only queue: the connection writes what all its streams have queued together, once for each turn
+ * of the event loop. On a closed stream they do nothing.
  */
 export class Http2Stream implements PendingBody {
   readonly id: number;
   readonly head: RequestHead;
   readonly #session: StreamSession;
-  observer: StreamObserver | undefined;
   isClosed = false;
+  /** Called once, however the stream ended. */
+  onClosed: (() => void) | undefined;
 
   /** The request has a body, which may be empty. */
   readonly hasBody: boolean;
   isRequestWhole: boolean;
-  receiveWindowBytes = defaultWindowBytes;
-  receivedBytes = 0;
-  creditBytes = 0;
-  #isReading = false;
-  /** Parts of the body that came before `readBody`, and the bytes of their frames. */
-  #unread: Buffer[] = [];
+  readonly #receiveWindow = new ReceiveWindow();
+  /** Of the body, without padding. */
+  #receivedBytes = 0;
+  /** Bytes of frames that came before the body was read. */
   unreadFrameBytes = 0;
+  #body: ByteAccumulator | undefined;
+  #reader: BodyReader | undefined;
 
   sendWindowBytes: number;
   /** The head that is not written yet. */
   unsentHead: ResponseHead | undefined;
   unsentBody: WholeBody | undefined;
-  /** Bytes of the body that wait for the client's window or the connection. */
   readonly pending: Uint8Array[] = [];
-  /** Those before it are sent. */
   firstPending = 0;
-  /** How much of the first one is sent. */
   pendingOffset = 0;
+  /** They wait for the client's window or the connection. */
   pendingBytes = 0;
-  /** Nothing follows `pending`. */
+  /** Nothing follows what is queued. */
   isEnding = false;
   isScheduled = false;
 
-  constructor(
-    session: StreamSession,
-    options: {
-      readonly id: number;
-      readonly head: RequestHead;
-      readonly hasBody: boolean;
-      readonly sendWindowBytes: number;
-    },
-  ) {
+  constructor(session: StreamSession, { id, head, hasBody, sendWindowBytes }: Http2StreamOptions) {
     this.#session = session;
-    this.id = options.id;
-    this.head = options.head;
-    this.hasBody = options.hasBody;
-    this.isRequestWhole = !options.hasBody;
-    this.sendWindowBytes = options.sendWindowBytes;
+    this.id = id;
+    this.head = head;
+    this.hasBody = hasBody;
+    this.isRequestWhole = !hasBody;
+    this.sendWindowBytes = sendWindowBytes;
   }
 
-  /** The observer gets the body: what has come already, at once. Until then the client can send no more than a window. */
-  readBody(): void {
-    this.#isReading = true;
-    const unread = this.#unread;
-    this.#unread = [];
-    this.#session.credit(this, this.unreadFrameBytes);
+  /** Reads the whole body. Before this, the client can send no more than a window of it. Call it once. */
+  readBody(reader: BodyReader): void {
+    if (this.isClosed) return reader.brokenOff();
+    this.#reader = reader;
+    const frameBytes = this.unreadFrameBytes;
     this.unreadFrameBytes = 0;
-    for (const bytes of unread) this.observer?.bodyData(bytes);
-    if (this.isRequestWhole) this.observer?.bodyEnded();
+    this.#take(frameBytes);
+    this.#checkBody(reader);
   }
 
-  /** The client can send no more than another window of the body. */
-  stopReading(): void {
-    this.#isReading = false;
-  }
-
-  receive(bytes: Buffer, frameBytes: number): void {
-    this.receivedBytes += bytes.length;
-    if (this.#isReading) {
-      this.#session.credit(this, frameBytes);
-      if (bytes.length > 0) this.observer?.bodyData(bytes);
-    } else {
-      this.unreadFrameBytes += frameBytes;
-      if (bytes.length > 0) this.#unread.push(bytes);
+  /**
+   * Called by the session: a part of the body has come. Returns what is wrong with it, and then does nothing else (RFC 9113 sections 5.1, 6.9.1 and
+   * 8.1.1).
+   */
+  receive(
+    part: Buffer,
+    { frameBytes, isEnd }: { readonly frameBytes: number; readonly isEnd: boolean },
+  ): ErrorCode | undefined {
+    if (this.isRequestWhole) return errorCodes.streamClosed;
+    if (!this.#receiveWindow.receive(frameBytes)) return errorCodes.flowControlError;
+    const receivedBytes = this.#receivedBytes + part.length;
+    const { contentLength = isEnd ? receivedBytes : Infinity } = this.head;
+    if (receivedBytes > contentLength || (isEnd && receivedBytes < contentLength)) return errorCodes.protocolError;
+    this.#receivedBytes = receivedBytes;
+    this.isRequestWhole = isEnd;
+    if (part.length > 0) (this.#body ??= new ByteAccumulator()).add(part);
+    const reader = this.#reader;
+    if (reader === undefined) this.unreadFrameBytes += frameBytes;
+    else {
+      this.#take(frameBytes);
+      this.#checkBody(reader);
     }
+    return undefined;
   }
 
-  receiveEnd(): void {
-    this.isRequestWhole = true;
-    if (this.#isReading) this.observer?.bodyEnded();
+  #take(frameBytes: number): void {
+    this.#session.take(frameBytes);
+    const widenedBy = this.#receiveWindow.take(frameBytes);
+    if (widenedBy > 0 && !this.isRequestWhole) this.#session.widen(this, widenedBy);
+  }
+
+  #checkBody(reader: BodyReader): void {
+    const isTooLarge = this.#receivedBytes > reader.maximumBytes;
+    if (!isTooLarge && !this.isRequestWhole) return;
+    const body = this.#body?.take() ?? Buffer.alloc(0);
+    this.#body = undefined;
+    // From here on, the client can send no more than another window.
+    this.#reader = undefined;
+    if (isTooLarge) reader.tooLarge();
+    else reader.whole(body);
   }
 
   /** Sends a whole answer. Undefined: it has no body. */
@@ -124,14 +145,14 @@ export class Http2Stream implements PendingBody {
     this.#session.schedule(this);
   }
 
-  /** Sends the head of an answer whose body follows by `write`. */
+  /** Sends the head of an answer whose body follows by `write` and `end`. */
   startResponse(head: ResponseHead): void {
     if (this.isClosed) return;
     this.unsentHead = head;
     this.#session.schedule(this);
   }
 
-  /** The bytes must not change any more. */
+  /** The bytes must not change any more: several streams may share them. */
   write(bytes: Uint8Array): void {
     if (this.isClosed || this.isEnding || bytes.length === 0) return;
     this.pending.push(bytes);
@@ -145,18 +166,22 @@ export class Http2Stream implements PendingBody {
     this.#session.schedule(this);
   }
 
+  /** Ends the stream at once, half answered as it may be. */
   cancel(): void {
     this.#session.reset(this, errorCodes.cancel);
   }
 
-  /** Called by the session alone. */
+  /** Called by the session, once: nothing more comes or goes. */
   close(): void {
     this.isClosed = true;
-    this.#unread = [];
+    this.#body = undefined;
     this.unsentHead = undefined;
     this.unsentBody = undefined;
     this.pending.length = 0;
     this.pendingBytes = 0;
-    this.observer?.closed();
+    const reader = this.#reader;
+    this.#reader = undefined;
+    reader?.brokenOff();
+    this.onClosed?.();
   }
 }

@@ -52,6 +52,9 @@ export class RequestHead implements FieldSink {
   /** Call it after the last field. */
   get isMalformed(): boolean {
     if (this.#isMalformed || this.method === undefined || !this.#isContentLengthValid()) return true;
+    // RFC 9113 section 8.3.1: two names of one server that differ.
+    const { host } = this.headers;
+    if (host !== undefined && this.#authority !== undefined && host !== this.#authority) return true;
     if (this.method === "CONNECT") return this.path !== undefined || this.#scheme !== undefined;
     return !this.path || this.#scheme === undefined;
   }

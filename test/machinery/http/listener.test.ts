@@ -294,7 +294,8 @@ describe("the listener", () => {
       assert.match(await sendRaw(port, `${get}X-Long: ${"a".repeat(8192)}\r\n\r\n`), /^HTTP\/1\.1 431 /);
       const session = openHttp2(port);
       const headers = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`x-${at}`, "a"]));
-      await assert.rejects(sendHttp2(session, { path: "/", headers }));
+      assert.equal((await sendHttp2(session, { path: "/", headers })).status, 431);
+      assert.equal((await sendHttp2(session, { path: "/", headers: { "x-long": "a".repeat(8192) } })).status, 431);
       session.destroy();
     }));
 

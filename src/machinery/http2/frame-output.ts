@@ -1,0 +1,190 @@
+import type { Duplex } from "node:stream";
+import { resetFrame } from "./control-frames.ts";
+import { FrameWriter } from "./frame-writer.ts";
+import type { Http2Stream } from "./http2-stream.ts";
+import { defaultWindowBytes, errorCodes, frameHeaderBytes, maximumFrameBytes, maximumWindowBytes } from "./protocol.ts";
+
+/** A client that sends more pings than it reads answers for is cut off. */
+const maximumQueuedFrames = 10_000;
+/** What one connection writes in a turn of the event loop. Others write in between. */
+const turnBytes = 256 * 1024;
+
+/** Connections that have something to write. They write together, at the end of a turn of the event loop. */
+let waiting: FrameOutput[] = [];
+
+function flushAll(): void {
+  const outputs = waiting;
+  waiting = [];
+  for (const output of outputs) output.flush();
+}
+
+/** Connections write one after the other, so they share one. */
+const writer = new FrameWriter();
+
+export interface FrameOutputOptions {
+  readonly socket: Duplex;
+  /** The answer is written whole, or could not be written. */
+  readonly onAnswered: (stream: Http2Stream) => void;
+}
+
+/**
+ * What one connection sends. Frames and answers wait for the end of the turn of the event loop, and leave in one write: an encrypted
+ * write costs more than all else that a short answer needs.
+ */
+export class FrameOutput {
+  readonly #socket: Duplex;
+  readonly #onAnswered: (stream: Http2Stream) => void;
+  #windowBytes = defaultWindowBytes;
+  /** Frames of the connection, and of streams that are closed. They go first. */
+  #frames: Buffer[] = [];
+  /** Streams with something to send, in the order of their turns. */
+  #streams: Http2Stream[] = [];
+  /** Streams whose bodies wait for the connection's window. */
+  readonly #blocked = new Set<Http2Stream>();
+  #willFlush = false;
+  #isSocketFull = false;
+  #isFirstHead = true;
+  #isEnding = false;
+  #isOver = false;
+
+  constructor({ socket, onAnswered }: FrameOutputOptions) {
+    this.#socket = socket;
+    this.#onAnswered = onAnswered;
+    socket.on("drain", () => {
+      this.#isSocketFull = false;
+      this.#scheduleFlush();
+    });
+  }
+
+  /** Sends a frame before all answers that wait. */
+  queue(frame: Buffer): void {
+    if (this.#isOver) return;
+    if (this.#frames.push(frame) > maximumQueuedFrames) this.#socket.destroy();
+    this.#scheduleFlush();
+  }
+
+  /** The stream has something to send. */
+  schedule(stream: Http2Stream): void {
+    if (stream.isScheduled) return;
+    stream.isScheduled = true;
+    this.#streams.push(stream);
+    this.#scheduleFlush();
+  }
+
+  /** The client takes more. Returns whether that is a valid size of the connection's window. */
+  widen(bytes: number): boolean {
+    this.#windowBytes += bytes;
+    for (const stream of this.#blocked) this.schedule(stream);
+    this.#blocked.clear();
+    return this.#windowBytes <= maximumWindowBytes;
+  }
+
+  /** The stream is closed. */
+  forget(stream: Http2Stream): void {
+    this.#blocked.delete(stream);
+  }
+
+  /** Ends the connection once what waits is written. */
+  end(): void {
+    this.#isEnding = true;
+    this.#scheduleFlush();
+  }
+
+  #scheduleFlush(): void {
+    if (this.#willFlush || this.#isSocketFull || this.#isOver) return;
+    this.#willFlush = true;
+    if (waiting.push(this) === 1) setImmediate(flushAll);
+  }
+
+  /** Writes what waits, as far as windows and the socket allow. */
+  flush(): void {
+    this.#willFlush = false;
+    if (this.#isOver || this.#socket.destroyed) return;
+    writer.begin(this.#write);
+    const frames = this.#frames;
+    this.#frames = [];
+    for (const frame of frames) writer.frame(frame);
+    this.#writeStreams();
+    writer.flush();
+    if (this.#streams.length > 0 || this.#frames.length > 0) this.#scheduleFlush();
+    else if (this.#isEnding) {
+      this.#isOver = true;
+      this.#socket.end();
+    }
+  }
+
+  readonly #write = (bytes: Buffer): void => {
+    if (!this.#socket.write(bytes)) this.#isSocketFull = true;
+  };
+
+  /** Each stream sends its head, and then in turn a frame of its body. */
+  #writeStreams(): void {
+    const turn = this.#streams;
+    this.#streams = [];
+    let next = 0;
+    for (let left = turnBytes; next < turn.length && left > 0 && !this.#isSocketFull; next++) {
+      const stream = turn[next] as Http2Stream;
+      stream.isScheduled = false;
+      left -= this.#writeHead(stream) + this.#writeBody(stream);
+      if (stream.isClosed || (stream.pendingBytes === 0 && !stream.isEnding)) continue;
+      // A stream whose window is full goes on when the client has widened it.
+      if (stream.sendWindowBytes <= 0) continue;
+      if (this.#windowBytes <= 0) this.#blocked.add(stream);
+      else {
+        stream.isScheduled = true;
+        turn.push(stream);
+      }
+    }
+    if (next < turn.length) this.#streams = turn.slice(next).concat(this.#streams);
+  }
+
+  /** Returns the bytes that it wrote. A short body follows at once; a long one waits with those of other streams. */
+  #writeHead(stream: Http2Stream): number {
+    const { unsentHead: head, unsentBody: body } = stream;
+    if (head === undefined) return 0;
+    stream.unsentHead = undefined;
+    stream.unsentBody = undefined;
+    const isEnd = stream.isEnding && body === undefined && stream.pendingBytes === 0;
+    let written: number;
+    try {
+      written = writer.headers(head, { streamId: stream.id, isEnd, isFirst: this.#isFirstHead });
+    } catch {
+      writer.frame(resetFrame(stream.id, errorCodes.internalError));
+      this.#onAnswered(stream);
+      return 0;
+    }
+    this.#isFirstHead = false;
+    if (isEnd) this.#answered(stream);
+    if (body === undefined) return written;
+    const { content, byteLength } = body;
+    if (byteLength > Math.min(maximumFrameBytes, stream.sendWindowBytes, this.#windowBytes)) {
+      stream.pending.push(typeof content === "string" ? Buffer.from(content) : content);
+      stream.pendingBytes = byteLength;
+      return written;
+    }
+    writer.data(content, { streamId: stream.id, byteLength });
+    this.#windowBytes -= byteLength;
+    this.#answered(stream);
+    return written + byteLength;
+  }
+
+  /** Writes a frame, and returns its bytes. */
+  #writeBody(stream: Http2Stream): number {
+    if (stream.isClosed) return 0;
+    const windowBytes = Math.max(0, Math.min(stream.sendWindowBytes, this.#windowBytes));
+    const bytes = Math.min(maximumFrameBytes, stream.pendingBytes, windowBytes);
+    const isEnd = stream.isEnding && bytes === stream.pendingBytes;
+    if (bytes === 0 && !isEnd) return 0;
+    writer.dataOf(stream, { bytes, isEnd });
+    stream.sendWindowBytes -= bytes;
+    this.#windowBytes -= bytes;
+    if (isEnd) this.#answered(stream);
+    return bytes + frameHeaderBytes;
+  }
+
+  /** The rest of the request is not waited for (RFC 9113 section 8.1). */
+  #answered(stream: Http2Stream): void {
+    if (!stream.isRequestWhole) writer.frame(resetFrame(stream.id, errorCodes.noError));
+    this.#onAnswered(stream);
+  }
+}

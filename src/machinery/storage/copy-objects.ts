@@ -1,4 +1,4 @@
-import { RevisionCompacted } from "./store.ts";
+import { entriesInPages, RevisionCompacted } from "./store.ts";
 import type { Store } from "./store.ts";
 
 /** A key and its value, without revisions: another store gives it its own. */
@@ -29,14 +29,9 @@ export async function stateOf(store: Store): Promise<StoredState> {
 }
 
 async function* objectsAt(store: Store, revision: number): AsyncIterable<CopiedObject> {
-  for (let { start, end } = everything; ;) {
-    const { entries, hasMore } = await store.range({ start, end, revision, limit: pageLength });
-    for (const { key, value, unreadable } of entries) {
-      yield { key, value, ...(unreadable !== undefined && { unreadable }) };
-    }
-    const last = entries.at(-1);
-    if (!hasMore || last === undefined) return;
-    start = `${last.key}\0`;
+  const entries = entriesInPages(store, { ...everything, revision, limit: pageLength });
+  for await (const { key, value, unreadable } of entries) {
+    yield { key, value, ...(unreadable !== undefined && { unreadable }) };
   }
 }
 

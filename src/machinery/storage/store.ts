@@ -208,6 +208,20 @@ export function prefixEnd(prefix: string): string {
   return prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
 }
 
+/** The entries of a range, read in pages of `limit` entries. Without a revision, each page shows the newest state. */
+export async function* entriesInPages(
+  store: Pick<Store, "range">,
+  request: RangeRequest & { readonly limit: number },
+): AsyncIterable<Entry> {
+  for (let { start } = request; ;) {
+    const { entries, hasMore } = await store.range({ ...request, start });
+    yield* entries;
+    const last = entries.at(-1);
+    if (!hasMore || last === undefined) return;
+    start = `${last.key}\0`;
+  }
+}
+
 /** The longest key of LMDB with pages of 4 KiB. */
 export const MAX_KEY_BYTES = 1978;
 

@@ -5,6 +5,7 @@ import { UsageError } from "../../machinery/command-line/flag.ts";
 import { flushFolder } from "../../machinery/files/atomic-file.ts";
 import { createObjects, stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
+import { entriesInPages } from "../../machinery/storage/store.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { lockDataDirectory, storeDirectory } from "../lock-data-directory.ts";
 import { markStoreMoved, markEtcdMoved, openImportTarget } from "../open-store.ts";
@@ -147,13 +148,9 @@ async function refuseChanges(
   { readAt, count }: { readonly readAt: number; readonly count: number },
 ): Promise<void> {
   let found = 0;
-  for (let start = "/", hasMore = true; hasMore;) {
-    const page = await store.range({ start, end: "0", limit: 1000 });
-    if (page.entries.some(({ modRevision }) => modRevision > readAt))
-      throw stillRuns("something was written meanwhile");
-    found += page.entries.length;
-    ({ hasMore } = page);
-    start = `${page.entries.at(-1)?.key ?? start}\0`;
+  for await (const { modRevision } of entriesInPages(store, { start: "/", end: "0", limit: 1000 })) {
+    if (modRevision > readAt) throw stillRuns("something was written meanwhile");
+    found += 1;
   }
   if (found !== count) throw stillRuns("something was deleted meanwhile");
 }

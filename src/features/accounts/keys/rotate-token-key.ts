@@ -15,7 +15,7 @@ import { parseToken } from "../tokens/json-web-token.ts";
 import { secretResource } from "../../core/index.ts";
 import type { Secret } from "../../core/index.ts";
 import { resourcePrefix } from "../../../machinery/registry/storage-key.ts";
-import { prefixEnd } from "../../../machinery/storage/store.ts";
+import { entriesInPages, prefixEnd } from "../../../machinery/storage/store.ts";
 
 /**
  * Publishes a new key, which signs after `publishMilliseconds`. Rejects with CommandFailure when another rotation is
@@ -169,17 +169,13 @@ async function secretsWithTokensOf(
   const found: string[] = [];
   let unreadable = 0;
   const prefix = resourcePrefix(secretResource(names));
-  for (let start = prefix; ;) {
-    const { entries, hasMore } = await store.range({ start, end: prefixEnd(prefix), limit: pageLength });
-    for (const { key, value } of entries) {
-      const token = tokenIn(value);
-      if (token === "unreadable") unreadable += 1;
-      else if (token !== undefined && parseToken(token)?.header.kid === kid) found.push(key.slice(prefix.length));
-    }
-    const last = entries.at(-1);
-    if (!hasMore || last === undefined) return { found, unreadable };
-    start = `${last.key}\0`;
+  const secrets = entriesInPages(store, { start: prefix, end: prefixEnd(prefix), limit: pageLength });
+  for await (const { key, value } of secrets) {
+    const token = tokenIn(value);
+    if (token === "unreadable") unreadable += 1;
+    else if (token !== undefined && parseToken(token)?.header.kid === kid) found.push(key.slice(prefix.length));
   }
+  return { found, unreadable };
 }
 
 function tokenIn(value: Buffer): string | undefined {

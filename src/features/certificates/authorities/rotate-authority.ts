@@ -25,7 +25,7 @@ import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { signerNames } from "../signer-names.ts";
 import { issuedCertificateResource } from "../resources.ts";
 import { resourcePrefix } from "../../../machinery/registry/storage-key.ts";
-import { prefixEnd } from "../../../machinery/storage/store.ts";
+import { entriesInPages, prefixEnd } from "../../../machinery/storage/store.ts";
 
 export interface NamedAuthority {
   /** The name of its files: `ca` for the CA of the server itself. */
@@ -189,17 +189,13 @@ export async function countValidCertificates(
 ): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
   const prefix = resourcePrefix(issuedCertificateResource(names));
-  for (let start = prefix; ;) {
-    const { entries, hasMore } = await store.range({ start, end: prefixEnd(prefix), limit: pageLength });
-    for (const { value } of entries) {
-      const { signerName, issuer = "", notAfter } = parseRecord(value).spec;
-      if (signerName === signerNames.apiserverServing(names)) continue;
-      if (Date.parse(notAfter) > now) counts.set(issuer, (counts.get(issuer) ?? 0) + 1);
-    }
-    const last = entries.at(-1);
-    if (!hasMore || last === undefined) return counts;
-    start = `${last.key}\0`;
+  const records = entriesInPages(store, { start: prefix, end: prefixEnd(prefix), limit: pageLength });
+  for await (const { value } of records) {
+    const { signerName, issuer = "", notAfter } = parseRecord(value).spec;
+    if (signerName === signerNames.apiserverServing(names)) continue;
+    if (Date.parse(notAfter) > now) counts.set(issuer, (counts.get(issuer) ?? 0) + 1);
   }
+  return counts;
 }
 
 function parseRecord(value: Buffer): IssuedCertificate {

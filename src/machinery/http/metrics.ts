@@ -78,28 +78,18 @@ export class Metrics {
         }
       },
     });
-    const current = new Gauge({
-      name: "apiserver_current_inflight_requests",
-      help: "Requests that run now, by kind.",
-      labelNames: ["request_kind"],
-      registers,
-      collect: () => {
-        const { readOnly, mutating } = inflight();
-        current.set({ request_kind: "readOnly" }, readOnly.running);
-        current.set({ request_kind: "mutating" }, mutating.running);
-      },
-    });
-    const queued = new Gauge({
-      name: "apiserver_current_inqueue_requests",
-      help: "Requests that wait for their turn, by kind.",
-      labelNames: ["request_kind"],
-      registers,
-      collect: () => {
-        const { readOnly, mutating } = inflight();
-        queued.set({ request_kind: "readOnly" }, readOnly.waiting);
-        queued.set({ request_kind: "mutating" }, mutating.waiting);
-      },
-    });
+    const addByKind = (name: string, help: string, count: "running" | "waiting"): void => {
+      const gauge = new Gauge({
+        ...{ name, help, labelNames: ["request_kind"], registers },
+        collect: () => {
+          const { readOnly, mutating } = inflight();
+          gauge.set({ request_kind: "readOnly" }, readOnly[count]);
+          gauge.set({ request_kind: "mutating" }, mutating[count]);
+        },
+      });
+    };
+    addByKind("apiserver_current_inflight_requests", "Requests that run now, by kind.", "running");
+    addByKind("apiserver_current_inqueue_requests", "Requests that wait for their turn, by kind.", "waiting");
     const watches: Gauge = new Gauge({
       name: "apiserver_longrunning_requests",
       help: "Watches that are open now.",

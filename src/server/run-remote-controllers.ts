@@ -8,7 +8,7 @@ import { logTraces } from "../machinery/tracing/trace-log.ts";
 import { reloadOnHangup } from "./reload-settings.ts";
 import type { SettingValues } from "./reload-settings.ts";
 import { storedResources } from "./served-kinds.ts";
-import { openApprovalPolicy } from "../features/certificates/policy/parse-approval-policy.ts";
+import { openApprovalPolicy } from "../features/certificates/policy/approval-policy.ts";
 import { controllerList } from "./controller-list.ts";
 import type { RemoteControllerConfig } from "./controller-settings.ts";
 import { followServerIdentity } from "../features/certificates/commands/identity-of-server.ts";

@@ -17,7 +17,7 @@ import { ChangeFeed } from "../machinery/storage/change-feed.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import { revocationPath } from "../features/certificates/status/addresses.ts";
 import { openAdministrator, revokedIn } from "./administrator.ts";
-import { openApprovalPolicy } from "../features/certificates/policy/parse-approval-policy.ts";
+import { openApprovalPolicy } from "../features/certificates/policy/approval-policy.ts";
 import { openCertificateAuthorities } from "./certificate-authorities.ts";
 import { openAuthentication, authenticateOnFreshCache } from "./authentication.ts";
 import { controllersUser, serverUser } from "./loopback-users.ts";

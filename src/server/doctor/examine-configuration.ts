@@ -4,7 +4,7 @@ import { connectAuthorization } from "../../features/authorization/feature.ts";
 import { openConfiguredAuthorities } from "../../features/access/feature.ts";
 import { parseTokenFile } from "../../features/access/credentials/static-token-file.ts";
 import { followOperatorKeys } from "../../features/accounts/keys/operator-keys.ts";
-import { openApprovalPolicy } from "../../features/certificates/policy/parse-approval-policy.ts";
+import { openApprovalPolicy } from "../../features/certificates/policy/approval-policy.ts";
 import { parseSignerConfiguration } from "../../features/certificates/signers/parse-signer-configuration.ts";
 import { parseAuthenticationConfiguration } from "../../features/federation/oidc/parse-authentication-configuration.ts";
 import { systemClock } from "../../machinery/api/clock.ts";

@@ -6,11 +6,12 @@ import { parseCertificateRequestPem } from "../../../src/pki/certificate-request
 import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
 import type { DistinguishedNameParts } from "../../../src/pki/distinguished-name.ts";
 import { generatePrivateKey } from "../../../src/pki/keys.ts";
-import { noSubjectAltNames, type SubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import type { SubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import { parseApprovalPolicy } from "../../../src/features/certificates/policy/approval-policy.ts";
 import type { ApprovalInput } from "../../../src/features/certificates/policy/approval-policy.ts";
 import { decideApproval } from "../../../src/features/certificates/policy/decide-approval.ts";
 import type { NodeNames } from "../../../src/features/certificates/signers/node-names.ts";
-import { parseApprovalPolicy } from "../../../src/features/certificates/policy/parse-approval-policy.ts";
 import { serverNamesIn } from "../../../src/features/certificates/signers/server-names.ts";
 import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 import { settingsFaults } from "../../machinery/command-line/settings-faults.ts";

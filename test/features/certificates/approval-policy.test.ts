@@ -4,18 +4,15 @@ import fc from "fast-check";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { parseCertificateRequestPem } from "../../../src/pki/certificate-request.ts";
 import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
-import { generatePrivateKey, type KeyType } from "../../../src/pki/keys.ts";
+import { generatePrivateKey } from "../../../src/pki/keys.ts";
+import type { KeyType } from "../../../src/pki/keys.ts";
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import { parseApprovalPolicy } from "../../../src/features/certificates/policy/approval-policy.ts";
 import type { ApprovalInput } from "../../../src/features/certificates/policy/approval-policy.ts";
-import {
-  approvalCondition,
-  decideApproval,
-  type ApprovalDecision,
-  type ApprovalContext,
-} from "../../../src/features/certificates/policy/decide-approval.ts";
+import { approvalCondition, decideApproval } from "../../../src/features/certificates/policy/decide-approval.ts";
+import type { ApprovalDecision, ApprovalContext } from "../../../src/features/certificates/policy/decide-approval.ts";
 import type { NodeNames } from "../../../src/features/certificates/signers/node-names.ts";
 import { namePattern } from "../../../src/features/certificates/policy/name-pattern.ts";
-import { parseApprovalPolicy } from "../../../src/features/certificates/policy/parse-approval-policy.ts";
 import { settingsFaults } from "../../machinery/command-line/settings-faults.ts";
 
 const nodeServing = `

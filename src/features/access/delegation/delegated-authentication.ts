@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { encodePem } from "../../../pki/pem.ts";
@@ -6,15 +7,24 @@ import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import type { FrontProxyHeaders } from "../credentials/front-proxy.ts";
 import { rbacBuilder } from "../policy/rbac-builder.ts";
 import type { Role } from "../rbac/roles.ts";
+import type { Clock } from "../../../machinery/api/clock.ts";
+import { periodically } from "../../../machinery/api/periodically.ts";
+import type { ApiClient } from "../../../machinery/client/api-client.ts";
+import { followRegistry } from "../../../machinery/registry/follow-registry.ts";
+import { storageKey } from "../../../machinery/registry/storage-key.ts";
+import type { Stores } from "../../../machinery/registry/stores.ts";
+import { configMapResource } from "../../core/index.ts";
+import { reconcileRole } from "../policy/reconcile.ts";
+import { roleResource } from "../resources.ts";
 
 /**
  * The ConfigMap where extension API servers find the CAs to trust. Its name is built into clients, so it is the same in
  * both profiles.
  */
-export const delegatedAuthenticationName = "extension-apiserver-authentication";
+const delegatedAuthenticationName = "extension-apiserver-authentication";
 
 /** The CAs and proxy settings of this server, for programs that authenticate in the same way. */
-export interface DelegatedAuthentication {
+interface DelegatedAuthentication {
   readonly clientAuthorities: readonly Certificate[];
   /** Undefined: no front proxy is trusted. */
   readonly frontProxy:
@@ -26,7 +36,7 @@ export interface DelegatedAuthentication {
     | undefined;
 }
 
-export interface PublishedBefore {
+interface PublishedBefore {
   /** Data of the ConfigMap as it is. */
   readonly data: Readonly<Record<string, string>>;
   /** Milliseconds since the epoch. */
@@ -91,9 +101,102 @@ function keptNames(key: string, before: PublishedBefore | undefined): readonly s
 const canonicalHeader = (name: string): string => name.replace(/(?<=^|-)[a-z]/g, (letter) => letter.toUpperCase());
 
 /** Who is bound to this role may read the ConfigMap (upstream's role of the same name). */
-export function delegatedAuthenticationReader(names: Names): Role {
+function delegatedAuthenticationReader(names: Names): Role {
   const { role, rule } = rbacBuilder(names);
   return role("extension-apiserver-authentication-reader", names.namespaces.system, [
     rule(["get", "list", "watch"], [""], ["configmaps"], [delegatedAuthenticationName]),
   ]);
+}
+
+interface PublishDelegatedAuthenticationOptions {
+  readonly names: Names;
+  readonly stores: Stores;
+  /** May do everything. */
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  /** Asked each time: CAs change while the server runs. */
+  readonly current: () => DelegatedAuthentication;
+  /** Servers with other settings write to the same store. */
+  readonly areThereOthers: boolean;
+}
+
+export interface DelegatedAuthenticationPublisher {
+  /** Makes the ConfigMap and its role what they should be. Where nothing is missing it only reads memory. */
+  publish(): Promise<void>;
+  /** Publishes again when the ConfigMap or a CA has changed. */
+  follow(onFailure: (error: unknown) => void): { stop(): void };
+}
+
+const lookMilliseconds = 10_000;
+/**
+ * Changes by others are undone at once, but only this many times until the next look. Otherwise this server and another
+ * writer, such as a replica with other settings, would overwrite each other without a pause.
+ */
+const maximumWritesBetweenLooks = 5;
+
+export function delegatedAuthenticationPublisher({
+  names,
+  stores,
+  client,
+  clock,
+  current,
+  areThereOthers,
+}: PublishDelegatedAuthenticationOptions): DelegatedAuthenticationPublisher {
+  const where = { namespace: names.namespaces.system, name: delegatedAuthenticationName };
+  let writesSinceLook = 0;
+
+  const publishConfigMap = async (): Promise<void> => {
+    const configMaps = client.resource(configMapResource(names), where.namespace);
+    const existing = stores.of(configMapResource).peek(where)?.object;
+    const before = { data: existing?.data ?? {}, now: clock.now() };
+    const data = delegatedAuthenticationData(current(), areThereOthers ? before : undefined);
+    if (existing !== undefined && isDeepStrictEqual(existing.data, data)) return;
+    writesSinceLook += 1;
+    if (existing === undefined) {
+      await configMaps.create({ apiVersion: "v1", kind: "ConfigMap", metadata: where, data });
+    } else {
+      await configMaps.update({ ...existing, data });
+    }
+  };
+  const publishRole = async (): Promise<void> => {
+    const wanted = delegatedAuthenticationReader(names);
+    const roles = client.resource(roleResource(names), where.namespace);
+    const { name = "" } = wanted.metadata;
+    const existing = stores.of(roleResource).peek({ ...where, name })?.object;
+    const next = existing && reconcileRole(existing, wanted, names);
+    if (existing === undefined) await roles.create(wanted);
+    else if (next !== undefined) await roles.update(next);
+  };
+
+  return {
+    async publish() {
+      await publishConfigMap();
+      await publishRole();
+    },
+    follow(onFailure) {
+      let isStopped = false;
+      const publish = async (): Promise<void> => {
+        if (!isStopped) await publishConfigMap();
+      };
+      const registry = stores.of(configMapResource);
+      const key = storageKey(registry.definition, where);
+      followRegistry(registry, {
+        onLoaded: () => undefined,
+        onEvent: (event) => {
+          if (event.key === key && writesSinceLook < maximumWritesBetweenLooks) publish().catch(onFailure);
+        },
+      });
+      const look = async (): Promise<void> => {
+        writesSinceLook = 0;
+        await publish();
+      };
+      const looks = periodically({ milliseconds: lookMilliseconds, task: look, onFailure });
+      return {
+        stop() {
+          isStopped = true;
+          looks.stop();
+        },
+      };
+    },
+  };
 }

@@ -1,6 +1,5 @@
 import type { CertificateSettings } from "./settings.ts";
-import { certificateInventory } from "./inventory/certificate-inventory.ts";
-import { certificateRecordCleaner } from "./inventory/certificate-record-cleaner.ts";
+import { certificateInventory, certificateRecordCleaner } from "./inventory/certificate-inventory.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { csrApproving } from "./requests/csr-approving.ts";
 import type { Names } from "../../machinery/api/names.ts";

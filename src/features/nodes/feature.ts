@@ -14,7 +14,7 @@ import { bootstrapPolicy } from "../access/index.ts";
 import { bootstrapRule } from "./bootstrap/bootstrap-rule.ts";
 import { bootstrapTokenCleaner } from "./bootstrap/bootstrap-token-cleaner.ts";
 import { bootstrapSecrets, bootstrapTokens } from "./bootstrap/bootstrap-tokens.ts";
-import { nodeLifecycle } from "./lifecycle/node-lifecycle.ts";
+import { nodeLifecycle } from "./node-lifecycle.ts";
 import { nodeLockRule } from "./lock/node-lock-rule.ts";
 import { lockedNodes, nodeLocks } from "./lock/node-locks.ts";
 import type { LockedNodes } from "./lock/node-locks.ts";

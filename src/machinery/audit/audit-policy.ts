@@ -1,7 +1,11 @@
 import type { Names } from "../api/names.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { ParsedRequestInfo } from "../http/parse-request-info.ts";
+import { auditApiVersion, auditLevels, auditStages } from "./audit-event.ts";
 import type { AuditLevel, AuditStage } from "./audit-event.ts";
+import { dnsSubdomainFaults } from "../api/name-validation.ts";
+import { Fields, refuseFaults } from "../command-line/fields.ts";
+import { parseYamlSettings } from "../command-line/parse-yaml-settings.ts";
 
 /** `Policy` of `audit.k8s.io/v1`: the first rule that matches decides. What no rule matches is not recorded. */
 export interface AuditPolicy {
@@ -9,7 +13,7 @@ export interface AuditPolicy {
 }
 
 /** What a rule leaves empty matches everything. */
-export interface AuditRule {
+interface AuditRule {
   readonly level: AuditLevel;
   readonly users: readonly string[];
   readonly userGroups: readonly string[];
@@ -24,7 +28,7 @@ export interface AuditRule {
   readonly omitManagedFields: boolean;
 }
 
-export interface GroupResources {
+interface GroupResources {
   /** In the server's own spelling. */
   readonly group: string;
   /** `pods`, `pods/log`, all subresources of one resource, one subresource of all, or `*`. Empty: all of the group. */
@@ -55,7 +59,7 @@ export const defaultAuditPolicy: AuditPolicy = {
 const notRecorded: AuditDecision = { level: "None", omitStages: [], omitManagedFields: false };
 
 /** What is known of a request when it is decided how much of it to record. */
-export interface AuditSubject {
+interface AuditSubject {
   /** Undefined when the request could not be parsed. */
   readonly info: ParsedRequestInfo | undefined;
   /** Undefined when authentication failed. */
@@ -107,3 +111,101 @@ function matchesGroupResources(
 
 const matchesPath = (pattern: string, path: string): boolean =>
   pattern === path || (pattern.endsWith("*") && path.startsWith(pattern.slice(0, -1)));
+
+/**
+ * Reads the file of `--audit-policy-file`: a `Policy` of `audit.k8s.io/v1` in YAML or JSON. Upstream's rules hold, and unknown
+ * fields are faults: a misspelt field would record too little. Throws InvalidSettings with the faults, or an Error for what
+ * is not YAML.
+ */
+export function parseAuditPolicy(text: string, names: Names): AuditPolicy {
+  const faults: string[] = [];
+  const root = new Fields(parseYamlSettings(text) ?? {}, { path: "", faults });
+  root.type(auditApiVersion, "Policy");
+  root.fields("metadata");
+  const omitStages = stagesOf(root);
+  const omitManagedFields = root.flag("omitManagedFields");
+  const rules =
+    root.list("rules", (value, path) =>
+      parseRule(root.at(value, path), { names, inherited: { omitStages, omitManagedFields } }),
+    ) ?? [];
+  root.refuseOthers();
+  if (rules.length === 0 && faults.length === 0) root.fault("rules", "at least one rule is required");
+  refuseFaults(faults);
+  return { rules };
+}
+
+interface RuleContext {
+  readonly names: Names;
+  readonly inherited: Pick<AuditRule, "omitStages" | "omitManagedFields">;
+}
+
+function parseRule(rule: Fields, { names, inherited }: RuleContext): AuditRule {
+  const level = levelOf(rule);
+  const users = rule.texts("users") ?? [];
+  const userGroups = rule.texts("userGroups") ?? [];
+  const verbs = rule.texts("verbs") ?? [];
+  const resources = rule.list("resources", (value, path) => parseResources(rule.at(value, path), names)) ?? [];
+  const namespaces = rule.list("namespaces", (value, path) => namespaceOf(value, path, rule.faults)) ?? [];
+  const nonResourceURLs = rule.texts("nonResourceURLs", urlFault) ?? [];
+  if (nonResourceURLs.length > 0 && (resources.length > 0 || namespaces.length > 0)) {
+    rule.fault("nonResourceURLs", "rules cannot apply to both regular resources and non-resource URLs");
+  }
+  const hasOwn = rule.has("omitManagedFields");
+  const ownStages = stagesOf(rule);
+  const isOmitted = rule.flag("omitManagedFields");
+  rule.refuseOthers();
+  return {
+    level,
+    users,
+    userGroups,
+    verbs,
+    resources,
+    namespaces,
+    nonResourceURLs,
+    omitStages: [...new Set([...inherited.omitStages, ...ownStages])],
+    omitManagedFields: hasOwn ? isOmitted : inherited.omitManagedFields,
+  };
+}
+
+function levelOf(rule: Fields): AuditLevel {
+  const given = rule.text("level") ?? "";
+  const level = auditLevels.find((one) => one === given);
+  if (level === undefined) rule.fault("level", oneOf(given, auditLevels));
+  return level ?? "None";
+}
+
+const stagesOf = (fields: Fields): AuditStage[] =>
+  fields.list("omitStages", (value, path) => {
+    const stage = auditStages.find((one) => one === value);
+    if (stage === undefined) fields.faults.push(`${path}: ${oneOf(value, auditStages)}`);
+    return stage;
+  }) ?? [];
+
+const oneOf = (given: unknown, choices: readonly string[]): string =>
+  `${JSON.stringify(given)} is not one of ${choices.join(", ")}`;
+
+function parseResources(fields: Fields, names: Names): GroupResources {
+  const group = fields.text("group") ?? "";
+  const [fault] = group === "" ? [] : dnsSubdomainFaults(group);
+  if (fault !== undefined) fields.fault("group", fault);
+  const resources = fields.texts("resources") ?? [];
+  const resourceNames = fields.texts("resourceNames") ?? [];
+  if (resourceNames.length > 0 && resources.length === 0) {
+    fields.fault("resourceNames", "using resourceNames requires at least one resource");
+  }
+  fields.refuseOthers();
+  return { group: names.ownGroup(group), resources, resourceNames };
+}
+
+/** Empty: requests without a namespace. */
+function namespaceOf(value: unknown, path: string, faults: string[]): string | undefined {
+  if (typeof value === "string") return value;
+  faults.push(`${path}: must be a string`);
+  return undefined;
+}
+
+function urlFault(url: string): string | undefined {
+  if (url === "*") return undefined;
+  if (!url.startsWith("/")) return "must begin with /";
+  return url.slice(0, -1).includes("*") ? "* may only be the last character" : undefined;
+}

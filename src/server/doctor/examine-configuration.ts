@@ -9,7 +9,7 @@ import { parseSignerConfiguration } from "../../features/certificates/signers/pa
 import { parseAuthenticationConfiguration } from "../../features/federation/oidc/parse-authentication-configuration.ts";
 import { systemClock } from "../../machinery/api/clock.ts";
 import { readChainKey } from "../../machinery/audit/chain/chain-key.ts";
-import { parseAuditPolicy } from "../../machinery/audit/parse-audit-policy.ts";
+import { parseAuditPolicy } from "../../machinery/audit/audit-policy.ts";
 import { readKubeconfig } from "../../machinery/client/kubeconfig.ts";
 import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings-files.ts";
 import { FollowedFiles } from "../../machinery/files/followed-files.ts";

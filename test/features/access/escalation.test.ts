@@ -6,7 +6,7 @@ import type { PolicyRule } from "../../../src/features/access/rbac/policy-rule.t
 import type { RoleBinding } from "../../../src/features/access/rbac/role-bindings.ts";
 import type { ClusterRole } from "../../../src/features/access/rbac/roles.ts";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
-import { bindingEscalation, roleEscalation } from "../../../src/features/access/escalation/escalation-rules.ts";
+import { bindingEscalation, roleEscalation } from "../../../src/features/access/rbac/escalation-rules.ts";
 import { compareRules } from "../../../src/features/access/rbac/rule-coverage.ts";
 import { alice, readPods, roleRef, TestRbac, toUser, user } from "./rbac-scene.ts";
 

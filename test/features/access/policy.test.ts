@@ -7,7 +7,7 @@ import { aggregateRules } from "../../../src/features/access/rbac/cluster-role-a
 import { bootstrapPolicy } from "../../../src/features/access/policy/bootstrap-policy.ts";
 import { createAuthorization } from "../../../src/machinery/authorization/authorizer.ts";
 import { rbac } from "../../../src/features/access/rbac/rbac-authorizer.ts";
-import { reconcileBinding, reconcileRole } from "../../../src/features/access/policy/reconcile.ts";
+import { reconcileBinding, reconcileRole } from "../../../src/features/access/policy/reconcile-policy.ts";
 import { RuleResolver } from "../../../src/features/access/rbac/rule-resolver.ts";
 import { asks, asksPath, readPods, roleRef, toUser, user } from "./rbac-scene.ts";
 import { wellKnownSignerGrants } from "../../../src/server/signer-grants.ts";

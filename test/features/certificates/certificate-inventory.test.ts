@@ -3,7 +3,7 @@ import { after, before, describe, it } from "node:test";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { parseCertificateRequestPem } from "../../../src/pki/certificate-request.ts";
 import { issueCertificate } from "../../../src/features/certificates/signers/issue.ts";
-import { certificateRecordCleaner } from "../../../src/features/certificates/inventory/certificate-record-cleaner.ts";
+import { certificateRecordCleaner } from "../../../src/features/certificates/inventory/certificate-inventory.ts";
 import { InformerSet } from "../../../src/machinery/loops/informer.ts";
 import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
 import { startTestServer } from "../../test-server.ts";

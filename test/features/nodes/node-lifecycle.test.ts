@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { nodeLifecycle } from "../../../src/features/nodes/lifecycle/node-lifecycle.ts";
+import { nodeLifecycle } from "../../../src/features/nodes/node-lifecycle.ts";
 import type { Node } from "../../../src/features/nodes/resources.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ManualTime, runLoop } from "../../manual-time.ts";

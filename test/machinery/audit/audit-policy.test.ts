@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { namesFor, platformNames } from "../../../src/machinery/api/names.ts";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
-import { decideAudit } from "../../../src/machinery/audit/audit-policy.ts";
+import { decideAudit, parseAuditPolicy } from "../../../src/machinery/audit/audit-policy.ts";
 import type { AuditPolicy } from "../../../src/machinery/audit/audit-policy.ts";
-import { parseAuditPolicy } from "../../../src/machinery/audit/parse-audit-policy.ts";
 import { requestInfo } from "../../../src/machinery/http/parse-request-info.ts";
 
 const names = namesFor("platform", { hasUpstreamNames: true });

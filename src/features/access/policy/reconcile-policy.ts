@@ -1,14 +1,20 @@
+import { isDeepStrictEqual } from "node:util";
+import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { RoleBinding } from "../rbac/role-bindings.ts";
-import type { ClusterRole } from "../rbac/roles.ts";
+import type { ClusterRole, Role } from "../rbac/roles.ts";
 import { clusterRoleBindingResource, clusterRoleResource } from "../resources.ts";
 import type { SignerGrants } from "./controller-policy.ts";
 import { bootstrapPolicy } from "./bootstrap-policy.ts";
-import { reconcileBinding, reconcileRole } from "./reconcile.ts";
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
+import { isSameRole } from "../rbac/binding.ts";
+import type { Subject } from "../rbac/binding.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
+import type { LabelSelectorObject } from "../../../machinery/api/label-selector.ts";
+import { uncoveredRules } from "../rbac/rule-coverage.ts";
 
-export interface PolicyConnections {
+interface PolicyConnections {
   readonly names: Names;
   readonly stores: Stores;
   /** Must have all permissions: the policy that it writes grants them to others. */
@@ -50,3 +56,78 @@ export async function reconcilePolicy(
   };
   await Promise.all([...policy.clusterRoles.map(keepRole), ...policy.clusterRoleBindings.map(keepBinding)]);
 }
+
+/** An object that the server restores, unless the object's annotation forbids it. */
+const isKept = (names: Names, { metadata }: ApiObject): boolean =>
+  spellingsOf(names, (one) => one.subdomainKey("rbac.authorization", "autoupdate")).every(
+    (key) => metadata.annotations?.[key] !== "false",
+  );
+
+/**
+ * Adds the missing rules of the wanted role to the existing one. Undefined when nothing is missing or the annotation
+ * forbids it (upstream: `reconciliation.ReconcileRoleOptions`). Never removes rules, so an administrator's additions
+ * stay. Existing labels and annotations keep their values.
+ */
+export function reconcileRole<T extends Role | ClusterRole>(existing: T, wanted: T, names: Names): T | undefined {
+  if (!isKept(names, existing)) return undefined;
+  const selectors = missingSelectors(existing, wanted);
+  const next: T = {
+    ...existing,
+    metadata: withMissingKeys(existing, wanted),
+    // The aggregation controller writes the rules of an aggregated role.
+    ...(!isAggregated(wanted) && {
+      rules: [...(existing.rules ?? []), ...uncoveredRules(existing.rules ?? [], wanted.rules ?? [])],
+    }),
+    ...(selectors.length > 0 && {
+      aggregationRule: { clusterRoleSelectors: [...selectorsOf(existing), ...selectors] },
+    }),
+  };
+  return isDeepStrictEqual(withRules(next), withRules(existing)) ? undefined : next;
+}
+
+/**
+ * Adds missing subjects to the existing binding. Undefined when none are missing. The role of a binding cannot be
+ * changed: for a binding of another role the answer is `replace`, which means delete and create.
+ */
+export function reconcileBinding(
+  existing: RoleBinding,
+  wanted: RoleBinding,
+  names: Names,
+): { readonly action: "update" | "replace"; readonly binding: RoleBinding } | undefined {
+  if (!isKept(names, existing)) return undefined;
+  if (!isSameRole(names, existing.roleRef, wanted.roleRef)) return { action: "replace", binding: wanted };
+  const subjects = existing.subjects ?? [];
+  const missing = (wanted.subjects ?? []).filter((one) => !subjects.some((other) => isSameSubject(names, one, other)));
+  const binding = { ...existing, metadata: withMissingKeys(existing, wanted), subjects: [...subjects, ...missing] };
+  return isDeepStrictEqual(binding, { ...existing, subjects }) ? undefined : { action: "update", binding };
+}
+
+const isSameSubject = (names: Names, one: Subject, other: Subject): boolean =>
+  one.kind === other.kind &&
+  one.name === other.name &&
+  (one.namespace ?? "") === (other.namespace ?? "") &&
+  names.ownGroup(one.apiGroup ?? "") === names.ownGroup(other.apiGroup ?? "");
+
+function withMissingKeys(existing: ApiObject, wanted: ApiObject): ApiObject["metadata"] {
+  const merged = (key: "labels" | "annotations"): Record<string, string> => ({
+    ...wanted.metadata[key],
+    ...existing.metadata[key],
+  });
+  const [labels, annotations] = [merged("labels"), merged("annotations")];
+  return {
+    ...existing.metadata,
+    ...(Object.keys(labels).length > 0 && { labels }),
+    ...(Object.keys(annotations).length > 0 && { annotations }),
+  };
+}
+
+const isAggregated = (role: Role | ClusterRole): boolean => selectorsOf(role).length > 0;
+
+const selectorsOf = (role: Role | ClusterRole): LabelSelectorObject[] =>
+  "aggregationRule" in role ? (role.aggregationRule?.clusterRoleSelectors ?? []) : [];
+
+const missingSelectors = (existing: Role, wanted: Role): LabelSelectorObject[] =>
+  selectorsOf(wanted).filter((one) => !selectorsOf(existing).some((other) => isDeepStrictEqual(one, other)));
+
+/** `null` and an empty list are equal. */
+const withRules = (role: Role): Role => ({ ...role, rules: role.rules ?? [] });

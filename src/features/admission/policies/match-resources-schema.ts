@@ -1,7 +1,10 @@
-import { labelSelector } from "../../../machinery/schema/label-selector-schema.ts";
+import { labelSelector, validateLabelSelector } from "../../../machinery/schema/label-selector-schema.ts";
 import { atomicList, embeddedIn, named, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { atomicStruct, omitEmpty, pointer } from "../../../machinery/schema/struct.ts";
+import { duplicate, forbiddenField, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
+import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { validatePathSegmentName } from "../../../machinery/api/name-validation.ts";
 
 const rule = {
   apiGroups: omitEmpty(
@@ -58,3 +61,98 @@ export const matchResources = atomicStruct("v1.MatchResources", "Which writes ar
 
 export type MatchResources = Infer<typeof matchResources>;
 export type NamedRule = Infer<typeof namedRule>;
+
+const operations = ["*", "CREATE", "UPDATE", "DELETE", "CONNECT"];
+const scopes = ["*", "Cluster", "Namespaced"];
+/** Rules are compared with every write. */
+const maximumRules = 1000;
+
+/** Upstream: `validateMatchResources`. */
+export function validateMatchResources(match: MatchResources, field: string): FieldError[] {
+  const {
+    matchPolicy,
+    namespaceSelector = {},
+    objectSelector = {},
+    resourceRules = [],
+    excludeResourceRules = [],
+  } = match;
+  const policies = ["Equivalent", "Exact"];
+  return [
+    ...(matchPolicy === undefined || policies.includes(matchPolicy)
+      ? []
+      : [notSupported(`${field}.matchPolicy`, matchPolicy, policies)]),
+    ...validateLabelSelector(namespaceSelector, `${field}.namespaceSelector`),
+    ...validateLabelSelector(objectSelector, `${field}.objectSelector`),
+    ...validateRules(resourceRules, `${field}.resourceRules`),
+    ...validateRules(excludeResourceRules, `${field}.excludeResourceRules`),
+  ];
+}
+
+const validateRules = (rules: readonly NamedRule[], field: string): FieldError[] =>
+  rules.length > maximumRules
+    ? [invalidValue(field, rules.length, `must have at most ${maximumRules} items`)]
+    : rules.flatMap((rule, index) => validateRule(rule, `${field}[${index}]`));
+
+function validateRule(rule: NamedRule, field: string): FieldError[] {
+  const { resourceNames = [], operations: given = [], apiGroups = [], apiVersions = [], resources = [], scope } = rule;
+  const names = new Set<string>();
+  return [
+    ...resourceNames.flatMap((name, index) => {
+      const at = `${field}.resourceNames[${index}]`;
+      if (names.has(name)) return [duplicate(at, name)];
+      names.add(name);
+      return validatePathSegmentName(name, { isPrefix: false }).map((fault) => invalidValue(at, name, fault));
+    }),
+    ...validateWords(given, `${field}.operations`),
+    ...given.flatMap((one, index) =>
+      operations.includes(one) ? [] : [notSupported(`${field}.operations[${index}]`, one, operations)],
+    ),
+    ...validateWords(apiGroups, `${field}.apiGroups`),
+    ...validateWords(apiVersions, `${field}.apiVersions`),
+    ...apiVersions.flatMap((one, index) => (one === "" ? [required(`${field}.apiVersions[${index}]`, "")] : [])),
+    ...validateResources(resources, `${field}.resources`),
+    ...(scope === undefined || scopes.includes(scope) ? [] : [notSupported(`${field}.scope`, scope, scopes)]),
+  ];
+}
+
+function validateWords(words: readonly string[], field: string): FieldError[] {
+  if (words.length === 0) return [required(field, "")];
+  if (words.length === 1 || !words.includes("*")) return [];
+  return [
+    invalidValue(field, words, "if '*' is present, must not specify other " + field.slice(field.lastIndexOf(".") + 1)),
+  ];
+}
+
+/** Upstream: `validateResources`: what one entry covers must not be listed again. */
+function validateResources(resources: readonly string[], field: string): FieldError[] {
+  if (resources.length === 0) return [required(field, "")];
+  const whole = new Set(["*", "*/*"]);
+  const seen = new Set<string>();
+  const faults = resources.flatMap((resource, index) => {
+    const at = `${field}[${index}]`;
+    if (resource === "") return [required(at, "")];
+    if (seen.has(resource)) return [duplicate(at, resource)];
+    seen.add(resource);
+    const [main = "", sub] = resource.split("/", 2);
+    if (sub === undefined || sub === "*") return [];
+    if (seen.has(`${main}/*`))
+      return [invalidValue(at, resource, `if '${main}/*' is present, must not specify ${resource}`)];
+    return main !== "*" && seen.has(`*/${sub}`)
+      ? [invalidValue(at, resource, `if '*/${sub}' is present, must not specify ${resource}`)]
+      : [];
+  });
+  if (resources.length > 1 && resources.includes("*/*")) {
+    faults.push(invalidValue(field, resources, "if '*/*' is present, must not specify other resources"));
+  }
+  const others = resources.filter((one) => !one.includes("/") && !whole.has(one));
+  if (resources.includes("*") && others.length > 0) {
+    faults.push(
+      invalidValue(field, resources, "if '*' is present, must not specify other resources without subresources"),
+    );
+  }
+  return faults;
+}
+
+/** Name and selector of params exclude each other. */
+export const nameAndSelector = (field: string): FieldError =>
+  forbiddenField(field, "name and selector are mutually exclusive");

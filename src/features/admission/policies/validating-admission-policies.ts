@@ -10,7 +10,7 @@ import type { ResourceDefinition } from "../../../machinery/registry/resource-de
 import { policyResource } from "../resources.ts";
 import { policySchema } from "./policy-schema.ts";
 import type { PolicySpec, Validation, ValidatingAdmissionPolicy } from "./policy-schema.ts";
-import { validateMatchResources } from "./validate-match-resources.ts";
+import { validateMatchResources } from "./match-resources-schema.ts";
 
 const maximumConditions = 64;
 const maximumAuditAnnotations = 20;

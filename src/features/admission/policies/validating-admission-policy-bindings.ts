@@ -8,12 +8,11 @@ import { defineResource } from "../../../machinery/registry/resource-definition.
 import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
 import { validateLabelSelector, labelSelector } from "../../../machinery/schema/label-selector-schema.ts";
 import { policyBindingResource } from "../resources.ts";
-import { nameAndSelector, validateMatchResources } from "./validate-match-resources.ts";
+import { nameAndSelector, validateMatchResources, matchResources } from "./match-resources-schema.ts";
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { named, string, uniqueList } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { always, atomicStruct, omitEmpty, pointer, struct } from "../../../machinery/schema/struct.ts";
-import { matchResources } from "./match-resources-schema.ts";
 
 const paramRef = atomicStruct("v1.ParamRef", "Objects that a policy reads as params.", {
   name: omitEmpty(1, string, "The name of one object. Excludes selector."),

@@ -1,21 +1,21 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Names } from "../../../machinery/api/names.ts";
-import type { Certificate } from "../../../pki/certificate.ts";
-import { encodePem } from "../../../pki/pem.ts";
-import { PkiError } from "../../../pki/pki-error.ts";
-import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
-import type { FrontProxyHeaders } from "../credentials/front-proxy.ts";
-import { rbacBuilder } from "../policy/rbac-builder.ts";
-import type { Role } from "../rbac/roles.ts";
-import type { Clock } from "../../../machinery/api/clock.ts";
-import { periodically } from "../../../machinery/api/periodically.ts";
-import type { ApiClient } from "../../../machinery/client/api-client.ts";
-import { followRegistry } from "../../../machinery/registry/follow-registry.ts";
-import { storageKey } from "../../../machinery/registry/storage-key.ts";
-import type { Stores } from "../../../machinery/registry/stores.ts";
-import { configMapResource } from "../../core/index.ts";
-import { reconcileRole } from "../policy/reconcile.ts";
-import { roleResource } from "../resources.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import type { Certificate } from "../../pki/certificate.ts";
+import { encodePem } from "../../pki/pem.ts";
+import { PkiError } from "../../pki/pki-error.ts";
+import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
+import type { FrontProxyHeaders } from "./credentials/front-proxy.ts";
+import { rbacBuilder } from "./policy/rbac-builder.ts";
+import type { Role } from "./rbac/roles.ts";
+import type { Clock } from "../../machinery/api/clock.ts";
+import { periodically } from "../../machinery/api/periodically.ts";
+import type { ApiClient } from "../../machinery/client/api-client.ts";
+import { followRegistry } from "../../machinery/registry/follow-registry.ts";
+import { storageKey } from "../../machinery/registry/storage-key.ts";
+import type { Stores } from "../../machinery/registry/stores.ts";
+import { configMapResource } from "../core/index.ts";
+import { reconcileRole } from "./policy/reconcile-policy.ts";
+import { roleResource } from "./resources.ts";
 
 /**
  * The ConfigMap where extension API servers find the CAs to trust. Its name is built into clients, so it is the same in

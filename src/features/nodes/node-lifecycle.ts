@@ -1,12 +1,12 @@
-import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
-import type { Controller } from "../../../machinery/loops/controller.ts";
-import { eventResource, leaseResource } from "../../core/index.ts";
-import type { Event } from "../../core/index.ts";
-import type { Node } from "../nodes/node-schema.ts";
-import { nodeResource } from "../resources.ts";
-import type { NodeSettings } from "../settings.ts";
-import { microTimestamp, timestamp } from "../../../machinery/api/clock.ts";
-import type { Names } from "../../../machinery/api/names.ts";
+import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
+import type { Controller } from "../../machinery/loops/controller.ts";
+import { eventResource, leaseResource } from "../core/index.ts";
+import type { Event } from "../core/index.ts";
+import type { Node } from "./nodes/node-schema.ts";
+import { nodeResource } from "./resources.ts";
+import type { NodeSettings } from "./settings.ts";
+import { microTimestamp, timestamp } from "../../machinery/api/clock.ts";
+import type { Names } from "../../machinery/api/names.ts";
 
 /** Timers hold no more than 2^31 ms: a later end is looked at again on the way. */
 const longestWaitMilliseconds = 24 * 3_600_000;

@@ -1,13 +1,84 @@
-import type { AdmissionAttributes, Authorize } from "../../../machinery/api/attributes.ts";
-import { forbidden } from "../../../machinery/api/api-error.ts";
-import type { ApiError } from "../../../machinery/api/api-error.ts";
 import { isDeepStrictEqual } from "node:util";
-import type { PolicyRule } from "../rbac/policy-rule.ts";
+import type { AdmissionRule, AdmissionAttributes, Authorize } from "../../../machinery/api/attributes.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
+import type { ClusterRole, Role } from "./roles.ts";
+import { notFound, forbidden } from "../../../machinery/api/api-error.ts";
+import type { ApiError } from "../../../machinery/api/api-error.ts";
+import { roleResourceOf } from "./binding.ts";
+import type { RoleRef } from "./binding.ts";
+import type { PolicyRule } from "./policy-rule.ts";
+import type { RoleBinding } from "./role-bindings.ts";
 import { mastersGroup } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 
+/**
+ * Users may not write a role with more permissions than they hold in its namespace, not even change its labels
+ * (upstream: the policybased storage of roles), unless they have the verb `escalate` for that role. An aggregated role
+ * may collect any rules, so writing one requires all permissions.
+ */
+export function roleEscalation(names: Names, options: EscalationOptions): AdmissionRule {
+  const group = names.group("rbac.authorization");
+  return {
+    name: "RoleEscalation",
+    appliesTo: (attributes) =>
+      attributes.group === group &&
+      (attributes.resource === "roles" || attributes.resource === "clusterroles") &&
+      attributes.subresource === "" &&
+      attributes.operation !== "DELETE",
+    async validate(attributes) {
+      const { user, resource, name, object, oldObject } = attributes;
+      if (object === undefined || isMaster(user) || changesOnlyGarbageCollection(attributes)) return;
+      if (await hasEscalationVerb(options, attributes, { verb: "escalate", resource, name })) return;
+      const needsEverything = hasAggregationRule(object) || (oldObject !== undefined && hasAggregationRule(oldObject));
+      const refusal =
+        (needsEverything ? escalationError(options, attributes, fullAuthority) : undefined) ??
+        escalationError(options, attributes, options.ownRules(asRole(object).rules ?? []));
+      if (refusal !== undefined) throw refusal;
+    },
+  };
+}
+
+/** The group and resource guarantee the type: the schema decoded it. */
+const asRole = (object: ApiObject): Role => object as Role;
+
+const hasAggregationRule = (object: ApiObject): boolean =>
+  (asRole(object) as ClusterRole).aggregationRule !== undefined;
+
+interface BindingEscalationOptions extends EscalationOptions {
+  /** The rules of the role that a binding in a namespace names. Undefined when the role does not exist. */
+  rulesOfRole(roleRef: RoleRef, bindingNamespace: string): readonly PolicyRule[] | undefined;
+}
+
+/**
+ * Users may not bind a role with more permissions than they hold (upstream: the policybased storage of bindings),
+ * unless they have the verb `bind` for that role. A role that does not exist is a 404: its rules cannot be compared.
+ */
+export function bindingEscalation(names: Names, options: BindingEscalationOptions): AdmissionRule {
+  const group = names.group("rbac.authorization");
+  return {
+    name: "BindingEscalation",
+    appliesTo: (attributes) =>
+      attributes.group === group &&
+      (attributes.resource === "rolebindings" || attributes.resource === "clusterrolebindings") &&
+      attributes.subresource === "" &&
+      attributes.operation !== "DELETE",
+    async validate(attributes) {
+      const { user, askedGroup, resource, namespace, object } = attributes;
+      if (object === undefined || isMaster(user) || changesOnlyGarbageCollection(attributes)) return;
+      const { roleRef } = object as RoleBinding; // the group and resource guarantee it: the schema decoded it
+      const bind = { verb: "bind", resource: roleResourceOf(roleRef), name: roleRef.name };
+      if (await hasEscalationVerb(options, attributes, bind)) return;
+      const rules = options.rulesOfRole(roleRef, namespace);
+      if (rules === undefined) throw notFound({ group: askedGroup, resource }, roleRef.name);
+      const refusal = escalationError(options, attributes, rules);
+      if (refusal !== undefined) throw refusal;
+    },
+  };
+}
+
 /** What the escalation check needs from the server's authorization. */
-export interface EscalationOptions {
+interface EscalationOptions {
   readonly authorize: Authorize;
   /** A user's rules in a namespace ("" is the cluster), and what could not be evaluated. */
   rulesFor(
@@ -24,17 +95,17 @@ export interface EscalationOptions {
 }
 
 /** All permissions. They are required to write an aggregation rule, because it may collect any rules. */
-export const fullAuthority: readonly PolicyRule[] = [
+const fullAuthority: readonly PolicyRule[] = [
   { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
   { verbs: ["*"], nonResourceURLs: ["*"] },
 ];
 
-export const isMaster = (user: UserInfo): boolean => user.groups.includes(mastersGroup);
+const isMaster = (user: UserInfo): boolean => user.groups.includes(mastersGroup);
 
 /**
  * Whether the user has a verb (`escalate`, `bind`) that lifts the restriction, for a role in the request's namespace.
  */
-export async function hasEscalationVerb(
+async function hasEscalationVerb(
   { authorize }: EscalationOptions,
   attributes: AdmissionAttributes,
   { verb, resource, name }: { readonly verb: string; readonly resource: string; readonly name: string },
@@ -58,7 +129,7 @@ export async function hasEscalationVerb(
  * The error when the author does not hold the rules of a role. Undefined when they do (upstream:
  * `validation.ConfirmNoEscalation`).
  */
-export function escalationError(
+function escalationError(
   options: EscalationOptions,
   attributes: AdmissionAttributes,
   wanted: readonly PolicyRule[],
@@ -119,7 +190,7 @@ function ruleText(rule: PolicyRule): string {
  * A change of only the fields that garbage collection needs is never an escalation. Stricter than `isOnlyGarbageCollectionChange`:
  * an empty aggregation rule is not the same as none.
  */
-export function changesOnlyGarbageCollection({ object, oldObject }: AdmissionAttributes): boolean {
+function changesOnlyGarbageCollection({ object, oldObject }: AdmissionAttributes): boolean {
   if (object === undefined || oldObject === undefined) return false;
   const rest = ({ metadata, ...others }: NonNullable<AdmissionAttributes["object"]>): unknown => {
     const { ownerReferences: _owners, finalizers: _finalizers, managedFields: _fields, ...kept } = metadata;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { errorCode } from "../machinery/api/error-code.ts";
+import { errorCode } from "../machinery/api/thrown-error.ts";
 import { jsonFields } from "../machinery/api/json-object.ts";
 import { createServer, request } from "../machinery/api/node-http.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";

@@ -1,4 +1,4 @@
-import { errorCode } from "../machinery/api/error-code.ts";
+import { errorCode } from "../machinery/api/thrown-error.ts";
 
 /** The agent's log. Keys and tokens are never written to it. */
 export interface AgentLog {

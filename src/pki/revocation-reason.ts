@@ -12,3 +12,6 @@ export const reasonCodes = {
 } as const;
 
 export type RevocationReason = keyof typeof reasonCodes;
+
+/** Why a credential is revoked (RFC 5280 section 5.3.1). */
+export const revocationReasons: readonly string[] = Object.keys(reasonCodes);

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { Logger } from "pino";
 import { systemClock } from "../machinery/api/clock.ts";
-import { messageOf } from "../machinery/api/message-of.ts";
+import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { Transport } from "../machinery/client/transport.ts";
 import { pageNotFound, plainText, typedText } from "../machinery/http/response.ts";
 import type { OutsideKeyObserver } from "../machinery/keys/outside-keys.ts";

@@ -1,6 +1,6 @@
 import { rmSync, existsSync, readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
-import { messageOf } from "../machinery/api/message-of.ts";
+import { messageOf } from "../machinery/api/thrown-error.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { EtcdStore } from "../machinery/storage/backends/etcd.ts";
 import { LmdbStore } from "../machinery/storage/backends/lmdb.ts";

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { isatty } from "node:tty";
 import { isDeepStrictEqual } from "node:util";
-import { messageOf } from "../machinery/api/message-of.ts";
+import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { logFlags } from "../machinery/command-line/log-flags.ts";
 
 /** The values of a server's settings by the names of the flags. */

@@ -1,4 +1,4 @@
-import { messageOf } from "../../machinery/api/message-of.ts";
+import { messageOf } from "../../machinery/api/thrown-error.ts";
 import type { Namespace } from "./namespaces.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import type { ResourceType } from "../../machinery/api/resource-type.ts";

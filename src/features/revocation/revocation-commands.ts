@@ -10,7 +10,7 @@ import { printList, printObject } from "../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../machinery/command-line/output.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
 import type { TextColumn } from "../../machinery/command-line/text-table.ts";
-import { revocationReasons } from "./revocation-reasons.ts";
+import { revocationReasons } from "../../pki/revocation-reason.ts";
 import { revocationResource } from "./resources.ts";
 import type { Revocation } from "./resources.ts";
 import { revokedText } from "./revocations.ts";

@@ -9,7 +9,7 @@ import type { ResourceDefinition } from "../../machinery/registry/resource-defin
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { object, string, time } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
-import { revocationReasons } from "./revocation-reasons.ts";
+import { revocationReasons } from "../../pki/revocation-reason.ts";
 import { revocationResource } from "./resources.ts";
 import { always, omitEmpty, pointer, struct } from "../../machinery/schema/struct.ts";
 

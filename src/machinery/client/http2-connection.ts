@@ -1,7 +1,7 @@
 import { connect, constants } from "node:http2";
 import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
-import { errorCode } from "../api/error-code.ts";
+import { errorCode } from "../api/thrown-error.ts";
 import { connectionTimeout, RequestNotTaken } from "./connections.ts";
 import type { WireRequest } from "./connections.ts";
 import type { ClientResponse } from "./transport.ts";

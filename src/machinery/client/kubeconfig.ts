@@ -2,9 +2,8 @@ import { readFileSync, statSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { homedir } from "node:os";
 import { parse, stringify } from "yaml";
-import { errorCode } from "../api/error-code.ts";
+import { errorCode, messageOf } from "../api/thrown-error.ts";
 import { jsonFields } from "../api/json-object.ts";
-import { messageOf } from "../api/message-of.ts";
 import type { HttpsTransportOptions } from "./https-transport.ts";
 
 /** A kubeconfig cannot be used. The message is one line that names the file and what to do. */

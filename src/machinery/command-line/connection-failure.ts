@@ -1,4 +1,4 @@
-import { errorCode } from "../api/error-code.ts";
+import { errorCode } from "../api/thrown-error.ts";
 import { CommandFailure } from "./command-failure.ts";
 import type { ExitName } from "./command-failure.ts";
 

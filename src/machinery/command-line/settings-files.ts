@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
-import { messageOf } from "../api/message-of.ts";
+import { messageOf } from "../api/thrown-error.ts";
 import { unreadableFileReason } from "../files/unusable-file.ts";
 import { UsageError } from "./flag.ts";
 import type { Certificate } from "../../pki/certificate.ts";

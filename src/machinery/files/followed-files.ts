@@ -1,6 +1,5 @@
 import { statSync } from "node:fs";
-import { messageOf } from "../api/message-of.ts";
-import { errorCode } from "../api/error-code.ts";
+import { messageOf, errorCode } from "../api/thrown-error.ts";
 
 export interface FollowedSetting<T> {
   /** The setting that names the files, for the log. */

@@ -1,6 +1,6 @@
 import { mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { errorCode } from "../api/error-code.ts";
+import { errorCode } from "../api/thrown-error.ts";
 
 /**
  * Creates a folder and its missing parents. Throws the system's error. Node.js's own `recursive` loops forever where

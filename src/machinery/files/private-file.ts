@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
-import { errorCode } from "../api/error-code.ts";
+import { errorCode } from "../api/thrown-error.ts";
 import { UnusableFile } from "./unusable-file.ts";
 
 /**

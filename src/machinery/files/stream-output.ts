@@ -1,6 +1,6 @@
 import { closeSync, write, writeSync } from "node:fs";
 import { promisify } from "node:util";
-import { errorCode } from "../api/error-code.ts";
+import { errorCode } from "../api/thrown-error.ts";
 import type { LogOutput } from "./log-output.ts";
 
 const writeBytes = promisify(write);

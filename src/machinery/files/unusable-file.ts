@@ -1,5 +1,4 @@
-import { messageOf } from "../api/message-of.ts";
-import { errorCode } from "../api/error-code.ts";
+import { messageOf, errorCode } from "../api/thrown-error.ts";
 
 /** A file or folder that the caller named cannot be used. The message is one line with the reason and what to do. */
 export class UnusableFile extends Error {

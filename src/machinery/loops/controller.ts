@@ -1,4 +1,4 @@
-import { messageOf } from "../api/message-of.ts";
+import { messageOf } from "../api/thrown-error.ts";
 import { ApiError } from "../api/api-error.ts";
 import { unlessAnswered } from "../client/api-client.ts";
 import type { ApiClient } from "../client/api-client.ts";

@@ -1,4 +1,4 @@
-import { messageOf } from "../api/message-of.ts";
+import { messageOf } from "../api/thrown-error.ts";
 import { systemSchedule } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";

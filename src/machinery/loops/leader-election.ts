@@ -1,4 +1,4 @@
-import { messageOf } from "../api/message-of.ts";
+import { messageOf } from "../api/thrown-error.ts";
 import { ApiError } from "../api/api-error.ts";
 import { microTimestamp } from "../api/clock.ts";
 import type { Clock, Schedule } from "../api/clock.ts";

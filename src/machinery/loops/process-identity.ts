@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
-import { errorCode } from "../api/error-code.ts";
+import { errorCode } from "../api/thrown-error.ts";
 
 /**
  * A value that distinguishes the processes of this running system from those of other machines, containers and earlier

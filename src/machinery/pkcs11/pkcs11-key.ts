@@ -1,6 +1,6 @@
 import { createHash, verify } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { messageOf } from "../api/message-of.ts";
+import { messageOf } from "../api/thrown-error.ts";
 import { PkiError } from "../../pki/pki-error.ts";
 import { importPublicKey } from "../../pki/public-key.ts";
 import type { PublicKeyInfo } from "../../pki/public-key.ts";

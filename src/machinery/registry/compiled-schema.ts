@@ -35,7 +35,7 @@ export class CompiledSchema<T = unknown> {
     return (this.#list ??= new CompiledSchema(listSchema(this.schema)));
   }
 
-  /** See there. Shared and immutable. */
+  /** The fields that an object has before its first write. Shared and immutable. */
   get emptyObject(): Readonly<JsonObject> {
     return (this.#emptyObject ??= emptyObject(this.schema));
   }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import http from "node:http";
 import https from "node:https";
-import { messageOf } from "../api/message-of.ts";
+import { messageOf } from "../api/thrown-error.ts";
 import { rateLimitedReport } from "../api/rate-limited-report.ts";
 import { systemSchedule } from "../api/clock.ts";
 import { EventQueue } from "../audit/event-queue.ts";

@@ -1,5 +1,5 @@
 import { channel } from "node:diagnostics_channel";
-import { messageOf } from "../api/message-of.ts";
+import { messageOf } from "../api/thrown-error.ts";
 import { currentActivity } from "./activity.ts";
 import type { Activity } from "./activity.ts";
 

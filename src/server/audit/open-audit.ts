@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { messageOf } from "../../machinery/api/message-of.ts";
+import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { issuedCredential } from "../../features/accounts/token-request.ts";
 import { systemSchedule } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";

@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { createGunzip, createGzip } from "node:zlib";
 import { pipeline } from "node:stream/promises";
 import { Readable } from "node:stream";
-import { errorCode } from "../../machinery/api/error-code.ts";
+import { errorCode } from "../../machinery/api/thrown-error.ts";
 import { openReplacement } from "../../machinery/files/atomic-file.ts";
 import { DamagedBackup, formatBackup, parseBackup } from "./backup-format.ts";
 import type { BackupHeader, BackupItem } from "./backup-format.ts";

@@ -1,4 +1,4 @@
-import { errorCode } from "../../machinery/api/error-code.ts";
+import { errorCode } from "../../machinery/api/thrown-error.ts";
 import { systemClock } from "../../machinery/api/clock.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { fileFailureReason } from "../../machinery/files/unusable-file.ts";

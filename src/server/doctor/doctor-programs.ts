@@ -8,7 +8,7 @@ import { printable } from "../../machinery/command-line/printable.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { examineServer, locationOf, ownerOf } from "./examine-server.ts";
 import type { Finding } from "./finding.ts";
-import { messageOf } from "../../machinery/api/message-of.ts";
+import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { stateOf } from "../../machinery/storage/copy-objects.ts";
 import { openStore } from "../open-store.ts";
 import { signetVersion } from "../signet-version.ts";

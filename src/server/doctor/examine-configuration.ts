@@ -1,5 +1,5 @@
 import pino from "pino";
-import { messageOf } from "../../machinery/api/message-of.ts";
+import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { connectAuthorization } from "../../features/authorization/feature.ts";
 import { openConfiguredAuthorities } from "../../features/access/feature.ts";
 import { parseTokenFile } from "../../features/access/credentials/static-token-file.ts";

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { messageOf } from "../../machinery/api/message-of.ts";
+import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { secretsPrefix } from "../encryption/compile-encryption.ts";
 import { openReadableStore } from "../encryption/readable-store.ts";
 import { surveyEncryption } from "../encryption/stored-encryption.ts";

@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { messageOf } from "../../machinery/api/message-of.ts";
+import { messageOf } from "../../machinery/api/thrown-error.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../pki/distinguished-name.ts";
 import { parseCertificatesPem } from "../../pki/trust-anchors.ts";

@@ -1,4 +1,4 @@
-import { messageOf } from "../../machinery/api/message-of.ts";
+import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { keyNameOfUri } from "../../machinery/pkcs11/pkcs11-uri.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { bad, good } from "./finding.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import http from "node:http";
 import type { IncomingMessage } from "node:http";
 import https from "node:https";
-import { messageOf } from "../../machinery/api/message-of.ts";
+import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { storedProfile } from "../../machinery/storage/backends/lmdb-environment.ts";
 import { stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";

@@ -1,5 +1,5 @@
 import type { SecureContext } from "node:tls";
-import { messageOf } from "../../machinery/api/message-of.ts";
+import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { parseSettingsFile, readSettingsFile } from "../../machinery/command-line/settings-files.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";

@@ -1,6 +1,6 @@
 import { createSecureContext } from "node:tls";
 import type { Logger } from "pino";
-import { messageOf } from "../../machinery/api/message-of.ts";
+import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";

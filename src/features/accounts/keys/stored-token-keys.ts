@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { messageOf } from "../../../machinery/api/message-of.ts";
+import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import { serviceUnavailable } from "../../../machinery/api/api-error.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";

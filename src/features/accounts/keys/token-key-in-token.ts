@@ -1,4 +1,4 @@
-import { messageOf } from "../../../machinery/api/message-of.ts";
+import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import { OutageReport } from "../../../machinery/api/outage-report.ts";
 import { serviceUnavailable } from "../../../machinery/api/api-error.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { messageOf } from "../../../machinery/api/message-of.ts";
+import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import { writePrivateFile, writePublicFile } from "../../../machinery/files/atomic-file.ts";
 import type { FollowedKeyRecords } from "../../../machinery/keys/key-records.ts";
 import type { SealingKey } from "../../../machinery/keys/sealing-key.ts";

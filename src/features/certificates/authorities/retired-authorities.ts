@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-import { messageOf } from "../../../machinery/api/message-of.ts";
+import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";

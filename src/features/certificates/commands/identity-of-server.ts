@@ -5,7 +5,7 @@ import { parseCertificate } from "../../../pki/certificate.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import { serverIdentity } from "../signers/server-identity.ts";
 import type { ServerIdentity } from "../signers/server-identity.ts";
-import { messageOf } from "../../../machinery/api/message-of.ts";
+import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import type { ControllerLog } from "../../../machinery/loops/controller.ts";
 
 const longestHandshakeMilliseconds = 10_000;

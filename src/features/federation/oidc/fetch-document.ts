@@ -1,4 +1,4 @@
-import { messageOf } from "../../../machinery/api/message-of.ts";
+import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import https from "node:https";
 import { getCACertificates } from "node:tls";
 

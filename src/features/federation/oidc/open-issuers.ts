@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { messageOf } from "../../../machinery/api/message-of.ts";
+import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { HttpRequest } from "../../../machinery/api/http-message.ts";
 import type { Names } from "../../../machinery/api/names.ts";

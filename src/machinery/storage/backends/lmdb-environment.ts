@@ -16,8 +16,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { getLastVersion, open } from "lmdb";
 import type { Database, RootDatabase } from "lmdb";
-import { errorCode } from "../../api/error-code.ts";
-import { messageOf } from "../../api/message-of.ts";
+import { errorCode, messageOf } from "../../api/thrown-error.ts";
 import { StoreUnavailable } from "../store.ts";
 
 const FILE_NAME = "store.mdb";

@@ -1,4 +1,4 @@
-import { messageOf } from "../../api/message-of.ts";
+import { messageOf } from "../../api/thrown-error.ts";
 import { andThen } from "../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { RevisionCompacted, StoreUnavailable } from "../store.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { messageOf } from "../../api/message-of.ts";
+import { messageOf } from "../../api/thrown-error.ts";
 import { StoreUnavailable, WriteOutcomeUnknown } from "../store.ts";
 import { decodeStatus } from "./etcd-messages.ts";
 import { hadNoEffect, isTransient, keepsConnection } from "./etcd-errors.ts";

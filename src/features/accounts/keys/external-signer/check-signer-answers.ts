@@ -1,6 +1,6 @@
 import { createPublicKey } from "node:crypto";
 import { isJsonObject } from "../../../../machinery/api/json-object.ts";
-import { messageOf } from "../../../../machinery/api/message-of.ts";
+import { messageOf } from "../../../../machinery/api/thrown-error.ts";
 import { parseToken } from "../../tokens/json-web-token.ts";
 import { verificationKeyOf } from "../../tokens/token-key.ts";
 import type { VerificationKey } from "../../tokens/token-key.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Logger } from "pino";
-import { messageOf } from "../../../../machinery/api/message-of.ts";
+import { messageOf } from "../../../../machinery/api/thrown-error.ts";
 import type { Clock } from "../../../../machinery/api/clock.ts";
 import { periodically } from "../../../../machinery/api/periodically.ts";
 import { UsageError } from "../../../../machinery/command-line/flag.ts";

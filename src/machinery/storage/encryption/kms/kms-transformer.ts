@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { messageOf } from "../../../api/message-of.ts";
+import { messageOf } from "../../../api/thrown-error.ts";
 import { dnsSubdomainFaults } from "../../../api/name-validation.ts";
 import type { Clock } from "../../../api/clock.ts";
 import type { MaybePromise } from "../../../api/maybe-promise.ts";

@@ -42,7 +42,7 @@ import { accessSpelling, respelledAttributes } from "../machinery/authorization/
 import { ownSignerName } from "../features/certificates/signer-names.ts";
 import { findWellKnownSigner } from "../features/certificates/signers/well-known-signers.ts";
 import { servedReviews, discovered, storedResources, reviewDefinitions } from "./served-kinds.ts";
-import { servedDefinitions } from "../machinery/registry/served-definitions.ts";
+import { servedDefinitions } from "../machinery/registry/resource-definition.ts";
 import { Stores } from "../machinery/registry/stores.ts";
 import { admissionRules, openAdmission } from "./admission-rules.ts";
 import { openAuthorizers } from "./authorizers.ts";

@@ -5,7 +5,7 @@ import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import type { Reference } from "../../machinery/schema/references.ts";
 import { asPod, isMirrorPod, withTokenVolume } from "../nodes/index.ts";
 import type { PodObject, PodReferences } from "../nodes/index.ts";
-import { admissionForbidden } from "../../machinery/registry/admission-forbidden.ts";
+import { admissionForbidden } from "../../machinery/registry/admission.ts";
 
 interface ServiceAccountObject {
   readonly metadata: ApiObject["metadata"];

@@ -2,7 +2,7 @@ import type { Authorize, AdmissionRule, AdmissionAttributes } from "../../machin
 import type { Names } from "../../machinery/api/names.ts";
 import { mastersGroup } from "../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../machinery/api/user-info.ts";
-import { admissionForbidden } from "../../machinery/registry/admission-forbidden.ts";
+import { admissionForbidden } from "../../machinery/registry/admission.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import { isOnlyGarbageCollectionChange } from "../core/index.ts";

@@ -1,5 +1,5 @@
-import { isServedAs } from "../../machinery/registry/served-definitions.ts";
-import type { ServedType } from "../../machinery/registry/served-definitions.ts";
+import { isServedAs } from "../../machinery/registry/resource-definition.ts";
+import type { ServedType } from "../../machinery/registry/resource-definition.ts";
 import type { AdmissionRule, Authorize } from "../../machinery/api/attributes.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";

@@ -1,5 +1,5 @@
-import { isServedAs } from "../../machinery/registry/served-definitions.ts";
-import type { ServedType } from "../../machinery/registry/served-definitions.ts";
+import { isServedAs } from "../../machinery/registry/resource-definition.ts";
+import type { ServedType } from "../../machinery/registry/resource-definition.ts";
 import type { ApiObject, OwnerReference } from "../../machinery/api/object-meta.ts";
 import type { ResourceClient } from "../../machinery/client/api-client.ts";
 import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";

@@ -1,7 +1,7 @@
 import type { AdmissionAttributes, AdmissionRule, Authorize, Decision } from "../../machinery/api/attributes.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import type { ApiObject, OwnerReference } from "../../machinery/api/object-meta.ts";
-import { admissionForbidden } from "../../machinery/registry/admission-forbidden.ts";
+import { admissionForbidden } from "../../machinery/registry/admission.ts";
 
 interface OwnerResource {
   readonly group: string;

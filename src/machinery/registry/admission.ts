@@ -6,6 +6,8 @@ import { currentTrace } from "../tracing/request-trace.ts";
 import type { TransactionMember } from "../api/transaction.ts";
 import { storedAs } from "./resource-definition.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
+import { ApiError, forbidden } from "../api/api-error.ts";
+import type { StatusCause } from "../api/status.ts";
 
 /** The caller of a request, and what it wants. Hooks and admission rules receive it with every write. */
 export interface Caller extends AdmissionListener {
@@ -26,7 +28,7 @@ export interface AdmissionTarget {
   readonly admission: readonly AdmissionRule[];
 }
 
-export interface AdmissionSubject<T extends ApiObject> {
+interface AdmissionSubject<T extends ApiObject> {
   readonly operation: AdmissionAttributes["operation"];
   readonly caller: Caller;
   readonly subresource: string;
@@ -167,4 +169,23 @@ function attributesOf<T extends ApiObject>(
     isDryRun: caller.isDryRun,
     listener: caller,
   };
+}
+
+/** A 403 for the object of a write (upstream: `admission.NewForbidden`). `message` follows "is forbidden: ". */
+export function admissionForbidden(
+  attributes: AdmissionAttributes,
+  message: string,
+  causes?: readonly StatusCause[],
+): ApiError {
+  const { askedGroup: group, resource, name, object } = attributes;
+  // A name that is not generated yet is shown as its generateName.
+  const shown = name || object?.metadata.name || object?.metadata.generateName || "Unknown";
+  const error = forbidden({ group, resource }, shown, message);
+  if (causes === undefined) return error;
+  return new ApiError({
+    code: error.code,
+    message: error.message,
+    ...(error.reason !== undefined && { reason: error.reason }),
+    details: { ...error.details, causes },
+  });
 }

@@ -24,6 +24,7 @@ import { currentTrace } from "../tracing/request-trace.ts";
 import type { Admitted } from "./admission.ts";
 import { compileKind } from "./compile-kind.ts";
 import type { CompiledKind } from "./compile-kind.ts";
+import { servedDefinitions } from "./resource-definition.ts";
 import type { AnswerCreate, ResourceDefinition } from "./resource-definition.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
 import { maximumNameBytes, resourcePrefix, storageKey } from "./storage-key.ts";
@@ -31,7 +32,6 @@ import type { ObjectName } from "./storage-key.ts";
 import { encodeStored, kindPrefix, StoredObject, UnreadableObject } from "./stored-object.ts";
 import type { KindPrefix } from "./stored-object.ts";
 import type { StoredTexts } from "./stored-texts.ts";
-import { servedDefinitions } from "./served-definitions.ts";
 
 /** A write of this process that is durable. */
 export interface ObservedWrite {

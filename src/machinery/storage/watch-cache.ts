@@ -4,8 +4,8 @@ import type { FeedFollower, FeedLoad } from "./feed-follower.ts";
 import { SortedMap, byteOrdered } from "./sorted-map.ts";
 import { prefixEnd, RevisionCompacted } from "./store.ts";
 import type { Change, Entry } from "./store.ts";
+import { ValueIndexes } from "./value-index.ts";
 import type { Lookup } from "./value-index.ts";
-import { ValueIndexes } from "./value-indexes.ts";
 import { WatchIndex } from "./watch-index.ts";
 import type { WatchScope } from "./watch-index.ts";
 

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { EtcdStore } from "../../../src/machinery/storage/backends/etcd.ts";
-import { hasOrderedProgress } from "../../../src/machinery/storage/etcd/etcd-errors.ts";
 import { SharedRead } from "../../../src/machinery/storage/etcd/shared-read.ts";
 import {
   RevisionCompacted,
@@ -12,6 +11,7 @@ import {
 import { skipsEtcd, startEtcd } from "./etcd-process.ts";
 import type { EtcdCluster } from "./etcd-process.ts";
 import { put, takeChanges } from "./store-contract.ts";
+import { hasOrderedProgress } from "../../../src/machinery/storage/etcd/etcd-errors.ts";
 
 const ALL = { start: "/", end: "0" };
 

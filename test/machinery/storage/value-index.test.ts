@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
-import { ValueIndex } from "../../../src/machinery/storage/value-index.ts";
+import { ValueIndex, ValueIndexes } from "../../../src/machinery/storage/value-index.ts";
 import type { Lookup } from "../../../src/machinery/storage/value-index.ts";
-import { ValueIndexes } from "../../../src/machinery/storage/value-indexes.ts";
 
 interface Thing {
   readonly key: string;

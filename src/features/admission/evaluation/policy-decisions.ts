@@ -4,7 +4,7 @@ import { formatFaults } from "../../../machinery/api/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { StatusReason } from "../../../machinery/api/status.ts";
 import { TooDeep } from "../../../machinery/expressions/cel-value.ts";
-import { admissionForbidden } from "../../../machinery/registry/admission-forbidden.ts";
+import { admissionForbidden } from "../../../machinery/registry/admission.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import type { KnownPolicies, PolicyInForce } from "../known-policies.ts";
 import type { ValidatingAdmissionPolicyBinding } from "../policies/validating-admission-policy-bindings.ts";

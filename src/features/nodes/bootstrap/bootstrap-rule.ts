@@ -6,7 +6,7 @@ import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
 import { nodeNameOf } from "../../../machinery/api/user-info.ts";
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
-import { admissionForbidden } from "../../../machinery/registry/admission-forbidden.ts";
+import { admissionForbidden } from "../../../machinery/registry/admission.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { secretResource } from "../../core/index.ts";
 import type { Secret } from "../../core/index.ts";

@@ -2,7 +2,7 @@ import type { AdmissionAttributes, AdmissionRule } from "../../../machinery/api/
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { nodeNameOf } from "../../../machinery/api/user-info.ts";
-import { admissionForbidden } from "../../../machinery/registry/admission-forbidden.ts";
+import { admissionForbidden } from "../../../machinery/registry/admission.ts";
 import { requestedCommonName } from "../bootstrap/requested-common-name.ts";
 import type { LockedNodes } from "./node-locks.ts";
 

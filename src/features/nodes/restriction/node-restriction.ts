@@ -12,7 +12,7 @@ import { audienceFault } from "./token-audience.ts";
 import type { TokenRequestObject } from "./token-audience.ts";
 import { asPod } from "../pods/pod-object.ts";
 import type { PodReferences } from "../pods/pod-object.ts";
-import { admissionForbidden } from "../../../machinery/registry/admission-forbidden.ts";
+import { admissionForbidden } from "../../../machinery/registry/admission.ts";
 
 export interface NodeRestrictionOptions {
   readonly names: Names;

@@ -13,13 +13,6 @@ import type { Entry, RangeRequest, RangeResult, Store, WatchRequest, WriteReques
 import { EtcdClient, statusPath } from "../etcd/etcd-client.ts";
 import type { EtcdCall } from "../etcd/etcd-client.ts";
 import {
-  hasOrderedProgress,
-  isCompacted,
-  isInFuture,
-  isTooLarge,
-  isUnsupportedTransaction,
-} from "../etcd/etcd-errors.ts";
-import {
   decodeStatus,
   decodeRange,
   decodeSwap,
@@ -32,12 +25,18 @@ import {
 } from "../etcd/etcd-messages.ts";
 import type { KeyValue, RangeAnswer, RangeMessage } from "../etcd/etcd-messages.ts";
 import { EtcdWatch } from "../etcd/etcd-watch.ts";
-import { formatPrefixState, parsePrefixState, UnusablePrefix } from "../etcd/etcd-prefix-state.ts";
-import type { EtcdPrefixState } from "../etcd/etcd-prefix-state.ts";
+import { formatPrefixState, parsePrefixState, UnusablePrefix, KeySpace } from "../etcd/key-space.ts";
+import type { EtcdPrefixState } from "../etcd/key-space.ts";
 import type { TlsFiles } from "../../grpc/grpc-channel.ts";
 import { GrpcError, grpcStatus } from "../../grpc/grpc-error.ts";
-import { KeySpace } from "../etcd/key-space.ts";
 import { SharedRead } from "../etcd/shared-read.ts";
+import {
+  hasOrderedProgress,
+  isCompacted,
+  isInFuture,
+  isTooLarge,
+  isUnsupportedTransaction,
+} from "../etcd/etcd-errors.ts";
 
 export interface EtcdStoreOptions {
   /** `http://host:port` or `https://host:port` of each member. */

@@ -113,8 +113,8 @@ export class FrameOutput {
     }
   }
 
-  readonly #write = (bytes: Buffer): void => {
-    if (!this.#socket.write(bytes)) this.#isSocketFull = true;
+  readonly #write = (bytes: Buffer, onWritten: () => void): void => {
+    if (!this.#socket.write(bytes, onWritten)) this.#isSocketFull = true;
   };
 
   /** Each stream sends its head, and then in turn a frame of its body. */

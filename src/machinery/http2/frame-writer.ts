@@ -40,25 +40,62 @@ const statusNameIndex = nameIndexes.get(":status") ?? 0;
 /** More than the index and the two lengths of a field take. */
 const fieldOverheadBytes = 16;
 const slabBytes = 64 * 1024;
+/** Slabs that are kept for later: two mebibytes. */
+const maximumFreeSlabs = 32;
+
+/** A buffer that frames are written to. It is used again once all writes from it are done: new ones would be work for the garbage collector. */
+class Slab {
+  readonly bytes: Buffer;
+  /** Frames are written here next. */
+  at = 0;
+  /** What is before was handed over. */
+  sentTo = 0;
+  #unfinishedWrites = 0;
+
+  constructor(byteLength: number) {
+    this.bytes = Buffer.allocUnsafeSlow(byteLength);
+  }
+
+  get isIdle(): boolean {
+    return this.#unfinishedWrites === 0;
+  }
+
+  /** Hands over what was written since the last time. */
+  send(send: Send): void {
+    if (this.at === this.sentTo) return;
+    const bytes = this.bytes.subarray(this.sentTo, this.at);
+    this.sentTo = this.at;
+    this.#unfinishedWrites++;
+    send(bytes, this.#onWritten);
+  }
+
+  readonly #onWritten = (): void => {
+    this.#unfinishedWrites--;
+  };
+}
+
+/** Writes bytes to a connection. Calls `onWritten` once they may be overwritten, also when the write fails. */
+type Send = (bytes: Buffer, onWritten: () => void) => void;
 
 /**
- * Writes frames one after the other into a large buffer, and hands what is written to `send` in as few pieces as possible. Bytes that
- * were handed over are never written again.
+ * Writes frames one after the other into large buffers, and hands what is written over in as few pieces as possible.
  */
 export class FrameWriter {
-  #slab: Buffer = Buffer.allocUnsafeSlow(slabBytes);
-  #at = 0;
-  #sentTo = 0;
-  #send: (bytes: Buffer) => void = () => undefined;
+  #slab = new Slab(slabBytes);
+  /** Those that are full. */
+  #used: Slab[] = [];
+  #send: Send = () => undefined;
 
   /** What is written until the next `flush` goes to this function. */
-  begin(send: (bytes: Buffer) => void): void {
+  begin(send: Send): void {
     this.#send = send;
+    if (!this.#slab.isIdle) return;
+    this.#slab.at = 0;
+    this.#slab.sentTo = 0;
   }
 
   flush(): void {
-    if (this.#at > this.#sentTo) this.#send(this.#slab.subarray(this.#sentTo, this.#at));
-    this.#sentTo = this.#at;
+    this.#slab.send(this.#send);
   }
 
   /** Copies a whole frame. */
@@ -74,21 +111,21 @@ export class FrameWriter {
   ): number {
     const endFlag = isEnd ? flags.endStream : 0;
     this.#reserve(frameHeaderBytes + maximumBlockBytes(head.headers));
-    const start = this.#at;
+    const start = this.#slab.at;
     this.#header({ type: frameTypes.headers, flags: flags.endHeaders | endFlag, streamId, length: 0 });
     try {
       this.#block(head, { isFirst });
     } catch (error) {
-      this.#at = start;
+      this.#slab.at = start;
       throw error;
     }
-    const length = this.#at - start - frameHeaderBytes;
+    const length = this.#slab.at - start - frameHeaderBytes;
     if (length > maximumFrameBytes) this.#splitBlock(start, { streamId, endFlag });
     else {
-      this.#slab[start + 1] = length >>> 8;
-      this.#slab[start + 2] = length;
+      this.#slab.bytes[start + 1] = length >>> 8;
+      this.#slab.bytes[start + 2] = length;
     }
-    return this.#at - start;
+    return this.#slab.at - start;
   }
 
   /** A whole body, in a frame that ends its stream. */
@@ -99,9 +136,9 @@ export class FrameWriter {
     this.#reserve(frameHeaderBytes + byteLength);
     this.#header({ type: frameTypes.data, flags: flags.endStream, streamId, length: byteLength });
     if (typeof content !== "string") return this.#bytes(content);
-    if (byteLength === content.length) this.#slab.write(content, this.#at, byteLength, "latin1");
-    else this.#slab.write(content, this.#at, byteLength, "utf8");
-    this.#at += byteLength;
+    if (byteLength === content.length) this.#slab.bytes.write(content, this.#slab.at, byteLength, "latin1");
+    else this.#slab.bytes.write(content, this.#slab.at, byteLength, "utf8");
+    this.#slab.at += byteLength;
   }
 
   /** A frame with the next bytes of a body, which it takes from there. */
@@ -125,37 +162,45 @@ export class FrameWriter {
 
   /** Makes space for what is written next. */
   #reserve(bytes: number): void {
-    if (this.#at + bytes <= this.#slab.length) return;
+    if (this.#slab.at + bytes <= this.#slab.bytes.length) return;
     this.flush();
-    this.#slab = Buffer.allocUnsafeSlow(Math.max(slabBytes, bytes));
-    this.#at = 0;
-    this.#sentTo = 0;
+    if (this.#used.length < maximumFreeSlabs && this.#slab.bytes.length === slabBytes) this.#used.push(this.#slab);
+    this.#slab = bytes > slabBytes ? new Slab(bytes) : this.#idleSlab();
+  }
+
+  #idleSlab(): Slab {
+    const at = this.#used.findIndex(({ isIdle }) => isIdle);
+    const slab = this.#used[at];
+    if (slab === undefined) return new Slab(slabBytes);
+    this.#used.splice(at, 1);
+    slab.at = 0;
+    slab.sentTo = 0;
+    return slab;
   }
 
   #bytes(bytes: Uint8Array): void {
-    this.#slab.set(bytes, this.#at);
-    this.#at += bytes.length;
+    this.#slab.bytes.set(bytes, this.#slab.at);
+    this.#slab.at += bytes.length;
   }
 
   #header({ type, flags: frameFlags, streamId, length }: FrameHeader): void {
-    const slab = this.#slab;
-    const at = this.#at;
-    slab[at] = length >>> 16;
-    slab[at + 1] = length >>> 8;
-    slab[at + 2] = length;
-    slab[at + 3] = type;
-    slab[at + 4] = frameFlags;
-    slab[at + 5] = streamId >>> 24;
-    slab[at + 6] = streamId >>> 16;
-    slab[at + 7] = streamId >>> 8;
-    slab[at + 8] = streamId;
-    this.#at = at + frameHeaderBytes;
+    const { bytes, at } = this.#slab;
+    bytes[at] = length >>> 16;
+    bytes[at + 1] = length >>> 8;
+    bytes[at + 2] = length;
+    bytes[at + 3] = type;
+    bytes[at + 4] = frameFlags;
+    bytes[at + 5] = streamId >>> 24;
+    bytes[at + 6] = streamId >>> 16;
+    bytes[at + 7] = streamId >>> 8;
+    bytes[at + 8] = streamId;
+    this.#slab.at = at + frameHeaderBytes;
   }
 
   /** Writes a long header block again, in several frames (RFC 9113 section 6.10). */
   #splitBlock(start: number, { streamId, endFlag }: { readonly streamId: number; readonly endFlag: number }): void {
-    const block = Buffer.from(this.#slab.subarray(start + frameHeaderBytes, this.#at));
-    this.#at = start;
+    const block = Buffer.from(this.#slab.bytes.subarray(start + frameHeaderBytes, this.#slab.at));
+    this.#slab.at = start;
     for (let at = 0; at < block.length; at += maximumFrameBytes) {
       const part = block.subarray(at, at + maximumFrameBytes);
       const isLast = at + part.length === block.length;
@@ -173,12 +218,12 @@ export class FrameWriter {
   /** HPACK, RFC 7541. Fields are literals that are not indexed: so the server keeps no table for each connection. */
   #block({ status, headers }: ResponseHead, { isFirst }: { readonly isFirst: boolean }): void {
     // The table of this side is never used. A client may have allowed a smaller one than the usual, which has to be confirmed.
-    if (isFirst) this.#slab[this.#at++] = 0x20;
+    if (isFirst) this.#slab.bytes[this.#slab.at++] = 0x20;
     const statusIndex = statusIndexes.get(status);
     if (statusIndex === undefined) {
-      this.#slab[this.#at++] = statusNameIndex;
+      this.#slab.bytes[this.#slab.at++] = statusNameIndex;
       this.#string(String(status));
-    } else this.#slab[this.#at++] = 0x80 | statusIndex;
+    } else this.#slab.bytes[this.#slab.at++] = 0x80 | statusIndex;
     for (const name in headers) {
       const value = headers[name];
       if (typeof value === "string") this.#field(name, value);
@@ -197,28 +242,27 @@ export class FrameWriter {
   #string(text: string): void {
     const { length } = text;
     this.#integer(length, 7);
-    const at = this.#at;
-    const slab = this.#slab;
+    const { bytes, at } = this.#slab;
     for (let index = 0; index < length; index++) {
       const code = text.charCodeAt(index);
       if ((code < 0x20 && code !== 0x09) || code === 0x7f || code > 0xff)
         throw new TypeError("a header of an answer has a character that HTTP does not allow");
-      slab[at + index] = code;
+      bytes[at + index] = code;
     }
-    this.#at = at + length;
+    this.#slab.at = at + length;
   }
 
   /** RFC 7541 section 5.1, with zeros before the prefix. */
   #integer(value: number, prefixBits: number): void {
     const largestPrefix = (1 << prefixBits) - 1;
     if (value < largestPrefix) {
-      this.#slab[this.#at++] = value;
+      this.#slab.bytes[this.#slab.at++] = value;
       return;
     }
-    this.#slab[this.#at++] = largestPrefix;
+    this.#slab.bytes[this.#slab.at++] = largestPrefix;
     let rest = value - largestPrefix;
-    for (; rest >= 0x80; rest >>>= 7) this.#slab[this.#at++] = (rest & 0x7f) | 0x80;
-    this.#slab[this.#at++] = rest;
+    for (; rest >= 0x80; rest >>>= 7) this.#slab.bytes[this.#slab.at++] = (rest & 0x7f) | 0x80;
+    this.#slab.bytes[this.#slab.at++] = rest;
   }
 }
 

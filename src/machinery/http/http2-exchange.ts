@@ -7,9 +7,10 @@ import type { TlsConnection } from "./tls-connection.ts";
 /** Answers a stream of HTTP/2. */
 export function serveStream(stream: Http2Stream, connection: TlsConnection, context: ExchangeContext): void {
   const { path, method, isTooLarge } = stream.head;
-  if (isTooLarge) return stream.respond({ status: 431, headers: {} }, undefined);
+  if (isTooLarge) return stream.respond({ status: 431, headers: { date: dateNow() } }, undefined);
   // CONNECT has no path, and OPTIONS may have "*".
-  if (method === undefined || path?.startsWith("/") !== true) stream.respond({ status: 400, headers: {} }, undefined);
+  if (method === undefined || path?.startsWith("/") !== true)
+    stream.respond({ status: 400, headers: { date: dateNow() } }, undefined);
   else new Http2Exchange(stream, { context, connection, method, target: path, headers: stream.head.headers }).run();
 }
 
@@ -49,6 +50,7 @@ class Http2Exchange extends Exchange {
   }
 
   protected override sendWhole({ status, headers }: HttpResponse, content: Buffer | string): void {
+    headers["date"] = dateNow();
     if (this.method === "HEAD" || status === 204 || status === 304)
       return this.#stream.respond({ status, headers }, undefined);
     const byteLength = Buffer.byteLength(content);
@@ -57,6 +59,7 @@ class Http2Exchange extends Exchange {
   }
 
   protected override sendHead({ status, headers }: HttpResponse): void {
+    headers["date"] = dateNow();
     this.#stream.startResponse({ status, headers });
   }
 
@@ -75,4 +78,16 @@ class Http2Exchange extends Exchange {
   override destroy(): void {
     this.#stream.cancel();
   }
+}
+
+let dateText = "";
+let dateSecond = 0;
+
+/** For the Date header (RFC 9110 section 6.6.1). Made once in a second. */
+function dateNow(): string {
+  const milliseconds = Date.now();
+  const second = Math.floor(milliseconds / 1000);
+  if (second !== dateSecond) dateText = new Date(milliseconds).toUTCString();
+  dateSecond = second;
+  return dateText;
 }

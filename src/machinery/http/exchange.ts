@@ -48,7 +48,8 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   readonly query: string;
   readonly headers: Headers;
   readonly connection: Connection;
-  readonly startedAtSecond: number;
+  /** When its deadline begins to run. */
+  startedAtSecond: number;
   protected readonly context: ExchangeContext;
   #abortController: AbortController | undefined;
   #isClosed = false;
@@ -57,6 +58,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   /** Set while a streaming body is written. */
   #stopStream: (() => void) | undefined;
   #isStream = false;
+  #isEnded = false;
   #isCountedAsUnsent = false;
 
   constructor({ context, method, target, headers, connection }: ExchangeOptions) {
@@ -87,9 +89,13 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     return this.#abortController.signal;
   }
 
-  /** A watch has no deadline. */
   get isStream(): boolean {
     return this.#isStream;
+  }
+
+  /** An open watch has none. */
+  get hasDeadline(): boolean {
+    return !this.#isStream || this.#isEnded;
   }
 
   run(): void {
@@ -138,7 +144,13 @@ export abstract class Exchange implements HttpRequest, ByteSink {
 
   end(): void {
     this.#stop();
-    if (!this.#isClosed) this.endBody();
+    if (this.#isClosed || this.#isEnded) return;
+    this.#isEnded = true;
+    // What a slow reader has not taken is in memory: from now on it has a deadline. `open` has the oldest first.
+    this.startedAtSecond = this.context.tick.seconds;
+    this.context.open.delete(this);
+    this.context.open.add(this);
+    this.endBody();
   }
 
   /** The deadline has passed: aborts the signal, and sends a 504 if there was no answer yet. */

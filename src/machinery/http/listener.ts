@@ -230,9 +230,10 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     const now = ++context.tick.seconds;
     for (const exchange of context.open) {
       if (now - exchange.startedAtSecond < limits.requestSeconds) break;
-      if (!exchange.isStream) exchange.expire();
+      if (exchange.hasDeadline) exchange.expire();
     }
     for (const [session, connection] of sessions) {
+      session.sweep();
       if (connection.openExchanges > 0) continue;
       const idleSeconds = now - connection.activeAtSecond;
       if (idleSeconds >= limits.idleSeconds + closingSeconds) connection.destroy();

@@ -9,13 +9,32 @@ const maximumQueuedFrames = 10_000;
 /** What one connection writes in a turn of the event loop. Others write in between. */
 const turnBytes = 256 * 1024;
 
+/** Shorter writes are copied when they have to wait. */
+const smallestKeptBytes = 16 * 1024;
+
+/** Without Node.js's pool, which is as large as the writer's buffer. */
+function copyOf(bytes: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(copy);
+  return copy;
+}
+
 /** Connections that have something to write. They write together, at the end of a turn of the event loop. */
 let waiting: FrameOutput[] = [];
 
 function flushAll(): void {
   const outputs = waiting;
   waiting = [];
-  for (const output of outputs) output.flush();
+  let next = 0;
+  try {
+    while (next < outputs.length) (outputs[next++] as FrameOutput).flush();
+  } finally {
+    // Also after an error: the other connections must not wait endlessly.
+    if (next < outputs.length) {
+      waiting = outputs.slice(next).concat(waiting);
+      setImmediate(flushAll);
+    }
+  }
 }
 
 /** Connections write one after the other, so they share one. */
@@ -38,7 +57,7 @@ export class FrameOutput {
   /** Frames of the connection, and of streams that are closed. They go first. */
   #frames: Buffer[] = [];
   /** Streams with something to send, in the order of their turns. */
-  #streams: Http2Stream[] = [];
+  readonly #streams = new Set<Http2Stream>();
   /** Streams whose bodies wait for the connection's window. */
   readonly #blocked = new Set<Http2Stream>();
   #willFlush = false;
@@ -65,9 +84,7 @@ export class FrameOutput {
 
   /** The stream has something to send. */
   schedule(stream: Http2Stream): void {
-    if (stream.isScheduled) return;
-    stream.isScheduled = true;
-    this.#streams.push(stream);
+    this.#streams.add(stream);
     this.#scheduleFlush();
   }
 
@@ -81,6 +98,7 @@ export class FrameOutput {
 
   /** The stream is closed. */
   forget(stream: Http2Stream): void {
+    this.#streams.delete(stream);
     this.#blocked.delete(stream);
   }
 
@@ -106,7 +124,7 @@ export class FrameOutput {
     for (const frame of frames) writer.frame(frame);
     this.#writeStreams();
     writer.flush();
-    if (this.#streams.length > 0 || this.#frames.length > 0) this.#scheduleFlush();
+    if (this.#streams.size > 0 || this.#frames.length > 0) this.#scheduleFlush();
     else if (this.#isEnding) {
       this.#isOver = true;
       this.#socket.end();
@@ -114,28 +132,26 @@ export class FrameOutput {
   }
 
   readonly #write = (bytes: Buffer, onWritten: () => void): void => {
-    if (!this.#socket.write(bytes, onWritten)) this.#isSocketFull = true;
+    // What has to wait must not keep all of the writer's buffer in memory.
+    const mustWait = this.#socket.writableLength > 0 && bytes.length < smallestKeptBytes;
+    if (!(mustWait ? this.#socket.write(copyOf(bytes)) : this.#socket.write(bytes, onWritten)))
+      this.#isSocketFull = true;
+    if (mustWait) onWritten();
   };
 
   /** Each stream sends its head, and then in turn a frame of its body. */
   #writeStreams(): void {
-    const turn = this.#streams;
-    this.#streams = [];
-    let next = 0;
-    for (let left = turnBytes; next < turn.length && left > 0 && !this.#isSocketFull; next++) {
-      const stream = turn[next] as Http2Stream;
-      stream.isScheduled = false;
+    let left = turnBytes;
+    for (const stream of this.#streams) {
+      if (left <= 0 || this.#isSocketFull) return;
+      this.#streams.delete(stream);
       left -= this.#writeHead(stream) + this.#writeBody(stream);
       if (stream.isClosed || (stream.pendingBytes === 0 && !stream.isEnding)) continue;
       // A stream whose window is full goes on when the client has widened it.
       if (stream.sendWindowBytes <= 0) continue;
       if (this.#windowBytes <= 0) this.#blocked.add(stream);
-      else {
-        stream.isScheduled = true;
-        turn.push(stream);
-      }
+      else this.#streams.add(stream);
     }
-    if (next < turn.length) this.#streams = turn.slice(next).concat(this.#streams);
   }
 
   /** Returns the bytes that it wrote. A short body follows at once; a long one waits with those of other streams. */
@@ -154,7 +170,7 @@ export class FrameOutput {
       return 0;
     }
     this.#isFirstHead = false;
-    if (isEnd) this.#answered(stream);
+    if (isEnd) this.#onAnswered(stream);
     if (body === undefined) return written;
     const { content, byteLength } = body;
     if (byteLength > Math.min(maximumFrameBytes, stream.sendWindowBytes, this.#windowBytes)) {
@@ -164,7 +180,7 @@ export class FrameOutput {
     }
     writer.data(content, { streamId: stream.id, byteLength });
     this.#windowBytes -= byteLength;
-    this.#answered(stream);
+    this.#onAnswered(stream);
     return written + byteLength;
   }
 
@@ -178,13 +194,7 @@ export class FrameOutput {
     writer.dataOf(stream, { bytes, isEnd });
     stream.sendWindowBytes -= bytes;
     this.#windowBytes -= bytes;
-    if (isEnd) this.#answered(stream);
+    if (isEnd) this.#onAnswered(stream);
     return bytes + frameHeaderBytes;
-  }
-
-  /** The rest of the request is not waited for (RFC 9113 section 8.1). */
-  #answered(stream: Http2Stream): void {
-    if (!stream.isRequestWhole) writer.frame(resetFrame(stream.id, errorCodes.noError));
-    this.#onAnswered(stream);
   }
 }

@@ -86,8 +86,9 @@ export class FrameWriter {
   #used: Slab[] = [];
   #send: Send = () => undefined;
 
-  /** What is written until the next `flush` goes to this function. */
+  /** What is written until the next `flush` goes to this function. What another connection left after a fault goes to nobody. */
   begin(send: Send): void {
+    this.#slab.sentTo = this.#slab.at;
     this.#send = send;
     if (!this.#slab.isIdle) return;
     this.#slab.at = 0;

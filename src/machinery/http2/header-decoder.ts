@@ -85,6 +85,9 @@ export interface FieldSink {
   addInvalid(): void;
 }
 
+const evicted: Field = { name: "", value: "", isValid: false };
+const noBytes: Buffer = Buffer.alloc(0);
+
 const staticFields: readonly Field[] = staticTable.map(([name, value]) => ({ name, value, isValid: true }));
 const firstDynamicIndex = staticTable.length + 1;
 
@@ -104,7 +107,7 @@ export class HeaderDecoder {
   #oldest = 0;
   #tableBytes = 0;
   #allowedTableBytes = maximumTableBytes;
-  #block: Buffer = Buffer.alloc(0);
+  #block = noBytes;
   #at = 0;
 
   decode(block: Buffer, sink: FieldSink): void {
@@ -124,6 +127,7 @@ export class HeaderDecoder {
       } else this.#readLiteral({ isIndexed: (first & 0x40) !== 0, sink });
       mayResize = false;
     }
+    this.#block = noBytes;
   }
 
   #readLiteral({ isIndexed, sink }: { readonly isIndexed: boolean; readonly sink: FieldSink }): void {
@@ -161,6 +165,8 @@ export class HeaderDecoder {
   #evict(): void {
     while (this.#tableBytes > this.#allowedTableBytes) {
       this.#tableBytes -= bytesOf(this.#fields[this.#oldest] as Field);
+      // An entry can be larger than the table: it must not stay in memory until the array is cut.
+      this.#fields[this.#oldest] = evicted;
       this.#oldest++;
     }
     // Not for each entry, which would move all the others.

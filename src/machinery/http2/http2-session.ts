@@ -3,6 +3,7 @@ import { ByteAccumulator } from "./byte-accumulator.ts";
 import { goAwayFrame, pingAcknowledgement, resetFrame } from "./control-frames.ts";
 import { readInitialWindowBytes, settingsAcknowledgement, settingsFrame } from "./control-frames.ts";
 import { windowUpdateFrame } from "./control-frames.ts";
+import { EndedStreams } from "./ended-streams.ts";
 import { FrameOutput } from "./frame-output.ts";
 import { FrameInput, withoutPadding } from "./frame-input.ts";
 import type { Frame } from "./frame-input.ts";
@@ -44,8 +45,6 @@ export interface Http2SessionOptions {
   readonly onRequest: (stream: Http2Stream) => void;
 }
 
-/** Streams that this side has reset: what the client had sent by then is ignored (RFC 9113 section 5.1). */
-const rememberedResets = 1000;
 /** A session that has ended reads on so that the client gets its last frames, but only so much. */
 const maximumIgnoredBytes = 1024 * 1024;
 
@@ -72,7 +71,7 @@ export class Http2Session implements StreamSession {
   readonly #decoder = new HeaderDecoder();
   readonly #output: FrameOutput;
   readonly #streams = new Map<number, Http2Stream>();
-  readonly #resets = new Set<number>();
+  readonly #ended = new EndedStreams((streamId) => this.#output.queue(resetFrame(streamId, errorCodes.noError)));
   #hasSettings = false;
   /** No other frame may come before its end. */
   #block: OpenBlock | undefined;
@@ -117,6 +116,11 @@ export class Http2Session implements StreamSession {
     this.#isClosing = true;
     this.#output.queue(goAwayFrame({ lastStreamId: this.#lastStreamId }));
     if (this.#streams.size === 0) this.#output.end();
+  }
+
+  /** Stops clients that go on sending a request that is answered. Call it every second. */
+  sweep(): void {
+    this.#ended.sweep(this.#nowSeconds());
   }
 
   /** Ends the connection at once. */
@@ -199,6 +203,10 @@ export class Http2Session implements StreamSession {
     const stream = this.#streams.get(streamId);
     if (stream === undefined) {
       this.take(payload.length);
+      if (isEnd) this.#ended.finish(streamId);
+      // Some clients read their answer only when they have sent all.
+      else if (payload.length > 0 && this.#ended.isUnfinished(streamId))
+        this.#output.queue(windowUpdateFrame(streamId, payload.length));
       return this.#ignoreClosed(streamId);
     }
     const fault = stream.receive(data, { frameBytes: payload.length, isEnd });
@@ -213,8 +221,7 @@ export class Http2Session implements StreamSession {
       if (this.#isClosing && streamId % 2 === 1) return;
       throw new ConnectionError(errorCodes.protocolError, "a frame is of a stream that is not open");
     }
-    if (!this.#resets.has(streamId))
-      throw new ConnectionError(errorCodes.streamClosed, "a frame is of a closed stream");
+    if (!this.#ended.has(streamId)) throw new ConnectionError(errorCodes.streamClosed, "a frame is of a closed stream");
   }
 
   /** RFC 9113 section 6.2. */
@@ -254,7 +261,10 @@ export class Http2Session implements StreamSession {
     if (open !== undefined) return this.#readTrailers(block, { stream: open, isEnd });
     const head = new RequestHead(this.#limits);
     this.#decoder.decode(block, head);
-    if (streamId <= this.#lastStreamId) return this.#ignoreClosed(streamId);
+    if (streamId <= this.#lastStreamId) {
+      if (isEnd) this.#ended.finish(streamId);
+      return this.#ignoreClosed(streamId);
+    }
     if (this.#isClosing) return;
     this.#lastStreamId = streamId;
     if (this.#streams.size >= this.#limits.concurrentStreams)
@@ -297,6 +307,8 @@ export class Http2Session implements StreamSession {
     if (payload.length !== 4) throw new ConnectionError(errorCodes.frameSizeError, "RST_STREAM has a wrong length");
     if (streamId === 0 || (streamId > this.#lastStreamId && !this.#isClosing))
       throw new ConnectionError(errorCodes.protocolError, "RST_STREAM is of a stream that is not open");
+    // No fault: the client stops sending a request that is answered.
+    if (this.#ended.finish(streamId)) return;
     this.#spend();
     const stream = this.#streams.get(streamId);
     if (stream !== undefined) this.#end(stream);
@@ -380,7 +392,7 @@ export class Http2Session implements StreamSession {
 
   #refuseStream(streamId: number, code: ErrorCode): void {
     this.#spend();
-    this.#remember(streamId);
+    this.#ended.add(streamId);
     this.#output.queue(resetFrame(streamId, code));
   }
 
@@ -399,7 +411,7 @@ export class Http2Session implements StreamSession {
 
   reset(stream: Http2Stream, code: ErrorCode): void {
     if (stream.isClosed) return;
-    this.#remember(stream.id);
+    this.#ended.add(stream.id);
     this.#output.queue(resetFrame(stream.id, code));
     this.#end(stream);
   }
@@ -414,17 +426,8 @@ export class Http2Session implements StreamSession {
   }
 
   #answered(stream: Http2Stream): void {
-    if (!stream.isRequestWhole) this.#remember(stream.id);
+    if (!stream.isRequestWhole) this.#ended.addAnswered(stream.id, this.#nowSeconds());
     this.#end(stream);
-  }
-
-  #remember(streamId: number): void {
-    this.#resets.add(streamId);
-    if (this.#resets.size <= rememberedResets) return;
-    for (const oldest of this.#resets) {
-      this.#resets.delete(oldest);
-      return;
-    }
   }
 
   /** Nothing more comes or goes. */

@@ -73,7 +73,6 @@ export class Http2Stream implements PendingBody {
   pendingBytes = 0;
   /** Nothing follows what is queued. */
   isEnding = false;
-  isScheduled = false;
 
   constructor(session: StreamSession, { id, head, hasBody, sendWindowBytes }: Http2StreamOptions) {
     this.#session = session;
@@ -173,6 +172,7 @@ export class Http2Stream implements PendingBody {
 
   /** Called by the session, once: nothing more comes or goes. */
   close(): void {
+    if (this.isClosed) return;
     this.isClosed = true;
     this.#body = undefined;
     this.unsentHead = undefined;

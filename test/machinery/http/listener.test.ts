@@ -419,6 +419,30 @@ describe("the listener", () => {
     });
   });
 
+  it("gives a watch that has ended as much time as any answer to be read", async () => {
+    const stopped = Promise.withResolvers<void>();
+    const start = (sink: ByteSink) => {
+      sink.write(Buffer.from("this does not fit"));
+      sink.end();
+      return () => stopped.resolve();
+    };
+    const handler: Handler = async () => ({ status: 200, headers: {}, body: { start } });
+    await withListener({ handler, limits: { requestSeconds: 2 } }, async (port, listener) => {
+      const session = connectHttp2(`https://127.0.0.1:${port}`, {
+        rejectUnauthorized: false,
+        settings: { initialWindowSize: 4 },
+      });
+      const stream = session.request({ ":path": "/watch" }).on("error", () => undefined);
+      stream.pause();
+      await Promise.all([once(stream, "response"), stopped.promise]);
+      const closed = once(stream, "close");
+      for (let second = 0; second < 3; second++) listener.sweep();
+      await closed;
+      assert.equal(stream.rstCode, constants.NGHTTP2_CANCEL);
+      session.destroy();
+    });
+  });
+
   it("streams with the bytes that wait visible, and stops the source when the reader goes", async () => {
     const chunk = Buffer.alloc(64 * 1024);
     for (const protocol of ["h2", "http/1.1"]) {

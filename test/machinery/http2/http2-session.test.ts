@@ -177,15 +177,6 @@ describe("an HTTP/2 session", () => {
     assert.equal(client.body(1), "0123456789".repeat(1000));
   });
 
-  it("does not wait for the rest of a request that is answered, and ignores it", async () => {
-    const client = new FrameClient((stream) => answerText(stream, "no")).open().send(post(1), data(1, "part"));
-    await client.settle();
-    assert.equal(client.of("resetStream", 1)[0]?.code, "noError");
-    client.send(data(1, "more"), trailers([["x-trailer", "1"]]), reset(1), get(3));
-    await client.settle();
-    assert.equal(client.body(3), "no");
-  });
-
   it("sends a head that is longer than a frame in several", async () => {
     const long = "v".repeat(40_000);
     const client = new FrameClient((stream) => answerText(stream, "x", { "x-long": long })).open().send(get(1));

@@ -1,0 +1,58 @@
+/** Older ones are forgotten. */
+const rememberedStreams = 1000;
+/** After its answer, a client has about this long to end a request that is not whole. */
+const endingSeconds = 2;
+
+/** Streams that this side has ended before the client did: what comes of them is no fault of the client (RFC 9113 section 5.1). */
+export class EndedStreams {
+  readonly #ids = new Set<number>();
+  /** Those that were answered, and when. The client may still send their requests. */
+  readonly #unfinished = new Map<number, number>();
+  readonly #reset: (streamId: number) => void;
+
+  /** `reset` is called for a stream that was answered and whose client has to be stopped. */
+  constructor(reset: (streamId: number) => void) {
+    this.#reset = reset;
+  }
+
+  has(streamId: number): boolean {
+    return this.#ids.has(streamId);
+  }
+
+  add(streamId: number): void {
+    this.#ids.add(streamId);
+    if (this.#ids.size <= rememberedStreams) return;
+    for (const oldest of this.#ids) {
+      this.#ids.delete(oldest);
+      if (this.#unfinished.delete(oldest)) this.#reset(oldest);
+      return;
+    }
+  }
+
+  /** The stream is answered, and its request is not whole. */
+  addAnswered(streamId: number, nowSeconds: number): void {
+    this.#unfinished.set(streamId, nowSeconds);
+    this.add(streamId);
+  }
+
+  /** The stream is answered, and the client may still send its request. */
+  isUnfinished(streamId: number): boolean {
+    return this.#unfinished.has(streamId);
+  }
+
+  /** The client has ended its side. Returns whether the stream was answered, and waited for this. */
+  finish(streamId: number): boolean {
+    return this.#unfinished.delete(streamId);
+  }
+
+  /**
+   * Stops the clients that go on sending (RFC 9113 section 8.1). Not at once: curl loses an answer when a reset comes right behind it.
+   */
+  sweep(nowSeconds: number): void {
+    for (const [streamId, answeredAtSecond] of this.#unfinished) {
+      if (nowSeconds - answeredAtSecond < endingSeconds) return;
+      this.#unfinished.delete(streamId);
+      this.#reset(streamId);
+    }
+  }
+}

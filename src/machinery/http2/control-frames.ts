@@ -87,6 +87,21 @@ export const resetFrame = (streamId: number, code: ErrorCode): Buffer =>
 export const windowUpdateFrame = (streamId: number, bytes: number): Buffer =>
   frameWithNumber(frameTypes.windowUpdate, { streamId, number: bytes });
 
+/** The status 100 with no other fields, after the table size that the first header block has to confirm (RFC 7541 section 4.2). */
+const continueBlock = Buffer.from("\x20\x08\x03100", "latin1");
+
+/** An interim answer: the client may send the body (RFC 9110 section 15.2.1). */
+export function continueFrame(streamId: number): Buffer {
+  const frame = smallFrame({
+    type: frameTypes.headers,
+    flags: flags.endHeaders,
+    streamId,
+    length: continueBlock.length,
+  });
+  frame.set(continueBlock, frameHeaderBytes);
+  return frame;
+}
+
 /** RFC 9113 section 6.8. The text is for a person who looks at the connection. */
 export function goAwayFrame({
   lastStreamId,

@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream";
 import { ByteAccumulator } from "./byte-accumulator.ts";
 import { goAwayFrame, pingAcknowledgement, resetFrame } from "./control-frames.ts";
 import { readInitialWindowBytes, settingsAcknowledgement, settingsFrame } from "./control-frames.ts";
-import { windowUpdateFrame } from "./control-frames.ts";
+import { continueFrame, windowUpdateFrame } from "./control-frames.ts";
 import { EndedStreams } from "./ended-streams.ts";
 import { FrameOutput } from "./frame-output.ts";
 import { FrameInput, withoutPadding } from "./frame-input.ts";
@@ -419,6 +419,10 @@ export class Http2Session implements StreamSession {
   take(bytes: number): void {
     const widenedBy = this.#receiveWindow.take(bytes);
     if (widenedBy > 0) this.#output.queue(windowUpdateFrame(0, widenedBy));
+  }
+
+  askForBody(stream: Http2Stream): void {
+    this.#output.queue(continueFrame(stream.id));
   }
 
   widen(stream: Http2Stream, bytes: number): void {

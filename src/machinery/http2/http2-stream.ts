@@ -29,6 +29,8 @@ export interface StreamSession {
   take(bytes: number): void;
   /** The client may send so many more bytes of this stream's body. */
   widen(stream: Http2Stream, bytes: number): void;
+  /** Tells the client to send the body. */
+  askForBody(stream: Http2Stream): void;
   reset(stream: Http2Stream, code: ErrorCode): void;
 }
 
@@ -87,6 +89,9 @@ export class Http2Stream implements PendingBody {
   readBody(reader: BodyReader): void {
     if (this.isClosed) return reader.brokenOff();
     this.#reader = reader;
+    // The client waits for it (RFC 9110 section 10.1.1).
+    const isAwaited = this.head.headers["expect"] === "100-continue";
+    if (isAwaited && this.#receivedBytes === 0 && !this.isRequestWhole) this.#session.askForBody(this);
     const frameBytes = this.unreadFrameBytes;
     this.unreadFrameBytes = 0;
     this.#take(frameBytes);

@@ -298,6 +298,28 @@ describe("an HTTP/2 session", () => {
     assert.equal(closed, 11);
   });
 
+  it("tells a client that waits for it to send its body", async () => {
+    const client = new FrameClient((stream) => {
+      if (stream.id === 5) answerText(stream, "no");
+      else answerLength(stream);
+    });
+    const expects: [string, string][] = [["expect", "100-continue"]];
+    client.open().send(post(1, expects), post(3), post(5, expects));
+    await client.settle();
+    client.send(data(1, "123", { isEnd: true }), data(3, "12", { isEnd: true }));
+    await client.settle();
+    assert.deepEqual(
+      client.of("headers").map(({ streamId, headers, isEnd }) => [streamId, headers?.[":status"], isEnd]),
+      [
+        [1, "100", false],
+        [5, "200", false],
+        [1, "200", false],
+        [3, "200", false],
+      ],
+    );
+    assert.deepEqual([client.body(1), client.body(3), client.body(5)], ["3", "2", "no"]);
+  });
+
   it("tells a reader of a body that it is too large, once", async () => {
     const heard: string[] = [];
     const client = new FrameClient((stream) =>

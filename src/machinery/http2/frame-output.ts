@@ -96,6 +96,11 @@ export class FrameOutput {
     return this.#windowBytes <= maximumWindowBytes;
   }
 
+  /** Writes what waits now, when there are answers: a client that has widened its windows gets the next part of a long one without delay. */
+  flushAnswers(): void {
+    if (this.#streams.size > 0 && !this.#isSocketFull) this.flush();
+  }
+
   /** The stream is closed. */
   forget(stream: Http2Stream): void {
     this.#streams.delete(stream);

@@ -147,6 +147,7 @@ export class Http2Session implements StreamSession {
     }
     try {
       this.#input.read(bytes, this.#onFrame);
+      this.#output.flushAnswers();
     } catch (error) {
       if (!(error instanceof ConnectionError)) throw error;
       this.#fail(error);

@@ -3,11 +3,14 @@ interface Answer {
   destroy(): void;
 }
 
-/** Smaller ones are bounded well enough by the number of streams and connections. */
-const smallestCounted = 64 * 1024;
+/**
+ * Smaller ones are bounded well enough by the number of streams and connections. Not larger: a refusal that repeats a long path costs its
+ * sender a few bytes (HPACK), and any number of connections may wait for one.
+ */
+const smallestCounted = 2 * 1024;
 
 /**
- * The large answers that are in memory because their clients have not taken all of them yet. Beyond a limit the oldest ones end:
+ * The answers that are in memory because their clients have not taken all of them yet. Beyond a limit the oldest ones end:
  * their clients have had the most time to read.
  */
 export class UnsentAnswers {

@@ -2,10 +2,11 @@ import type { CallFrame } from "./call-tree.ts";
 
 /** The parts of a request's way, in its order, with the code that each consists of and its colour in pictures. */
 export const requestLayers = {
-  "Node.js: TLS, HTTP/2, streams": {
-    code: /^node:(internal\/)?(http2|tls|_tls|net|stream|js_stream)/,
+  "Node.js: TLS, streams": {
+    code: /^node:(internal\/)?(tls|_tls|net|stream|js_stream)/,
     colour: "#9db4c0",
   },
+  "HTTP/2": { code: /src\/machinery\/http2\//, colour: "#3d7ea6" },
   "HTTP: routing, bodies, answers": { code: /src\/machinery\/(http|api)\//, colour: "#5c9ead" },
   authentication: {
     code: /src\/(machinery\/authentication|features\/(access\/credentials|accounts\/(tokens|credentials)|federation|revocation)|server\/authenticat)/,

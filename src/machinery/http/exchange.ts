@@ -33,8 +33,6 @@ export interface ExchangeOptions {
   readonly connection: Connection;
 }
 
-export const noBytes: Buffer = Buffer.alloc(0);
-
 /** Where the bytes of a stream go whose client left before it began. */
 const nobody: ByteSink = { write: () => {}, bufferedBytes: () => 0, end: () => {} };
 

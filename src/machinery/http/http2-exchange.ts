@@ -1,6 +1,7 @@
 import type { HttpResponse } from "../api/http-message.ts";
 import type { Http2Stream } from "../http2/http2-stream.ts";
-import { bodyBrokeOff, bodyTooLarge, Exchange, noBytes } from "./exchange.ts";
+import { noBytes } from "../http2/byte-accumulator.ts";
+import { bodyBrokeOff, bodyTooLarge, Exchange } from "./exchange.ts";
 import type { ExchangeContext, ExchangeOptions } from "./exchange.ts";
 import type { TlsConnection } from "./tls-connection.ts";
 

@@ -1,4 +1,4 @@
-const noBytes: Buffer = Buffer.alloc(0);
+export const noBytes: Buffer = Buffer.alloc(0);
 
 /**
  * Joins bytes that come in parts. It takes memory for the bytes, whatever the number of parts: a megabyte in parts of one byte would otherwise

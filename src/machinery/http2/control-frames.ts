@@ -10,19 +10,36 @@ import {
 } from "./protocol.ts";
 import type { ErrorCode } from "./protocol.ts";
 
-interface SmallFrame {
+export interface FrameHeader {
   readonly type: number;
   readonly flags: number;
+  /** 0 is the connection. */
   readonly streamId: number;
+  /** The payload's. */
   readonly length: number;
 }
 
-function smallFrame(header: SmallFrame): Buffer {
+/** RFC 9113 section 4.1. */
+export function writeFrameHeader(
+  target: Buffer,
+  at: number,
+  { type, flags: frameFlags, streamId, length }: FrameHeader,
+): void {
+  target[at] = length >>> 16;
+  target[at + 1] = length >>> 8;
+  target[at + 2] = length;
+  target[at + 3] = type;
+  target[at + 4] = frameFlags;
+  target[at + 5] = streamId >>> 24;
+  target[at + 6] = streamId >>> 16;
+  target[at + 7] = streamId >>> 8;
+  target[at + 8] = streamId;
+}
+
+/** A frame whose payload is still to be written. */
+function smallFrame(header: FrameHeader): Buffer {
   const frame = Buffer.alloc(frameHeaderBytes + header.length);
-  frame.writeUIntBE(header.length, 0, 3);
-  frame[3] = header.type;
-  frame[4] = header.flags;
-  frame.writeUInt32BE(header.streamId, 5);
+  writeFrameHeader(frame, 0, header);
   return frame;
 }
 

@@ -1,3 +1,5 @@
+import { writeFrameHeader } from "./control-frames.ts";
+import type { FrameHeader } from "./control-frames.ts";
 import { staticTable } from "./header-decoder.ts";
 import { flags, frameHeaderBytes, frameTypes, maximumFrameBytes } from "./protocol.ts";
 
@@ -17,14 +19,6 @@ export interface PendingBody {
   firstPending: number;
   pendingOffset: number;
   pendingBytes: number;
-}
-
-interface FrameHeader {
-  readonly type: number;
-  readonly flags: number;
-  readonly streamId: number;
-  /** The payload's. */
-  readonly length: number;
 }
 
 /** The first index of each name in the static table. */
@@ -184,18 +178,9 @@ export class FrameWriter {
     this.#slab.at += bytes.length;
   }
 
-  #header({ type, flags: frameFlags, streamId, length }: FrameHeader): void {
-    const { bytes, at } = this.#slab;
-    bytes[at] = length >>> 16;
-    bytes[at + 1] = length >>> 8;
-    bytes[at + 2] = length;
-    bytes[at + 3] = type;
-    bytes[at + 4] = frameFlags;
-    bytes[at + 5] = streamId >>> 24;
-    bytes[at + 6] = streamId >>> 16;
-    bytes[at + 7] = streamId >>> 8;
-    bytes[at + 8] = streamId;
-    this.#slab.at = at + frameHeaderBytes;
+  #header(header: FrameHeader): void {
+    writeFrameHeader(this.#slab.bytes, this.#slab.at, header);
+    this.#slab.at += frameHeaderBytes;
   }
 
   /** Writes a long header block again, in several frames (RFC 9113 section 6.10). */

@@ -1,3 +1,4 @@
+import { noBytes } from "./byte-accumulator.ts";
 import { decodeHuffman } from "./huffman-code.ts";
 import { ConnectionError, errorCodes } from "./protocol.ts";
 
@@ -86,8 +87,6 @@ export interface FieldSink {
 }
 
 const evicted: Field = { name: "", value: "", isValid: false };
-const noBytes: Buffer = Buffer.alloc(0);
-
 const staticFields: readonly Field[] = staticTable.map(([name, value]) => ({ name, value, isValid: true }));
 const firstDynamicIndex = staticTable.length + 1;
 

@@ -1,8 +1,7 @@
 import type { Duplex } from "node:stream";
-import { ByteAccumulator } from "./byte-accumulator.ts";
-import { goAwayFrame, pingAcknowledgement, resetFrame } from "./control-frames.ts";
-import { readInitialWindowBytes, settingsAcknowledgement, settingsFrame } from "./control-frames.ts";
-import { continueFrame, windowUpdateFrame } from "./control-frames.ts";
+import { ByteAccumulator, noBytes } from "./byte-accumulator.ts";
+import { continueFrame, goAwayFrame, pingAcknowledgement, readInitialWindowBytes } from "./control-frames.ts";
+import { resetFrame, settingsAcknowledgement, settingsFrame, windowUpdateFrame } from "./control-frames.ts";
 import { EndedStreams } from "./ended-streams.ts";
 import { FrameOutput } from "./frame-output.ts";
 import { FrameInput, withoutPadding } from "./frame-input.ts";
@@ -47,8 +46,6 @@ export interface Http2SessionOptions {
 
 /** A session that has ended reads on so that the client gets its last frames, but only so much. */
 const maximumIgnoredBytes = 1024 * 1024;
-
-const noBytes: Buffer = Buffer.alloc(0);
 
 /** A header block whose end has not come. */
 interface OpenBlock {

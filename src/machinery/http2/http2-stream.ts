@@ -1,4 +1,4 @@
-import { ByteAccumulator } from "./byte-accumulator.ts";
+import { ByteAccumulator, noBytes } from "./byte-accumulator.ts";
 import type { PendingBody, ResponseHead } from "./frame-writer.ts";
 import { errorCodes } from "./protocol.ts";
 import type { ErrorCode } from "./protocol.ts";
@@ -132,7 +132,7 @@ export class Http2Stream implements PendingBody {
   #checkBody(reader: BodyReader): void {
     const isTooLarge = this.#receivedBytes > reader.maximumBytes;
     if (!isTooLarge && !this.isRequestWhole) return;
-    const body = this.#body?.take() ?? Buffer.alloc(0);
+    const body = this.#body?.take() ?? noBytes;
     this.#body = undefined;
     // From here on, the client can send no more than another window.
     this.#reader = undefined;

@@ -17,7 +17,7 @@ import { bodyFormat } from "../content-type.ts";
 import type { Format } from "../negotiation.ts";
 import { yamlToJson } from "../yaml.ts";
 import type { Warnings } from "../warnings.ts";
-import { noBytes } from "../exchange.ts";
+import { noBytes } from "../../http2/byte-accumulator.ts";
 
 /** The kind that a body must have. */
 interface ExpectedKind {

@@ -26,8 +26,13 @@ let latest = { second: Number.NaN, text: "" };
  */
 export type Schedule = (callback: () => void, milliseconds: number) => () => void;
 
-/** Timers that do not keep the process alive. */
+/** Timers that do not keep the process alive. Parts of a millisecond are cut off. */
 export const systemSchedule: Schedule = (callback, milliseconds) => {
-  const timer = setTimeout(callback, milliseconds).unref();
-  return () => clearTimeout(timer);
+  const timer = setTimeout(callback, Math.trunc(milliseconds)).unref();
+  return () => {
+    // Node.js has a list for each duration. It frees the empty list of a timer that it waits for, but keeps that of any other timer until the
+    // duration has passed: cancelled watches would fill the memory for an hour.
+    timer.ref();
+    clearTimeout(timer);
+  };
 };

@@ -21,7 +21,7 @@ export interface WatchResponseOptions<T extends ApiObject> {
 }
 
 /** The duration of a watch without a timeout. A random part keeps watches from ending all at once. */
-const minimumDurationMilliseconds = 30 * 60_000;
+const minimumDurationSeconds = 30 * 60;
 const bookmarkIntervalMilliseconds = 60_000;
 /** A last bookmark this long before the end spares the next watch most of its replay. */
 const lastBookmarkMilliseconds = 2000;
@@ -152,7 +152,7 @@ function stream<T extends ApiObject>(
 const maximumDurationMilliseconds = 2 ** 31 - 1;
 
 function durationOf<T extends ApiObject>({ timeoutSeconds = 0 }: ListOptions<T>): number {
-  return timeoutSeconds > 0
-    ? Math.min(timeoutSeconds * 1000, maximumDurationMilliseconds)
-    : minimumDurationMilliseconds * (1 + Math.random());
+  if (timeoutSeconds > 0) return Math.min(timeoutSeconds * 1000, maximumDurationMilliseconds);
+  // In whole seconds: timers of the same duration share what Node.js keeps for them.
+  return 1000 * Math.floor(minimumDurationSeconds * (1 + Math.random()));
 }

@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { queryObjects } from "node:v8";
+import { systemSchedule } from "../../../src/machinery/api/clock.ts";
+
+/** Node.js keeps the timers of a duration in a list, which each of its timers leads to. */
+function timerListClass(): new () => unknown {
+  const timer = setTimeout(() => undefined, 60_000);
+  const { _idlePrev: list } = timer as unknown as { _idlePrev: { constructor: new () => unknown } }; // Node.js's own field
+  clearTimeout(timer);
+  return list.constructor;
+}
+
+describe("the system's schedule", () => {
+  it("frees what a cancelled call of a duration of its own has taken", () => {
+    const TimerList = timerListClass();
+    const count = (): number => queryObjects(TimerList, { format: "count" });
+    const before = count();
+    const cancels = Array.from({ length: 100 }, (_, index) => systemSchedule(() => undefined, 1_000_000.5 + index));
+    assert.equal(count(), before + 100);
+    for (const cancel of cancels) cancel();
+    assert.equal(count(), before);
+  });
+});

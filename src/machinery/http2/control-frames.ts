@@ -54,8 +54,8 @@ export function settingsFrame(settings: readonly (readonly [id: number, value: n
 }
 
 /**
- * Checks the settings of a client (RFC 9113 section 6.5.2), and returns the window that it gives each answer. Undefined: it is not set. The other
- * settings bound what this side does not do. Throws a ConnectionError.
+ * Checks the settings of the peer (RFC 9113 section 6.5.2), and returns the window that it gives each stream. Undefined: it is not set.
+ * Throws a ConnectionError.
  */
 export function readInitialWindowBytes(payload: Buffer): number | undefined {
   let windowBytes: number | undefined;
@@ -74,6 +74,15 @@ export function readInitialWindowBytes(payload: Buffer): number | undefined {
   return windowBytes;
 }
 
+/** The last value of a setting. Undefined: it is not set. */
+export function readSetting(payload: Buffer, wanted: number): number | undefined {
+  let found: number | undefined;
+  for (let at = 0; at < payload.length; at += 6) {
+    if (payload.readUInt16BE(at) === wanted) found = payload.readUInt32BE(at + 2);
+  }
+  return found;
+}
+
 export const settingsAcknowledgement: Buffer = smallFrame({
   type: frameTypes.settings,
   flags: flags.ack,
@@ -87,6 +96,9 @@ export function pingAcknowledgement(payload: Buffer): Buffer {
   frame.set(payload, frameHeaderBytes);
   return frame;
 }
+
+/** A ping whose bytes nobody looks at (RFC 9113 section 6.7). */
+export const pingFrame: Buffer = smallFrame({ type: frameTypes.ping, flags: 0, streamId: 0, length: 8 });
 
 function frameWithNumber(
   type: number,

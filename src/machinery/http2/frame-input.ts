@@ -20,12 +20,18 @@ export function withoutPadding({ flags: frameFlags, payload }: Frame): Buffer {
   return payload.subarray(1, payload.length - padding);
 }
 
-/** Cuts what a client sends into frames, after the preface of the connection. */
+/** Cuts what the peer sends into frames; what a client sends, after the preface of the connection. */
 export class FrameInput {
   readonly #waiting = new ByteAccumulator();
   /** What must be there to go on. */
-  #neededBytes = clientPreface.length;
-  #hasPreface = false;
+  #neededBytes = frameHeaderBytes;
+  #hasPreface = true;
+
+  constructor({ from }: { readonly from: "client" | "server" }) {
+    if (from === "server") return;
+    this.#hasPreface = false;
+    this.#neededBytes = clientPreface.length;
+  }
 
   /** Calls `onFrame` with each complete frame, until it returns false. Throws a ConnectionError. */
   read(bytes: Buffer, onFrame: (frame: Frame) => boolean): void {

@@ -57,7 +57,7 @@ export class FrameOutput {
   /** Frames of the connection, and of streams that are closed. They go first. */
   #frames: Buffer[] = [];
   /** Streams with something to send, in the order of their turns. */
-  readonly #streams = new Set<Http2Stream>();
+  #streams: Http2Stream[] = [];
   /** Streams whose bodies wait for the connection's window. */
   readonly #blocked = new Set<Http2Stream>();
   #willFlush = false;
@@ -84,8 +84,14 @@ export class FrameOutput {
 
   /** The stream has something to send. */
   schedule(stream: Http2Stream): void {
-    this.#streams.add(stream);
+    this.#enqueue(stream);
     this.#scheduleFlush();
+  }
+
+  #enqueue(stream: Http2Stream): void {
+    if (stream.isScheduled) return;
+    stream.isScheduled = true;
+    this.#streams.push(stream);
   }
 
   /** The client takes more. Returns whether that is a valid size of the connection's window. */
@@ -98,13 +104,15 @@ export class FrameOutput {
 
   /** Writes what waits now, when there are answers: a client that has widened its windows gets the next part of a long one without delay. */
   flushAnswers(): void {
-    if (this.#streams.size > 0 && !this.#isSocketFull) this.flush();
+    if (this.#streams.length > 0 && !this.#isSocketFull) this.flush();
   }
 
   /** The stream is closed. */
   forget(stream: Http2Stream): void {
-    this.#streams.delete(stream);
     this.#blocked.delete(stream);
+    if (!stream.isScheduled) return;
+    const at = this.#streams.indexOf(stream);
+    if (at >= 0) this.#streams.splice(at, 1);
   }
 
   /** Ends the connection once what waits is written. */
@@ -129,7 +137,7 @@ export class FrameOutput {
     for (const frame of frames) writer.frame(frame);
     this.#writeStreams();
     writer.flush();
-    if (this.#streams.size > 0 || this.#frames.length > 0) this.#scheduleFlush();
+    if (this.#streams.length > 0 || this.#frames.length > 0) this.#scheduleFlush();
     else if (this.#isEnding) {
       this.#isOver = true;
       this.#socket.end();
@@ -146,17 +154,31 @@ export class FrameOutput {
 
   /** Each stream sends its head, and then in turn a frame of its body. */
   #writeStreams(): void {
-    let left = turnBytes;
-    for (const stream of this.#streams) {
-      if (left <= 0 || this.#isSocketFull) return;
-      this.#streams.delete(stream);
-      left -= this.#writeHead(stream) + this.#writeBody(stream);
-      if (stream.isClosed || (stream.pendingBytes === 0 && !stream.isEnding)) continue;
-      // A stream whose window is full goes on when the client has widened it.
-      if (stream.sendWindowBytes <= 0) continue;
-      if (this.#windowBytes <= 0) this.#blocked.add(stream);
-      else this.#streams.add(stream);
+    for (let left = turnBytes; left > 0 && this.#streams.length > 0 && !this.#isSocketFull;) {
+      const streams = this.#streams;
+      this.#streams = [];
+      let next = 0;
+      try {
+        while (next < streams.length && left > 0 && !this.#isSocketFull) {
+          left -= this.#writeStream(streams[next++] as Http2Stream);
+        }
+      } finally {
+        // Also after an error: the other streams must not wait endlessly.
+        if (next < streams.length) this.#streams = streams.slice(next).concat(this.#streams);
+      }
     }
+  }
+
+  /** Returns the bytes that it wrote. */
+  #writeStream(stream: Http2Stream): number {
+    stream.isScheduled = false;
+    const written = this.#writeHead(stream) + this.#writeBody(stream);
+    if (stream.isClosed || (stream.pendingBytes === 0 && !stream.isEnding)) return written;
+    // A stream whose window is full goes on when the client has widened it.
+    if (stream.sendWindowBytes <= 0) return written;
+    if (this.#windowBytes <= 0) this.#blocked.add(stream);
+    else this.#enqueue(stream);
+    return written;
   }
 
   /** Returns the bytes that it wrote. A short body follows at once; a long one waits with those of other streams. */

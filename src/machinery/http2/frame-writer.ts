@@ -99,6 +99,13 @@ export class FrameWriter {
     this.#bytes(bytes);
   }
 
+  /** A header block that fits into a frame (RFC 9113 section 6.2). */
+  headerBlock(block: Buffer, { streamId }: { readonly streamId: number }): void {
+    this.#reserve(frameHeaderBytes + block.length);
+    this.#header({ type: frameTypes.headers, flags: flags.endHeaders, streamId, length: block.length });
+    this.#bytes(block);
+  }
+
   /** The head of an answer (RFC 9113 section 6.2). Returns its bytes. Throws a TypeError, and writes nothing, for a header that HTTP does not allow. */
   headers(
     head: ResponseHead,
@@ -151,7 +158,9 @@ export class FrameWriter {
     }
     body.pendingBytes -= bytes;
     if (body.firstPending < 64 && body.pendingBytes > 0) return;
-    pending.splice(0, body.firstPending);
+    // A watch usually has one event at a time: `pop` keeps the array's memory for the next one.
+    if (pending.length === 1) pending.pop();
+    else pending.splice(0, body.firstPending);
     body.firstPending = 0;
   }
 

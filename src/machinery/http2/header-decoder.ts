@@ -92,7 +92,9 @@ const firstDynamicIndex = staticTable.length + 1;
 
 const nameCharacters = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 const valueCharacters = /^[\t\x20-\x7e\x80-\xff]*$/;
-const isValidField = (name: string, value: string): boolean => nameCharacters.test(name) && valueCharacters.test(value);
+/** Whether HTTP allows a field's characters (RFC 9113 section 8.2.1). Upper case is not allowed in names. */
+export const isValidField = (name: string, value: string): boolean =>
+  nameCharacters.test(name) && valueCharacters.test(value);
 
 /**
  * Decodes the header blocks of one connection, in the order in which they came (HPACK, RFC 7541). Each block can change the

@@ -1,11 +1,13 @@
 import type { Duplex } from "node:stream";
-import { ByteAccumulator, noBytes } from "./byte-accumulator.ts";
+import { noBytes } from "./byte-accumulator.ts";
 import { continueFrame, goAwayFrame, pingAcknowledgement, readInitialWindowBytes } from "./control-frames.ts";
 import { resetFrame, settingsAcknowledgement, settingsFrame, windowUpdateFrame } from "./control-frames.ts";
 import { EndedStreams } from "./ended-streams.ts";
 import { FrameOutput } from "./frame-output.ts";
 import { FrameInput, withoutPadding } from "./frame-input.ts";
 import type { Frame } from "./frame-input.ts";
+import { HeaderBlocks } from "./header-blocks.ts";
+import type { HeaderBlock } from "./header-blocks.ts";
 import { HeaderDecoder } from "./header-decoder.ts";
 import { Http2Stream } from "./http2-stream.ts";
 import type { StreamSession } from "./http2-stream.ts";
@@ -47,14 +49,6 @@ export interface Http2SessionOptions {
 /** A session that has ended reads on so that the client gets its last frames, but only so much. */
 const maximumIgnoredBytes = 1024 * 1024;
 
-/** A header block whose end has not come. */
-interface OpenBlock {
-  readonly streamId: number;
-  /** Nothing of the request follows the block. */
-  readonly isEnd: boolean;
-  readonly bytes: ByteAccumulator;
-}
-
 /**
  * The server's side of an HTTP/2 connection (RFC 9113). It checks everything that a client sends, and bounds what it can make the server
  * keep or do. There are no priorities, no push, and no compression of answers' headers.
@@ -64,14 +58,13 @@ export class Http2Session implements StreamSession {
   readonly #limits: Http2Limits;
   readonly #nowSeconds: () => number;
   readonly #onRequest: (stream: Http2Stream) => void;
-  readonly #input = new FrameInput();
+  readonly #input = new FrameInput({ from: "client" });
   readonly #decoder = new HeaderDecoder();
   readonly #output: FrameOutput;
   readonly #streams = new Map<number, Http2Stream>();
   readonly #ended = new EndedStreams((streamId) => this.#output.queue(resetFrame(streamId, errorCodes.noError)));
   #hasSettings = false;
-  /** No other frame may come before its end. */
-  #block: OpenBlock | undefined;
+  readonly #blocks: HeaderBlocks;
   #lastStreamId = 0;
 
   readonly #receiveWindow = new ReceiveWindow();
@@ -89,6 +82,7 @@ export class Http2Session implements StreamSession {
   constructor({ socket, limits, nowSeconds, onRequest }: Http2SessionOptions) {
     this.#socket = socket;
     this.#limits = limits;
+    this.#blocks = new HeaderBlocks({ maximumBytes: limits.headerBytes + maximumFrameBytes });
     this.#nowSeconds = nowSeconds;
     this.#onRequest = onRequest;
     this.#allowance = limits.resetBurst;
@@ -128,7 +122,7 @@ export class Http2Session implements StreamSession {
 
   #closeStreams(): void {
     this.#isOver = true;
-    this.#block = undefined;
+    this.#blocks.clear();
     const streams = [...this.#streams.values()];
     this.#streams.clear();
     for (const stream of streams) stream.close();
@@ -157,11 +151,10 @@ export class Http2Session implements StreamSession {
   };
 
   #readFrame(frame: Frame): void {
-    const { type, streamId } = frame;
+    const { type } = frame;
     if (!this.#hasSettings && type !== frameTypes.settings)
       throw new ConnectionError(errorCodes.protocolError, "the first frame is not SETTINGS");
-    if (this.#block !== undefined && (type !== frameTypes.continuation || streamId !== this.#block.streamId))
-      throw new ConnectionError(errorCodes.protocolError, "a header block does not go on");
+    this.#blocks.checkOrder(frame);
     switch (type) {
       case frameTypes.data:
         return this.#readData(frame);
@@ -222,43 +215,24 @@ export class Http2Session implements StreamSession {
     if (!this.#ended.has(streamId)) throw new ConnectionError(errorCodes.streamClosed, "a frame is of a closed stream");
   }
 
-  /** RFC 9113 section 6.2. */
   #readHeaders(frame: Frame): void {
-    const { streamId } = frame;
-    if (streamId % 2 === 0) throw new ConnectionError(errorCodes.protocolError, "a client's stream has an even number");
-    let block = withoutPadding(frame);
-    if ((frame.flags & flags.priority) !== 0) {
-      if (block.length < 5) throw new ConnectionError(errorCodes.frameSizeError, "HEADERS are too short");
-      if ((block.readUInt32BE(0) & maximumWindowBytes) === streamId)
-        throw new ConnectionError(errorCodes.protocolError, "a stream depends on itself");
-      block = block.subarray(5);
-    }
-    const isEnd = (frame.flags & flags.endStream) !== 0;
-    if ((frame.flags & flags.endHeaders) !== 0) return this.#readBlock(block, { streamId, isEnd });
-    const bytes = new ByteAccumulator();
-    bytes.add(block);
-    this.#block = { streamId, isEnd, bytes };
+    if (frame.streamId % 2 === 0)
+      throw new ConnectionError(errorCodes.protocolError, "a client's stream has an even number");
+    this.#readBlock(this.#blocks.begin(frame));
   }
 
-  /** RFC 9113 section 6.10. */
-  #readContinuation({ flags: frameFlags, payload }: Frame): void {
-    const block = this.#block;
-    if (block === undefined) throw new ConnectionError(errorCodes.protocolError, "CONTINUATION continues nothing");
-    if (payload.length === 0) this.#spend();
-    block.bytes.add(payload);
-    // Without an end it would fill the memory (CVE-2024-27316).
-    if (block.bytes.length > this.#limits.headerBytes + maximumFrameBytes)
-      throw new ConnectionError(errorCodes.enhanceYourCalm, "a header block is too large");
-    if ((frameFlags & flags.endHeaders) === 0) return;
-    this.#block = undefined;
-    this.#readBlock(block.bytes.take(), block);
+  #readContinuation(frame: Frame): void {
+    if (frame.payload.length === 0) this.#spend();
+    this.#readBlock(this.#blocks.continue(frame));
   }
 
-  #readBlock(block: Buffer, { streamId, isEnd }: { readonly streamId: number; readonly isEnd: boolean }): void {
+  #readBlock(block: HeaderBlock | undefined): void {
+    if (block === undefined) return;
+    const { streamId, isEnd, bytes } = block;
     const open = this.#streams.get(streamId);
-    if (open !== undefined) return this.#readTrailers(block, { stream: open, isEnd });
+    if (open !== undefined) return this.#readTrailers(open, block);
     const head = new RequestHead(this.#limits);
-    this.#decoder.decode(block, head);
+    this.#decoder.decode(bytes, head);
     if (streamId <= this.#lastStreamId) {
       if (isEnd) this.#ended.finish(streamId);
       return this.#ignoreClosed(streamId);
@@ -280,9 +254,9 @@ export class Http2Session implements StreamSession {
   }
 
   /** RFC 9113 section 8.1. */
-  #readTrailers(block: Buffer, { stream, isEnd }: { readonly stream: Http2Stream; readonly isEnd: boolean }): void {
+  #readTrailers(stream: Http2Stream, { bytes, isEnd }: HeaderBlock): void {
     const trailers = new Trailers();
-    this.#decoder.decode(block, trailers);
+    this.#decoder.decode(bytes, trailers);
     const isMalformed = !stream.isRequestWhole && (!isEnd || trailers.isMalformed);
     const fault = isMalformed ? errorCodes.protocolError : stream.receive(noBytes, { frameBytes: 0, isEnd });
     if (fault !== undefined) this.#refuse(stream, fault);

@@ -75,6 +75,8 @@ export class Http2Stream implements PendingBody {
   pendingBytes = 0;
   /** Nothing follows what is queued. */
   isEnding = false;
+  /** It waits for its turn to write. */
+  isScheduled = false;
 
   constructor(session: StreamSession, { id, head, hasBody, sendWindowBytes }: Http2StreamOptions) {
     this.#session = session;

@@ -53,6 +53,13 @@ export class FrameQueue {
 
   /** Returns whether there is more to send. */
   sendSome(joined: JoinedFrames): boolean {
+    if (this.#frames.length === 1) {
+      // Most watches get one event at a time. `pop` keeps the array's memory for the next one.
+      const frame = this.#frames.pop();
+      this.#bytes = 0;
+      if (frame !== undefined) this.#sink.write(frame);
+      return false;
+    }
     const remainingBytes = this.#bytes - maximumTurnBytes;
     while (this.#next < this.#frames.length && this.#bytes > remainingBytes) {
       this.#sink.write(joined.join(this.#takeFrames()));
@@ -94,11 +101,11 @@ class JoinedFrames {
 }
 
 /** The queues with something to send, in the order of their turns. */
-const waiting = new Set<FrameQueue>();
+let waiting: FrameQueue[] = [];
 let isTurnSet = false;
 
 function sendInTurn(queue: FrameQueue): void {
-  waiting.add(queue);
+  waiting.push(queue);
   if (!isTurnSet) setImmediate(sendTurn);
   isTurnSet = true;
 }
@@ -106,19 +113,21 @@ function sendInTurn(queue: FrameQueue): void {
 function sendTurn(): void {
   const startedAt = performance.now();
   const joined = new JoinedFrames();
-  let queues = 0;
+  const queues = waiting;
+  waiting = [];
+  let next = 0;
   try {
-    for (const queue of waiting) {
-      waiting.delete(queue);
+    while (next < queues.length) {
+      const queue = queues[next++] as FrameQueue;
       const hasMore = queue.sendSome(joined);
-      if (hasMore) waiting.add(queue);
-      queues += 1;
-      const isLook = hasMore || queues % queuesBetweenLooks === 0;
+      if (hasMore) waiting.push(queue);
+      const isLook = hasMore || next % queuesBetweenLooks === 0;
       if (isLook && performance.now() - startedAt >= turnMilliseconds) break;
     }
   } finally {
     // Also after an error: the other watches must not wait endlessly.
-    isTurnSet = waiting.size > 0;
+    if (next < queues.length) waiting = queues.slice(next).concat(waiting);
+    isTurnSet = waiting.length > 0;
     if (isTurnSet) setImmediate(sendTurn);
   }
 }

@@ -1,0 +1,74 @@
+import type { PendingBody } from "./frame-writer.ts";
+import type { FieldSink } from "./header-decoder.ts";
+import type { HeaderFields } from "./request-header-encoder.ts";
+
+/** Why a stream ended before its answer was whole. */
+export interface StreamFailure {
+  /** The server has certainly not started the request. */
+  readonly isUnprocessed: boolean;
+  readonly cause: Error;
+}
+
+/** Receives one answer: its head and its trailers as fields, in their order, and its body between them. */
+export interface ClientExchange extends FieldSink {
+  /** A part of what was received: it keeps more than these bytes in memory. */
+  onData(data: Buffer): void;
+  /** Called once. Undefined: the answer is whole. */
+  onEnd(failure: StreamFailure | undefined): void;
+}
+
+/** What a stream needs of its connection. */
+interface StreamConnection {
+  /** The stream has something to send. */
+  schedule(stream: Http2ClientStream): void;
+  cancel(stream: Http2ClientStream): void;
+}
+
+/** One request and its answer. Methods only queue: the connection writes what all its streams have queued together. */
+export class Http2ClientStream implements PendingBody {
+  readonly fields: HeaderFields;
+  readonly exchange: ClientExchange;
+  readonly #connection: StreamConnection;
+  /** 0 until the head is sent. */
+  id = 0;
+  isClosed = false;
+  readonly pending: Uint8Array[] = [];
+  firstPending = 0;
+  pendingOffset = 0;
+  pendingBytes = 0;
+  /** Nothing more will be written. */
+  isEnding = false;
+  isEndSent = false;
+  /** How much the server takes. */
+  sendWindowBytes = 0;
+  /** Received since the server's window was last widened. */
+  takenBytes = 0;
+
+  constructor(
+    connection: StreamConnection,
+    { fields, exchange }: { readonly fields: HeaderFields; readonly exchange: ClientExchange },
+  ) {
+    this.#connection = connection;
+    this.fields = fields;
+    this.exchange = exchange;
+  }
+
+  /** The bytes must not change any more. */
+  write(bytes: Uint8Array): void {
+    if (this.isClosed || this.isEnding) return;
+    this.pending.push(bytes);
+    this.pendingBytes += bytes.length;
+    this.#connection.schedule(this);
+  }
+
+  end(): void {
+    if (this.isClosed || this.isEnding) return;
+    this.isEnding = true;
+    this.#connection.schedule(this);
+  }
+
+  /** Nothing is called any more. */
+  cancel(): void {
+    this.#connection.cancel(this);
+  }
+}

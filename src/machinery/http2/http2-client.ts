@@ -1,0 +1,396 @@
+import type { Duplex } from "node:stream";
+import { pingAcknowledgement, pingFrame, readInitialWindowBytes, readSetting, resetFrame } from "./control-frames.ts";
+import { settingsAcknowledgement, settingsFrame, windowUpdateFrame } from "./control-frames.ts";
+import { FrameInput, withoutPadding } from "./frame-input.ts";
+import type { Frame } from "./frame-input.ts";
+import { FrameWriter } from "./frame-writer.ts";
+import { HeaderBlocks } from "./header-blocks.ts";
+import type { HeaderBlock } from "./header-blocks.ts";
+import { HeaderDecoder } from "./header-decoder.ts";
+import type { FieldSink } from "./header-decoder.ts";
+import { Http2ClientStream } from "./http2-client-stream.ts";
+import type { ClientExchange, StreamFailure } from "./http2-client-stream.ts";
+import {
+  clientPreface,
+  ConnectionError,
+  defaultWindowBytes,
+  errorCodes,
+  flags,
+  frameTypes,
+  maximumFrameBytes,
+  maximumWindowBytes,
+  settingIds,
+} from "./protocol.ts";
+import { RequestHeaderEncoder } from "./request-header-encoder.ts";
+import type { HeaderFields } from "./request-header-encoder.ts";
+
+export interface Http2ClientOptions {
+  /** The connection. The client reads all of it, and ends it. */
+  readonly socket: Duplex;
+  /** How much the server may send before it is told to go on: of one answer, and of all together. */
+  readonly windowBytes: number;
+  /** Called once the server has said what it takes: from then on requests may be sent. */
+  readonly onReady: () => void;
+  /** Called once, when the connection is gone. */
+  readonly onClosed: (cause: Error) => void;
+}
+
+/** Of one header block. */
+const maximumBlockBytes = 256 * 1024;
+/** A server that sends more pings and settings than it reads answers for is left. */
+const maximumQueuedFrames = 10_000;
+
+const ignoringFields: FieldSink = { add() {}, addInvalid() {} };
+
+/** Connections write one after the other, so they share one. */
+const writer = new FrameWriter();
+
+/**
+ * The client's side of an HTTP/2 connection (RFC 9113) to one server that is trusted, as etcd or a plugin. What all requests of a turn of the
+ * event loop send is one write. There is no push, no priorities and no limit for the length of an answer.
+ */
+export class Http2Client {
+  readonly #socket: Duplex;
+  readonly #windowBytes: number;
+  readonly #onReady: () => void;
+  readonly #onClosed: (cause: Error) => void;
+  readonly #input = new FrameInput({ from: "server" });
+  readonly #decoder = new HeaderDecoder();
+  readonly #encoder = new RequestHeaderEncoder();
+  /** Those whose head is sent. */
+  readonly #streams = new Map<number, Http2ClientStream>();
+  /** Frames of the connection, and resets. They go first. */
+  #frames: Uint8Array[];
+  /** Streams with something to send. */
+  readonly #ready = new Set<Http2ClientStream>();
+  /** Streams whose bodies wait for the connection's window. */
+  readonly #blocked = new Set<Http2ClientStream>();
+  /** Requests that wait for the end of others: the server takes no more at once. */
+  readonly #waiting = new Set<Http2ClientStream>();
+  /** Called with the answers to pings, in their order. */
+  readonly #pings: (() => void)[] = [];
+  readonly #blocks = new HeaderBlocks({ maximumBytes: maximumBlockBytes });
+  #nextStreamId = 1;
+  #willFlush = false;
+  #hasSettings = false;
+  #maximumStreams = Infinity;
+  #sendWindowBytes = defaultWindowBytes;
+  #initialSendWindowBytes = defaultWindowBytes;
+  #takenBytes = 0;
+  /** No new requests. Those under way go on. */
+  #isClosing = false;
+  #isOver = false;
+
+  constructor({ socket, windowBytes, onReady, onClosed }: Http2ClientOptions) {
+    this.#socket = socket;
+    this.#windowBytes = windowBytes;
+    this.#onReady = onReady;
+    this.#onClosed = onClosed;
+    this.#frames = [
+      clientPreface,
+      settingsFrame([
+        [settingIds.enablePush, 0],
+        [settingIds.initialWindowSize, windowBytes],
+      ]),
+      windowUpdateFrame(0, windowBytes - defaultWindowBytes),
+    ];
+    this.#scheduleFlush();
+    socket.on("data", (bytes: Buffer) => this.#receive(bytes));
+    socket.on("error", (error) => this.destroy(error));
+    socket.on("end", () => this.destroy());
+    socket.on("close", () => this.destroy());
+  }
+
+  /** Whether requests can be sent. */
+  get isOpen(): boolean {
+    return !this.#isClosing && !this.#isOver;
+  }
+
+  /** No request waits for its answer. */
+  get isIdle(): boolean {
+    return this.#streams.size + this.#ready.size + this.#waiting.size === 0;
+  }
+
+  /** Sends a request, with a body. Only while `isOpen`. Throws a TypeError for fields that HTTP does not allow. */
+  open(fields: HeaderFields, exchange: ClientExchange): Http2ClientStream {
+    this.#encoder.check(fields);
+    const stream = new Http2ClientStream(this, { fields, exchange });
+    this.schedule(stream);
+    return stream;
+  }
+
+  ping(onAnswer: () => void): void {
+    this.#pings.push(onAnswer);
+    this.#queue(pingFrame);
+  }
+
+  /** Ends the connection at once. What is under way fails. */
+  destroy(cause: Error = new Error("it was closed")): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#socket.destroy();
+    const sent = [...this.#streams.values()];
+    for (const stream of sent) this.#close(stream, { isUnprocessed: false, cause });
+    this.#refuseUnsent(cause);
+    this.#onClosed(cause);
+  }
+
+  // What goes out
+
+  schedule(stream: Http2ClientStream): void {
+    if (this.#waiting.has(stream)) return;
+    this.#ready.add(stream);
+    this.#scheduleFlush();
+  }
+
+  cancel(stream: Http2ClientStream): void {
+    if (stream.isClosed) return;
+    if (stream.id !== 0) this.#queue(resetFrame(stream.id, errorCodes.cancel));
+    this.#forget(stream);
+  }
+
+  #queue(frame: Uint8Array): void {
+    if (this.#frames.push(frame) > maximumQueuedFrames) this.destroy(new Error("the server asks too much"));
+    this.#scheduleFlush();
+  }
+
+  #scheduleFlush(): void {
+    if (this.#willFlush || this.#isOver) return;
+    this.#willFlush = true;
+    setImmediate(this.#flush);
+  }
+
+  readonly #flush = (): void => {
+    this.#willFlush = false;
+    if (this.#isOver) return;
+    writer.begin(this.#write);
+    const frames = this.#frames;
+    this.#frames = [];
+    for (const frame of frames) writer.frame(frame);
+    for (const stream of this.#ready) {
+      this.#ready.delete(stream);
+      if (stream.id !== 0 || this.#writeHead(stream)) this.#writeBody(stream);
+    }
+    writer.flush();
+  };
+
+  readonly #write = (bytes: Buffer, onWritten: () => void): void => void this.#socket.write(bytes, onWritten);
+
+  /** Returns false when the request has to wait. */
+  #writeHead(stream: Http2ClientStream): boolean {
+    if (this.#isClosing) {
+      this.#close(stream, { isUnprocessed: true, cause: new Error("it takes no new requests") });
+      return false;
+    }
+    if (this.#streams.size >= this.#maximumStreams) {
+      this.#waiting.add(stream);
+      return false;
+    }
+    stream.id = this.#nextStreamId;
+    stream.sendWindowBytes = this.#initialSendWindowBytes;
+    this.#nextStreamId += 2;
+    // RFC 9113 section 5.1.1: a connection whose numbers are used up takes no new streams.
+    if (this.#nextStreamId > maximumWindowBytes) this.#isClosing = true;
+    this.#streams.set(stream.id, stream);
+    writer.headerBlock(this.#encoder.encode(stream.fields), { streamId: stream.id });
+    return true;
+  }
+
+  #writeBody(stream: Http2ClientStream): void {
+    while (!stream.isEndSent && (stream.pendingBytes > 0 || stream.isEnding)) {
+      const windowBytes = Math.max(0, Math.min(stream.sendWindowBytes, this.#sendWindowBytes));
+      const bytes = Math.min(maximumFrameBytes, stream.pendingBytes, windowBytes);
+      const isEnd = stream.isEnding && bytes === stream.pendingBytes;
+      if (bytes === 0 && !isEnd) {
+        if (stream.sendWindowBytes > 0) this.#blocked.add(stream);
+        return;
+      }
+      writer.dataOf(stream, { bytes, isEnd });
+      stream.sendWindowBytes -= bytes;
+      this.#sendWindowBytes -= bytes;
+      stream.isEndSent = isEnd;
+    }
+  }
+
+  // How streams end
+
+  #close(stream: Http2ClientStream, failure?: StreamFailure): void {
+    if (stream.isClosed) return;
+    this.#forget(stream);
+    stream.exchange.onEnd(failure);
+  }
+
+  #forget(stream: Http2ClientStream): void {
+    stream.isClosed = true;
+    this.#ready.delete(stream);
+    this.#blocked.delete(stream);
+    this.#waiting.delete(stream);
+    if (!this.#streams.delete(stream.id)) return;
+    const [next] = this.#waiting;
+    if (next !== undefined) {
+      this.#waiting.delete(next);
+      this.schedule(next);
+    }
+    this.#endWhenDone();
+  }
+
+  /** A connection that takes no new requests ends with the last one. */
+  #endWhenDone(): void {
+    if (this.#isClosing && this.#streams.size === 0) setImmediate(() => this.destroy());
+  }
+
+  /** Fails the requests of which nothing is sent. */
+  #refuseUnsent(cause: Error): void {
+    for (const stream of [...this.#ready, ...this.#waiting]) {
+      if (stream.id === 0) this.#close(stream, { isUnprocessed: true, cause });
+    }
+  }
+
+  // What comes in
+
+  #receive(bytes: Buffer): void {
+    if (this.#isOver) return;
+    try {
+      this.#input.read(bytes, this.#onFrame);
+    } catch (error) {
+      if (!(error instanceof ConnectionError)) throw error;
+      this.destroy(new Error(`it does not speak HTTP/2: ${error.message}`, { cause: error }));
+    }
+  }
+
+  readonly #onFrame = (frame: Frame): boolean => {
+    this.#readFrame(frame);
+    return !this.#isOver;
+  };
+
+  #readFrame(frame: Frame): void {
+    const { type } = frame;
+    if (!this.#hasSettings && type !== frameTypes.settings)
+      throw new ConnectionError(errorCodes.protocolError, "the first frame is not SETTINGS");
+    this.#blocks.checkOrder(frame);
+    switch (type) {
+      case frameTypes.data:
+        return this.#readData(frame);
+      case frameTypes.headers:
+        return this.#readBlock(this.#blocks.begin(frame));
+      case frameTypes.resetStream:
+        return this.#readReset(frame);
+      case frameTypes.settings:
+        return this.#readSettings(frame);
+      case frameTypes.pushPromise:
+        throw new ConnectionError(errorCodes.protocolError, "the server pushes");
+      case frameTypes.ping:
+        return this.#readPing(frame);
+      case frameTypes.goAway:
+        return this.#readGoAway(frame);
+      case frameTypes.windowUpdate:
+        return this.#readWindowUpdate(frame);
+      case frameTypes.continuation:
+        return this.#readBlock(this.#blocks.continue(frame));
+      default: // RFC 9113 section 5.5: unknown types, and priorities, are ignored.
+    }
+  }
+
+  /** RFC 9113 section 6.1. */
+  #readData(frame: Frame): void {
+    const { streamId, payload } = frame;
+    this.#takenBytes += payload.length;
+    if (this.#takenBytes >= this.#windowBytes >> 1) {
+      this.#queue(windowUpdateFrame(0, this.#takenBytes));
+      this.#takenBytes = 0;
+    }
+    const stream = this.#streams.get(streamId);
+    if (stream === undefined) return;
+    const data = withoutPadding(frame);
+    const isEnd = (frame.flags & flags.endStream) !== 0;
+    stream.takenBytes += payload.length;
+    if (stream.takenBytes >= this.#windowBytes >> 1 && !isEnd) {
+      this.#queue(windowUpdateFrame(streamId, stream.takenBytes));
+      stream.takenBytes = 0;
+    }
+    if (data.length > 0) stream.exchange.onData(data);
+    if (isEnd) this.#readEnd(stream);
+  }
+
+  #readEnd(stream: Http2ClientStream): void {
+    if (stream.isClosed) return;
+    if (!stream.isEndSent) this.#queue(resetFrame(stream.id, errorCodes.noError));
+    this.#close(stream);
+  }
+
+  #readBlock(block: HeaderBlock | undefined): void {
+    if (block === undefined) return;
+    const stream = this.#streams.get(block.streamId);
+    // Also a block that nobody wants: it may change the table.
+    this.#decoder.decode(block.bytes, stream?.exchange ?? ignoringFields);
+    if (stream !== undefined && block.isEnd) this.#readEnd(stream);
+  }
+
+  /** RFC 9113 section 6.4. */
+  #readReset({ streamId, payload }: Frame): void {
+    if (payload.length !== 4) throw new ConnectionError(errorCodes.frameSizeError, "RST_STREAM has a wrong length");
+    const stream = this.#streams.get(streamId);
+    if (stream === undefined) return;
+    const code = payload.readUInt32BE(0);
+    const cause = new Error(`the server reset the stream with code ${code}`);
+    this.#close(stream, { isUnprocessed: code === errorCodes.refusedStream, cause });
+  }
+
+  /** RFC 9113 section 6.5. */
+  #readSettings({ flags: frameFlags, payload }: Frame): void {
+    if (payload.length % 6 !== 0) throw new ConnectionError(errorCodes.frameSizeError, "SETTINGS have a wrong length");
+    if ((frameFlags & flags.ack) !== 0) return;
+    const windowBytes = readInitialWindowBytes(payload) ?? this.#initialSendWindowBytes;
+    const difference = windowBytes - this.#initialSendWindowBytes;
+    this.#initialSendWindowBytes = windowBytes;
+    if (difference !== 0) for (const stream of this.#streams.values()) this.#widen(stream, difference);
+    this.#maximumStreams = readSetting(payload, settingIds.maxConcurrentStreams) ?? this.#maximumStreams;
+    const tableBytes = readSetting(payload, settingIds.headerTableSize);
+    if (tableBytes !== undefined) this.#encoder.limitTable(tableBytes);
+    this.#queue(settingsAcknowledgement);
+    for (const stream of this.#waiting) this.#ready.add(stream);
+    this.#waiting.clear();
+    if (this.#hasSettings) return;
+    this.#hasSettings = true;
+    this.#onReady();
+  }
+
+  /** RFC 9113 section 6.9.2: a window can become negative. */
+  #widen(stream: Http2ClientStream, bytes: number): void {
+    stream.sendWindowBytes += bytes;
+    if (stream.pendingBytes > 0) this.schedule(stream);
+  }
+
+  /** RFC 9113 section 6.7. */
+  #readPing({ flags: frameFlags, payload }: Frame): void {
+    if (payload.length !== 8) throw new ConnectionError(errorCodes.frameSizeError, "PING has a wrong length");
+    if ((frameFlags & flags.ack) === 0) this.#queue(pingAcknowledgement(payload));
+    else this.#pings.shift()?.();
+  }
+
+  /** RFC 9113 section 6.8. */
+  #readGoAway({ payload }: Frame): void {
+    if (payload.length < 8) throw new ConnectionError(errorCodes.frameSizeError, "GOAWAY is too short");
+    this.#isClosing = true;
+    const lastStreamId = payload.readUInt32BE(0) & maximumWindowBytes;
+    const cause = new Error(`the server leaves with code ${payload.readUInt32BE(4)}`);
+    const unprocessed = [...this.#streams.values()].filter(({ id }) => id > lastStreamId);
+    for (const stream of unprocessed) this.#close(stream, { isUnprocessed: true, cause });
+    this.#refuseUnsent(cause);
+    this.#endWhenDone();
+  }
+
+  /** RFC 9113 section 6.9. */
+  #readWindowUpdate({ streamId, payload }: Frame): void {
+    if (payload.length !== 4) throw new ConnectionError(errorCodes.frameSizeError, "WINDOW_UPDATE has a wrong length");
+    const bytes = payload.readUInt32BE(0) & maximumWindowBytes;
+    if (streamId !== 0) {
+      const stream = this.#streams.get(streamId);
+      if (stream !== undefined) this.#widen(stream, bytes);
+      return;
+    }
+    this.#sendWindowBytes += bytes;
+    for (const stream of this.#blocked) this.schedule(stream);
+    this.#blocked.clear();
+  }
+}

@@ -1,0 +1,324 @@
+import assert from "node:assert/strict";
+import { performServerHandshake } from "node:http2";
+import type { IncomingHttpHeaders, ServerHttp2Stream, Settings } from "node:http2";
+import { duplexPair } from "node:stream";
+import type { Duplex } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { describe, it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import * as fc from "fast-check";
+import { Http2Client } from "../../../src/machinery/http2/http2-client.ts";
+import type { StreamFailure } from "../../../src/machinery/http2/http2-client-stream.ts";
+import type { HeaderFields } from "../../../src/machinery/http2/request-header-encoder.ts";
+import { flags, frameTypes, settingIds } from "../../../src/machinery/http2/protocol.ts";
+import { encodeFrame, headerBlock, settings } from "./frame-client.ts";
+import type { RawFrame } from "./frame-client.ts";
+
+const head = (path: string, fields: HeaderFields = []): HeaderFields => [
+  [":method", "POST"],
+  [":scheme", "http"],
+  [":path", path],
+  [":authority", "localhost"],
+  ...fields,
+];
+
+interface Answer {
+  readonly fields: Record<string, string>;
+  readonly body: Buffer;
+  readonly failure: StreamFailure | undefined;
+}
+
+/** Sends a request, and resolves when its answer has ended in whatever way. */
+function send(client: Http2Client, { fields = head("/x"), body = Buffer.alloc(0) } = {}): Promise<Answer> {
+  return new Promise((resolve) => {
+    const received: Buffer[] = [];
+    const receivedFields: Record<string, string> = {};
+    const stream = client.open(fields, {
+      add: (name, value) => (receivedFields[name] = value),
+      addInvalid: () => (receivedFields["invalid"] = "yes"),
+      onData: (data) => received.push(Buffer.from(data)),
+      onEnd: (failure) => resolve({ fields: receivedFields, body: Buffer.concat(received), failure }),
+    });
+    stream.write(body);
+    stream.end();
+  });
+}
+
+async function connect(
+  socket: Duplex,
+  windowBytes = 2 ** 20,
+): Promise<{ client: Http2Client; closed: Promise<Error> }> {
+  const closed = Promise.withResolvers<Error>();
+  const client = await new Promise<Http2Client>((resolve, reject) => {
+    const connecting: Http2Client = new Http2Client({
+      ...{ socket, windowBytes },
+      onReady: () => resolve(connecting),
+      onClosed: (cause) => {
+        closed.resolve(cause);
+        reject(cause);
+      },
+    });
+  });
+  return { client, closed: closed.promise };
+}
+
+/** A client of Node.js' own server, which `onStream` answers. */
+async function withServer(
+  serverSettings: Settings,
+  onStream: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void,
+  windowBytes?: number,
+): Promise<Http2Client> {
+  const [near, far] = duplexPair();
+  const session = performServerHandshake(far, { settings: serverSettings });
+  session.on("error", () => {});
+  session.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
+    stream.on("error", () => {});
+    onStream(stream, headers);
+  });
+  const { client } = await connect(near, windowBytes);
+  return client;
+}
+
+/** A client of a server that is only frames. */
+async function withFrames(...first: readonly RawFrame[]): Promise<{
+  client: Http2Client;
+  closed: Promise<Error>;
+  answer(...frames: readonly RawFrame[]): void;
+  far: Duplex;
+}> {
+  const [near, far] = duplexPair();
+  far.resume();
+  const answer = (...frames: readonly RawFrame[]): void => void far.write(Buffer.concat(frames.map(encodeFrame)));
+  answer(settings(), ...first);
+  return { ...(await connect(near)), answer, far };
+}
+
+const turns = async (): Promise<void> => {
+  for (let turn = 0; turn < 5; turn++) await nextTurn();
+};
+
+describe("an HTTP/2 client", () => {
+  it("sends and receives bodies whole, whatever the windows and however many requests the server takes at once", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 0, max: 120_000 }), { minLength: 1, maxLength: 12 }),
+        fc.integer({ min: 1, max: 5 }),
+        fc.integer({ min: 1_000, max: 100_000 }),
+        async (lengths, maxConcurrentStreams, initialWindowSize) => {
+          let open = 0;
+          const client = await withServer(
+            { maxConcurrentStreams, initialWindowSize },
+            (stream, headers) => {
+              open += 1;
+              assert.ok(open <= maxConcurrentStreams);
+              stream.once("close", () => (open -= 1));
+              stream.respond({ path: headers[":path"] });
+              void buffer(stream).then((body) => stream.end(body));
+            },
+            70_000,
+          );
+          const answers = await Promise.all(
+            lengths.map((length, at) => send(client, { fields: head(`/${at}`), body: Buffer.alloc(length, at) })),
+          );
+          for (const [at, { body, failure, fields }] of answers.entries()) {
+            assert.equal(failure, undefined);
+            assert.equal(fields["path"], `/${at}`);
+            assert.ok(body.equals(Buffer.alloc(lengths[at] ?? 0, at)));
+          }
+          client.destroy();
+        },
+      ),
+      { numRuns: 20 },
+    );
+  });
+
+  it("sends the same fields whatever its table holds, and whatever table the server allows", async () => {
+    const fields = fc.array(
+      fc.tuple(fc.constantFrom("x-a", "x-b", "content-type"), fc.stringMatching(/^[!-~]{1,400}$/)),
+      { maxLength: 3 },
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fields, { maxLength: 25 }),
+        fc.constantFrom(0, 100, 4096, 65_536),
+        async (all, size) => {
+          const client = await withServer({ headerTableSize: size }, (stream, headers) => {
+            const { ":path": path, ...rest } = headers;
+            stream.respond({ path });
+            stream.end(JSON.stringify(rest));
+          });
+          for (const one of all) {
+            const unique = [...new Map(one)];
+            const request = head("/fields", unique);
+            // The second time, what fitted into the table is an index.
+            for (let time = 0; time < 2; time++) {
+              const { body, failure } = await send(client, { fields: request });
+              assert.equal(failure, undefined);
+              const received = JSON.parse(body.toString()) as Record<string, string>;
+              for (const [name, value] of unique) assert.equal(received[name], value);
+            }
+          }
+          client.destroy();
+        },
+      ),
+      { numRuns: 15 },
+    );
+  });
+
+  it("hands over trailers as fields", async () => {
+    const client = await withServer({}, (stream) => {
+      stream.respond({}, { waitForTrailers: true });
+      stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+      stream.end("body");
+    });
+    const { fields, body } = await send(client);
+    assert.equal(fields["grpc-status"], "0");
+    assert.equal(body.toString(), "body");
+    client.destroy();
+  });
+
+  it("refuses a field with a character that HTTP does not allow before it is sent", async () => {
+    const client = await withServer({}, () => {});
+    assert.throws(
+      () => client.open(head("/x\r\ny: z"), { add() {}, addInvalid() {}, onData() {}, onEnd() {} }),
+      TypeError,
+    );
+    assert.throws(
+      () => client.open(head("/x", [["a b", ""]]), { add() {}, addInvalid() {}, onData() {}, onEnd() {} }),
+      TypeError,
+    );
+    client.destroy();
+  });
+
+  it("tells requests that a leaving server has not started from those that it may have", async () => {
+    const { client, answer } = await withFrames();
+    const [first, second] = [send(client), send(client)];
+    await turns();
+    const payload = Buffer.from([0, 0, 0, 1, 0, 0, 0, 0]); // the last stream is the first request's
+    answer({ type: frameTypes.goAway, payload });
+    assert.equal((await second).failure?.isUnprocessed, true);
+    assert.equal(client.isOpen, false);
+    answer({
+      type: frameTypes.headers,
+      flags: flags.endHeaders | flags.endStream,
+      streamId: 1,
+      payload: headerBlock([[":status", "200"]]),
+    });
+    assert.equal((await first).failure, undefined);
+  });
+
+  it("says of a request that waits for others that it was not started when the connection breaks", async () => {
+    const { client, far } = await withFrames(settings([settingIds.maxConcurrentStreams, 1]));
+    const [first, second] = [send(client), send(client)];
+    await turns();
+    far.destroy();
+    assert.equal((await first).failure?.isUnprocessed, false);
+    assert.equal((await second).failure?.isUnprocessed, true);
+  });
+
+  it("resets a request that is given up, and ignores what comes for it later", async () => {
+    const { client, answer } = await withFrames();
+    let calls = 0;
+    const count = (): void => void (calls += 1);
+    const given = client.open(head("/x"), { add: count, addInvalid: count, onData: count, onEnd: count });
+    given.end();
+    await turns();
+    given.cancel();
+    answer(
+      {
+        type: frameTypes.headers,
+        flags: flags.endHeaders,
+        streamId: 1,
+        payload: headerBlock([["x-a", "1"]], { isIndexed: true }),
+      },
+      { type: frameTypes.data, flags: flags.endStream, streamId: 1, payload: Buffer.from("late") },
+    );
+    const next = send(client);
+    await turns();
+    // The field that it ignored is in the table, as the first after the 61 of the static one.
+    answer({
+      type: frameTypes.headers,
+      flags: flags.endHeaders | flags.endStream,
+      streamId: 3,
+      payload: Buffer.from([0x80 | 62]),
+    });
+    assert.equal((await next).fields["x-a"], "1");
+    assert.equal(calls, 0);
+    client.destroy();
+  });
+
+  const faults: readonly (readonly [string, readonly RawFrame[]])[] = [
+    ["pushes", [{ type: frameTypes.pushPromise, flags: flags.endHeaders, streamId: 1, payload: Buffer.alloc(4) }]],
+    [
+      "sends a header block that can't be decoded",
+      [
+        {
+          type: frameTypes.headers,
+          flags: flags.endHeaders,
+          streamId: 1,
+          payload: Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff]),
+        },
+      ],
+    ],
+    [
+      "breaks a header block off",
+      [
+        { type: frameTypes.headers, streamId: 1 },
+        { type: frameTypes.data, streamId: 1 },
+      ],
+    ],
+    [
+      "never ends a header block",
+      [
+        { type: frameTypes.headers, streamId: 1 },
+        ...Array.from({ length: 20 }, () => ({
+          type: frameTypes.continuation,
+          streamId: 1,
+          payload: Buffer.alloc(16_000),
+        })),
+      ],
+    ],
+    ["sends a ping of a wrong length", [{ type: frameTypes.ping, payload: Buffer.alloc(7) }]],
+    ["sends settings of a wrong length", [{ type: frameTypes.settings, payload: Buffer.alloc(5) }]],
+    ["sends a reset of a wrong length", [{ type: frameTypes.resetStream, streamId: 1, payload: Buffer.alloc(3) }]],
+    ["sends a window of a wrong length", [{ type: frameTypes.windowUpdate, payload: Buffer.alloc(3) }]],
+    ["leaves without a word", [{ type: frameTypes.goAway, payload: Buffer.alloc(3) }]],
+  ];
+  for (const [what, frames] of faults) {
+    it(`leaves a server that ${what}, and fails what is under way`, async () => {
+      const { client, closed, answer } = await withFrames();
+      const request = send(client);
+      await turns();
+      answer(...frames);
+      assert.equal((await request).failure?.isUnprocessed, false);
+      assert.match((await closed).message, /it does not speak HTTP\/2/);
+      assert.equal(client.isOpen, false);
+    });
+  }
+
+  it("leaves a server that asks more than it reads answers for", async () => {
+    const { closed, far } = await withFrames();
+    const ping = encodeFrame({ type: frameTypes.ping, payload: Buffer.alloc(8) });
+    for (let batch = 0; batch < 20; batch++) far.write(Buffer.concat(Array.from({ length: 1_000 }, () => ping)));
+    assert.match((await closed).message, /asks too much/);
+  });
+
+  it("is not ready when the server does not begin with its settings", async () => {
+    const [near, far] = duplexPair();
+    far.resume();
+    far.write("HTTP/1.1 400 Bad Request\r\n\r\n");
+    await assert.rejects(connect(near), /it does not speak HTTP\/2/);
+  });
+
+  it("answers pings, and hears the answers to its own", async () => {
+    const { client, answer, far } = await withFrames();
+    let text = "";
+    far.on("data", (bytes: Buffer) => (text += bytes.toString("latin1")));
+    answer({ type: frameTypes.ping, payload: Buffer.from("question") });
+    const heard = new Promise<void>((resolve) => client.ping(resolve));
+    answer({ type: frameTypes.ping, flags: flags.ack, payload: Buffer.alloc(8) });
+    await heard;
+    while (!text.includes("question")) await nextTurn();
+    client.destroy();
+  });
+});

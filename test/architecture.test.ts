@@ -27,7 +27,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/files": ["machinery/api"],
   "machinery/service-manager": ["machinery/command-line"],
   "machinery/schema": ["machinery/api"],
-  "machinery/grpc": [],
+  "machinery/grpc": ["machinery/api", "machinery/http2"],
   "machinery/storage": ["machinery/api", "machinery/grpc", "machinery/schema/protobuf-wire"],
   "machinery/keys": ["machinery/api", "machinery/files", "machinery/storage"],
   "machinery/pkcs11": ["machinery/api", "machinery/files", "pki"],

@@ -6,7 +6,7 @@ import { EtcdStore } from "../machinery/storage/backends/etcd.ts";
 import { LmdbStore } from "../machinery/storage/backends/lmdb.ts";
 import { ShiftedStore } from "../machinery/storage/backends/shifted.ts";
 import { UnusablePrefix } from "../machinery/storage/etcd/key-space.ts";
-import type { TlsFiles } from "../machinery/grpc/grpc-channel.ts";
+import type { TlsFiles } from "../machinery/grpc/connect-socket.ts";
 import { StoreUnavailable } from "../machinery/storage/store.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import { storeDirectory } from "./lock-data-directory.ts";

@@ -39,3 +39,9 @@ export class GrpcError extends Error {
     this.mayHaveRun = options.mayHaveRun;
   }
 }
+
+/** The server can't be reached, or went away. */
+export const unavailable = (
+  message: string,
+  options: { readonly mayHaveRun: boolean; readonly cause?: unknown },
+): GrpcError => new GrpcError(message, { code: grpcStatus.unavailable, ...options });

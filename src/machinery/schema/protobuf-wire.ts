@@ -164,9 +164,9 @@ export class ProtobufReader {
     if (this.#position >= this.#bytes.length) return false;
     this.#budget.remainingFields -= 1;
     if (this.#budget.remainingFields < 0) throw tooManyValues();
-    const tag = this.#uint64();
-    const type = Number(tag & 7n);
-    const field = Number(tag >> 3n);
+    const tag = this.#unsigned();
+    const type = tag % 8;
+    const field = Math.floor(tag / 8);
     if (field < 1 || field > 2 ** 29 - 1) throw new ProtobufError(`proto: illegal tag ${field} (wire type ${type})`);
     if (type !== varintType && type !== fixed64Type && type !== bytesType && type !== fixed32Type) {
       throw new ProtobufError(`proto: illegal wireType ${type}`);
@@ -185,16 +185,19 @@ export class ProtobufReader {
   }
 
   boolean(): boolean {
-    return this.#varint() !== 0n;
+    this.#expect(varintType);
+    return this.#unsigned() !== 0;
   }
 
   int32(): number {
-    return Number(BigInt.asIntN(32, this.#varint()));
+    this.#expect(varintType);
+    return (this.#shortVarint() ?? Number(BigInt.asIntN(32, this.#uint64()))) | 0;
   }
 
   /** Beyond 2^53, returns the nearest number. */
   int64(): number {
-    return Math.min(Number(BigInt.asIntN(64, this.#varint())), largestInt64);
+    this.#expect(varintType);
+    return this.#shortVarint() ?? Math.min(Number(BigInt.asIntN(64, this.#uint64())), largestInt64);
   }
 
   double(): number {
@@ -205,7 +208,7 @@ export class ProtobufReader {
   /** A view of the bytes, not a copy. */
   bytes(): Buffer {
     this.#expect(bytesType);
-    const length = Number(this.#uint64());
+    const length = this.#unsigned();
     const start = this.#advance(length);
     return this.#bytes.subarray(start, start + length);
   }
@@ -218,21 +221,22 @@ export class ProtobufReader {
     return new ProtobufReader(this.bytes(), this.#depth + 1, this.#budget);
   }
 
-  #varint(): bigint {
-    this.#expect(varintType);
-    return this.#uint64();
-  }
-
   #expect(type: WireType): void {
     if (this.#type !== type) throw new ProtobufError(`proto: wrong wireType = ${this.#type}`);
     this.#isUnread = false;
   }
 
   #skip(): void {
-    if (this.#type === varintType) this.#varint();
+    if (this.#type === varintType) this.#skipVarint();
     else if (this.#type === bytesType) this.bytes();
     else this.#advance(this.#type === fixed64Type ? 8 : 4);
     this.#isUnread = false;
+  }
+
+  #skipVarint(): void {
+    for (let length = 1; this.#byte() >= 0x80; length++) {
+      if (length === 10) throw new ProtobufError("proto: integer overflow");
+    }
   }
 
   #advance(length: number): number {
@@ -242,15 +246,30 @@ export class ProtobufReader {
     return start;
   }
 
-  #uint64(): bigint {
-    let low = 0;
-    for (let shift = 0; shift < 28; shift += 7) {
-      const byte = this.#byte();
-      low |= (byte & 0x7f) << shift;
-      if (byte < 0x80) return BigInt(low);
+  /** Beyond 2^53, returns the nearest number. */
+  #unsigned(): number {
+    return this.#shortVarint() ?? Number(this.#uint64());
+  }
+
+  /** A number of at most seven bytes: nearly all are. Undefined for a longer one, of which nothing is read. */
+  #shortVarint(): number | undefined {
+    let value = 0;
+    let factor = 1;
+    for (let at = this.#position; at < this.#position + 7; at++) {
+      const byte = this.#bytes[at];
+      if (byte === undefined) throw new ProtobufError("unexpected EOF");
+      value += (byte & 0x7f) * factor;
+      factor *= 128;
+      if (byte >= 0x80) continue;
+      this.#position = at + 1;
+      return value;
     }
-    let value = BigInt(low);
-    for (let shift = 28n; shift < 70n; shift += 7n) {
+    return undefined;
+  }
+
+  #uint64(): bigint {
+    let value = 0n;
+    for (let shift = 0n; shift < 70n; shift += 7n) {
       const byte = this.#byte();
       value |= BigInt(byte & 0x7f) << shift;
       if (byte < 0x80) return BigInt.asUintN(64, value);

@@ -4,6 +4,8 @@ export interface EventHistoryOptions<E> {
   readonly maximumBytes: number;
   bytesOf(event: E): number;
   readonly oldestRevision: number;
+  /** Called for an event that is no longer kept. */
+  onForgotten?(event: E): void;
 }
 
 /** Keeps the newest events in revision order, limited in number and in total size. */
@@ -55,6 +57,7 @@ export class EventHistory<E extends { readonly revision: number }> {
     this.#oldestRevision = oldest.revision;
     this.#events[this.#start] = undefined;
     this.#start += 1;
+    this.#options.onForgotten?.(oldest);
     // Compact when half of the entries are empty: each event is then moved once on average.
     if (this.#start * 2 < this.#events.length) return;
     this.#events = this.#events.slice(this.#start);

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { GrpcChannel } from "../../../src/machinery/grpc/grpc-channel.ts";
-import type { TlsFiles } from "../../../src/machinery/grpc/grpc-channel.ts";
+import type { TlsFiles } from "../../../src/machinery/grpc/connect-socket.ts";
 import { endsWithParent } from "../../../bench/ends-with-parent.ts";
 import { issueTestCertificates } from "./etcd-certificates.ts";
 

@@ -134,22 +134,28 @@ describe("an etcd that does not answer", { skip: skipsEtcd }, () => {
 });
 
 describe("a shared reading", () => {
-  it("never began before its caller asked, and is one for all who ask while another is under way", async () => {
+  it("never began before its caller asked, and is one for all who ask before it begins", async () => {
     const performed: ((value: number) => void)[] = [];
     const reading = new SharedRead(() => new Promise<number>((resolve) => performed.push(resolve)));
-    const first = reading.read();
+    const untilBegun = async (count: number): Promise<void> => {
+      while (performed.length < count) await new Promise(setImmediate);
+    };
+    const first = [reading.read(), reading.read()];
+    assert.equal(performed.length, 0);
+    await untilBegun(1);
     const others = [reading.read(), reading.read(), reading.read()];
+    await new Promise(setImmediate);
     assert.equal(performed.length, 1);
     performed[0]?.(1);
-    assert.equal(await first, 1);
-    await new Promise(setImmediate);
-    assert.equal(performed.length, 2);
+    assert.deepEqual(await Promise.all(first), [1, 1]);
+    await untilBegun(2);
     const late = reading.read();
     performed[1]?.(2);
     assert.deepEqual(await Promise.all(others), [2, 2, 2]);
-    await new Promise(setImmediate);
+    await untilBegun(3);
     performed[2]?.(3);
     assert.equal(await late, 3);
+    assert.equal(performed.length, 3);
   });
 
   it("fails for the callers that wait for it, not for later ones", async () => {

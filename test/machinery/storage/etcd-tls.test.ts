@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { EtcdStore } from "../../../src/machinery/storage/backends/etcd.ts";
-import type { TlsFiles } from "../../../src/machinery/grpc/grpc-channel.ts";
+import type { TlsFiles } from "../../../src/machinery/grpc/connect-socket.ts";
 import { StoreUnavailable } from "../../../src/machinery/storage/store.ts";
 import { skipsEtcd, startEtcd } from "./etcd-process.ts";
 import type { EtcdCluster } from "./etcd-process.ts";

@@ -15,7 +15,8 @@ export class StoreModel {
   write(key: string, value: Buffer | undefined): number {
     const current = this.entryAt(key, this.latestRevision);
     const revision = ++this.latestRevision;
-    this.changes.push({ revision, key, value, createRevision: current?.createRevision ?? revision });
+    const createRevision = value === undefined ? 0 : (current?.createRevision ?? revision);
+    this.changes.push({ revision, key, value, createRevision });
     return revision;
   }
 

@@ -27,7 +27,7 @@ import type { KeyValue, RangeAnswer, RangeMessage } from "../etcd/etcd-messages.
 import { EtcdWatch } from "../etcd/etcd-watch.ts";
 import { formatPrefixState, parsePrefixState, UnusablePrefix, KeySpace } from "../etcd/key-space.ts";
 import type { EtcdPrefixState } from "../etcd/key-space.ts";
-import type { TlsFiles } from "../../grpc/grpc-channel.ts";
+import type { TlsFiles } from "../../grpc/connect-socket.ts";
 import { GrpcError, grpcStatus } from "../../grpc/grpc-error.ts";
 import { SharedRead } from "../etcd/shared-read.ts";
 import {

@@ -72,7 +72,8 @@ export class MemoryStore implements Store {
 
   #append({ key, value }: WriteRequest, current: Entry | undefined): Change {
     const revision = this.#latestRevision + 1;
-    const change: Change = { revision, key, value, createRevision: current?.createRevision ?? revision };
+    const createRevision = value === undefined ? 0 : (current?.createRevision ?? revision);
+    const change: Change = { revision, key, value, createRevision };
     const versions = this.#versions.get(key);
     if (versions === undefined) this.#versions.set(key, [change]);
     else versions.push(change);

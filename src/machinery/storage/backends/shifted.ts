@@ -129,10 +129,11 @@ export class ShiftedStore implements Store {
   }
 
   #change(change: Change): Change {
+    const { revision, value, createRevision } = change;
     return {
       ...change,
-      revision: change.revision + this.#shift,
-      createRevision: change.createRevision + this.#shift,
+      revision: revision + this.#shift,
+      createRevision: value === undefined ? 0 : createRevision + this.#shift,
     };
   }
 

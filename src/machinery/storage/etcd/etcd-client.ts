@@ -4,7 +4,8 @@ import { StoreUnavailable, WriteOutcomeUnknown } from "../store.ts";
 import { decodeStatus } from "./etcd-messages.ts";
 import { hadNoEffect, isTransient, keepsConnection } from "./etcd-errors.ts";
 import { GrpcChannel } from "../../grpc/grpc-channel.ts";
-import type { Call, CallObserver, TlsFiles } from "../../grpc/grpc-channel.ts";
+import type { Call, CallObserver } from "../../grpc/grpc-call.ts";
+import type { TlsFiles } from "../../grpc/connect-socket.ts";
 import { GrpcError } from "../../grpc/grpc-error.ts";
 
 export interface EtcdClientOptions {
@@ -81,7 +82,7 @@ export class EtcdClient {
   }
 
   /** Opens a call that streams messages in both directions. Rejects with StoreUnavailable. */
-  async stream(path: string, observer: CallObserver): Promise<Call & { end(): void }> {
+  async stream(path: string, observer: CallObserver): Promise<Call> {
     const { channel } = this.#openConnection ?? (await this.#connected(performance.now() + CONNECT_MILLISECONDS));
     return channel.stream(path, observer);
   }

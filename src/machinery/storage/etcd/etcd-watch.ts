@@ -3,7 +3,7 @@ import type { Change, WatchRequest } from "../store.ts";
 import type { EtcdClient } from "./etcd-client.ts";
 import { decodeWatchAnswer, encodeProgressRequest, encodeWatchCreate } from "./etcd-messages.ts";
 import type { WatchAnswer, WatchEvent } from "./etcd-messages.ts";
-import type { Call } from "../../grpc/grpc-channel.ts";
+import type { Call } from "../../grpc/grpc-call.ts";
 
 export interface EtcdWatchOptions {
   readonly client: EtcdClient;
@@ -92,7 +92,7 @@ export class EtcdWatch {
       return this.end(new StoreUnavailable(`etcd ended the watch: ${cancelReason}`));
     }
     if (answer.isCreated) return;
-    if (answer.events.length === 0) return this.#advance(answer.revision);
+    if (answer.events.length === 0) return this.#progress(answer.revision);
     this.#events.push(...answer.events);
     if (answer.isFragment) return;
     const events = this.#events;
@@ -104,16 +104,14 @@ export class EtcdWatch {
     const { storeKey, request } = this.#options;
     const changes: Change[] = [];
     let last = this.position;
-    for (const { isDelete, keyValue, previousCreateRevision } of events) {
+    for (const { isDelete, keyValue } of events) {
       const { key: etcdKey, value, createRevision, modRevision: revision } = keyValue;
       if (revision <= this.position) continue;
       last = revision;
       const key = storeKey(etcdKey);
       if (key === undefined) continue;
       changes.push(
-        isDelete
-          ? { revision, key, value: undefined, createRevision: previousCreateRevision }
-          : { revision, key, value, createRevision },
+        isDelete ? { revision, key, value: undefined, createRevision: 0 } : { revision, key, value, createRevision },
       );
     }
     if (changes.length > 0) {
@@ -124,13 +122,20 @@ export class EtcdWatch {
         return this.end(error instanceof Error ? error : new Error(String(error)));
       }
     }
-    this.#advance(last);
+    if (changes.at(-1)?.revision === last) this.#advance(last);
+    else this.#progress(last);
+  }
+
+  /** The revision grew without a change to the store's own keys. */
+  #progress(revision: number): void {
+    if (this.#isClosed || revision <= this.position) return;
+    this.#advance(revision);
+    this.#options.request.onProgress?.(revision);
   }
 
   #advance(revision: number): void {
     if (this.#isClosed || revision <= this.position) return;
     this.position = revision;
-    this.#options.request.onProgress?.(revision);
     for (const waiter of this.#waiters) {
       if (waiter.revision > revision) continue;
       this.#waiters.delete(waiter);

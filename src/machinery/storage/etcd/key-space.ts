@@ -6,6 +6,8 @@ interface EtcdRange {
   readonly rangeEnd: string;
 }
 
+const slash = 0x2f;
+
 /**
  * Maps the store's keys to etcd's keys: `<prefix>/<profile><key>`. Every store key starts with a slash. One more key,
  * the fence, belongs to the store itself. "." and "0" are the bytes before and after "/".
@@ -49,7 +51,8 @@ export class KeySpace {
 
   /** Undefined for a key that does not hold an object. */
   storeKey(etcdKey: string): string | undefined {
-    return etcdKey.startsWith(`${this.#root}/`) ? etcdKey.slice(this.#root.length) : undefined;
+    const { length } = this.#root;
+    return etcdKey.charCodeAt(length) === slash && etcdKey.startsWith(this.#root) ? etcdKey.slice(length) : undefined;
   }
 
   etcdRange(start: string, end: string): EtcdRange {

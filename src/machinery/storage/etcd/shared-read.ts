@@ -1,6 +1,8 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+
 /**
  * Lets many callers share one read. No caller gets a read that started before its call: while a read is in progress,
- * all new callers wait for the same next one.
+ * all new callers wait for the same next one, which starts at the end of a turn of the event loop.
  */
 export class SharedRead<T> {
   readonly #perform: () => Promise<T>;
@@ -13,18 +15,23 @@ export class SharedRead<T> {
 
   /** Rejects when its read, or the read before it, fails. */
   read(): Promise<T> {
-    if (this.#running === undefined) return this.#start();
-    this.#next ??= this.#running.then(() => this.#start()).finally(() => (this.#next = undefined));
+    this.#next ??= this.#readAfter(this.#running);
     return this.#next;
   }
 
-  #start(): Promise<T> {
-    // The next read has started: later callers must not share it.
-    this.#next = undefined;
+  async #readAfter(previous: Promise<T> | undefined): Promise<T> {
+    try {
+      await previous;
+      // Those whom the last read has answered ask again soon, and together.
+      await nextTurn();
+    } finally {
+      // The read starts: later callers must not share it.
+      this.#next = undefined;
+    }
     const running = this.#perform().finally(() => {
       if (this.#running === running) this.#running = undefined;
     });
     this.#running = running;
-    return running;
+    return await running;
   }
 }

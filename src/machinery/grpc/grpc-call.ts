@@ -1,0 +1,110 @@
+import { messageOf } from "../api/thrown-error.ts";
+import type { ClientExchange, Http2ClientStream, StreamFailure } from "../http2/http2-client-stream.ts";
+import { GrpcError, unavailable } from "./grpc-error.ts";
+import { encodeFrame, FrameReader } from "./grpc-frames.ts";
+
+/** Receives the messages of one call in order, then its end once (undefined: success). */
+export interface CallObserver {
+  onMessage(message: Buffer): void;
+  onEnd(error: GrpcError | undefined): void;
+}
+
+export interface Call {
+  send(message: Uint8Array): void;
+  /** No more messages will be sent. */
+  end(): void;
+  /** Ends the call. No callback runs afterwards. */
+  cancel(): void;
+}
+
+interface GrpcCallOptions {
+  readonly url: string;
+  readonly observer: CallObserver;
+  readonly maximumMessageBytes: number;
+  readonly open: (exchange: ClientExchange) => Http2ClientStream;
+}
+
+/** One call, as a stream of HTTP/2. */
+export class GrpcCall implements Call, ClientExchange {
+  readonly #url: string;
+  readonly #observer: CallObserver;
+  readonly #frames: FrameReader;
+  readonly #stream: Http2ClientStream;
+  #isEnded = false;
+  #httpStatus = "200";
+  #status: string | undefined;
+  #message: string | undefined;
+
+  constructor({ url, observer, maximumMessageBytes, open }: GrpcCallOptions) {
+    this.#url = url;
+    this.#observer = observer;
+    this.#frames = new FrameReader(maximumMessageBytes);
+    this.#stream = open(this);
+  }
+
+  send(message: Uint8Array): void {
+    this.#stream.write(encodeFrame(message));
+  }
+
+  end(): void {
+    this.#stream.end();
+  }
+
+  cancel(): void {
+    this.#isEnded = true;
+    this.#stream.cancel();
+  }
+
+  add(name: string, value: string): void {
+    if (name === "grpc-status") this.#status = value;
+    else if (name === "grpc-message") this.#message = value;
+    else if (name === ":status") this.#httpStatus = value;
+  }
+
+  addInvalid(): void {
+    // A field that nobody reads.
+  }
+
+  onData(data: Buffer): void {
+    if (this.#isEnded) return;
+    try {
+      for (const message of this.#frames.push(data)) if (!this.#isEnded) this.#observer.onMessage(message);
+    } catch (error) {
+      this.#stream.cancel();
+      this.#finish(
+        error instanceof GrpcError ? error : unavailable(messageOf(error), { mayHaveRun: true, cause: error }),
+      );
+    }
+  }
+
+  onEnd(failure: StreamFailure | undefined): void {
+    this.#finish(this.#status === "0" ? undefined : this.#errorAfter(failure));
+  }
+
+  #finish(error: GrpcError | undefined): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#observer.onEnd(error);
+  }
+
+  #errorAfter(failure: StreamFailure | undefined): GrpcError {
+    const url = this.#url;
+    if (this.#status !== undefined) {
+      const message = this.#message === undefined ? `status ${this.#status}` : percentDecoded(this.#message);
+      return new GrpcError(message, { code: Number(this.#status), mayHaveRun: true });
+    }
+    if (this.#httpStatus !== "200")
+      return unavailable(`${url} answered with HTTP status ${this.#httpStatus}`, { mayHaveRun: true });
+    if (failure === undefined) return unavailable(`${url} answered without a status`, { mayHaveRun: true });
+    const { cause, isUnprocessed } = failure;
+    return unavailable(`the connection to ${url} was lost: ${cause.message}`, { mayHaveRun: !isUnprocessed, cause });
+  }
+}
+
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,6 +1,5 @@
 import type { Names } from "../machinery/api/names.ts";
 import cluster from "node:cluster";
-import { setFlagsFromString } from "node:v8";
 import type { Logger } from "pino";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { openProcessLog, openProcessOutput } from "../machinery/files/process-log.ts";
@@ -11,6 +10,7 @@ import { lockDataDirectory } from "./lock-data-directory.ts";
 import type { ServerConfig } from "./server-config.ts";
 import { reloadOnHangup } from "./reload-settings.ts";
 import type { SettingValues } from "./reload-settings.ts";
+import { keepHeapSmall } from "./small-heap.ts";
 import { startServer } from "./start-server.ts";
 import type { StartOptions } from "./start-server.ts";
 import { signetVersion } from "./signet-version.ts";
@@ -129,10 +129,3 @@ function ofOneWorker(config: ServerConfig): ServerConfig {
 /** Which names clients may use. */
 const shownNames = ({ profile, other }: Names): string =>
   other === undefined ? `${profile} names` : `${profile} and ${other.profile} names`;
-
-/**
- * Makes V8 run a full garbage collection when the heap has grown by half. By default it waits until the heap has doubled or
- * more, and garbage would be most of the memory of a busy server. Measured (docs/performance.md): growth by an eighth takes a tenth
- * less memory, but long lists then take twice as long.
- */
-const keepHeapSmall = (): void => setFlagsFromString("--heap-growing-percent=50");

@@ -14,6 +14,7 @@ import type { Clock } from "../api/clock.ts";
 import { tooLong } from "../api/field-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { checkValueCount, maximumValues } from "../schema/value-limit.ts";
+import type { Resting } from "../storage/sorted-objects.ts";
 import { WatchCache } from "../storage/watch-cache.ts";
 import type { ChangeFeed } from "../storage/change-feed.ts";
 import { StoreUnavailable, ValueTooLarge, WriteAbandoned, WriteOutcomeUnknown } from "../storage/store.ts";
@@ -31,7 +32,7 @@ import { maximumNameBytes, resourcePrefix, storageKey } from "./storage-key.ts";
 import type { ObjectName } from "./storage-key.ts";
 import { encodeStored, kindPrefix, StoredObject, UnreadableObject } from "./stored-object.ts";
 import type { KindPrefix } from "./stored-object.ts";
-import type { StoredTexts } from "./stored-texts.ts";
+import type { StoredTexts, TextsOfKind } from "./stored-texts.ts";
 
 /** A write of this process that is durable. */
 export interface ObservedWrite {
@@ -137,12 +138,18 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     this.#storedPrefix = kindPrefix({ kind: definition.kind, apiVersion: this.compiled.storedApiVersion });
     this.#servedPrefix = kindPrefix({ kind: definition.kind, apiVersion: this.apiVersion });
     this.#answers = stored === undefined ? new Map<string, AnswerCreate>() : stored.#answers;
+    const own: TextsOfKind | undefined = texts && {
+      valueAt: (revision) => texts.valueAt(revision),
+      keep: (object, characters) => texts.keep(object, characters),
+      onForgotten: (object) => this.cache.letRest(object as StoredObject<T>), // its own objects are given to it
+    };
     this.cache =
       stored?.cache ??
       new WatchCache({
         feed,
         prefix: resourcePrefix(definition),
-        decode: (entry) => this.#decode(entry, entry.isDecrypted === true ? undefined : texts),
+        decode: (entry) => this.#decode(entry, entry.isDecrypted === true ? undefined : own),
+        resting: own && this.#resting(own),
         onReplaced: (object) => object.keepText(),
         historyLength,
         keyOf: ({ key }) => key,
@@ -252,7 +259,19 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     return this.#decode(entry);
   }
 
-  #decode({ key, value, modRevision, unreadable, isStale }: StoredVersionEntry, texts?: StoredTexts): StoredObject<T> {
+  #resting(texts: TextsOfKind): Resting<StoredObject<T>> {
+    const glimpse = (key: string, revision: number): StoredObject<T> =>
+      new StoredObject<T>({ prefix: this.#storedPrefix, key, revision, texts });
+    return {
+      firstByte: openingBrace,
+      glimpse,
+      wake: (key, revision) => glimpse(key, revision).loadText(),
+      revisionOf: ({ revision }) => revision,
+      isForgotten: ({ isForgotten }) => isForgotten,
+    };
+  }
+
+  #decode({ key, value, modRevision, unreadable, isStale }: StoredVersionEntry, texts?: TextsOfKind): StoredObject<T> {
     if (value[0] !== openingBrace) {
       const reason = unreadable ?? "it is not an object";
       return new UnreadableObject<T>({ key, revision: modRevision, reason });

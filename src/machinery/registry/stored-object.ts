@@ -1,6 +1,6 @@
 import type { ApiObject } from "../api/object-meta.ts";
 import { serviceUnavailable, ApiError } from "../api/api-error.ts";
-import type { StoredTexts } from "./stored-texts.ts";
+import type { TextsOfKind } from "./stored-texts.ts";
 
 const opening = '{"metadata":{';
 
@@ -23,14 +23,14 @@ export function encodeStored(object: ApiObject): Buffer {
 interface StoredVersion {
   readonly prefix: KindPrefix;
   readonly key: string;
-  /** The output of `encodeStored`. */
-  readonly value: Buffer;
+  /** The output of `encodeStored`. Absent: it is in `texts`. */
+  readonly value?: Buffer;
   /** 0: the object is not stored (a dry run) and is shown without resourceVersion. */
   readonly revision: number;
   /** An update writes the object even when it changes nothing: the store would write it in another form. */
   readonly isStale?: boolean;
   /** Where the object finds its text again, at its revision. Absent: it keeps its text. */
-  readonly texts?: StoredTexts | undefined;
+  readonly texts?: TextsOfKind | undefined;
 }
 
 /**
@@ -43,11 +43,11 @@ export class StoredObject<T extends ApiObject = ApiObject> {
   readonly revision: number;
   readonly isStale: boolean;
   readonly #prefix: KindPrefix;
-  /** The approximate memory of the text, in UTF-16 units, which are free to count. */
-  readonly textLength: number;
+  /** The approximate memory of the text, in UTF-16 units, which are free to count. 0 as long as it was never read. */
+  textLength = 0;
   /** The stored form after `{"metadata":{`. Undefined: it is in #texts. */
   #content: string | undefined;
-  #texts: StoredTexts | undefined;
+  #texts: TextsOfKind | undefined;
   /**
    * A weak reference: the decoded object is several times as large as the text, and most objects are decoded at most
    * once.
@@ -59,21 +59,39 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     this.revision = revision;
     this.isStale = isStale;
     this.#prefix = prefix;
-    this.#content = contentOf(value);
-    this.textLength = this.#content.length;
     this.#texts = texts;
-    texts?.keep(this);
+    if (value !== undefined) this.#keep(contentOf(value));
+  }
+
+  /** Reads the text, and keeps it for now. */
+  loadText(): this {
+    const text = this.#content === undefined ? this.#foundText() : undefined;
+    if (text !== undefined) this.#keep(text);
+    return this;
+  }
+
+  #keep(text: string): void {
+    this.#content = text;
+    this.textLength = text.length;
+    this.#texts?.keep(this, text.length);
   }
 
   /** Frees the text if it can be read from the store again. */
   forgetText(): void {
-    if (this.#texts !== undefined) this.#content = undefined;
+    if (this.#texts === undefined) return;
+    this.#content = undefined;
+    this.#texts.onForgotten(this);
   }
 
   /** Keeps the text from now on, because the store forgets it after a newer write. */
   keepText(): void {
     this.#content ??= this.#foundText();
     if (this.#content !== undefined) this.#texts = undefined;
+  }
+
+  /** Its text is not in memory, and can be read from the store. */
+  get isForgotten(): boolean {
+    return this.#content === undefined && this.#texts !== undefined;
   }
 
   /** False: the store has forgotten its text, which then can't be read any more. */

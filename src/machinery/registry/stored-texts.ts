@@ -1,6 +1,5 @@
 /** An object that can do without its text for a while. */
 interface Forgetful {
-  readonly textLength: number;
   forgetText(): void;
 }
 
@@ -12,13 +11,14 @@ export interface StoredTextsOptions {
 }
 
 /**
- * Keeps the texts of the objects that were last loaded or written, of all kinds together. The others read theirs from the
+ * Keeps the texts of the objects that were last written or asked for, of all kinds together. The others read theirs from the
  * store again, each time they are asked for it: that takes a microsecond, and the store's file is in memory anyway.
  */
 export class StoredTexts {
   readonly #options: StoredTextsOptions;
   readonly #maximumCharacters: number;
   #objects: (Forgetful | undefined)[] = [];
+  #lengths: number[] = [];
   /** The index of the oldest one that still has its text. */
   #oldest = 0;
   #characters = 0;
@@ -32,22 +32,30 @@ export class StoredTexts {
     return this.#options.valueAt(revision);
   }
 
-  /** Keeps the text of an object for now. */
-  keep(object: Forgetful): void {
+  /** Keeps the text of an object, of so many characters, for now. */
+  keep(object: Forgetful, characters: number): void {
     this.#objects.push(object);
-    this.#characters += object.textLength;
+    this.#lengths.push(characters);
+    this.#characters += characters;
     while (this.#characters > this.#maximumCharacters) this.#forgetOldest();
   }
 
   #forgetOldest(): void {
     const oldest = this.#objects[this.#oldest];
     this.#objects[this.#oldest] = undefined;
+    this.#characters -= this.#lengths[this.#oldest] ?? 0;
     this.#oldest += 1;
-    this.#characters -= oldest?.textLength ?? 0;
     oldest?.forgetText();
     // Compact when half of the entries are empty: each object is then moved once on average.
     if (this.#oldest * 2 < this.#objects.length) return;
     this.#objects = this.#objects.slice(this.#oldest);
+    this.#lengths = this.#lengths.slice(this.#oldest);
     this.#oldest = 0;
   }
+}
+
+/** The texts of one kind's objects. */
+export interface TextsOfKind extends Pick<StoredTexts, "valueAt" | "keep"> {
+  /** Called when an object has forgotten its text. */
+  onForgotten(object: object): void;
 }

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { RevisionCompacted, prefixEnd } from "./store.ts";
-import type { Change, Entry, Store } from "./store.ts";
+import type { Change, Entry, Head, Store } from "./store.ts";
 
 const FIRST_RETRY_MILLISECONDS = 50;
 const LAST_RETRY_MILLISECONDS = 5_000;
@@ -9,6 +9,8 @@ const MAX_LOADS = 10;
 /** How a cache receives the contents and changes of the store. */
 export interface FeedMember {
   readonly prefix: string;
+  /** A load needs no values that begin with this byte: it may get heads for them. Absent: it needs all. */
+  readonly unneededFirstByte?: number | undefined;
   /** Collects a new state under the prefix, which counts only when its `finish` is called. It may be given up before. */
   beginLoad(): FeedLoad;
   apply(change: Change): void;
@@ -20,7 +22,7 @@ export interface FeedMember {
 
 export interface FeedLoad {
   /** In byte order of the keys, over all calls. */
-  add(entries: readonly Entry[]): void;
+  add(entries: readonly (Entry | Head)[]): void;
   /** Replaces everything with this state, of a revision. Changes between the old state and this one are unknown. */
   finish(revision: number): void;
 }
@@ -46,6 +48,7 @@ export class FeedFollower {
   readonly #members = new Map<string, FeedMember>();
   readonly #waiters = new Set<Waiter>();
   #watch: { stop(): void } | undefined;
+  #lastMember: FeedMember | undefined;
   readonly #stopping = new AbortController();
 
   constructor({ store, replayLength }: { readonly store: Store; readonly replayLength: number }) {
@@ -110,7 +113,7 @@ export class FeedFollower {
         const loads: FeedLoad[] = [];
         for (const member of this.#members.values()) {
           const load = member.beginLoad();
-          await this.#read(member.prefix, { revision, load });
+          await this.#read(member, { revision, load });
           loads.push(load);
         }
         if (this.#stopping.signal.aborted) return latestRevision;
@@ -124,12 +127,16 @@ export class FeedFollower {
   }
 
   async #read(
-    prefix: string,
+    { prefix, unneededFirstByte: firstByte }: FeedMember,
     { revision, load }: { readonly revision: number; readonly load: FeedLoad },
   ): Promise<void> {
+    const store = this.#store;
     const end = prefixEnd(prefix);
     for (let start = prefix; !this.#stopping.signal.aborted;) {
-      const { entries, hasMore } = await this.#store.range({ start, end, revision, limit: ENTRIES_AT_ONCE });
+      const request = { start, end, revision, limit: ENTRIES_AT_ONCE };
+      const { entries, hasMore } = await (firstByte === undefined || store.rangeOfHeads === undefined
+        ? store.range(request)
+        : store.rangeOfHeads({ ...request, firstByte }));
       load.add(entries);
       const last = entries.at(-1);
       if (!hasMore || last === undefined) return;
@@ -154,8 +161,16 @@ export class FeedFollower {
     if (last !== undefined) this.#advance(last.revision);
   }
 
-  /** Finds the member whose prefix the key starts with: one look-up per slash. Prefixes have two or three slashes. */
+  /**
+   * Finds the member whose prefix the key starts with: the one of the last change, or one look-up per slash. Prefixes have two or
+   * three slashes, and none is the start of another one.
+   */
   #memberOf(key: string): FeedMember | undefined {
+    if (this.#lastMember !== undefined && key.startsWith(this.#lastMember.prefix)) return this.#lastMember;
+    return (this.#lastMember = this.#findMember(key));
+  }
+
+  #findMember(key: string): FeedMember | undefined {
     for (let slash = key.indexOf("/", 1); slash !== -1; slash = key.indexOf("/", slash + 1)) {
       const member = this.#members.get(key.slice(0, slash + 1));
       if (member !== undefined) return member;

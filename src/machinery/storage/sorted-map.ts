@@ -1,5 +1,12 @@
 const CHUNK_LENGTH = 512;
 
+export interface SortedRange {
+  readonly start: string;
+  readonly end: string;
+  /** 0 or absent: all. */
+  readonly limit?: number;
+}
+
 interface Chunk<V> {
   readonly keys: string[];
   readonly values: V[];
@@ -7,20 +14,23 @@ interface Chunk<V> {
 
 /** A map with range reads in UTF-8 byte order of the keys. Stores chunks of sorted arrays, so inserts are cheap. */
 export class SortedMap<V> {
-  readonly #values = new Map<string, V>();
+  #size = 0;
   /** No chunk is empty. Keys are in their byte-ordered form. */
   readonly #chunks: Chunk<V>[] = [];
 
   get size(): number {
-    return this.#values.size;
+    return this.#size;
   }
 
   get(key: string): V | undefined {
-    return this.#values.get(key);
+    const ordered = byteOrdered(key);
+    const chunk = this.#chunks[this.#chunkIndexOf(ordered)];
+    if (chunk === undefined) return undefined;
+    const index = lowerBound(chunk.keys, ordered);
+    return chunk.keys[index] === ordered ? chunk.values[index] : undefined;
   }
 
   set(key: string, value: V): void {
-    this.#values.set(key, value);
     const ordered = byteOrdered(key);
     if (this.#append(ordered, value)) return;
     const chunkIndex = Math.max(0, this.#chunkIndexOf(ordered));
@@ -31,6 +41,7 @@ export class SortedMap<V> {
       chunk.values[index] = value;
       return;
     }
+    this.#size += 1;
     chunk.keys.splice(index, 0, ordered);
     chunk.values.splice(index, 0, value);
     if (chunk.keys.length <= CHUNK_LENGTH) return;
@@ -43,6 +54,7 @@ export class SortedMap<V> {
     const last = this.#chunks.at(-1);
     const lastKey = last?.keys.at(-1);
     if (last !== undefined && lastKey !== undefined && lastKey >= ordered) return false;
+    this.#size += 1;
     if (last === undefined || last.keys.length >= CHUNK_LENGTH) {
       this.#chunks.push({ keys: [ordered], values: [value] });
     } else {
@@ -53,12 +65,13 @@ export class SortedMap<V> {
   }
 
   delete(key: string): boolean {
-    if (!this.#values.delete(key)) return false;
     const ordered = byteOrdered(key);
     const chunkIndex = this.#chunkIndexOf(ordered);
     const chunk = this.#chunks[chunkIndex];
     if (chunk === undefined) return false;
     const index = lowerBound(chunk.keys, ordered);
+    if (chunk.keys[index] !== ordered) return false;
+    this.#size -= 1;
     chunk.keys.splice(index, 1);
     chunk.values.splice(index, 1);
     if (chunk.keys.length === 0) this.#chunks.splice(chunkIndex, 1);
@@ -66,14 +79,22 @@ export class SortedMap<V> {
   }
 
   /** The values of the keys in `[start, end)`. `limit` 0 or absent: all of them. */
-  range({ start, end, limit }: { readonly start: string; readonly end: string; readonly limit?: number }): V[] {
-    const found: V[] = [];
+  range(request: SortedRange): V[] {
+    return this.map(request, (value) => value);
+  }
+
+  /** What is made of the values of a range and their keys, which are in their byte-ordered form. */
+  map<R>({ start, end, limit }: SortedRange, make: (value: V, ordered: string) => R): R[] {
+    const made: R[] = [];
     const most = limit === undefined || limit === 0 ? Infinity : limit;
-    this.#visit({ start, end }, ({ values }, from, to) => {
-      for (let index = from; index < to && found.length < most; index++) found.push(values[index] as V); // the index is below the length
-      return found.length < most;
+    this.#visit({ start, end }, ({ keys, values }, from, to) => {
+      // The index is below the lengths.
+      for (let index = from; index < to && made.length < most; index++) {
+        made.push(make(values[index] as V, keys[index] as string));
+      }
+      return made.length < most;
     });
-    return found;
+    return made;
   }
 
   count({ start, end }: { readonly start: string; readonly end: string }): number {

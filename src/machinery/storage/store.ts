@@ -38,6 +38,13 @@ export interface Store {
   range(request: RangeRequest): Promise<RangeResult>;
 
   /**
+   * Reads as `range` does, and leaves out the values that begin with a byte and that `valueAt` can read later. It looks
+   * only at keys, so it is much faster; where a value is not known to begin so, the whole entry is read. Absent: the
+   * backend can only read values.
+   */
+  readonly rangeOfHeads?: ((request: HeadsRequest) => Promise<HeadsResult>) | undefined;
+
+  /**
    * Follows all changes after `afterRevision`, by every process, in revision order without gaps. Each call of
    * `onChanges` has at least one change. Calls start after this method returns. `onEnd` is called once when the watch
    * cannot continue: with RevisionCompacted when `afterRevision` is older than the kept history, otherwise with the
@@ -118,13 +125,29 @@ export interface RangeResult {
   readonly hasMore: boolean;
 }
 
+/** An entry whose value was left out. */
+export interface Head {
+  readonly key: string;
+  readonly modRevision: number;
+  readonly value?: undefined;
+}
+
+export interface HeadsRequest extends RangeRequest {
+  /** The first byte of the values that are left out. */
+  readonly firstByte: number;
+}
+
+export interface HeadsResult extends Omit<RangeResult, "entries"> {
+  readonly entries: (Entry | Head)[];
+}
+
 /** One write in the revision log. */
 export interface Change {
   readonly revision: number;
   readonly key: string;
   /** The new value. Undefined when the key was deleted. */
   readonly value: Buffer | undefined;
-  /** The revision that created the key. For a delete: that created the deleted key. */
+  /** The revision that created the key. 0 for a delete. */
   readonly createRevision: number;
   /** As those of StoredValue. */
   readonly unreadable?: string | undefined;

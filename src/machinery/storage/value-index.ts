@@ -40,8 +40,8 @@ export class ValueIndex<T> {
   readonly #filling: Promise<void>;
   readonly #options: Pick<ValueIndexOptions<T>, "keyOf" | "valueOf">;
   readonly #keys = new Map<string | typeof unreadable, Keys>();
-  /** While the index is being filled: objects of the initial list that were replaced since, and must not be added. */
-  #replaced: Set<T> | undefined = new Set();
+  /** While the index is being filled: keys whose objects of the initial list were replaced since, and must not be added. */
+  #replaced: Set<string> | undefined = new Set();
   #isDropped = false;
 
   constructor({ objects, keyOf, valueOf }: ValueIndexOptions<T>) {
@@ -68,7 +68,7 @@ export class ValueIndex<T> {
   /** Applies a change of one key. */
   replace(previous: T | undefined, object: T | undefined): void {
     if (previous !== undefined) {
-      this.#replaced?.add(previous);
+      this.#replaced?.add(this.#options.keyOf(previous));
       this.#remove(previous);
     }
     if (object !== undefined) this.#add(object);
@@ -78,7 +78,7 @@ export class ValueIndex<T> {
     const work = new LongWork();
     for (const object of objects) {
       if (this.#isDropped) return;
-      if (this.#replaced?.has(object) !== true) this.#add(object);
+      if (this.#replaced?.has(this.#options.keyOf(object)) !== true) this.#add(object);
       const pause = work.pause();
       if (pause !== undefined) await pause;
     }

@@ -1,7 +1,9 @@
 import type { ChangeFeed } from "./change-feed.ts";
 import { EventHistory } from "./event-history.ts";
 import type { FeedFollower, FeedLoad } from "./feed-follower.ts";
-import { SortedMap, byteOrdered } from "./sorted-map.ts";
+import { byteOrdered } from "./sorted-map.ts";
+import { SortedObjects } from "./sorted-objects.ts";
+import type { Cached, Resting } from "./sorted-objects.ts";
 import { prefixEnd, RevisionCompacted } from "./store.ts";
 import type { Change, Entry } from "./store.ts";
 import { ValueIndexes } from "./value-index.ts";
@@ -9,7 +11,7 @@ import type { Lookup } from "./value-index.ts";
 import { WatchIndex } from "./watch-index.ts";
 import type { WatchScope } from "./watch-index.ts";
 
-export interface WatchCacheOptions<T> {
+export interface WatchCacheOptions<T extends Cached> {
   /** All caches of the process share it. */
   readonly feed: ChangeFeed;
   /** Starts and ends with "/", such as `/registry/serviceaccounts/`. Prefixes of caches must not overlap. */
@@ -19,6 +21,8 @@ export interface WatchCacheOptions<T> {
   /** How many events to keep for watches that start in the past. */
   readonly historyLength: number;
   keyOf(object: T): string;
+  /** Absent: all objects stay in memory. */
+  readonly resting?: Resting<T> | undefined;
   /** Called before an object is replaced or deleted. The history and readers may still have it. */
   onReplaced?(object: T): void;
   /** The approximate memory of an object. Absent: only `historyLength` limits the history. */
@@ -30,7 +34,7 @@ const nothing = (): number => 0;
 /** The approximate memory limit for the kept events of a cache. */
 const MAX_HISTORY_BYTES = 16 * 2 ** 20;
 
-export type CacheEvent<T> =
+export type CacheEvent<T extends Cached> =
   | {
       readonly type: "put";
       readonly key: string;
@@ -47,7 +51,7 @@ export interface KeyRange {
   readonly end: string;
 }
 
-export interface CacheWatchRequest<T> extends KeyRange {
+export interface CacheWatchRequest<T extends Cached> extends KeyRange {
   /** Only objects that have, or had, this value are of interest. Events of others may come too: check each one. */
   readonly where?: Lookup<T> | undefined;
   /** May be in the future: events up to it are skipped. */
@@ -61,9 +65,9 @@ export interface CacheWatchRequest<T> extends KeyRange {
 }
 
 /** The objects of a cache at one moment. */
-export type CachedObjects<T> = Pick<SortedMap<T>, "get" | "range">;
+export type CachedObjects<T extends Cached> = Pick<SortedObjects<T>, "get" | "range">;
 
-interface CacheWatch<T> extends WatchScope<T> {
+interface CacheWatch<T extends Cached> extends WatchScope<T> {
   /** Events up to this revision are not delivered: they were before, or were not requested. */
   position: number;
   readonly request: CacheWatchRequest<T>;
@@ -73,9 +77,9 @@ interface CacheWatch<T> extends WatchScope<T> {
  * Holds the objects under one prefix of the store in memory, with their recent history. Follows the store's revision
  * log.
  */
-export class WatchCache<T> {
+export class WatchCache<T extends Cached> {
   readonly #options: WatchCacheOptions<T>;
-  #objects = new SortedMap<T>();
+  #objects: SortedObjects<T>;
   readonly #watches = new WatchIndex<T, CacheWatch<T>>();
   /**
    * Watches that a reload interrupted. They are ended once the cache is at the new revision, where they can start again.
@@ -87,6 +91,7 @@ export class WatchCache<T> {
 
   constructor(options: WatchCacheOptions<T>) {
     this.#options = options;
+    this.#objects = new SortedObjects(options.resting);
     this.#indexes = new ValueIndexes({
       keyOf: (object) => options.keyOf(object),
       size: () => this.#objects.size,
@@ -102,6 +107,7 @@ export class WatchCache<T> {
   async start(): Promise<void> {
     this.#follower ??= this.#options.feed.join({
       prefix: this.#options.prefix,
+      unneededFirstByte: this.#options.resting?.firstByte,
       beginLoad: () => this.#beginLoad(),
       apply: (change) => this.#apply(change),
       progress: () => this.#endInterruptedWatches(),
@@ -127,6 +133,16 @@ export class WatchCache<T> {
     return this.#objects.get(key);
   }
 
+  /**
+   * Lets an object rest that can be read again. One that the history has stays awake until the history drops it: what a
+   * newer write does to the object, readers of the history must see.
+   */
+  letRest(object: T): void {
+    const { resting, keyOf } = this.#options;
+    if (resting === undefined || resting.revisionOf(object) > this.#history.oldestRevision) return;
+    this.#objects.rest(keyOf(object), object);
+  }
+
   /** The objects in a range of keys. `limit` 0 or absent: all of them. */
   range(request: KeyRange & { readonly limit?: number }): T[] {
     return this.#objects.range(request);
@@ -144,7 +160,7 @@ export class WatchCache<T> {
     return ordered
       .filter((one) => one.ordered >= first && one.ordered < last)
       .sort((a, b) => (a.ordered < b.ordered ? -1 : 1))
-      .flatMap(({ key }) => this.#objects.get(key) ?? []);
+      .flatMap(({ key }) => this.#objects.glimpse(key) ?? []);
   }
 
   /** Call it before `lookUp`. The second call for a field makes an index, and resolves when it is filled. */
@@ -199,16 +215,19 @@ export class WatchCache<T> {
   }
 
   #beginLoad(): FeedLoad {
-    const objects = new SortedMap<T>();
+    const objects = new SortedObjects(this.#options.resting);
     return {
       add: (entries) => {
-        for (const entry of entries) objects.set(entry.key, this.#options.decode(entry));
+        for (const entry of entries) {
+          if (entry.value === undefined) objects.setResting(entry.key, entry.modRevision);
+          else objects.set(entry.key, this.#options.decode(entry));
+        }
       },
       finish: (revision) => this.#replaceAll(objects, revision),
     };
   }
 
-  #replaceAll(objects: SortedMap<T>, revision: number): void {
+  #replaceAll(objects: SortedObjects<T>, revision: number): void {
     if (this.revision > 0) {
       // The same state again has values that could not be decrypted before: it is news to all who have seen it.
       const seenRevision = this.revision < revision ? revision - 1 : revision;
@@ -230,6 +249,10 @@ export class WatchCache<T> {
       maximumBytes: MAX_HISTORY_BYTES,
       bytesOf: (event) => bytesOf(event.type === "put" ? event.object : event.previous),
       oldestRevision,
+      onForgotten: (event) => {
+        if (event.type === "put" && this.#options.resting?.isForgotten(event.object) === true)
+          this.letRest(event.object);
+      },
     });
   }
 

@@ -3,7 +3,12 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
+import { openEnvironment } from "../../../src/machinery/storage/backends/lmdb-environment.ts";
+import { derivedAesGcm } from "../../../src/machinery/storage/encryption/aes-gcm.ts";
+import { EncryptedStore } from "../../../src/machinery/storage/encryption/encrypted-store.ts";
+import { EncryptionRules } from "../../../src/machinery/storage/encryption/encryption-rules.ts";
 import { StoreUnavailable } from "../../../src/machinery/storage/store.ts";
+import type { Store } from "../../../src/machinery/storage/store.ts";
 import { put, takeChanges, testStore } from "./store-contract.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 
@@ -44,6 +49,44 @@ describe("a directory of the LMDB store", () => {
       assert.deepEqual(texts(), [undefined, "two", undefined, undefined, undefined]);
       await store.close();
       assert.throws(() => store.valueAt(second), StoreUnavailable);
+    }),
+  );
+
+  it(
+    "reads heads without the values that are known to begin with a byte, and whole entries of all others",
+    withDirectory(async (directory) => {
+      const leftOut = async (store: Store): Promise<Record<string, boolean>> => {
+        const read = await store.rangeOfHeads?.({ ...ALL, firstByte: 0x7b });
+        return Object.fromEntries(read?.entries.map(({ key, value }) => [key, value === undefined]) ?? []);
+      };
+      const store = new LmdbStore({ directory, profile: "platform" });
+      for (const key of ["/a/earlier", "/a/plain", "/b/plain"]) await put(store, key, "{}");
+      await put(store, "/a/other", "other");
+      const secret = derivedAesGcm({ name: "key", secret: Buffer.alloc(32, 1) });
+      await store.write({
+        key: "/a/encrypted",
+        value: await secret.encrypt(Buffer.from("{}"), "/a/encrypted"),
+        expectedRevision: 0,
+      });
+      await store.close();
+      const environment = openEnvironment({ directory, profile: "platform" });
+      const earlier = Buffer.from("/a/earlier");
+      await environment.heads.put(earlier, Buffer.from([1]), environment.heads.getEntry(earlier)?.version ?? 0);
+      await environment.root.close();
+
+      const again = new LmdbStore({ directory, profile: "platform" });
+      const values = { "/a/earlier": false, "/a/encrypted": false, "/a/other": false, "/a/plain": true };
+      assert.deepEqual(await leftOut(again), { ...values, "/b/plain": true });
+      const rules = new EncryptionRules({ rules: [{ prefix: "/b/", transformers: [secret] }], readers: [secret] });
+      const encrypted = new EncryptedStore(again, { current: () => rules, refreshed: () => rules, onReadable() {} });
+      // Where a rule is about some keys of the range, a plain value may have to be written in another form.
+      assert.deepEqual(await leftOut(encrypted), { ...values, "/a/plain": false, "/b/plain": false });
+      const ofA = await encrypted.rangeOfHeads?.({ start: "/a/", end: "/a0", firstByte: 0x7b });
+      assert.deepEqual(
+        ofA?.entries.map((entry) => entry.value?.toString()),
+        ["{}", "{}", "other", undefined],
+      );
+      await again.close();
     }),
   );
 

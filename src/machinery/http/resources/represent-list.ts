@@ -64,7 +64,10 @@ export function representList<T extends ApiObject>(
 function isShort<T extends ApiObject>({ items }: ObjectList<T>): boolean {
   if (items.length > itemsAtOnce) return false;
   let characters = 0;
-  for (const { textLength } of items) characters += textLength;
+  for (const { textLength, isForgotten } of items) {
+    if (isForgotten) return false; // its length may be unknown
+    characters += textLength;
+  }
   return characters <= charactersOfShortList;
 }
 

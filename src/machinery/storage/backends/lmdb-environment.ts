@@ -18,6 +18,8 @@ import { getLastVersion, open } from "lmdb";
 import type { Database, RootDatabase } from "lmdb";
 import { errorCode, messageOf } from "../../api/thrown-error.ts";
 import { StoreUnavailable } from "../store.ts";
+import { copied, decodeHead, REVISION_BYTES } from "./lmdb-records.ts";
+import type { WriteHead } from "./lmdb-records.ts";
 
 const FILE_NAME = "store.mdb";
 const FORMAT_VERSION = 1;
@@ -29,12 +31,36 @@ export interface LmdbEnvironment {
   /** Revision -> the write, see lmdb-records.ts. */
   readonly log: Database<Buffer, Buffer>;
   /**
-   * Key -> its newest write. The revision is the record's LMDB version; one byte tells a value (1) from a delete (0).
+   * Key -> its newest write. The revision is the record's LMDB version. See `encodeHead` for its bytes.
    */
   readonly heads: Database<Buffer, Buffer>;
+  /** The same two tables, to read many of their records. */
+  readonly scannedLog: Database<Buffer, number>;
+  readonly scannedHeads: Database<WriteHead, string>;
   /** `revision`, `compacted` and `swept` are counters, stored as the record's LMDB version. Also `format`. */
   readonly meta: Database<Buffer, string>;
 }
+
+const readOnly = (): never => {
+  throw new TypeError("this handle only reads");
+};
+
+/** lmdb would give each key and each value a memory block of its own: that takes longer than reading them. */
+const logScan = {
+  keyEncoder: {
+    writeKey: (revision: number, target: Buffer, start: number): number =>
+      target.writeUIntBE(revision, start, REVISION_BYTES),
+    readKey: (source: Buffer, start: number): number => source.readUIntBE(start, REVISION_BYTES),
+  },
+  encoder: { encode: readOnly, decode: copied },
+};
+const headScan = {
+  keyEncoder: {
+    writeKey: (key: string, target: Buffer, start: number): number => start + target.write(key, start),
+    readKey: (source: Buffer, start: number, end: number): string => source.toString("utf8", start, end),
+  },
+  encoder: { encode: readOnly, decode: decodeHead },
+};
 
 /** A counter; 0 before it is first written. Every read asks for one, so it does not copy the value as `getEntry` does. */
 export const counterOf = ({ meta }: Pick<LmdbEnvironment, "meta">, name: "revision" | "compacted" | "swept"): number =>
@@ -79,6 +105,8 @@ export function openEnvironment({ directory, profile, firstRevision = 1 }: LmdbE
     root,
     log: root.openDB<Buffer, Buffer>("log", binary),
     heads: root.openDB<Buffer, Buffer>("heads", { ...binary, useVersions: true }),
+    scannedLog: root.openDB<Buffer, number>("log", { ...logScan, useVersions: false }),
+    scannedHeads: root.openDB<WriteHead, string>("heads", { ...headScan, useVersions: true }),
     meta: root.openDB<Buffer, string>("meta", { encoding: "binary", useVersions: true }),
   };
   try {

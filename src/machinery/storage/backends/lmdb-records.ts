@@ -2,7 +2,7 @@
  * The record format of the LMDB backend. Revisions are 48-bit big-endian integers, so that byte order is write order.
  * (At a million writes per second they last nine years; at a thousand, nine thousand.)
  */
-const REVISION_BYTES = 6;
+export const REVISION_BYTES = 6;
 const HEADER_BYTES = 2 * REVISION_BYTES + 3;
 
 /** One write in the revision log. */
@@ -48,8 +48,49 @@ export function decodeLogRecord(encoded: Buffer): LogRecord {
   };
 }
 
+/** Only the record's previousRevision. */
+export const decodePreviousRevision = (encoded: Buffer): LogRecord["previousRevision"] =>
+  encoded.readUIntBE(REVISION_BYTES, REVISION_BYTES);
+
 /** Only the record's value: a view of `encoded`, whose length counts, because lmdb's buffer is longer than the record. */
 export const decodeLogValue = (encoded: Buffer): LogRecord["value"] =>
   encoded.readUInt8(2 * REVISION_BYTES) === 1 ? encoded.subarray(valueStartOf(encoded), encoded.length) : undefined;
 
 const valueStartOf = (encoded: Buffer): number => HEADER_BYTES + encoded.readUInt16BE(2 * REVISION_BYTES + 1);
+
+const HEAD_BYTES = 2 + REVISION_BYTES;
+const headOfDelete = Buffer.from([0]);
+
+/** What is known of a key's newest write without a look at the log. */
+export interface WriteHead {
+  readonly isDeleted: boolean;
+  /** The first byte of the value, and previousRevision. Undefined for a delete, and for what an earlier version wrote. */
+  readonly firstByte: number | undefined;
+  readonly previousRevision: number | undefined;
+}
+
+/** Layout: 1, the value's first byte, previousRevision; or 0 for a delete. Earlier versions wrote only the 1. */
+export function encodeHead(value: Buffer | undefined, previousRevision: number): Buffer {
+  if (value === undefined) return headOfDelete;
+  const encoded = Buffer.allocUnsafe(HEAD_BYTES);
+  encoded.writeUInt8(1, 0);
+  encoded.writeUInt8(value[0] ?? 0, 1);
+  encoded.writeUIntBE(previousRevision, 2, REVISION_BYTES);
+  return encoded;
+}
+
+const deletedHead: WriteHead = { isDeleted: true, firstByte: undefined, previousRevision: undefined };
+const earlierHead: WriteHead = { ...deletedHead, isDeleted: false };
+
+export function decodeHead(encoded: Buffer, length = encoded.length): WriteHead {
+  if (encoded[0] === 0) return deletedHead;
+  if (length < HEAD_BYTES) return earlierHead;
+  return { isDeleted: false, firstByte: encoded[1], previousRevision: encoded.readUIntBE(2, REVISION_BYTES) };
+}
+
+/** A copy of a record that lmdb shows in its own buffer, which is longer. */
+export function copied(shared: Buffer, length = shared.length): Buffer {
+  const record = Buffer.allocUnsafe(length);
+  shared.copy(record, 0, 0, length);
+  return record;
+}

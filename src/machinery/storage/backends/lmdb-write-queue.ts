@@ -4,7 +4,7 @@ import { WriteAbandoned } from "../store.ts";
 import type { Change, Entry, WriteRequest, WriteResult } from "../store.ts";
 import { commitFailure, counterOf } from "./lmdb-environment.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
-import { encodeLogRecord, encodeRevision } from "./lmdb-records.ts";
+import { decodeHead, encodeHead, encodeLogRecord, encodeRevision } from "./lmdb-records.ts";
 
 /** Limits one transaction: other writes wait until it is done. */
 const MAX_BATCH_WRITES = 1000;
@@ -151,7 +151,7 @@ export class WriteQueue {
       return requests.map(({ key, value }) => {
         const head = headOf(key);
         revision += 1;
-        const createRevision = head.modRevision === 0 ? revision : head.createRevision || this.#createRevisionOf(head);
+        const createRevision = value === undefined ? 0 : this.#createRevisionOf(head) || revision;
         planned.set(revision, { change: { revision, key, value, createRevision }, previousRevision: head.revision });
         heads.set(key, { revision, modRevision: value === undefined ? 0 : revision, createRevision });
         return { isWritten: true, revision };
@@ -162,11 +162,14 @@ export class WriteQueue {
 
   #headOf(key: string): Head {
     const value = this.#options.environment.heads.getBinaryFast(Buffer.from(key));
-    const revision = value === undefined ? 0 : getLastVersion();
-    return { revision, modRevision: value?.[0] === 1 ? revision : 0, createRevision: 0 };
+    if (value === undefined) return { revision: 0, modRevision: 0, createRevision: 0 };
+    const revision = getLastVersion();
+    return { revision, modRevision: decodeHead(value).isDeleted ? 0 : revision, createRevision: 0 };
   }
 
-  #createRevisionOf({ modRevision }: Head): number {
+  /** 0 when the key does not exist. */
+  #createRevisionOf({ modRevision, createRevision }: Head): number {
+    if (modRevision === 0 || createRevision !== 0) return createRevision;
     const entry = this.#options.entryAt(modRevision);
     if (entry === undefined) throw new Error(`the write of revision ${modRevision} is missing in the log`);
     return entry.createRevision;
@@ -196,7 +199,7 @@ export class WriteQueue {
         const { revision, key, value, createRevision } = change;
         const record = encodeLogRecord({ key, value, createRevision, previousRevision });
         put(log.put(encodeRevision(revision), record, AT_THE_END));
-        put(heads.put(Buffer.from(key), value === undefined ? DELETE : VALUE, revision));
+        put(heads.put(Buffer.from(key), encodeHead(value, previousRevision), revision));
       }
       put(meta.put("revision", NOTHING, last));
     });
@@ -214,6 +217,4 @@ const isAbandoned = ({ requests }: PendingTransaction): boolean =>
 
 /** A revision is larger than every other one: LMDB then fills its pages, which would otherwise stay half empty. */
 const AT_THE_END = { append: true } as unknown as number; // put takes options, which lmdb's types leave out
-const VALUE = Buffer.from([1]);
-const DELETE = Buffer.from([0]);
 const NOTHING = Buffer.alloc(0);

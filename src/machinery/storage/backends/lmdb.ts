@@ -2,6 +2,9 @@ import { checkKeys, RevisionCompacted, RevisionInFuture, StoreUnavailable } from
 import type {
   Change,
   Entry,
+  Head,
+  HeadsRequest,
+  HeadsResult,
   RangeRequest,
   RangeResult,
   Store,
@@ -14,8 +17,18 @@ import type { LogReadBounds } from "../log-watches.ts";
 import { sweepHistory } from "./lmdb-compaction.ts";
 import { counterOf, openEnvironment } from "./lmdb-environment.ts";
 import type { LmdbEnvironment, LmdbEnvironmentOptions } from "./lmdb-environment.ts";
-import { decodeLogRecord, decodeLogValue, decodeRevision, encodeRevision } from "./lmdb-records.ts";
+import { copied, decodeLogRecord, decodeLogValue, decodePreviousRevision, encodeRevision } from "./lmdb-records.ts";
 import { WriteQueue } from "./lmdb-write-queue.ts";
+
+interface FoundHead {
+  readonly key: string;
+  /** The newest write that may be old enough. 0: none is. */
+  readonly from: number;
+  /** Of the value of this write. Undefined: it is not known. */
+  readonly firstByte: number | undefined;
+  /** The revision of the read. */
+  readonly revision: number;
+}
 
 export interface LmdbStoreOptions extends LmdbEnvironmentOptions {
   /** Called after each transaction of this process. The callback can tell other processes to call `notify()`. */
@@ -77,23 +90,36 @@ export class LmdbStore implements Store {
     return await this.#writes.add(requests);
   }
 
-  async range({ start, end, revision: wanted, limit }: RangeRequest): Promise<RangeResult> {
+  async range(request: RangeRequest): Promise<RangeResult> {
+    return this.#range(request, ({ from, revision }) => this.#entryAt(from, revision));
+  }
+
+  async rangeOfHeads({ firstByte: leftOut, ...request }: HeadsRequest): Promise<HeadsResult> {
+    return this.#range<Entry | Head>(request, ({ key, from, firstByte, revision }) =>
+      firstByte === leftOut ? { key, modRevision: from } : this.#entryAt(from, revision),
+    );
+  }
+
+  #range<E>(
+    { start, end, revision: wanted, limit }: RangeRequest,
+    read: (found: FoundHead) => E | undefined,
+  ): Omit<RangeResult, "entries"> & { readonly entries: E[] } {
     this.#refresh();
     const latest = this.#counter("revision");
     const compacted = this.#counter("compacted");
     const revision = wanted ?? latest;
     if (revision < compacted) throw new RevisionCompacted(compacted);
     if (revision > latest) throw new RevisionInFuture(latest);
-    const entries: Entry[] = [];
-    const heads = this.#environment.heads.getRange({
-      start: Buffer.from(start),
-      end: Buffer.from(end),
-      versions: true,
-      snapshot: true,
-    });
-    for (const { value, version = 0 } of heads) {
-      if (version <= revision && value[0] === 0) continue;
-      const entry = this.#entryAt(version, revision);
+    const entries: E[] = [];
+    const heads = this.#environment.scannedHeads.getRange({ start, end, versions: true, snapshot: true });
+    for (const { key, value: head, version = 0 } of heads) {
+      if (version <= revision && head.isDeleted) continue;
+      const { firstByte, previousRevision = version } = head;
+      const entry = read(
+        version <= revision
+          ? { key, from: version, firstByte, revision }
+          : { key, from: previousRevision, firstByte: undefined, revision },
+      );
       if (entry === undefined) continue;
       if (limit !== undefined && limit > 0 && entries.length === limit) return { entries, revision, hasMore: true };
       entries.push(entry);
@@ -160,34 +186,27 @@ export class LmdbStore implements Store {
 
   /** Returns the entry of a key at a revision: the given write, or its newest predecessor that is old enough. */
   #entryAt(writtenAt: number, revision = writtenAt): Entry | undefined {
-    let modRevision = writtenAt;
-    while (modRevision > 0) {
-      const encoded = this.#logRecord(modRevision);
-      if (encoded === undefined) return undefined; // compaction has removed a delete
-      const { key, value, createRevision, previousRevision } = decodeLogRecord(encoded);
-      if (modRevision <= revision) return value && { key, value, createRevision, modRevision };
-      modRevision = previousRevision;
+    const { log } = this.#environment;
+    for (let modRevision = writtenAt; modRevision > 0;) {
+      const shared = log.getBinaryFast(encodeRevision(modRevision));
+      if (shared === undefined) return undefined; // compaction has removed a delete
+      if (modRevision <= revision) {
+        const { key, value, createRevision } = decodeLogRecord(copied(shared));
+        return value && { key, value, createRevision, modRevision };
+      }
+      modRevision = decodePreviousRevision(shared);
     }
     return undefined;
   }
 
-  /** `get` of lmdb gives each value a memory block of its own: that takes longer than reading it. */
-  #logRecord(revision: number): Buffer | undefined {
-    const shared = this.#environment.log.getBinaryFast(encodeRevision(revision));
-    if (shared === undefined) return undefined;
-    const record = Buffer.allocUnsafe(shared.length);
-    shared.copy(record, 0, 0, shared.length);
-    return record;
-  }
-
   #readLog(afterRevision: number, bounds: LogReadBounds): Change[] {
     const changes: Change[] = [];
-    const range = { start: encodeRevision(afterRevision + 1), limit: bounds.count, snapshot: true };
-    const records = this.#environment.log.getRange(range);
+    const range = { start: afterRevision + 1, limit: bounds.count, snapshot: true };
     let bytes = 0;
-    for (const { key: encodedRevision, value: encoded } of records) {
+    for (const { key: revision, value: encoded } of this.#environment.scannedLog.getRange(range)) {
       const { key, value, createRevision } = decodeLogRecord(encoded);
-      changes.push({ revision: decodeRevision(encodedRevision), key, value, createRevision });
+      // Earlier versions wrote it for deletes too.
+      changes.push({ revision, key, value, createRevision: value === undefined ? 0 : createRevision });
       bytes += value?.length ?? 0;
       if (bytes >= bounds.bytes) break;
     }

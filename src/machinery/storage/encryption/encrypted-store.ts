@@ -4,7 +4,8 @@ import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { RevisionCompacted, StoreUnavailable } from "../store.ts";
 import type {
   Change,
-  Entry,
+  HeadsRequest,
+  HeadsResult,
   RangeRequest,
   RangeResult,
   Store,
@@ -31,6 +32,7 @@ export interface EncryptionSource {
  */
 export class EncryptedStore implements Store {
   readonly valueAt: Store["valueAt"];
+  readonly rangeOfHeads: Store["rangeOfHeads"];
   readonly #store: Store;
   readonly #source: EncryptionSource;
   readonly #watches = new Set<OrderedWatch>();
@@ -41,6 +43,7 @@ export class EncryptedStore implements Store {
     this.#store = store;
     this.#source = source;
     if (store.valueAt !== undefined) this.valueAt = (revision) => store.valueAt?.(revision);
+    if (store.rangeOfHeads !== undefined) this.rangeOfHeads = (request) => this.#rangeOfHeads(request);
     source.onReadable(() => this.#reload());
   }
 
@@ -66,12 +69,23 @@ export class EncryptedStore implements Store {
   }
 
   async range(request: RangeRequest): Promise<RangeResult> {
-    const result = await this.#store.range(request);
+    return this.#readRange(await this.#store.range(request));
+  }
+
+  /** Values that look plain may be left out, but not below a prefix with a rule, where plain ones are stale. */
+  async #rangeOfHeads(request: HeadsRequest): Promise<HeadsResult> {
+    const { rangeOfHeads } = this.#store;
+    if (rangeOfHeads === undefined || !this.#source.current().hasNone(request)) return this.range(request);
+    return this.#readRange(await rangeOfHeads.call(this.#store, request));
+  }
+
+  async #readRange<R extends HeadsResult>(result: R): Promise<R> {
     const rules = this.#source.current();
-    if (result.entries.every(({ key, value }) => rules.isPlain(key, value))) return result;
-    const entries: Entry[] = [];
+    if (result.entries.every((entry) => entry.value === undefined || rules.isPlain(entry.key, entry.value)))
+      return result;
+    const entries: HeadsResult["entries"] = [];
     for (const entry of result.entries) {
-      const read = this.#read(entry);
+      const read = entry.value === undefined ? entry : this.#read(entry);
       entries.push(read instanceof Promise ? await read : read);
     }
     return { ...result, entries };

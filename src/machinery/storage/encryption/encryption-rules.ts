@@ -1,4 +1,5 @@
 import { andThen } from "../../api/maybe-promise.ts";
+import { prefixEnd } from "../store.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { identity, openingBrace, UndecryptableValue } from "./value-transformer.ts";
 import type { DecryptedValue, ValueTransformer } from "./value-transformer.ts";
@@ -40,6 +41,11 @@ export class EncryptionRules {
   /** Whether a stored value is what clients get. Allocates nothing: every value of every kind is asked. */
   isPlain(storageKey: string, stored: Buffer): boolean {
     return stored[0] === openingBrace && this.#transformersFor(storageKey) === undefined;
+  }
+
+  /** Whether no rule is about any key of a range. */
+  hasNone({ start, end }: { readonly start: string; readonly end: string }): boolean {
+    return this.#rules.every(({ prefix }) => prefixEnd(prefix) <= start || prefix >= end);
   }
 
   /** Decrypts a stored value. Throws or rejects with UndecryptableValue. */

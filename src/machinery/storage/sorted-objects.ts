@@ -1,0 +1,86 @@
+import { SortedMap, byteOrdered } from "./sorted-map.ts";
+import type { SortedRange } from "./sorted-map.ts";
+
+/** What a cache holds. */
+export type Cached = object | string;
+
+/** How an object rests: only its key and its revision are kept, and it is made anew when it is needed. */
+export interface Resting<T extends Cached> {
+  /** The first byte of the stored values of objects that may rest from the load on. */
+  readonly firstByte: number;
+  /** The object with its text, which from now on is the only one of its version. */
+  wake(key: string, revision: number): T;
+  /** The object, without reading its text, for a reader that looks at many. Another look makes another one. */
+  glimpse(key: string, revision: number): T;
+  revisionOf(object: T): number;
+  /** Whether nothing of it is in memory that could not be read again. */
+  isForgotten(object: T): boolean;
+}
+
+/** The objects of a cache, in UTF-8 byte order of their keys. Most of them may rest. */
+export class SortedObjects<T extends Cached> {
+  readonly #resting: Resting<T> | undefined;
+  readonly #awake = new Map<string, T>();
+  /** All of them: the revision of an object that rests. */
+  readonly #sorted = new SortedMap<T | number>();
+
+  constructor(resting?: Resting<T>) {
+    this.#resting = resting;
+  }
+
+  get size(): number {
+    return this.#sorted.size;
+  }
+
+  get(key: string): T | undefined {
+    const awake = this.#awake.get(key);
+    if (awake !== undefined || this.#resting === undefined) return awake;
+    const revision = this.#sorted.get(key);
+    if (typeof revision !== "number") return undefined;
+    const object = this.#resting.wake(key, revision);
+    this.set(key, object);
+    return object;
+  }
+
+  /** As `get`, for a reader that looks at many: an object that rests goes on resting. */
+  glimpse(key: string): T | undefined {
+    const found = this.#sorted.get(key);
+    return typeof found === "number" ? this.#resting?.glimpse(key, found) : found;
+  }
+
+  set(key: string, object: T): void {
+    this.#awake.set(key, object);
+    this.#sorted.set(key, object);
+  }
+
+  /** Adds an object that rests. */
+  setResting(key: string, revision: number): void {
+    if (this.#resting === undefined) throw new TypeError("these objects cannot rest");
+    // Its key could not be read from the byte-ordered form.
+    if (byteOrdered(key) === key) this.#sorted.set(key, revision);
+    else this.set(key, this.#resting.glimpse(key, revision));
+  }
+
+  /** Lets an object rest, if it is still the one of its key. */
+  rest(key: string, object: T): void {
+    if (this.#resting === undefined || this.#awake.get(key) !== object || byteOrdered(key) !== key) return;
+    this.#awake.delete(key);
+    this.#sorted.set(key, this.#resting.revisionOf(object));
+  }
+
+  delete(key: string): boolean {
+    this.#awake.delete(key);
+    return this.#sorted.delete(key);
+  }
+
+  range(request: SortedRange): T[] {
+    const resting = this.#resting;
+    return this.#sorted.map(request, (found, key) =>
+      typeof found === "number" ? (resting as Resting<T>).glimpse(key, found) : found,
+    );
+  }
+
+  count(range: SortedRange): number {
+    return this.#sorted.count(range);
+  }
+}

@@ -1,0 +1,74 @@
+import { performance } from "node:perf_hooks";
+import type { EventLoopUtilization } from "node:perf_hooks";
+import { setFlagsFromString } from "node:v8";
+import { periodically } from "../machinery/api/periodically.ts";
+
+/** How often the server looks whether it is idle, and how often V8 looks whether it may return memory. */
+const lookMilliseconds = 2_000;
+
+/**
+ * Keeps free memory of V8 out of the process, in two ways.
+ *
+ * Under load, a full garbage collection runs when the heap has grown by half. By default V8 waits until the heap has doubled or
+ * more, and garbage would be most of the memory of a busy server. Measured (docs/performance.md): growth by an eighth takes a
+ * tenth less memory, but long lists then take twice as long.
+ *
+ * Afterwards, V8's memory reducer returns what is free, in steps of a few milliseconds. By itself it never starts on a server:
+ * it waits until the program allocates little, and reckons that only when it collects, which an idle program does not do.
+ */
+export function keepHeapSmall(): void {
+  setFlagsFromString("--heap-growing-percent=50");
+  setFlagsFromString(`--gc-memory-reducer-start-delay-ms=${lookMilliseconds}`);
+  setFlagsFromString(`--memory-reducer-delay-ms=${lookMilliseconds}`);
+  let last: EventLoopUtilization | undefined;
+  const rest = new RestAfterWork((isWanted) =>
+    // V8 asks this flag at each of these looks: whether memory is now worth more than speed.
+    setFlagsFromString(isWanted ? "--optimize-for-size" : "--no-optimize-for-size"),
+  );
+  periodically({
+    milliseconds: lookMilliseconds,
+    task() {
+      const now = performance.eventLoopUtilization();
+      rest.look(performance.eventLoopUtilization(now, last).utilization);
+      last = now;
+    },
+    onFailure: () => {},
+  });
+}
+
+/** A server that does only its own rounds is far below it. */
+const idleUtilization = 0.05;
+const looksUntilRest = 3;
+/** A reducer that V8 started before these settings looks for the first time after half a minute. */
+const looksOfRest = 20;
+
+/** Calls for a rest once after each time of work: when it has been over for some looks, and only for some looks. */
+export class RestAfterWork {
+  readonly #setResting: (isWanted: boolean) => void;
+  #hasWorked = true;
+  #idleLooks = 0;
+
+  constructor(setResting: (isWanted: boolean) => void) {
+    this.#setResting = setResting;
+  }
+
+  /** Takes the share of the time since the last look in which the event loop was busy. */
+  look(utilization: number): void {
+    if (utilization > idleUtilization) {
+      if (this.#isResting) this.#setResting(false);
+      this.#hasWorked = true;
+      this.#idleLooks = 0;
+      return;
+    }
+    this.#idleLooks += 1;
+    if (!this.#hasWorked) return;
+    if (this.#idleLooks === looksUntilRest) this.#setResting(true);
+    if (this.#idleLooks !== looksUntilRest + looksOfRest) return;
+    this.#setResting(false);
+    this.#hasWorked = false;
+  }
+
+  get #isResting(): boolean {
+    return this.#hasWorked && this.#idleLooks >= looksUntilRest;
+  }
+}

@@ -107,12 +107,19 @@ export class Reader {
   /** How many bytes it pretends not to have read. */
   unreadBytes = 0;
   readonly stop: () => void;
+  #changed = Promise.withResolvers<void>();
 
   constructor(start: Start) {
     this.stop = start({
-      write: (bytes) => void this.frames.push(...framesOf(Buffer.from(bytes))),
+      write: (bytes) => {
+        this.frames.push(...framesOf(Buffer.from(bytes)));
+        this.#changed.resolve();
+      },
       bufferedBytes: () => this.unreadBytes,
-      end: () => (this.isEnded = true),
+      end: () => {
+        this.isEnded = true;
+        this.#changed.resolve();
+      },
     });
   }
 
@@ -125,13 +132,26 @@ export class Reader {
       .map((line) => JSON.parse(line) as WatchEvent);
   }
 
-  /** Waits, one event loop turn at a time, until so many events have arrived. Fails after 5,000 turns. */
+  /** Waits until so many events have arrived. Fails when the watch ends before, and after a minute. */
   async until(count: number): Promise<this> {
-    for (let turn = 0; turn < 5000 && this.frames.length < count && !this.isEnded; turn += 1) {
-      await new Promise((resolve) => setImmediate(resolve));
+    const tooLate = setTimeout(
+      () => this.#changed.reject(new Error(`${this.#arrived(count)} within a minute`)),
+      60_000,
+    );
+    try {
+      while (this.frames.length < count) {
+        if (this.isEnded) throw new Error(`${this.#arrived(count)} before the watch ended`);
+        this.#changed = Promise.withResolvers();
+        await this.#changed.promise;
+      }
+    } finally {
+      clearTimeout(tooLate);
     }
-    if (this.frames.length < count) throw new Error(`only ${this.frames.length} of ${count} events came`);
     return this;
+  }
+
+  #arrived(count: number): string {
+    return `${this.frames.length} of ${count} events came`;
   }
 }
 

@@ -14,6 +14,8 @@ import { startTestServer } from "../test-server.ts";
 import { InProcess } from "./in-process.ts";
 
 const configMaps = "/api/v1/namespaces/default/configmaps";
+const controllersLease =
+  "/apis/coordination.platform.io/v1/namespaces/platform-system/leases?watch=true&fieldSelector=metadata.name=signet-controllers";
 
 describe("moving a server's objects", { skip: skipsEtcd }, () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-migrate-"));
@@ -109,6 +111,9 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
     const other = join(folder, "other");
     const server = await startTestServer({ storage: "lmdb", dataDirectory: other, settings: prefixed });
     try {
+      const lease = await new InProcess(server).watch(controllersLease);
+      await lease.until(1);
+      lease.stop();
       settings = prefixed;
       rmSync(join(dataDirectory, "store"), { recursive: true });
       await assert.rejects(migrate("etcd", "lmdb"), /holds its lease/);

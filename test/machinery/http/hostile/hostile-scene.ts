@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { HttpResponse } from "../../../../src/machinery/api/http-message.ts";
 import { startTestServer } from "../../../test-server.ts";
 
@@ -53,6 +54,9 @@ export async function hostileScene(): Promise<HostileScene> {
   };
   const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "hostile" } };
   await send({ method: "POST", target: "/api/v1/namespaces", body: JSON.stringify(namespace) });
+  // A Pod needs it. A controller makes it.
+  const defaultAccount = { method: "GET", target: "/api/v1/namespaces/hostile/serviceaccounts/default" };
+  while ((await send(defaultAccount)).status !== 200) await nextTurn();
   return { send, tryOut, takeFaults, stop: () => server.stop() };
 }
 

@@ -50,10 +50,6 @@ const names = namesFor("platform");
 const caCertificates = server.caCertificates.toString("utf8");
 const admin = new ApiClient(httpsTransport({ server: server.url, caCertificates, bearerToken: () => adminToken }));
 
-/** Seconds of processor time of the server with its workers, until now. */
-const serverCpuSeconds = (): number =>
-  [server.process.pid ?? 0, ...server.workerIds()].map(processCpuSeconds).reduce((sum, one) => sum + one, 0);
-
 interface Phase {
   readonly what: string;
   readonly operations: number;
@@ -87,7 +83,7 @@ const maximumFailures = 8;
 
 /** Starts one operation after the other, evenly over the time, and waits for all. Their latencies are what is measured. */
 async function phase(what: string, operations: readonly (() => Promise<void>)[], seconds: number): Promise<Phase> {
-  const before = { server: serverCpuSeconds(), simulator: processCpuSeconds(process.pid), stolen: stolenSeconds() };
+  const before = { server: server.cpuSeconds(), simulator: processCpuSeconds(process.pid), stolen: stolenSeconds() };
   const startedAt = performance.now();
   const latencies: number[] = [];
   let retries = 0;
@@ -117,7 +113,7 @@ async function phase(what: string, operations: readonly (() => Promise<void>)[],
     operations: operations.length,
     retries,
     seconds: took,
-    serverCpuSeconds: serverCpuSeconds() - before.server,
+    serverCpuSeconds: server.cpuSeconds() - before.server,
     simulatorCpuSeconds: processCpuSeconds(process.pid) - before.simulator,
     stolenShare: (stolenSeconds() - before.stolen) / (took * availableParallelism()),
     medianMilliseconds: at(0.5),

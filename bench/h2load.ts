@@ -2,7 +2,6 @@ import { execFile } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { processCpuSeconds } from "./process-cpu.ts";
 
 const run = promisify(execFile);
 const graceMilliseconds = 20_000;
@@ -13,8 +12,8 @@ export interface Load {
   readonly token: string;
   readonly body?: unknown;
   readonly seconds: number;
-  /** Of the server, to count its processor time. */
-  readonly processId: number;
+  /** Seconds of processor time that the server has used until now. */
+  readonly cpuSeconds: () => number;
   /** A folder for h2load's files. */
   readonly scratch: string;
 }
@@ -30,7 +29,7 @@ export interface LoadResult {
 }
 
 /** Runs h2load (Debian: nghttp2-client) with 16 connections of 4 streams for a while. */
-export async function h2load({ name, url, token, body, seconds, processId, scratch }: Load): Promise<LoadResult> {
+export async function h2load({ name, url, token, body, seconds, cpuSeconds, scratch }: Load): Promise<LoadResult> {
   const log = join(scratch, `${name}.log`);
   const args = ["-D", String(seconds), "-c", "16", "-m", "4", `--log-file=${log}`];
   args.push("-H", `authorization: Bearer ${token}`, "-H", "accept: application/json");
@@ -39,10 +38,10 @@ export async function h2load({ name, url, token, body, seconds, processId, scrat
     writeFileSync(file, JSON.stringify(body));
     args.push("-d", file, "-H", "content-type: application/json");
   }
-  const cpuBefore = processCpuSeconds(processId);
+  const cpuBefore = cpuSeconds();
   // It has been seen to go on for ever on a machine that is short of processors.
   await run("h2load", [...args, url], { maxBuffer: 1 << 26, timeout: seconds * 1000 + graceMilliseconds });
-  const cpuSeconds = processCpuSeconds(processId) - cpuBefore;
+  const usedSeconds = cpuSeconds() - cpuBefore;
   const answers = readFileSync(log, "utf8")
     .trim()
     .split("\n")
@@ -54,7 +53,7 @@ export async function h2load({ name, url, token, body, seconds, processId, scrat
     perSecond: Math.round(milliseconds.length / seconds),
     p50Milliseconds: milliseconds[milliseconds.length >> 1] ?? 0,
     p99Milliseconds: milliseconds[Math.floor(milliseconds.length * 0.99)] ?? 0,
-    cpuMicroseconds: (cpuSeconds * 1e6) / milliseconds.length,
+    cpuMicroseconds: (usedSeconds * 1e6) / milliseconds.length,
     failed: answers.filter(([, status = 0]) => status < 200 || status > 299).length,
   };
 }

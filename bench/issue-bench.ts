@@ -86,16 +86,6 @@ async function issueMany(count: number, prefix: string): Promise<number> {
   return (performance.now() - startedAt) / 1000;
 }
 
-/** CPU seconds that the server has used until now, in all its threads and processes. */
-const serverCpuSeconds = (): number =>
-  [server.process.pid ?? 0, ...server.workerIds()]
-    .map((id) => {
-      // The fields behind the command's name; the 14th and 15th of all are user and system time in 1/100 s.
-      const fields = readFileSync(`/proc/${id}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
-      return (Number(fields[11]) + Number(fields[12])) / 100;
-    })
-    .reduce((sum, one) => sum + one, 0);
-
 /** Signatures of the CA's key for each second of CPU, over as much as a certificate's contents. */
 function bareSignatures(): number {
   const key = parsePrivateKeyPem(readFileSync(join(dataDirectory, "apiserver-client-ca.key")));
@@ -115,10 +105,10 @@ function bareSignatures(): number {
 
 try {
   await issueMany(warmUpCount, "warm");
-  const cpuBefore = serverCpuSeconds();
+  const cpuBefore = server.cpuSeconds();
   const seconds = await issueMany(requestCount, "bench");
   const perSecond = requestCount / seconds;
-  const perCpuSecond = requestCount / (serverCpuSeconds() - cpuBefore);
+  const perCpuSecond = requestCount / (server.cpuSeconds() - cpuBefore);
   const bare = bareSignatures();
   const share = (one: number): string => `${((100 * one) / bare).toFixed(1)} %`;
   console.log("| what | count | of the bare rate |");

@@ -12,7 +12,6 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Http2Caller } from "./http2-caller.ts";
-import { processCpuSeconds } from "./process-cpu.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import type { ServerProcess } from "./server-process.ts";
 
@@ -29,7 +28,6 @@ mkdirSync(directory, { recursive: true });
 const data = join(directory, "data");
 const isNew = !existsSync(data);
 
-const cpuOf = ({ process: { pid } }: ServerProcess): number => processCpuSeconds(pid ?? 0);
 const connect = ({ url, caCertificates }: ServerProcess): Http2Caller =>
   new Http2Caller(url, { ca: caCertificates, token: adminToken });
 const print = (what: string, value: string): void => console.log(what.padEnd(46), value);
@@ -57,7 +55,7 @@ async function create(server: ServerProcess): Promise<void> {
     await callers[0]?.call("POST", "/api/v1/namespaces", { body: { metadata: { name: `scale-${n}` } } });
   }
   const before = resident(server);
-  const cpu = cpuOf(server);
+  const cpu = server.cpuSeconds();
   const start = performance.now();
   let next = 0;
   const lane = async (number: number): Promise<void> => {
@@ -71,7 +69,7 @@ async function create(server: ServerProcess): Promise<void> {
   };
   await Promise.all(Array.from({ length: lanes }, (_, number) => lane(number)));
   const seconds = (performance.now() - start) / 1000;
-  const microseconds = ((cpuOf(server) - cpu) * 1e6) / objects;
+  const microseconds = ((server.cpuSeconds() - cpu) * 1e6) / objects;
   print("creates a second; CPU µs each", `${Math.round(objects / seconds)}; ${microseconds.toFixed(0)}`);
   printMemory("after the creates", server, before);
   await delay(20_000);
@@ -106,10 +104,10 @@ const answered = performance.now() - spawned;
 if (first.status !== 200) throw new Error(first.text);
 print(
   "ready, as it says; answers a get, ms; CPU ms",
-  `${server.readyMilliseconds}; ${answered.toFixed(0)}; ${cpuOf(server) * 1000}`,
+  `${server.readyMilliseconds}; ${answered.toFixed(0)}; ${server.cpuSeconds() * 1000}`,
 );
 const wait = await longestWait(caller, delay(3000));
-print("longest wait in the 3 s after, ms; CPU ms", `${wait.toFixed(1)}; ${cpuOf(server) * 1000}`);
+print("longest wait in the 3 s after, ms; CPU ms", `${wait.toFixed(1)}; ${server.cpuSeconds() * 1000}`);
 printMemory("after the restart", server);
 
 const lister = connect(server);
@@ -124,18 +122,18 @@ const lists = {
 for (const [name, path] of Object.entries(lists)) {
   const times: number[] = [];
   let bytes = 0;
-  const cpu: number[] = [cpuOf(server)];
+  const cpu: number[] = [server.cpuSeconds()];
   const listAll = async (): Promise<void> => {
     for (let turn = 0; turn < turns; turn += 1) {
       const start = performance.now();
       bytes = (await lister.call("GET", path)).text.length;
       times.push(performance.now() - start);
-      if (turn === 0) cpu.push(cpuOf(server));
+      if (turn === 0) cpu.push(server.cpuSeconds());
     }
   };
   const longest = await longestWait(caller, listAll());
   const [before = 0, afterFirst = 0] = cpu;
-  const milliseconds = [afterFirst - before, (cpuOf(server) - afterFirst) / (turns - 1)].map((seconds) =>
+  const milliseconds = [afterFirst - before, (server.cpuSeconds() - afterFirst) / (turns - 1)].map((seconds) =>
     (seconds * 1000).toFixed(1),
   );
   const least = Math.min(...times);

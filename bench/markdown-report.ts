@@ -57,12 +57,15 @@ export function markdownReport({ loads, lists, fanOuts, residentMebibytes, ready
       ]),
     ),
     table(
-      ["watches that read", "that do not", "events delivered", "a second"],
-      fanOuts.map(({ watchers, stalledWatchers, delivered, expected, deliveriesPerSecond }) => [
+      ["watches that read", "that do not", "writers", "bytes of an event", "delivered", "a second", "CPU µs each"],
+      fanOuts.map(({ watchers, stalledWatchers, writers, eventBytes, delivered, expected, ...made }) => [
         watchers,
         stalledWatchers,
+        writers,
+        eventBytes,
         `${delivered} of ${expected}`,
-        deliveriesPerSecond,
+        made.deliveriesPerSecond,
+        made.cpuMicroseconds.toFixed(1),
       ]),
     ),
     table(

@@ -10,7 +10,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Http2Caller } from "./http2-caller.ts";
-import { processCpuSeconds } from "./process-cpu.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import { watchFanOut } from "./watch-fan-out.ts";
 import { accounts, prepareWorkloads, serviceAccount } from "./workloads.ts";
@@ -58,19 +57,21 @@ for (const watchers of [0, Number(options.watchers)]) {
     if (n % watchersPerConnection === watchersPerConnection - 1) await once(stream, "response");
   }
   await patch(patches);
-  const [cpu, start] = [processCpuSeconds(server.process.pid ?? 0), performance.now()];
+  const [cpu, start] = [server.cpuSeconds(), performance.now()];
   await patch(patches);
-  const microseconds = ((processCpuSeconds(server.process.pid ?? 0) - cpu) * 1e6) / patches;
+  const microseconds = ((server.cpuSeconds() - cpu) * 1e6) / patches;
   const perSecond = patches / ((performance.now() - start) / 1000);
   console.log(String(watchers).padStart(24), microseconds.toFixed(0).padStart(16), perSecond.toFixed(0).padStart(11));
 }
 for (const connection of [writer, ...connections]) connection.close();
-console.log("watches of all   text in an object   deliveries   a second   CPU µs a delivery");
-for (const [round, noteBytes] of [0, 0, 4096].entries()) {
-  const load = { watchers: Number(options.wide), writes: 200, stalledWatchers: 0, noteBytes };
-  const { watchers, delivered, ...made } = await watchFanOut({ server, accounts, label: `wide-${round}`, ...load });
-  const cells = [watchers, noteBytes, delivered, made.deliveriesPerSecond, made.cpuMicroseconds.toFixed(1)];
-  console.log(cells.map((cell, column) => String(cell).padStart([14, 19, 12, 10, 19][column] ?? 0)).join(" "));
+console.log("watches of all   writers   bytes of an event   deliveries   a second   CPU µs a delivery");
+const rounds = [1, 16].flatMap((writers) => [0, 4096].map((noteBytes) => ({ writers, noteBytes })));
+for (const [round, { writers, noteBytes }] of rounds.entries()) {
+  const load = { watchers: Number(options.wide), writes: 400, writers, stalledWatchers: 0, noteBytes };
+  const made = await watchFanOut({ server, accounts, label: `wide-${round}`, ...load });
+  const { watchers, eventBytes, delivered, deliveriesPerSecond, cpuMicroseconds } = made;
+  const cells = [watchers, writers, eventBytes, delivered, deliveriesPerSecond, cpuMicroseconds.toFixed(1)];
+  console.log(cells.map((cell, column) => String(cell).padStart([14, 9, 19, 12, 10, 19][column] ?? 0)).join(" "));
 }
 await server.stop();
 rmSync(scratch, { recursive: true, force: true });

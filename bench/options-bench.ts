@@ -103,7 +103,7 @@ async function measured({ flags = [], isTraced = false, prepare }: Way, index: n
   // The server inherits it.
   if (isTraced) process.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = `http://127.0.0.1:${collectorPort}`;
   const server = await startServerProcess(dataDirectory, { flags: ["--controllers=false", ...flags] });
-  const processId = server.process.pid ?? 0;
+  const { cpuSeconds } = server;
   const costs: number[] = [];
   const workloads = await prepareWorkloads(server);
   for (const name of shown) {
@@ -112,8 +112,8 @@ async function measured({ flags = [], isTraced = false, prepare }: Way, index: n
     const { path, ...load } = workload;
     const url = `${server.url}${path}`;
     // Its code is compiled first.
-    await h2load({ ...load, url, seconds: 1, processId, scratch });
-    const { cpuMicroseconds, failed } = await h2load({ ...load, url, seconds, processId, scratch });
+    await h2load({ ...load, url, seconds: 1, cpuSeconds, scratch });
+    const { cpuMicroseconds, failed } = await h2load({ ...load, url, seconds, cpuSeconds, scratch });
     if (failed > 0) throw new Error(`${failed} requests failed`);
     costs.push(cpuMicroseconds);
   }

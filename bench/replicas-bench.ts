@@ -3,75 +3,65 @@
  * the same run. etcd, the replicas and this load run on the same computer and share its processors, so `CPU ms each` (of
  * etcd, and of the replicas) says more than the times. Needs the program `etcd`.
  *
- *   npm run bench:replicas -- [--replicas N] [--members N] [--seconds N]
+ *   npm run bench:replicas -- [--replicas N] [--members N] [--seconds N] [--warm-up-seconds N]
  */
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { EtcdStore } from "../src/machinery/storage/backends/etcd.ts";
 import { startEtcd } from "../test/machinery/storage/etcd-process.ts";
-import { Http2Caller } from "./http2-caller.ts";
+import { etcdCpuSeconds, startEtcdReplicas } from "./etcd-replicas.ts";
+import type { EtcdReplicas } from "./etcd-replicas.ts";
 import { table } from "./markdown-report.ts";
-import { processCpuSeconds, stolenSeconds } from "./process-cpu.ts";
-import { adminToken, startServerProcess } from "./server-process.ts";
-import type { ServerProcess } from "./server-process.ts";
-import { accounts, prepareWorkloads, serviceAccount } from "./workloads.ts";
+import { stolenSeconds } from "./process-cpu.ts";
+import { accounts, serviceAccount } from "./workloads.ts";
 
 const { values: options } = parseArgs({
   options: {
     replicas: { type: "string", default: "3" },
     members: { type: "string", default: "1" },
     seconds: { type: "string", default: "10" },
+    "warm-up-seconds": { type: "string", default: "3" },
   },
 });
 const inFlight = 64;
 const valueBytes = 400; // a stored account of this bench
 
-const scratch = mkdtempSync(join(tmpdir(), "signet-replicas-"));
+const count = Number(options.replicas);
 const etcd = await startEtcd({ size: Number(options.members), heartbeatMilliseconds: 100 });
-const replicas: ServerProcess[] = [];
+let replicas: EtcdReplicas | undefined;
 
-const cpuOf = (processes: readonly { readonly pid?: number | undefined }[]): number =>
-  processes.map(({ pid }) => processCpuSeconds(pid ?? 0)).reduce((sum, one) => sum + one, 0);
-const etcdCpu = (): number => cpuOf(etcd.members.map((member) => member.process()));
-const replicaCpu = (): number => cpuOf(replicas.map((replica) => replica.process));
+const replicaCpu = (): number =>
+  (replicas?.servers ?? []).map((server) => server.cpuSeconds()).reduce((sum, one) => sum + one, 0);
 
 const rows: string[][] = [];
+/** Of all operations, so that each has a number of its own. */
+let started = 0;
 
-/** Repeats an operation with `inFlight` at a time, and notes how often a second it succeeded. */
-async function measure(what: string, operation: (index: number) => Promise<void>): Promise<void> {
-  const before = { etcd: etcdCpu(), replicas: replicaCpu(), stolen: stolenSeconds() };
-  const from = performance.now();
-  const until = from + Number(options.seconds) * 1000;
-  let started = 0;
+/** Repeats an operation with `inFlight` at a time, and returns how many succeeded. */
+async function repeat(seconds: number, operation: (index: number) => Promise<void>): Promise<number> {
+  const first = started;
+  const until = performance.now() + seconds * 1000;
   const lane = async (): Promise<void> => {
     while (performance.now() < until) await operation(started++);
   };
   await Promise.all(Array.from({ length: inFlight }, lane));
+  return started - first;
+}
+
+/** Notes how often a second an operation succeeded, after the code that it needs is compiled. */
+async function measure(what: string, operation: (index: number) => Promise<void>): Promise<void> {
+  await repeat(Number(options["warm-up-seconds"]), operation);
+  const before = { etcd: etcdCpuSeconds(etcd), replicas: replicaCpu(), stolen: stolenSeconds() };
+  const from = performance.now();
+  const succeeded = await repeat(Number(options.seconds), operation);
   const seconds = (performance.now() - from) / 1000;
-  const each = (cpuSeconds: number): string => ((cpuSeconds * 1000) / started).toFixed(2);
+  const each = (cpuSeconds: number): string => ((cpuSeconds * 1000) / succeeded).toFixed(2);
   rows.push([
     what,
-    (started / seconds).toFixed(0),
-    each(etcdCpu() - before.etcd),
+    (succeeded / seconds).toFixed(0),
+    each(etcdCpuSeconds(etcd) - before.etcd),
     each(replicaCpu() - before.replicas),
     (stolenSeconds() - before.stolen).toFixed(1),
   ]);
-}
-
-/** Starts the replicas one after the other. All have the keys of the first one. */
-async function startReplicas(): Promise<void> {
-  for (let index = 0; index < Number(options.replicas); index++) {
-    const data = join(scratch, `replica-${index}`, "data");
-    mkdirSync(data, { recursive: true, mode: 0o700 });
-    if (index > 0) {
-      const first = join(scratch, "replica-0", "data");
-      const keys = readdirSync(first).filter((file) => /\.(?:crt|key)$/.test(file));
-      for (const file of keys) cpSync(join(first, file), join(data, file));
-    }
-    replicas.push(await startServerProcess(data, { flags: [`--etcd-servers=${etcd.urls.join(",")}`] }));
-  }
 }
 
 try {
@@ -86,33 +76,22 @@ try {
   });
   await store.close();
 
-  await startReplicas();
-  const [firstReplica] = replicas;
-  if (firstReplica === undefined) throw new Error("--replicas: at least one");
-  await prepareWorkloads(firstReplica);
-  const callers = replicas.map(
-    ({ url, caCertificates }) => new Http2Caller(url, { ca: caCertificates, token: adminToken }),
+  const running = await startEtcdReplicas(etcd, { count });
+  replicas = running;
+  const name = (what: string): string => `${count} ${count === 1 ? "replica" : "replicas"}: ${what}`;
+  const call = (index: number, method: string, path: string, body?: unknown): Promise<void> =>
+    running.call(index % count, method, path, body);
+  let made = 0;
+  await measure(name("accounts created"), (index) =>
+    call(index, "POST", accounts, serviceAccount({ name: `made-${made++}` })),
   );
-  const call = async (index: number, method: string, path: string, body?: unknown): Promise<void> => {
-    const { status, text } = (await callers[index % callers.length]?.call(method, path, { body })) ?? {
-      status: 0,
-      text: "",
-    };
-    if (status < 200 || status > 299) throw new Error(`${method} ${path}: ${status} ${text}`);
-  };
-  await measure(`${replicas.length} replicas: accounts created`, (index) =>
-    call(index, "POST", accounts, serviceAccount({ name: `made-${index}` })),
+  await measure(name("accounts changed"), (index) =>
+    call(index, "PATCH", `${accounts}/made-${index % made}`, { metadata: { labels: { changed: String(index) } } }),
   );
-  await measure(`${replicas.length} replicas: consistent reads of one account`, (index) =>
-    call(index, "GET", `${accounts}/bench`),
-  );
-  await measure(`${replicas.length} replicas: consistent lists of 500`, (index) =>
-    call(index, "GET", `${accounts}?limit=500`),
-  );
-  for (const caller of callers) caller.close();
+  await measure(name("consistent reads of one account"), (index) => call(index, "GET", `${accounts}/bench`));
+  await measure(name("consistent lists of 500"), (index) => call(index, "GET", `${accounts}?limit=500`));
   console.log(table(["what", "a second", "CPU ms each, etcd", "CPU ms each, replicas", "stolen s"], rows));
 } finally {
-  for (const replica of replicas) await replica.stop();
+  await replicas?.stop();
   await etcd.stop();
-  rmSync(scratch, { recursive: true, force: true });
 }

@@ -14,6 +14,7 @@ import type { LoadResult } from "./h2load.ts";
 import { Http2Caller } from "./http2-caller.ts";
 import { markdownReport } from "./markdown-report.ts";
 import type { Timed } from "./markdown-report.ts";
+import { threadSeconds } from "./process-cpu.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import { watchFanOut } from "./watch-fan-out.ts";
 import type { FanOut } from "./watch-fan-out.ts";
@@ -57,12 +58,12 @@ const ceiling = (loads["bare server"] = await h2load({
   url: `${bareUrl}/`,
   token: adminToken,
   seconds,
-  processId: bare.pid ?? 0,
+  cpuSeconds: () => threadSeconds(bare.pid ?? 0),
   scratch,
 }));
 for (const { name, path, body, token } of options["lists-only"] ? [] : workloads) {
-  const load = { name, url: server.url + path, token, body, seconds, scratch };
-  loads[name] = await h2load({ ...load, processId: server.process.pid ?? 0 });
+  const { cpuSeconds } = server;
+  loads[name] = await h2load({ name, url: server.url + path, token, body, seconds, cpuSeconds, scratch });
 }
 console.log("workload             requests/s   share   p50 ms   p99 ms   failed");
 for (const [name, load] of Object.entries(loads)) {
@@ -121,10 +122,15 @@ const withObjectsMebibytes = server.residentMebibytes();
 
 // ---- watch fan-out --------------------------------------------------------------------------
 const fanOuts: FanOut[] = [];
-for (const [label, stalledWatchers] of [["all-read", 0] as const, ["some-stall", 10] as const]) {
-  const round = { server, accounts, label, watchers: Number(options.watchers), writes: 100, stalledWatchers };
-  // Long enough that a hundred events are more than a connection takes from a reader that does not read.
-  fanOuts.push(await watchFanOut({ ...round, noteBytes: 4096 }));
+const watchers = Number(options.watchers);
+for (const round of [
+  { label: "one-writer", writers: 1, noteBytes: 0, stalledWatchers: 0 },
+  { label: "short", writers: 16, noteBytes: 0, stalledWatchers: 0 },
+  { label: "long", writers: 16, noteBytes: 4096, stalledWatchers: 0 },
+  // Long enough that the events are more than a connection takes from a reader that does not read.
+  { label: "some-stall", writers: 16, noteBytes: 4096, stalledWatchers: 10 },
+]) {
+  fanOuts.push(await watchFanOut({ ...round, server, accounts, watchers, writes: 400 }));
 }
 console.log("\nwatch fan-out");
 for (const fanOut of fanOuts) console.log(JSON.stringify(fanOut));

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { endsWithParent } from "./ends-with-parent.ts";
+import { threadSeconds } from "./process-cpu.ts";
 
 /** A server in a separate process, on a free port. */
 export interface ServerProcess {
@@ -14,6 +15,8 @@ export interface ServerProcess {
   readonly process: ChildProcess;
   /** The ids of the processes that it started: its workers. */
   workerIds(): number[];
+  /** Seconds of processor time that its processes have used until now, in all threads that still run. */
+  cpuSeconds(): number;
   /** Resident memory in MiB, of all its processes. */
   residentMebibytes(): number;
   /** SIGTERM; resolves with the exit code when the process has ended, or null when it did not and was killed. */
@@ -92,14 +95,15 @@ export async function startServerProcess(
     readyMilliseconds: ready.milliseconds,
     process: child,
     workerIds: () => childrenOf(child.pid ?? 0),
-    residentMebibytes: () =>
-      [child.pid ?? 0, ...childrenOf(child.pid ?? 0)]
-        .map((id) => statusField(id, "VmRSS") / 1024)
-        .reduce((sum, one) => sum + one, 0),
+    cpuSeconds: () => sumOfProcesses(child, threadSeconds),
+    residentMebibytes: () => sumOfProcesses(child, (id) => statusField(id, "VmRSS") / 1024),
     stop: () => end("SIGTERM"),
     kill: async () => void (await end("SIGKILL")),
   };
 }
+
+const sumOfProcesses = ({ pid = 0 }: ChildProcess, measure: (id: number) => number): number =>
+  [pid, ...childrenOf(pid)].map(measure).reduce((sum, one) => sum + one, 0);
 
 const childrenOf = (id: number): number[] =>
   readdirSync("/proc")

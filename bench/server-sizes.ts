@@ -11,9 +11,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { table } from "./markdown-report.ts";
-import { processCpuSeconds } from "./process-cpu.ts";
 import { startServerProcess } from "./server-process.ts";
-import type { ServerProcess } from "./server-process.ts";
 
 const { values: options } = parseArgs({ options: { seconds: { type: "string", default: "60" } } });
 const idleSeconds = Number(options.seconds);
@@ -60,12 +58,10 @@ const directory = ({ name }: Program, turn: number): string => {
   return join(folder, "data");
 };
 
-const cpuSeconds = ({ process: { pid } }: ServerProcess): number => processCpuSeconds(pid ?? 0);
-
 async function start(dataDirectory: string, { main }: Program): Promise<Start> {
   const server = await startServerProcess(dataDirectory, { main });
   const { readyMilliseconds } = server;
-  const cpuMilliseconds = cpuSeconds(server) * 1000;
+  const cpuMilliseconds = server.cpuSeconds() * 1000;
   await server.stop();
   return { readyMilliseconds, cpuMilliseconds };
 }
@@ -81,9 +77,9 @@ interface Idle {
 async function idle(program: Program): Promise<Idle> {
   const server = await startServerProcess(directory(program, 0), { main: program.main });
   await delay(settleSeconds * 1000);
-  const before = cpuSeconds(server);
+  const before = server.cpuSeconds();
   await delay(idleSeconds * 1000);
-  const share = (cpuSeconds(server) - before) / idleSeconds;
+  const share = (server.cpuSeconds() - before) / idleSeconds;
   const residentMebibytes = server.residentMebibytes();
   await server.stop();
   return { residentMebibytes, share };

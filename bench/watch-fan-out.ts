@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Http2Caller } from "./http2-caller.ts";
-import { processCpuSeconds } from "./process-cpu.ts";
 import { adminToken } from "./server-process.ts";
 import type { ServerProcess } from "./server-process.ts";
+import { WatchReader } from "./watch-reader.ts";
 
 export interface FanOutOptions {
   readonly server: ServerProcess;
@@ -12,6 +12,8 @@ export interface FanOutOptions {
   readonly label: string;
   readonly watchers: number;
   readonly writes: number;
+  /** Writes at the same time. */
+  readonly writers: number;
   /** Watches besides that never read what they are sent. */
   readonly stalledWatchers: number;
   /** The length of a text in each object. */
@@ -20,7 +22,10 @@ export interface FanOutOptions {
 
 export interface FanOut {
   readonly watchers: number;
+  readonly writers: number;
   readonly stalledWatchers: number;
+  /** What a watch gets for one object. */
+  readonly eventBytes: number;
   readonly delivered: number;
   readonly expected: number;
   readonly deliveriesPerSecond: number;
@@ -30,32 +35,34 @@ export interface FanOut {
 
 const watchersPerConnection = 50;
 const longestMilliseconds = 60_000;
-const lineFeed = 10;
+const warmUpWrites = 100;
 
-/** Opens watches, writes objects one after the other, and counts what arrives until all has. */
+/** Opens watches, writes objects, and counts what arrives until all has. */
 export async function watchFanOut(options: FanOutOptions): Promise<FanOut> {
-  const { server, accounts, label, watchers, writes, stalledWatchers, noteBytes } = options;
+  const { server, accounts, label, watchers, writes, writers, stalledWatchers, noteBytes } = options;
   const connect = (): Http2Caller => new Http2Caller(server.url, { ca: server.caCertificates, token: adminToken });
   const path = `${accounts}?watch=true&labelSelector=fan%3D${label}`;
-  const sessions = Array.from({ length: Math.ceil(watchers / watchersPerConnection) }, connect);
   const [writer, stalled] = [connect(), connect()];
   const expected = watchers * writes;
   let delivered = 0;
   let lastDelivery = 0;
-  const opened = Array.from({ length: watchers }, (_, index) =>
-    sessions[index % sessions.length]?.open(path).on("data", (chunk: Buffer) => {
-      for (let at = chunk.indexOf(lineFeed); at >= 0; at = chunk.indexOf(lineFeed, at + 1)) delivered++;
-      lastDelivery = performance.now();
-    }),
-  );
+  const onEvents = (count: number): void => {
+    delivered += count;
+    lastDelivery = performance.now();
+  };
+  const readers: WatchReader[] = [];
+  for (let left = watchers; left > 0; left -= watchersPerConnection) {
+    readers.push(await WatchReader.open(server, { path, watches: Math.min(left, watchersPerConnection), onEvents }));
+  }
   const stalledStreams = Array.from({ length: stalledWatchers }, () => stalled.open(path).pause());
-  await Promise.all(
-    [...opened, ...stalledStreams].map((stream) => new Promise((resolve) => stream?.once("response", resolve))),
-  );
+  await Promise.all(stalledStreams.map((stream) => new Promise((resolve) => stream.once("response", resolve))));
   const note = "x".repeat(noteBytes);
-  const create = (name: string): Promise<unknown> => {
+  const create = async (name: string): Promise<string> => {
     const metadata = { name: `${label}-${name}`, labels: { fan: label }, annotations: { note } };
-    return writer.call("POST", accounts, { body: { apiVersion: "v1", kind: "ServiceAccount", metadata } });
+    const body = { apiVersion: "v1", kind: "ServiceAccount", metadata };
+    const { status, text } = await writer.call("POST", accounts, { body });
+    if (status !== 201) throw new Error(text);
+    return text;
   };
   const untilDelivered = async (count: number): Promise<void> => {
     const from = performance.now();
@@ -63,15 +70,26 @@ export async function watchFanOut(options: FanOutOptions): Promise<FanOut> {
     while (isWaiting()) await delay(5);
   };
   // A watch that has told this one has looked at all existing objects: only new events cost anything from here on.
-  await create("first");
+  const eventBytes = (await create("first")).length + '{"type":"ADDED","object":}\n'.length;
   await untilDelivered(watchers);
+  let created = 0;
+  const createSome = async (count: number): Promise<void> => {
+    const last = created + count;
+    const createNext = async (): Promise<void> => {
+      while (created < last) await create(String(created++));
+    };
+    await Promise.all(Array.from({ length: writers }, createNext));
+  };
+  // The first events compile the code.
+  await createSome(warmUpWrites);
+  await untilDelivered(watchers * (1 + warmUpWrites));
   delivered = 0;
-  const cpu = processCpuSeconds(server.process.pid ?? 0);
+  const cpu = server.cpuSeconds();
   const start = performance.now();
-  for (let n = 0; n < writes; n++) await create(String(n));
+  await createSome(writes);
   await untilDelivered(expected);
-  const cpuMicroseconds = ((processCpuSeconds(server.process.pid ?? 0) - cpu) * 1e6) / delivered;
-  for (const session of [...sessions, writer, stalled]) session.close();
+  const cpuMicroseconds = ((server.cpuSeconds() - cpu) * 1e6) / delivered;
+  for (const connection of [...readers, writer, stalled]) connection.close();
   const deliveriesPerSecond = Math.round(delivered / ((lastDelivery - start) / 1000));
-  return { watchers, stalledWatchers, delivered, expected, deliveriesPerSecond, cpuMicroseconds };
+  return { watchers, writers, stalledWatchers, eventBytes, delivered, expected, deliveriesPerSecond, cpuMicroseconds };
 }

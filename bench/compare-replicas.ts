@@ -1,0 +1,113 @@
+/**
+ * Compares the processor time of replicas on etcd, and of etcd itself, with that of another checkout. Each has an etcd of its own. They
+ * are loaded in turns, so both meet the same machine, also one whose speed changes. All requests go to the first replica; the others
+ * only follow. The checkout needs its node_modules.
+ *
+ *   npm run bench:compare-replicas -- CHECKOUT [--replicas N] [--rounds N] [--requests N] [--only create|change|get]
+ */
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { startEtcd } from "../test/machinery/storage/etcd-process.ts";
+import type { EtcdCluster } from "../test/machinery/storage/etcd-process.ts";
+import { etcdCpuSeconds, startEtcdReplicas } from "./etcd-replicas.ts";
+import type { EtcdReplicas } from "./etcd-replicas.ts";
+import { comparisonHead, comparisonRow, inTurns, mean } from "./in-turns.ts";
+import { table } from "./markdown-report.ts";
+import { accounts, serviceAccount } from "./workloads.ts";
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    replicas: { type: "string", default: "3" },
+    rounds: { type: "string", default: "25" },
+    requests: { type: "string", default: "400" },
+    only: { type: "string" },
+  },
+});
+const [otherCheckout] = positionals;
+if (otherCheckout === undefined) {
+  console.error(
+    "usage: npm run bench:compare-replicas -- CHECKOUT [--replicas N] [--rounds N] [--requests N] [--only NAME]",
+  );
+  process.exit(2);
+}
+const rounds = Number(options.rounds);
+const requests = Number(options.requests);
+const inFlight = 64;
+
+interface Side {
+  readonly etcd: EtcdCluster;
+  readonly replicas: EtcdReplicas;
+  made: number;
+  changed: number;
+}
+
+interface Costs {
+  readonly etcd: number;
+  readonly asked: number;
+  /** The mean of the other replicas. */
+  readonly following: number;
+}
+
+type Operation = (side: Side, index: number) => Promise<void>;
+
+const create: Operation = (side) =>
+  side.replicas.call(0, "POST", accounts, serviceAccount({ name: `made-${side.made++}` }));
+const operations: Readonly<Record<string, Operation>> = {
+  create,
+  change: (side, index) =>
+    side.replicas.call(0, "PATCH", `${accounts}/made-${index % side.made}`, {
+      metadata: { labels: { changed: String(side.changed++) } },
+    }),
+  get: ({ replicas }) => replicas.call(0, "GET", `${accounts}/bench`),
+};
+
+/** Sends the requests, and returns the processor time for one, in microseconds. */
+async function load(side: Side, operation: Operation): Promise<Costs> {
+  const read = (): number[] => [
+    etcdCpuSeconds(side.etcd),
+    ...side.replicas.servers.map((server) => server.cpuSeconds()),
+  ];
+  const before = read();
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    while (next < requests) await operation(side, next++);
+  };
+  await Promise.all(Array.from({ length: inFlight }, lane));
+  const used = read().map((seconds, at) => ((seconds - (before[at] ?? 0)) * 1e6) / requests);
+  const [etcd = 0, asked = 0, ...others] = used;
+  return { etcd, asked, following: mean(others) };
+}
+
+async function startSide(main: string): Promise<Side> {
+  const etcd = await startEtcd({ heartbeatMilliseconds: 100 });
+  etcds.push(etcd);
+  const replicas = await startEtcdReplicas(etcd, { count: Number(options.replicas), main });
+  const side: Side = { etcd, replicas, made: 0, changed: 0 };
+  sides.push(side);
+  return side;
+}
+
+const etcds: EtcdCluster[] = [];
+const sides: Side[] = [];
+try {
+  const other = await startSide(join(resolve(otherCheckout), "src/main.js"));
+  const own = await startSide(join(import.meta.dirname, "../src/main.js"));
+  // What later requests name, and what compiles the code.
+  for (let warm = 0; warm < 4; warm++) for (const side of sides) await load(side, create);
+  const rows: string[][] = [];
+  for (const [name, operation] of Object.entries(operations)) {
+    if (options.only !== undefined && options.only !== name) continue;
+    for (let warm = 0; warm < 3; warm++) for (const side of sides) await load(side, operation);
+    const costs = await inTurns({ rounds, other: () => load(other, operation), own: () => load(own, operation) });
+    for (const part of ["etcd", "asked", "following"] as const) {
+      const ofPart = (side: readonly Costs[]): number[] => side.map((one) => one[part]);
+      const what = part === "etcd" ? part : `the replica that is ${part}`.replace("is following", "follows");
+      rows.push(comparisonRow(`${name}: ${what}`, { others: ofPart(costs.others), owns: ofPart(costs.owns) }));
+    }
+  }
+  console.log(table(comparisonHead, rows));
+} finally {
+  for (const { replicas } of sides) await replicas.stop();
+  for (const etcd of etcds) await etcd.stop();
+}

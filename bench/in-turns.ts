@@ -1,0 +1,29 @@
+export const mean = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0) / values.length;
+
+export interface Turns<T> {
+  readonly rounds: number;
+  readonly other: () => Promise<T>;
+  readonly own: () => Promise<T>;
+}
+
+/** Measures both sides once in each round, and changes which of them is first: so both meet the same machine. */
+export async function inTurns<T>({ rounds, other, own }: Turns<T>): Promise<{ others: T[]; owns: T[] }> {
+  const [others, owns]: [T[], T[]] = [[], []];
+  for (let round = 0; round < rounds; round++) {
+    if (round % 2 === 0) others.push(await other());
+    owns.push(await own());
+    if (round % 2 === 1) others.push(await other());
+  }
+  return { others, owns };
+}
+
+export const comparisonHead: readonly string[] = ["CPU µs each", "other", "this", "this / other, median"];
+
+/** A row below `comparisonHead`, of what each round has measured. */
+export function comparisonRow(
+  name: string,
+  { others, owns }: { readonly others: readonly number[]; readonly owns: readonly number[] },
+): string[] {
+  const ratios = owns.map((one, round) => one / (others[round] ?? one)).sort((a, b) => a - b);
+  return [name, mean(others).toFixed(0), mean(owns).toFixed(0), (ratios[ratios.length >> 1] ?? 0).toFixed(2)];
+}

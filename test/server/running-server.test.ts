@@ -21,6 +21,18 @@ after(() => server.stop());
 const post = (path: string, body: object, headers: Readonly<Record<string, string>> = {}) =>
   api.json(path, { method: "POST", body, headers });
 
+describe("a Pod right behind its namespace", () => {
+  it("waits for the account default, and is refused when none comes", async () => {
+    await post("/api/v1/namespaces", { metadata: { name: "fresh" } });
+    const pods = "/api/v1/namespaces/fresh/pods";
+    const pod = { metadata: { name: "early" }, spec: { containers: [{ name: "c", image: "i" }] } };
+    assert.match((await post(pods, pod)).message, /error looking up service account fresh\/default: .* not found$/);
+    const created = api.send(pods, { method: "POST", body: pod });
+    await post("/api/v1/namespaces/fresh/serviceaccounts", { metadata: { name: "default" } });
+    assert.equal((await created).status, 201);
+  });
+});
+
 describe("a token request", () => {
   const request = { apiVersion: authentication, kind: "TokenRequest", spec: { audiences: [] } };
 

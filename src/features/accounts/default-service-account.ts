@@ -3,7 +3,7 @@ import type { Controller } from "../../machinery/loops/controller.ts";
 import { namespaceResource } from "../core/index.ts";
 import { serviceAccountResource } from "./resources.ts";
 
-const accountName = "default";
+export const defaultAccountName = "default";
 
 /** Keeps a service account `default` in every namespace that is not being deleted. */
 export const defaultServiceAccount: Controller = {
@@ -17,8 +17,8 @@ export const defaultServiceAccount: Controller = {
       if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) {
         return "nothing to do: the namespace is gone or being deleted";
       }
-      if (accounts.get(`${name}/${accountName}`) !== undefined) return "nothing to do: the account exists";
-      const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: accountName } };
+      if (accounts.get(`${name}/${defaultAccountName}`) !== undefined) return "nothing to do: the account exists";
+      const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: defaultAccountName } };
       await ignoring([409], client.resource(serviceAccountResource(names), name).create(account));
       return "created the account";
     });
@@ -28,7 +28,7 @@ export const defaultServiceAccount: Controller = {
     });
     accounts.addHandler({
       onDelete: ({ metadata }) => {
-        if (metadata.name === accountName) queue.add(metadata.namespace ?? "");
+        if (metadata.name === defaultAccountName) queue.add(metadata.namespace ?? "");
       },
     });
     return { queue };

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { AdmissionRule } from "../../machinery/api/attributes.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
@@ -108,6 +109,7 @@ async function connectTokens(connection: AccountsConnection, operator: OpenedOpe
         podReferences,
         generateName,
         findServiceAccount: (namespace, name) => stores.findCurrent(serviceAccountResource, { namespace, name }),
+        pause: (milliseconds) => delay(milliseconds),
       }),
     },
     tokens,

@@ -6,6 +6,7 @@ import type { Reference } from "../../machinery/schema/references.ts";
 import { asPod, isMirrorPod, withTokenVolume } from "../nodes/index.ts";
 import type { PodObject, PodReferences } from "../nodes/index.ts";
 import { admissionForbidden } from "../../machinery/registry/admission.ts";
+import { defaultAccountName } from "./default-service-account.ts";
 
 interface ServiceAccountObject {
   readonly metadata: ApiObject["metadata"];
@@ -24,7 +25,14 @@ export interface ServiceAccountRuleOptions {
     namespace: string,
     name: string,
   ): ServiceAccountObject | undefined | Promise<ServiceAccountObject | undefined>;
+  pause(milliseconds: number): Promise<void>;
 }
+
+/**
+ * Between the looks for a namespace's `default` account. A controller makes it soon after the namespace, and a manifest may
+ * have a Pod right behind its namespace. Upstream looks ten times, in about a second too.
+ */
+const pausesMilliseconds = [10, 20, 40, 80, 160, 320, 640];
 
 /**
  * Makes sure that a Pod runs as an existing service account; the default is `default`. The Pod takes its image pull
@@ -33,12 +41,17 @@ export interface ServiceAccountRuleOptions {
  * a node's own files must not name an account (upstream: ServiceAccount).
  */
 export function serviceAccountRule(options: ServiceAccountRuleOptions): AdmissionRule {
-  const { names, podReferences, findServiceAccount } = options;
+  const { names, podReferences, findServiceAccount, pause } = options;
   const enforceAnnotations = spellingsOf(names, (one) => one.key("enforce-mountable-secrets"));
 
   async function accountOf(attributes: AdmissionAttributes, name: string): Promise<ServiceAccountObject> {
     const { namespace } = attributes;
-    const account = await findServiceAccount(namespace, name);
+    let account = await findServiceAccount(namespace, name);
+    for (const milliseconds of name === defaultAccountName ? pausesMilliseconds : []) {
+      if (account !== undefined) break;
+      await pause(milliseconds);
+      account = await findServiceAccount(namespace, name);
+    }
     if (account !== undefined) return account;
     const missing = `serviceaccount ${JSON.stringify(name)} not found`;
     throw admissionForbidden(attributes, `error looking up service account ${namespace}/${name}: ${missing}`);
@@ -55,7 +68,7 @@ export function serviceAccountRule(options: ServiceAccountRuleOptions): Admissio
         checkMirrorPod(attributes, podReferences(pod));
         return pod;
       }
-      const name = pod.spec.serviceAccountName || "default";
+      const name = pod.spec.serviceAccountName || defaultAccountName;
       const account = await accountOf(attributes, name);
       const hasPullSecrets = (pod.spec.imagePullSecrets ?? []).length > 0;
       const pullSecrets = account.imagePullSecrets ?? [];

@@ -15,11 +15,20 @@ const rule = serviceAccountRule({
   names,
   podReferences,
   generateName: (prefix) => `${prefix}random`,
-  findServiceAccount: (_namespace, name) => accounts.get(name),
+  findServiceAccount: (namespace, name) => (namespace === "new" ? made(name) : accounts.get(name)),
+  pause: (milliseconds) => {
+    pauses.push(milliseconds);
+    return Promise.resolve();
+  },
 });
 
-const create = (spec: object, metadata: object = { name: "p" }) =>
-  ask(rule, { resource: "pods", namespace: "ns", name: "p", object: apiObject({ metadata, spec }) });
+/** Of the namespace `new`, whose account a controller makes while the rule waits. */
+const made = (name: string) => (pauses.length < pausesUntilMade ? undefined : accounts.get(name));
+const pauses: number[] = [];
+let pausesUntilMade = 0;
+
+const create = (spec: object, metadata: object = { name: "p" }, namespace = "ns") =>
+  ask(rule, { resource: "pods", namespace, name: "p", object: apiObject({ metadata, spec }) });
 const specOf = (answer: unknown): PodObject["spec"] => (answer as PodObject).spec;
 const refused = (message: string) => `403 pods "p" is forbidden: ${message}`;
 
@@ -37,6 +46,21 @@ describe("a pod's service account", () => {
       await create({ serviceAccountName: "absent" }),
       refused('error looking up service account ns/absent: serviceaccount "absent" not found'),
     );
+  });
+
+  it("is waited for when it is the default one, for a bounded time", async () => {
+    const createInNew = (spec: object) => {
+      pauses.length = 0;
+      return create(spec, undefined, "new");
+    };
+    pausesUntilMade = 3;
+    assert.equal(specOf(await createInNew({})).serviceAccountName, "default");
+    assert.deepEqual(pauses, [10, 20, 40]);
+    assert.match(String(await createInNew({ serviceAccountName: "strict" })), /"strict" not found/);
+    assert.deepEqual(pauses, []);
+    pausesUntilMade = Infinity;
+    assert.match(String(await createInNew({})), /"default" not found/);
+    assert.equal(pauses.length, 7);
   });
 
   it("can limit the secrets that the pod uses", async () => {

@@ -3,9 +3,10 @@ import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { CertificateClient } from "./certificate-client.ts";
 import { Http2Caller } from "./http2-caller.ts";
 import { Inspector } from "./inspector.ts";
-import { startServerProcess } from "./server-process.ts";
+import { adminToken, startServerProcess } from "./server-process.ts";
 import { prepareWorkloads, sendRequests } from "./workloads.ts";
 
 export interface InspectedWorkloads {
@@ -24,6 +25,9 @@ export interface InspectedWorkload {
   readonly load: () => Promise<void>;
 }
 
+/** The way of a certificate: its request, its approval, its signature and its record. */
+export const certificateWorkload = "certificate";
+
 /** Starts a server of its own process, warms it up with each workload, and calls `measure` before the counted requests. */
 export async function inspectWorkloads(
   { requests, flags = [], only }: InspectedWorkloads,
@@ -40,6 +44,15 @@ export async function inspectWorkloads(
       const caller = new Http2Caller(server.url, { ca: server.caCertificates, token: workload.token });
       await sendRequests(caller, workload, requests);
       await measure({ name: workload.name, inspector, load: () => sendRequests(caller, workload, requests) });
+      caller.close();
+    }
+    if (only === undefined || only === certificateWorkload) {
+      const caller = new Http2Caller(server.url, { ca: server.caCertificates, token: adminToken });
+      const client = new CertificateClient(caller);
+      const load = (): Promise<void> => client.issue(requests, { concurrency: 32 });
+      await load();
+      await measure({ name: certificateWorkload, inspector, load });
+      client.close();
       caller.close();
     }
     inspector.close();

@@ -1,0 +1,77 @@
+import type { ClientHttp2Stream } from "node:http2";
+import { createCertificateRequestPem } from "../src/pki/create-certificate-request.ts";
+import { generatePrivateKey } from "../src/pki/keys.ts";
+import { noSubjectAltNames } from "../src/pki/subject-alt-names.ts";
+import type { Http2Caller } from "./http2-caller.ts";
+
+const path = "/apis/certificates.platform.io/v1/certificatesigningrequests";
+
+interface Request {
+  readonly metadata: { readonly name: string };
+  readonly status?: { readonly certificate?: string };
+}
+
+/** Requests certificates as an administrator, approves them, and sees in a watch that they are issued. */
+export class CertificateClient {
+  readonly #caller: Http2Caller;
+  readonly #watch: ClientHttp2Stream;
+  readonly #waiting = new Map<string, () => void>();
+  /** One for all: what a client's own key and signature cost is not the server's. */
+  readonly #request = Buffer.from(
+    createCertificateRequestPem({
+      privateKey: generatePrivateKey("ECDSA P-256"),
+      subject: { commonName: "bench", organizations: ["bench"] },
+      subjectAltNames: noSubjectAltNames,
+    }),
+  ).toString("base64");
+  #made = 0;
+
+  constructor(caller: Http2Caller) {
+    this.#caller = caller;
+    this.#watch = caller.watch(`${path}?watch=true`, (line) => {
+      const { object } = JSON.parse(line) as { object: Request }; // a watch event
+      if (!object.status?.certificate) return;
+      this.#waiting.get(object.metadata.name)?.();
+      this.#waiting.delete(object.metadata.name);
+    });
+  }
+
+  /** Resolves when the watch has brought the last certificate. `concurrency` of them are requested and approved at a time. */
+  async issue(count: number, { concurrency }: { readonly concurrency: number }): Promise<void> {
+    const issued: Promise<void>[] = [];
+    const work = async (): Promise<void> => {
+      while (issued.length < count) {
+        const name = `bench-${this.#made++}`;
+        issued.push(new Promise((resolve) => this.#waiting.set(name, resolve)));
+        await this.#requestAndApprove(name);
+      }
+    };
+    await Promise.all(Array.from({ length: concurrency }, work));
+    await Promise.all(issued);
+  }
+
+  close(): void {
+    this.#watch.close();
+  }
+
+  async #requestAndApprove(name: string): Promise<void> {
+    const created = await this.#send("POST", path, {
+      apiVersion: "certificates.platform.io/v1",
+      kind: "CertificateSigningRequest",
+      metadata: { name },
+      spec: {
+        request: this.#request,
+        signerName: "platform.io/apiserver-client",
+        usages: ["digital signature", "client auth"],
+      },
+    });
+    const condition = { type: "Approved", status: "True", reason: "Bench", message: "approved by the bench" };
+    await this.#send("PUT", `${path}/${name}/approval`, { ...created, status: { conditions: [condition] } });
+  }
+
+  async #send(method: string, target: string, body: unknown): Promise<Request> {
+    const { status, text } = await this.#caller.call(method, target, { body });
+    if (status >= 300) throw new Error(`${method} ${target}: ${status} ${text}`);
+    return JSON.parse(text) as Request; // what the server answers to a write
+  }
+}

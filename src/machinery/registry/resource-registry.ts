@@ -336,7 +336,8 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     if (admitted.isDryRun) throw new TypeError("a dry run cannot be written");
     const trace = currentTrace();
     trace?.begin("store");
-    const before = this.#onWritten === undefined ? undefined : this.cache.get(request.key);
+    const isCreate = request.expectedRevision === 0;
+    const before = this.#onWritten === undefined || isCreate ? undefined : this.cache.get(request.key);
     try {
       const { signal, transaction } = admitted;
       const write = { ...request, signal };

@@ -1,4 +1,5 @@
-const CHUNK_LENGTH = 512;
+/** Short, because a search has the first keys of the chunks in the processor's caches, and hardly ever those of one chunk. */
+const CHUNK_LENGTH = 128;
 
 export interface SortedRange {
   readonly start: string;
@@ -17,6 +18,8 @@ export class SortedMap<V> {
   #size = 0;
   /** No chunk is empty. Keys are in their byte-ordered form. */
   readonly #chunks: Chunk<V>[] = [];
+  /** Of each chunk. */
+  readonly #firstKeys: string[] = [];
 
   get size(): number {
     return this.#size;
@@ -44,9 +47,15 @@ export class SortedMap<V> {
     this.#size += 1;
     chunk.keys.splice(index, 0, ordered);
     chunk.values.splice(index, 0, value);
-    if (chunk.keys.length <= CHUNK_LENGTH) return;
+    if (index === 0) this.#firstKeys[chunkIndex] = ordered;
+    if (chunk.keys.length > CHUNK_LENGTH) this.#split(chunk, chunkIndex);
+  }
+
+  #split(chunk: Chunk<V>, chunkIndex: number): void {
     const splitAt = chunk.keys.length >> 1;
-    this.#chunks.splice(chunkIndex + 1, 0, { keys: chunk.keys.splice(splitAt), values: chunk.values.splice(splitAt) });
+    const [keys, values] = [chunk.keys.splice(splitAt), chunk.values.splice(splitAt)];
+    this.#chunks.splice(chunkIndex + 1, 0, { keys, values });
+    this.#firstKeys.splice(chunkIndex + 1, 0, keys[0] ?? "");
   }
 
   /** Keys often arrive in ascending order: then they need no search, and chunks are full. */
@@ -57,6 +66,7 @@ export class SortedMap<V> {
     this.#size += 1;
     if (last === undefined || last.keys.length >= CHUNK_LENGTH) {
       this.#chunks.push({ keys: [ordered], values: [value] });
+      this.#firstKeys.push(ordered);
     } else {
       last.keys.push(ordered);
       last.values.push(value);
@@ -74,7 +84,12 @@ export class SortedMap<V> {
     this.#size -= 1;
     chunk.keys.splice(index, 1);
     chunk.values.splice(index, 1);
-    if (chunk.keys.length === 0) this.#chunks.splice(chunkIndex, 1);
+    const [firstKey] = chunk.keys;
+    if (firstKey !== undefined) this.#firstKeys[chunkIndex] = firstKey;
+    else {
+      this.#chunks.splice(chunkIndex, 1);
+      this.#firstKeys.splice(chunkIndex, 1);
+    }
     return true;
   }
 
@@ -114,7 +129,7 @@ export class SortedMap<V> {
     const last = byteOrdered(end);
     for (let chunkIndex = Math.max(0, this.#chunkIndexOf(first)); ; chunkIndex++) {
       const chunk = this.#chunks[chunkIndex];
-      if (chunk === undefined || (chunk.keys[0] ?? "") >= last) return;
+      if (chunk === undefined || (this.#firstKeys[chunkIndex] ?? "") >= last) return;
       const from = lowerBound(chunk.keys, first);
       const to = lowerBound(chunk.keys, last);
       if (from < to && !visit(chunk, from, to)) return;
@@ -123,14 +138,8 @@ export class SortedMap<V> {
 
   /** The last chunk that starts at or before the key; -1 when there is none. */
   #chunkIndexOf(ordered: string): number {
-    let low = 0;
-    let high = this.#chunks.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#chunks[middle]?.keys[0] ?? "") <= ordered) low = middle + 1;
-      else high = middle;
-    }
-    return low - 1;
+    const index = lowerBound(this.#firstKeys, ordered);
+    return this.#firstKeys[index] === ordered ? index : index - 1;
   }
 }
 

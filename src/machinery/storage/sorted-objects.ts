@@ -21,7 +21,7 @@ export interface Resting<T extends Cached> {
 export class SortedObjects<T extends Cached> {
   readonly #resting: Resting<T> | undefined;
   readonly #awake = new Map<string, T>();
-  /** All of them: the revision of an object that rests. */
+  /** All of them. An object that may rest, or does, is its revision here: so it falls asleep and wakes without a search. */
   readonly #sorted = new SortedMap<T | number>();
 
   constructor(resting?: Resting<T>) {
@@ -38,34 +38,33 @@ export class SortedObjects<T extends Cached> {
     const revision = this.#sorted.get(key);
     if (typeof revision !== "number") return undefined;
     const object = this.#resting.wake(key, revision);
-    this.set(key, object);
+    this.#awake.set(key, object);
     return object;
   }
 
   /** As `get`, for a reader that looks at many: an object that rests goes on resting. */
   glimpse(key: string): T | undefined {
-    const found = this.#sorted.get(key);
-    return typeof found === "number" ? this.#resting?.glimpse(key, found) : found;
+    const awake = this.#awake.get(key);
+    if (awake !== undefined || this.#resting === undefined) return awake;
+    const revision = this.#sorted.get(key);
+    return typeof revision === "number" ? this.#resting.glimpse(key, revision) : undefined;
   }
 
   set(key: string, object: T): void {
     this.#awake.set(key, object);
-    this.#sorted.set(key, object);
+    this.#sorted.set(key, this.#resting !== undefined && mayRest(key) ? this.#resting.revisionOf(object) : object);
   }
 
   /** Adds an object that rests. */
   setResting(key: string, revision: number): void {
     if (this.#resting === undefined) throw new TypeError("these objects cannot rest");
-    // Its key could not be read from the byte-ordered form.
-    if (byteOrdered(key) === key) this.#sorted.set(key, revision);
+    if (mayRest(key)) this.#sorted.set(key, revision);
     else this.set(key, this.#resting.glimpse(key, revision));
   }
 
   /** Lets an object rest, if it is still the one of its key. */
   rest(key: string, object: T): void {
-    if (this.#resting === undefined || this.#awake.get(key) !== object || byteOrdered(key) !== key) return;
-    this.#awake.delete(key);
-    this.#sorted.set(key, this.#resting.revisionOf(object));
+    if (this.#resting !== undefined && this.#awake.get(key) === object && mayRest(key)) this.#awake.delete(key);
   }
 
   delete(key: string): boolean {
@@ -76,7 +75,7 @@ export class SortedObjects<T extends Cached> {
   range(request: SortedRange): T[] {
     const resting = this.#resting;
     return this.#sorted.map(request, (found, key) =>
-      typeof found === "number" ? (resting as Resting<T>).glimpse(key, found) : found,
+      typeof found === "number" ? (this.#awake.get(key) ?? (resting as Resting<T>).glimpse(key, found)) : found,
     );
   }
 
@@ -84,3 +83,6 @@ export class SortedObjects<T extends Cached> {
     return this.#sorted.count(range);
   }
 }
+
+/** Of another key, the map has only its byte-ordered form, by which nothing can be read again. */
+const mayRest = (key: string): boolean => byteOrdered(key) === key;

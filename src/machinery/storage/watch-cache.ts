@@ -257,7 +257,8 @@ export class WatchCache<T extends Cached> {
   }
 
   #apply({ key, value, revision, createRevision, unreadable, isStale, isDecrypted }: Change): void {
-    const previous = this.#objects.get(key);
+    const isNew = createRevision === revision;
+    const previous = isNew ? undefined : this.#objects.get(key);
     if (previous !== undefined) this.#options.onReplaced?.(previous);
     let event: CacheEvent<T>;
     if (value === undefined) {

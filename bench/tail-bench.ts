@@ -1,0 +1,90 @@
+/**
+ * Compares how long the slowest answers take with those of the bare server. Both servers are loaded in turns, so that both meet the
+ * same machine. A ratio is of one round; the table has medians.
+ *
+ *   npm run bench:tail -- [--rounds N] [--seconds N] [--only WORKLOAD] [-- FLAGS OF serve]
+ */
+import { fork } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { h2load } from "./h2load.ts";
+import type { LoadResult } from "./h2load.ts";
+import { Http2Caller } from "./http2-caller.ts";
+import { table } from "./markdown-report.ts";
+import { threadSeconds } from "./process-cpu.ts";
+import { adminToken, startServerProcess } from "./server-process.ts";
+import { prepareWorkloads } from "./workloads.ts";
+
+const { values: options, positionals: flags } = parseArgs({
+  allowPositionals: true,
+  options: {
+    rounds: { type: "string", default: "7" },
+    seconds: { type: "string", default: "4" },
+    only: { type: "string" },
+  },
+});
+const seconds = Number(options.seconds);
+
+const scratch = mkdtempSync(join(tmpdir(), "signet-tail-"));
+const bare = fork(join(import.meta.dirname, "bare-server.ts"));
+const barePort = await new Promise<number>((resolve) => bare.once("message", (port) => resolve(Number(port))));
+const server = await startServerProcess(join(scratch, "data"), { flags });
+const workloads = (await prepareWorkloads(server)).filter(
+  ({ name }) => options.only === undefined || options.only === name,
+);
+const caller = new Http2Caller(server.url, { ca: server.caCertificates, token: adminToken });
+
+const loadBare = (): Promise<LoadResult> =>
+  h2load({
+    ...{ name: "bare", url: `https://127.0.0.1:${barePort}/`, token: adminToken, seconds, scratch },
+    cpuSeconds: () => threadSeconds(bare.pid ?? 0),
+  });
+
+/** The longest time in milliseconds, since the last call, for which the event loop did not come to its timers. */
+async function longestPause(): Promise<number> {
+  const { text } = await caller.call("GET", "/metrics");
+  const lagSeconds = /^nodejs_eventloop_lag_max_seconds (\S+)/m.exec(text)?.[1];
+  return Number(lagSeconds) * 1000 - lagResolutionMilliseconds;
+}
+/** The metric counts the time between two looks, and this is how long the runtime waits from one to the next. */
+const lagResolutionMilliseconds = 10;
+
+interface Round {
+  readonly p50: number;
+  readonly p99: number;
+  readonly ofBare: number;
+  readonly pause: number;
+}
+
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
+const rows: string[][] = [];
+try {
+  for (const { name, path, body, token } of workloads) {
+    const loadServer = (): Promise<LoadResult> =>
+      h2load({ ...{ name, url: server.url + path, token, body, seconds, scratch }, cpuSeconds: server.cpuSeconds });
+    // Compiles the code.
+    await loadServer();
+    const rounds: Round[] = [];
+    for (let round = 0; round < Number(options.rounds); round++) {
+      const ofBare = await loadBare();
+      await longestPause();
+      const own = await loadServer();
+      rounds.push({
+        p50: own.p50Milliseconds,
+        p99: own.p99Milliseconds,
+        ofBare: own.p99Milliseconds / ofBare.p99Milliseconds,
+        pause: await longestPause(),
+      });
+    }
+    const of = (part: keyof Round): string => median(rounds.map((round) => round[part])).toFixed(1);
+    rows.push([name, of("p50"), of("p99"), of("ofBare"), of("pause")]);
+  }
+  console.log(table(["requests", "p50 ms", "p99 ms", "p99 / bare", "longest pause, ms"], rows));
+} finally {
+  caller.close();
+  bare.disconnect();
+  await server.stop();
+  rmSync(scratch, { recursive: true, force: true });
+}

@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { installPackage } from "./installed-package.ts";
 import { table } from "./markdown-report.ts";
 import { startServerProcess } from "./server-process.ts";
 
@@ -21,16 +22,11 @@ const starts = 5;
 
 const scratch = mkdtempSync(join(tmpdir(), "signet-sizes-"));
 const root = join(import.meta.dirname, "..");
-const run = (program: string, words: readonly string[], cwd = root): string =>
-  execFileSync(program, words, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
 const mebibytes = (kibibytes: string): string => `${(Number.parseInt(kibibytes, 10) / 1024).toFixed(1)} MiB`;
-const onDisk = (path: string): string => mebibytes(run("du", ["-sk", path]));
+const onDisk = (path: string): string => mebibytes(execFileSync("du", ["-sk", path], { encoding: "utf8" }));
 
-run("npm", ["pack", "--pack-destination", scratch]);
-const [archive = ""] = readdirSync(scratch).filter((name) => name.endsWith(".tgz"));
-console.log(`packed (npm pack): ${onDisk(join(scratch, archive))}`);
-const installed = join(scratch, "installed");
-run("npm", ["install", "--no-audit", "--no-fund", "--prefix", installed, join(scratch, archive)], scratch);
+const { archive, folder: installed, main } = installPackage(scratch);
+console.log(`packed (npm pack): ${onDisk(archive)}`);
 const runtimes = readdirSync(join(installed, "node_modules")).filter((name) =>
   /^node-(bin-)?(linux|darwin)/.test(name),
 );
@@ -48,7 +44,7 @@ interface Start {
 }
 
 const programs: readonly Program[] = [
-  { name: "installed", main: join(installed, "node_modules/signet/dist/main.js") },
+  { name: "installed", main },
   { name: "checkout", main: join(root, "src/main.js") },
 ];
 

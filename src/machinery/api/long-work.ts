@@ -1,5 +1,5 @@
 /** How long a computation may keep everything else waiting. */
-const turnMilliseconds = 5;
+const turnMilliseconds = 2;
 
 /** Computations that wait for their next turn, in order. */
 const waiting: (() => void)[] = [];

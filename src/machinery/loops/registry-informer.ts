@@ -49,7 +49,7 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
   }
 
   *list(): IterableIterator<T> {
-    for (const stored of this.#registry.cache.range(this.#range)) yield this.#objectOf(stored);
+    for (const stored of this.#registry.cache.snapshot(this.#range)) yield this.#objectOf(stored);
   }
 
   /** Throws after `start`: the handler would miss what is there. */
@@ -64,12 +64,9 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
   }
 
   async #run(signal: AbortSignal, onSynced: () => void): Promise<void> {
-    const existing = this.#registry.cache.range(this.#range);
+    const existing = this.#registry.cache.snapshot(this.#range);
     this.#follow(signal);
-    await this.#tellAll(
-      existing.map((object) => ({ object, previous: undefined })),
-      signal,
-    );
+    await this.#tellAll(asNew(existing), signal);
     onSynced();
     while (!signal.aborted) {
       if (this.#changes.length === 0) await new Promise<void>((resolve) => (this.#wake = resolve));
@@ -79,7 +76,7 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
     }
   }
 
-  async #tellAll(changes: readonly Change<T>[], signal: AbortSignal): Promise<void> {
+  async #tellAll(changes: Iterable<Change<T>>, signal: AbortSignal): Promise<void> {
     const work = new LongWork();
     for (const change of changes) {
       if (signal.aborted) return;
@@ -162,6 +159,10 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
   #objectOf(stored: StoredObject<T>): T {
     return withoutManagedFields(this.#registry.served(stored.object));
   }
+}
+
+function* asNew<T extends ApiObject>(objects: Iterable<StoredObject<T>>): IterableIterator<Change<T>> {
+  for (const object of objects) yield { object, previous: undefined };
 }
 
 /** Between two loads of the cache, another object may have got the same name. */

@@ -207,7 +207,7 @@ export async function deleteCollection<T extends ApiObject>(
   { list, options, caller }: DeleteCollectionRequest<T>,
 ): Promise<ObjectList<T>> {
   const deleted = await listObjects(registry, list, caller);
-  const { items } = deleted;
+  const items = [...deleted.items];
   // Its contents throw. As upstream, nothing of a list is deleted that can't be read.
   void items.find(({ unreadable }) => unreadable !== undefined)?.object;
   const deleteOne = async ({ object: { metadata } }: StoredObject<T>): Promise<void> => {

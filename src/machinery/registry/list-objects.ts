@@ -3,6 +3,7 @@ import { ApiError, badRequest, expired } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { byteOrdered } from "../storage/sorted-map.ts";
 import { isTooLongKey, RevisionCompacted, RevisionInFuture } from "../storage/store.ts";
+import type { Items } from "../storage/snapshot.ts";
 import type { KeyRange } from "../storage/watch-cache.ts";
 import type { ListOptions } from "./list-options.ts";
 import type { ObjectSelector } from "./object-selector.ts";
@@ -14,7 +15,7 @@ import { JsonSyntaxError, parseJsonBytes } from "../schema/parse-json.ts";
 
 /** A list, or one page of it. Items are in key order: by namespace, then by name. */
 export interface ObjectList<T extends ApiObject> {
-  readonly items: readonly StoredObject<T>[];
+  readonly items: Items<StoredObject<T>>;
   readonly resourceVersion: string;
   /** Empty on the last page. */
   readonly continueToken: string;
@@ -96,19 +97,19 @@ async function listCached<T extends ApiObject>(
   const { revision } = cache;
   const candidates = selector.lookup && cache.lookUp(range, selector.lookup);
   if (limit === 0) {
-    const items = await selected(candidates ?? cache.range(range), selector);
+    const items = await selected(candidates ?? cache.snapshot(range), selector);
     return { items, resourceVersion: String(revision), continueToken: "" };
   }
   // With a selector, it is unknown how many keys fill a page.
-  const found = candidates ?? cache.range(selector.isEmpty ? { ...range, limit: limit + 1 } : range);
+  const found = candidates ?? (selector.isEmpty ? cache.range({ ...range, limit: limit + 1 }) : cache.snapshot(range));
   return page(registry, { found, isWhole: !selector.isEmpty, revision, selector, limit, range });
 }
 
 /** Selects in several turns of the event loop. Stored objects never change, so writes in between do not matter. */
 async function selected<T extends ApiObject>(
-  all: readonly StoredObject<T>[],
+  all: Items<StoredObject<T>>,
   selector: ObjectSelector<T>,
-): Promise<readonly StoredObject<T>[]> {
+): Promise<Items<StoredObject<T>>> {
   if (selector.isEmpty) return all;
   const items: StoredObject<T>[] = [];
   const work = new LongWork();
@@ -150,7 +151,7 @@ async function listAt<T extends ApiObject>(
 
 interface Found<T extends ApiObject> {
   /** Longer than a page when more objects follow. */
-  readonly found: readonly StoredObject<T>[];
+  readonly found: Items<StoredObject<T>>;
   /** Whether `found` is everything that the range contained at the revision. */
   readonly isWhole: boolean;
   readonly revision: number;
@@ -166,7 +167,9 @@ async function page<T extends ApiObject>(
   const items: StoredObject<T>[] = [];
   const resourceVersion = String(revision);
   const work = new LongWork();
-  for (const [index, stored] of found.entries()) {
+  let index = -1;
+  for (const stored of found) {
+    index += 1;
     const pause = work.pause();
     if (pause !== undefined) await pause;
     if (selector.matches(stored)) items.push(stored);

@@ -52,7 +52,8 @@ export const partialObjectMetadataList = <T extends ApiObject>(
   kind: "PartialObjectMetadataList",
   apiVersion: `meta.k8s.io/${version}`,
   metadata: listMetadata(list),
-  items: list.items.length === 0 ? null : list.items.map(({ object }) => partialObjectMetadata(object, version)),
+  items:
+    list.items.length === 0 ? null : Array.from(list.items, ({ object }) => partialObjectMetadata(object, version)),
 });
 
 /** The metadata of a list, for every list format. */

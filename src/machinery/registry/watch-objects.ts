@@ -2,6 +2,7 @@ import { ApiError, expired } from "../api/api-error.ts";
 import { LongWork } from "../api/long-work.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { RevisionCompacted } from "../storage/store.ts";
+import type { Items } from "../storage/snapshot.ts";
 import type { CacheEvent, KeyRange } from "../storage/watch-cache.ts";
 import type { ListOptions } from "./list-options.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
@@ -62,22 +63,22 @@ async function untilReady<T extends ApiObject>(registry: ResourceRegistry<T>, op
 interface Existing {
   readonly revision: number;
   readonly range: KeyRange;
-  readonly objects: WeakRef<readonly StoredObject[]>;
+  readonly objects: WeakRef<Items<StoredObject>>;
 }
 
 const lastExisting = new WeakMap<object, Existing>();
 
-/** Thousands of watches may start at the same time, and each takes several turns: those of one revision share the array. */
+/** Thousands of watches may start at the same time, and each takes several turns: those of one revision share them. */
 function existingObjects<T extends ApiObject>(
   cache: ResourceRegistry<T>["cache"],
   range: KeyRange,
-): readonly StoredObject<T>[] {
+): Items<StoredObject<T>> {
   const last = lastExisting.get(cache);
   if (last?.revision === cache.revision && last.range.start === range.start && last.range.end === range.end) {
     const known = last.objects.deref();
-    if (known !== undefined) return known as readonly StoredObject<T>[]; // of the same cache
+    if (known !== undefined) return known as Items<StoredObject<T>>; // of the same cache
   }
-  const objects = cache.range(range);
+  const objects = cache.snapshot(range);
   lastExisting.set(cache, { revision: cache.revision, range, objects: new WeakRef(objects) });
   return objects;
 }
@@ -182,7 +183,7 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
   }
 
   /** Requests go on in between. */
-  async #inTurns<V>(values: readonly V[], tell: (value: V) => void): Promise<void> {
+  async #inTurns<V>(values: Iterable<V>, tell: (value: V) => void): Promise<void> {
     const work = new LongWork();
     for (const value of values) {
       if (this.#isOver) return;

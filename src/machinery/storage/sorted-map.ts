@@ -95,21 +95,20 @@ export class SortedMap<V> {
 
   /** The values of the keys in `[start, end)`. `limit` 0 or absent: all of them. */
   range(request: SortedRange): V[] {
-    return this.map(request, (value) => value);
+    const values: V[] = [];
+    this.forEach(request, (_ordered, value) => values.push(value));
+    return values;
   }
 
-  /** What is made of the values of a range and their keys, which are in their byte-ordered form. */
-  map<R>({ start, end, limit }: SortedRange, make: (value: V, ordered: string) => R): R[] {
-    const made: R[] = [];
-    const most = limit === undefined || limit === 0 ? Infinity : limit;
+  /** Calls back for each of a range, with the key in its byte-ordered form. */
+  forEach({ start, end, limit }: SortedRange, callback: (ordered: string, value: V) => void): void {
+    let left = limit === undefined || limit === 0 ? Infinity : limit;
     this.#visit({ start, end }, ({ keys, values }, from, to) => {
       // The index is below the lengths.
-      for (let index = from; index < to && made.length < most; index++) {
-        made.push(make(values[index] as V, keys[index] as string));
-      }
-      return made.length < most;
+      for (let index = from; index < to && left > 0; index++, left--)
+        callback(keys[index] as string, values[index] as V);
+      return left > 0;
     });
-    return made;
   }
 
   count({ start, end }: { readonly start: string; readonly end: string }): number {
@@ -127,11 +126,13 @@ export class SortedMap<V> {
   ): void {
     const first = byteOrdered(start);
     const last = byteOrdered(end);
-    for (let chunkIndex = Math.max(0, this.#chunkIndexOf(first)); ; chunkIndex++) {
+    const firstChunk = Math.max(0, this.#chunkIndexOf(first));
+    for (let chunkIndex = firstChunk; ; chunkIndex++) {
       const chunk = this.#chunks[chunkIndex];
       if (chunk === undefined || (this.#firstKeys[chunkIndex] ?? "") >= last) return;
-      const from = lowerBound(chunk.keys, first);
-      const to = lowerBound(chunk.keys, last);
+      const from = chunkIndex === firstChunk ? lowerBound(chunk.keys, first) : 0;
+      const next = this.#firstKeys[chunkIndex + 1];
+      const to = next !== undefined && next <= last ? chunk.keys.length : lowerBound(chunk.keys, last);
       if (from < to && !visit(chunk, from, to)) return;
     }
   }

@@ -1,3 +1,4 @@
+import { Snapshot } from "./snapshot.ts";
 import { SortedMap, byteOrdered } from "./sorted-map.ts";
 import type { SortedRange } from "./sorted-map.ts";
 
@@ -73,10 +74,23 @@ export class SortedObjects<T extends Cached> {
   }
 
   range(request: SortedRange): T[] {
-    const resting = this.#resting;
-    return this.#sorted.map(request, (found, key) =>
-      typeof found === "number" ? (this.#awake.get(key) ?? (resting as Resting<T>).glimpse(key, found)) : found,
+    return [...this.snapshot(request)];
+  }
+
+  /** As `range`, for a reader that takes several turns of the event loop. */
+  snapshot(request: SortedRange): Snapshot<T> {
+    const awake = this.#awake;
+    // A look at each key takes longer than a copy: their strings are in no cache of the processor.
+    const length = request.limit || this.#sorted.count(request);
+    const isLong = this.#resting !== undefined && length > awake.size;
+    const snapshot = new Snapshot<T>({
+      ...(isLong && { awake: new Map(awake) }),
+      make: (key, revision) => (this.#resting as Resting<T>).glimpse(key, revision), // something rests
+    });
+    this.#sorted.forEach(request, (key, found) =>
+      snapshot.add(key, typeof found === "number" && !isLong ? (awake.get(key) ?? found) : found),
     );
+    return snapshot;
   }
 
   count(range: SortedRange): number {

@@ -27,7 +27,7 @@ export function readValue<T>(
 }
 
 interface ValueIndexOptions<T> {
-  readonly objects: readonly T[];
+  readonly objects: Iterable<T>;
   keyOf(object: T): string;
   valueOf(object: T): string | undefined;
 }
@@ -74,7 +74,7 @@ export class ValueIndex<T> {
     if (object !== undefined) this.#add(object);
   }
 
-  async #fill(objects: readonly T[]): Promise<void> {
+  async #fill(objects: Iterable<T>): Promise<void> {
     const work = new LongWork();
     for (const object of objects) {
       if (this.#isDropped) return;
@@ -119,7 +119,7 @@ const maximumRemembered = 16;
 interface ValueIndexesOptions<T> {
   keyOf(object: T): string;
   size(): number;
-  objects(): readonly T[];
+  objects(): Iterable<T>;
 }
 
 /** The indexes of a cache: for the few fields that objects were last looked up by. */

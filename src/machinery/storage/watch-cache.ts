@@ -2,6 +2,7 @@ import type { ChangeFeed } from "./change-feed.ts";
 import { EventHistory } from "./event-history.ts";
 import type { FeedFollower, FeedLoad } from "./feed-follower.ts";
 import { byteOrdered } from "./sorted-map.ts";
+import type { Snapshot } from "./snapshot.ts";
 import { SortedObjects } from "./sorted-objects.ts";
 import type { Cached, Resting } from "./sorted-objects.ts";
 import { prefixEnd, RevisionCompacted } from "./store.ts";
@@ -95,7 +96,7 @@ export class WatchCache<T extends Cached> {
     this.#indexes = new ValueIndexes({
       keyOf: (object) => options.keyOf(object),
       size: () => this.#objects.size,
-      objects: () => this.#objects.range({ start: options.prefix, end: prefixEnd(options.prefix) }),
+      objects: () => this.#objects.snapshot({ start: options.prefix, end: prefixEnd(options.prefix) }),
     });
     this.#history = this.#historyFrom(0);
   }
@@ -146,6 +147,11 @@ export class WatchCache<T extends Cached> {
   /** The objects in a range of keys. `limit` 0 or absent: all of them. */
   range(request: KeyRange & { readonly limit?: number }): T[] {
     return this.#objects.range(request);
+  }
+
+  /** As `range`, for a reader that takes several turns of the event loop. */
+  snapshot(range: KeyRange): Snapshot<T> {
+    return this.#objects.snapshot(range);
   }
 
   /**

@@ -14,7 +14,7 @@ const options = (query: string, { namespace = "box", isWatch = false } = {}): Li
   parseListOptions(toys, { query, namespace, name: "", isWatch });
 const list = (box: ToyBox, query = "") => listObjects(box.registry, options(query));
 const names = async (box: ToyBox, query = ""): Promise<(string | undefined)[]> =>
-  (await list(box, query)).items.map(({ object }) => object.metadata.name);
+  Array.from((await list(box, query)).items, ({ object }) => object.metadata.name);
 const remove = ({ registry, caller }: ToyBox, name: string) =>
   deleteObject(registry, { namespace: "box", name, options: { isDryRun: false }, caller });
 const paint = ({ registry, caller }: ToyBox, name: string, color: string) =>
@@ -64,7 +64,7 @@ describe("a list", () => {
     await box.add("toy-9");
     const rest = await list(box, `limit=9&continue=${first.continueToken}`);
     assert.deepEqual(
-      rest.items.map(({ object }) => object.metadata.name),
+      Array.from(rest.items, ({ object }) => object.metadata.name),
       ["toy-2", "toy-3", "toy-4"],
     );
     assert.equal(rest.resourceVersion, first.resourceVersion);
@@ -234,14 +234,14 @@ describe("a watch", () => {
 
   it("shares what it starts with with others that start at the same revision", async (t) => {
     const box = await filled(2);
-    const range = t.mock.method(box.registry.cache, "range");
+    const snapshot = t.mock.method(box.registry.cache, "snapshot");
     const first = [watch(box, "resourceVersion=0"), watch(box, "resourceVersion=0&fieldSelector=color%3Dred")];
     await Promise.all(first.map(({ ready }) => ready));
-    assert.equal(range.mock.callCount(), 1);
+    assert.equal(snapshot.mock.callCount(), 1);
     await paint(box, "toy-1", "green");
     const next = watch(box, "resourceVersion=0");
     await next.ready;
-    assert.equal(range.mock.callCount(), 2);
+    assert.equal(snapshot.mock.callCount(), 2);
     assert.deepEqual(first[0]?.events, ["ADDED toy-0 red", "ADDED toy-1 blue", "MODIFIED toy-1 green"]);
     assert.deepEqual(first[1]?.events, ["ADDED toy-0 red"]);
     assert.deepEqual(next.events, ["ADDED toy-0 red", "ADDED toy-1 green"]);

@@ -101,7 +101,7 @@ describe("a list with a selector", async () => {
   const list = async (query: string, namespace = ""): Promise<string[]> => {
     const options = parseListOptions(toys, { query, namespace, name: "", isWatch: false });
     const { items } = await listObjects(registry, options);
-    return items.map(({ key }) => key.slice(key.lastIndexOf("/") + 1));
+    return Array.from(items, ({ key }) => key.slice(key.lastIndexOf("/") + 1));
   };
   const expected = ["toy-1007", "toy-1507", "toy-507", "toy-7"];
 

@@ -50,7 +50,7 @@ export function representList<T extends ApiObject>(
     const converted = partialObjectMetadataList(list, conversion.version);
     return representObject(compiledPartialMetadataList, converted, representation);
   }
-  const objects = list.items.map(({ object }) => object);
+  const objects = Array.from(list.items, ({ object }) => object);
   const table = tableOf(registry, objects, {
     version: conversion.version,
     includeObject: parseIncludeObject(request.query),
@@ -72,7 +72,7 @@ function isShort<T extends ApiObject>({ items }: ObjectList<T>): boolean {
 }
 
 function joined<T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): string {
-  const items = list.items.map((item) => registry.itemTextOf(item)).join(",");
+  const items = Array.from(list.items, (item) => registry.itemTextOf(item)).join(",");
   return `${openingOf(registry, list)}${items}]}\n`;
 }
 
@@ -118,8 +118,10 @@ async function joinedInTurns<T extends ApiObject>(
     length += part.length;
     text = "";
   };
-  for (const [index, item] of list.items.entries()) {
-    text += index === 0 ? registry.itemTextOf(item) : `,${registry.itemTextOf(item)}`;
+  let separator = "";
+  for (const item of list.items) {
+    text += `${separator}${registry.itemTextOf(item)}`;
+    separator = ",";
     if (text.length < charactersAtOnce) continue;
     if (signal.aborted) throw requestCanceled();
     flush();
@@ -141,5 +143,5 @@ const listObject = <T extends ApiObject>(registry: ResourceRegistry<T>, list: Ob
   kind: `${registry.definition.kind}List`,
   apiVersion: registry.apiVersion,
   metadata: listMetadata(list),
-  items: list.items.map((item) => registry.itemOf(item)),
+  items: Array.from(list.items, (item) => registry.itemOf(item)),
 });

@@ -1,5 +1,5 @@
 /**
- * Compares how long the slowest answers take with those of the bare server. Both servers are loaded in turns, so that both meet the
+ * Compares the rate of answers, and how long the slowest take, with those of the bare server. Both servers are loaded in turns, so that both meet the
  * same machine. A ratio is of one round; the table has medians.
  *
  *   npm run bench:tail -- [--rounds N] [--seconds N] [--only WORKLOAD] [-- FLAGS OF serve]
@@ -52,6 +52,7 @@ async function longestPause(): Promise<number> {
 const lagResolutionMilliseconds = 10;
 
 interface Round {
+  readonly share: number;
   readonly p50: number;
   readonly p99: number;
   readonly ofBare: number;
@@ -72,16 +73,17 @@ try {
       await longestPause();
       const own = await loadServer();
       rounds.push({
+        share: (100 * own.perSecond) / ofBare.perSecond,
         p50: own.p50Milliseconds,
         p99: own.p99Milliseconds,
         ofBare: own.p99Milliseconds / ofBare.p99Milliseconds,
         pause: await longestPause(),
       });
     }
-    const of = (part: keyof Round): string => median(rounds.map((round) => round[part])).toFixed(1);
-    rows.push([name, of("p50"), of("p99"), of("ofBare"), of("pause")]);
+    const of = (part: keyof Round, digits = 1): string => median(rounds.map((round) => round[part])).toFixed(digits);
+    rows.push([name, `${of("share", 0)} %`, of("p50"), of("p99"), of("ofBare"), of("pause")]);
   }
-  console.log(table(["requests", "p50 ms", "p99 ms", "p99 / bare", "longest pause, ms"], rows));
+  console.log(table(["requests", "a second, of bare", "p50 ms", "p99 ms", "p99 / bare", "longest pause, ms"], rows));
 } finally {
   caller.close();
   bare.disconnect();

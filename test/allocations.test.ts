@@ -14,6 +14,7 @@ const limits: ReadonlyMap<string, number> = new Map([
   ["tokenrequest", 38_500],
   ["create", 48_000],
   ["csr-create", 76_200],
+  ["certificate", 384_000],
 ]);
 
 describe("the garbage of a request", async () => {

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
 import { contextTag, DerReader, tags, readTime } from "./der.ts";
 import { parseDistinguishedName } from "./distinguished-name.ts";
@@ -148,5 +148,4 @@ export const serialNumberHex = (certificate: Certificate): string =>
   certificate.serialNumber.toString("hex").replace(/^0+(?=.)/, "");
 
 /** The SHA-256 of the DER, as lower-case hex. */
-export const fingerprintOf = ({ der }: Pick<Certificate, "der">): string =>
-  createHash("sha256").update(der).digest("hex");
+export const fingerprintOf = ({ der }: Pick<Certificate, "der">): string => hash("sha256", der, "hex");

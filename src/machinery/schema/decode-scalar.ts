@@ -87,7 +87,11 @@ function normalizeBase64(text: string): string {
   if (joined.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(joined)) {
     throw new TypeMismatch(`illegal base64 data at input byte ${faultPosition(text)}`);
   }
-  return joined.endsWith("=") ? Buffer.from(joined, "base64").toString("base64") : joined;
+  if (!joined.endsWith("=")) return joined;
+  // Only the last group of four can have stray bits.
+  const last = joined.slice(-4);
+  const canonical = Buffer.from(last, "base64").toString("base64");
+  return canonical === last ? joined : joined.slice(0, -4) + canonical;
 }
 
 /** The position where Go's decoder stops. It reads groups of four characters. */

@@ -6,6 +6,7 @@ import type { Decoded } from "../../../src/machinery/schema/decode.ts";
 import { parseJson } from "../../../src/machinery/schema/parse-json.ts";
 import {
   any,
+  bytes,
   double,
   int32,
   intOrString,
@@ -148,5 +149,27 @@ test("a quantity must look like one", () => {
   assert.throws(
     () => decodeText(schema, '{"field":"ten"}'),
     /^TypeMismatch: quantities must match the regular expression/,
+  );
+});
+
+test("base64 is decoded to its canonical form, whatever stray bits and line breaks it has", () => {
+  const decode = compileDecoder(sample({ schema: bytes }));
+  const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ minLength: 1, maxLength: 40 }),
+      fc.nat(15),
+      fc.nat(60),
+      (octets, strayBits, breakAt) => {
+        const canonical = Buffer.from(octets).toString("base64");
+        const padding = canonical.length - canonical.replace(/=+$/, "").length;
+        const last = canonical.length - padding - 1;
+        const digit =
+          digits.indexOf(canonical[last] ?? "") | (padding === 0 ? 0 : strayBits & (padding === 1 ? 3 : 15));
+        const stray = last < 0 ? canonical : canonical.slice(0, last) + (digits[digit] ?? "") + "=".repeat(padding);
+        const sent = `${stray.slice(0, breakAt)}\r\n${stray.slice(breakAt)}`;
+        assert.equal((decode({ field: sent }).value as { field: string }).field, canonical); // of the schema
+      },
+    ),
   );
 });

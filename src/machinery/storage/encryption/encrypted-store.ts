@@ -120,7 +120,8 @@ export class EncryptedStore implements Store {
 
   async #encrypted(request: WriteRequest): Promise<WriteRequest> {
     const { key, value: plain } = request;
-    if (plain === undefined) return request;
+    // A look at the files of the keys takes system calls: only for what is encrypted.
+    if (plain === undefined || this.#source.current().writerFor(key) === undefined) return request;
     const writer = this.#source.refreshed().writerFor(key);
     if (writer === undefined) return request;
     try {

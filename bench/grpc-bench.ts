@@ -21,6 +21,7 @@ import { loads, RANGE_KEYS, rangeKey, VALUE_BYTES, WATCHED_EVENTS, watchedRange 
 import type { Answer, Cost, FailedWrite, Load, Order, WriteReport } from "./grpc-loads.ts";
 import { clientKinds, isInstalled } from "./grpc-clients.ts";
 import type { FaultResult } from "./grpc-faults.ts";
+import { median } from "./in-turns.ts";
 import { table } from "./markdown-report.ts";
 
 const { values: options } = parseArgs({
@@ -303,9 +304,4 @@ function withoutDetails(text: string): string {
     .replaceAll(/\(\d{4}-[^)]*\)|\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME")
     .replaceAll(/\d+\.\d+s/g, "N s")
     .slice(0, 110);
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }

@@ -1,5 +1,9 @@
 export const mean = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0) / values.length;
 
+/** The middle one of some numbers; of an even number of them the larger one. */
+export const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+
 export interface Turns<T> {
   readonly rounds: number;
   readonly other: () => Promise<T>;
@@ -24,6 +28,6 @@ export function comparisonRow(
   name: string,
   { others, owns }: { readonly others: readonly number[]; readonly owns: readonly number[] },
 ): string[] {
-  const ratios = owns.map((one, round) => one / (others[round] ?? one)).sort((a, b) => a - b);
-  return [name, mean(others).toFixed(0), mean(owns).toFixed(0), (ratios[ratios.length >> 1] ?? 0).toFixed(2)];
+  const ratios = owns.map((one, round) => one / (others[round] ?? one));
+  return [name, mean(others).toFixed(0), mean(owns).toFixed(0), median(ratios).toFixed(2)];
 }

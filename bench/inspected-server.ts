@@ -26,7 +26,7 @@ export interface InspectedWorkload {
 }
 
 /** The way of a certificate: its request, its approval, its signature and its record. */
-export const certificateWorkload = "certificate";
+const certificateWorkload = "certificate";
 
 /** Starts a server of its own process, warms it up with each workload, and calls `measure` before the counted requests. */
 export async function inspectWorkloads(
@@ -39,22 +39,21 @@ export async function inspectWorkloads(
   const server = await startServerProcess(join(scratch, "data"), { flags, runtimeFlags });
   try {
     const inspector = await Inspector.connect(port);
-    for (const workload of await prepareWorkloads(server)) {
-      if (only !== undefined && workload.name !== only) continue;
-      const caller = new Http2Caller(server.url, { ca: server.caCertificates, token: workload.token });
-      await sendRequests(caller, workload, requests);
-      await measure({ name: workload.name, inspector, load: () => sendRequests(caller, workload, requests) });
-      caller.close();
-    }
-    if (only === undefined || only === certificateWorkload) {
-      const caller = new Http2Caller(server.url, { ca: server.caCertificates, token: adminToken });
-      const client = new CertificateClient(caller);
-      const load = (): Promise<void> => client.issue(requests, { concurrency: 32 });
+    const inspect = async (name: string, token: string, loadOf: (caller: Http2Caller) => () => Promise<void>) => {
+      if (only !== undefined && name !== only) return;
+      const caller = new Http2Caller(server.url, { ca: server.caCertificates, token });
+      const load = loadOf(caller);
       await load();
-      await measure({ name: certificateWorkload, inspector, load });
-      client.close();
+      await measure({ name, inspector, load });
       caller.close();
+    };
+    for (const workload of await prepareWorkloads(server)) {
+      await inspect(workload.name, workload.token, (caller) => () => sendRequests(caller, workload, requests));
     }
+    await inspect(certificateWorkload, adminToken, (caller) => {
+      const client = new CertificateClient(caller);
+      return () => client.issue(requests, { concurrency: 32 });
+    });
     inspector.close();
   } finally {
     await server.stop();

@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Http2Caller } from "./http2-caller.ts";
+import { median } from "./in-turns.ts";
 import { installPackage } from "./installed-package.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import type { ServerProcess } from "./server-process.ts";
@@ -130,11 +131,10 @@ for (let turn = 0; turn < Number(options.starts); turn += 1) {
   await starts.at(-1)?.server.stop();
   starts.push(await start());
 }
-const median = (of: (start: Start) => number): string =>
-  (starts.map(of).sort((a, b) => a - b)[starts.length >> 1] ?? 0).toFixed(0);
+const ofStarts = (of: (start: Start) => number): string => median(starts.map(of)).toFixed(0);
 print(
   "ready, as it says; answers a get, ms; CPU ms",
-  `${median((one) => one.readyMilliseconds)}; ${median((one) => one.answeredMilliseconds)}; ${median((one) => one.cpuMilliseconds)}`,
+  `${ofStarts((one) => one.readyMilliseconds)}; ${ofStarts((one) => one.answeredMilliseconds)}; ${ofStarts((one) => one.cpuMilliseconds)}`,
 );
 const last = starts.at(-1);
 if (last === undefined) throw new Error("--starts: at least one");

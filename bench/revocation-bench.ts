@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { median } from "./in-turns.ts";
 import pino from "pino";
 import { issuedCertificateResource } from "../src/features/certificates/resources.ts";
 import { revocationResource } from "../src/features/revocation/resources.ts";
@@ -77,7 +78,7 @@ async function microseconds(call: () => Promise<unknown>): Promise<string> {
     await call();
     times.push(performance.now() - start);
   }
-  return `${((times.toSorted((one, other) => one - other)[times.length >> 1] ?? 0) * 1000).toFixed(0)} µs`;
+  return `${(median(times) * 1000).toFixed(0)} µs`;
 }
 
 await server.client.request("POST", "/api/v1/namespaces/default/serviceaccounts", {

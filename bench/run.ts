@@ -4,7 +4,6 @@
  *
  *   npm run bench -- [--seconds N] [--objects N] [--watchers N] [--lists-only] [--json FILE] [--markdown] [-- FLAGS OF serve]
  */
-import { fork } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,8 +13,8 @@ import type { LoadResult } from "./h2load.ts";
 import { Http2Caller } from "./http2-caller.ts";
 import { markdownReport } from "./markdown-report.ts";
 import type { Timed } from "./markdown-report.ts";
-import { threadSeconds } from "./process-cpu.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
+import { startBareServer } from "./start-bare-server.ts";
 import { watchFanOut } from "./watch-fan-out.ts";
 import type { FanOut } from "./watch-fan-out.ts";
 import { accounts, prepareWorkloads, serviceAccount } from "./workloads.ts";
@@ -38,9 +37,7 @@ const dataDirectory = join(scratch, "data");
 const first = await startServerProcess(dataDirectory, { flags: serveFlags });
 await first.stop();
 const server = await startServerProcess(dataDirectory, { flags: serveFlags });
-const bare = fork(join(import.meta.dirname, "bare-server.ts"));
-const barePort = await new Promise<number>((resolve) => bare.once("message", (port) => resolve(Number(port))));
-const bareUrl = `https://127.0.0.1:${barePort}`;
+const bare = await startBareServer();
 const caller = new Http2Caller(server.url, { ca: server.caCertificates, token: adminToken });
 const results: Record<string, unknown> = {
   readyMilliseconds: { newDirectory: first.readyMilliseconds, existingDirectory: server.readyMilliseconds },
@@ -55,10 +52,10 @@ await caller.call("POST", "/api/v1/namespaces", {
 const loads: Record<string, LoadResult> = {};
 const ceiling = (loads["bare server"] = await h2load({
   name: "bare",
-  url: `${bareUrl}/`,
+  url: `${bare.url}/`,
   token: adminToken,
   seconds,
-  cpuSeconds: () => threadSeconds(bare.pid ?? 0),
+  cpuSeconds: bare.cpuSeconds,
   scratch,
 }));
 for (const { name, path, body, token } of options["lists-only"] ? [] : workloads) {
@@ -110,7 +107,7 @@ const lists: Record<string, Timed> = {
   "page of 500": await timed(caller, `${big}?limit=500`),
   "label selector": await timed(caller, `${big}?labelSelector=team%3Dt7`),
 };
-const bareCaller = new Http2Caller(bareUrl, { ca: undefined, token: "" });
+const bareCaller = new Http2Caller(bare.url, { ca: undefined, token: "" });
 lists["bare, same bytes"] = await timed(bareCaller, `/bytes/${lists["list at 0"]?.bytes ?? 0}`);
 bareCaller.close();
 console.log("\nlist                 median ms      MiB");
@@ -148,7 +145,7 @@ if (options.markdown) {
   console.log(`\n${markdownReport({ loads, lists, fanOuts, residentMebibytes, readyMilliseconds })}`);
 }
 caller.close();
-bare.kill();
+bare.stop();
 await server.stop();
 rmSync(scratch, { recursive: true, force: true });
 if (options.json !== undefined) writeFileSync(options.json, JSON.stringify(results, null, 1));

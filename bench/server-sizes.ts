@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { median } from "./in-turns.ts";
 import { installPackage } from "./installed-package.ts";
 import { table } from "./markdown-report.ts";
 import { startServerProcess } from "./server-process.ts";
@@ -61,9 +62,6 @@ async function start(dataDirectory: string, { main }: Program): Promise<Start> {
   await server.stop();
   return { readyMilliseconds, cpuMilliseconds };
 }
-
-/** The middle one of some numbers. */
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
 
 interface Idle {
   readonly residentMebibytes: number;

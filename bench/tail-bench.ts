@@ -1,10 +1,9 @@
 /**
- * Compares the rate of answers, and how long the slowest take, with those of the bare server. Both servers are loaded in turns, so that both meet the
- * same machine. A ratio is of one round; the table has medians.
+ * Compares the rate of answers, and how long the slowest take, with those of the bare server. Both servers are loaded in turns,
+ * so that both meet the same machine. A ratio is of one round; the table has medians.
  *
  *   npm run bench:tail -- [--rounds N] [--seconds N] [--only WORKLOAD] [-- FLAGS OF serve]
  */
-import { fork } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,9 +11,10 @@ import { parseArgs } from "node:util";
 import { h2load } from "./h2load.ts";
 import type { LoadResult } from "./h2load.ts";
 import { Http2Caller } from "./http2-caller.ts";
+import { median } from "./in-turns.ts";
 import { table } from "./markdown-report.ts";
-import { threadSeconds } from "./process-cpu.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
+import { startBareServer } from "./start-bare-server.ts";
 import { prepareWorkloads } from "./workloads.ts";
 
 const { values: options, positionals: flags } = parseArgs({
@@ -28,8 +28,7 @@ const { values: options, positionals: flags } = parseArgs({
 const seconds = Number(options.seconds);
 
 const scratch = mkdtempSync(join(tmpdir(), "signet-tail-"));
-const bare = fork(join(import.meta.dirname, "bare-server.ts"));
-const barePort = await new Promise<number>((resolve) => bare.once("message", (port) => resolve(Number(port))));
+const bare = await startBareServer();
 const server = await startServerProcess(join(scratch, "data"), { flags });
 const workloads = (await prepareWorkloads(server)).filter(
   ({ name }) => options.only === undefined || options.only === name,
@@ -38,8 +37,8 @@ const caller = new Http2Caller(server.url, { ca: server.caCertificates, token: a
 
 const loadBare = (): Promise<LoadResult> =>
   h2load({
-    ...{ name: "bare", url: `https://127.0.0.1:${barePort}/`, token: adminToken, seconds, scratch },
-    cpuSeconds: () => threadSeconds(bare.pid ?? 0),
+    ...{ name: "bare", url: `${bare.url}/`, token: adminToken, seconds, scratch },
+    cpuSeconds: bare.cpuSeconds,
   });
 
 /** The longest time in milliseconds, since the last call, for which the event loop did not come to its timers. */
@@ -59,7 +58,6 @@ interface Round {
   readonly pause: number;
 }
 
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
 const rows: string[][] = [];
 try {
   for (const { name, path, body, token } of workloads) {
@@ -86,7 +84,7 @@ try {
   console.log(table(["requests", "a second, of bare", "p50 ms", "p99 ms", "p99 / bare", "longest pause, ms"], rows));
 } finally {
   caller.close();
-  bare.disconnect();
+  bare.stop();
   await server.stop();
   rmSync(scratch, { recursive: true, force: true });
 }

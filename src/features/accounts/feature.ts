@@ -109,7 +109,7 @@ async function connectTokens(connection: AccountsConnection, operator: OpenedOpe
         podReferences,
         generateName,
         findServiceAccount: (namespace, name) => stores.findCurrent(serviceAccountResource, { namespace, name }),
-        pause: (milliseconds) => delay(milliseconds),
+        pause: delay,
       }),
     },
     tokens,

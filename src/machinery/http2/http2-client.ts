@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { pingAcknowledgement, pingFrame, readInitialWindowBytes, readSetting, resetFrame } from "./control-frames.ts";
 import { settingsAcknowledgement, settingsFrame, windowUpdateFrame } from "./control-frames.ts";
-import { FrameInput, withoutPadding } from "./frame-input.ts";
+import { checkLength, FrameInput, readWindowIncrement, withoutPadding } from "./frame-input.ts";
 import type { Frame } from "./frame-input.ts";
 import { FrameWriter } from "./frame-writer.ts";
 import { HeaderBlocks } from "./header-blocks.ts";
@@ -327,11 +327,12 @@ export class Http2Client {
   }
 
   /** RFC 9113 section 6.4. */
-  #readReset({ streamId, payload }: Frame): void {
-    if (payload.length !== 4) throw new ConnectionError(errorCodes.frameSizeError, "RST_STREAM has a wrong length");
+  #readReset(frame: Frame): void {
+    checkLength(frame, { bytes: 4, name: "RST_STREAM" });
+    const { streamId } = frame;
     const stream = this.#streams.get(streamId);
     if (stream === undefined) return;
-    const code = payload.readUInt32BE(0);
+    const code = frame.payload.readUInt32BE(0);
     const cause = new Error(`the server reset the stream with code ${code}`);
     this.#close(stream, { isUnprocessed: code === errorCodes.refusedStream, cause });
   }
@@ -362,9 +363,9 @@ export class Http2Client {
   }
 
   /** RFC 9113 section 6.7. */
-  #readPing({ flags: frameFlags, payload }: Frame): void {
-    if (payload.length !== 8) throw new ConnectionError(errorCodes.frameSizeError, "PING has a wrong length");
-    if ((frameFlags & flags.ack) === 0) this.#queue(pingAcknowledgement(payload));
+  #readPing(frame: Frame): void {
+    checkLength(frame, { bytes: 8, name: "PING" });
+    if ((frame.flags & flags.ack) === 0) this.#queue(pingAcknowledgement(frame.payload));
     else this.#pings.shift()?.();
   }
 
@@ -381,9 +382,9 @@ export class Http2Client {
   }
 
   /** RFC 9113 section 6.9. */
-  #readWindowUpdate({ streamId, payload }: Frame): void {
-    if (payload.length !== 4) throw new ConnectionError(errorCodes.frameSizeError, "WINDOW_UPDATE has a wrong length");
-    const bytes = payload.readUInt32BE(0) & maximumWindowBytes;
+  #readWindowUpdate(frame: Frame): void {
+    const bytes = readWindowIncrement(frame);
+    const { streamId } = frame;
     if (streamId !== 0) {
       const stream = this.#streams.get(streamId);
       if (stream !== undefined) this.#widen(stream, bytes);

@@ -4,7 +4,7 @@ import { continueFrame, goAwayFrame, pingAcknowledgement, readInitialWindowBytes
 import { resetFrame, settingsAcknowledgement, settingsFrame, windowUpdateFrame } from "./control-frames.ts";
 import { EndedStreams } from "./ended-streams.ts";
 import { FrameOutput } from "./frame-output.ts";
-import { FrameInput, withoutPadding } from "./frame-input.ts";
+import { checkLength, FrameInput, readWindowIncrement, withoutPadding } from "./frame-input.ts";
 import type { Frame } from "./frame-input.ts";
 import { HeaderBlocks } from "./header-blocks.ts";
 import type { HeaderBlock } from "./header-blocks.ts";
@@ -275,8 +275,9 @@ export class Http2Session implements StreamSession {
   }
 
   /** RFC 9113 section 6.4. */
-  #readReset({ streamId, payload }: Frame): void {
-    if (payload.length !== 4) throw new ConnectionError(errorCodes.frameSizeError, "RST_STREAM has a wrong length");
+  #readReset(frame: Frame): void {
+    checkLength(frame, { bytes: 4, name: "RST_STREAM" });
+    const { streamId } = frame;
     if (streamId === 0 || (streamId > this.#lastStreamId && !this.#isClosing))
       throw new ConnectionError(errorCodes.protocolError, "RST_STREAM is of a stream that is not open");
     // No fault: the client stops sending a request that is answered.
@@ -312,10 +313,10 @@ export class Http2Session implements StreamSession {
   }
 
   /** RFC 9113 section 6.7. */
-  #readPing({ streamId, flags: frameFlags, payload }: Frame): void {
-    if (streamId !== 0) throw new ConnectionError(errorCodes.protocolError, "PING is of a stream");
-    if (payload.length !== 8) throw new ConnectionError(errorCodes.frameSizeError, "PING has a wrong length");
-    if ((frameFlags & flags.ack) === 0) this.#output.queue(pingAcknowledgement(payload));
+  #readPing(frame: Frame): void {
+    if (frame.streamId !== 0) throw new ConnectionError(errorCodes.protocolError, "PING is of a stream");
+    checkLength(frame, { bytes: 8, name: "PING" });
+    if ((frame.flags & flags.ack) === 0) this.#output.queue(pingAcknowledgement(frame.payload));
   }
 
   /** RFC 9113 section 6.8. */
@@ -326,9 +327,9 @@ export class Http2Session implements StreamSession {
   }
 
   /** RFC 9113 section 6.9. */
-  #readWindowUpdate({ streamId, payload }: Frame): void {
-    if (payload.length !== 4) throw new ConnectionError(errorCodes.frameSizeError, "WINDOW_UPDATE has a wrong length");
-    const bytes = payload.readUInt32BE(0) & maximumWindowBytes;
+  #readWindowUpdate(frame: Frame): void {
+    const bytes = readWindowIncrement(frame);
+    const { streamId } = frame;
     if (streamId === 0) {
       if (bytes === 0) throw new ConnectionError(errorCodes.protocolError, "WINDOW_UPDATE adds nothing");
       if (this.#output.widen(bytes)) return;

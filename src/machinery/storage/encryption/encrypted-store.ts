@@ -56,8 +56,7 @@ export class EncryptedStore implements Store {
   }
 
   write(request: WriteRequest): Promise<WriteResult> {
-    if (this.#source.current().writerFor(request.key) === undefined) return this.#store.write(request);
-    return this.#writeEncrypted(request);
+    return this.#hasRule(request) ? this.#writeEncrypted(request) : this.#store.write(request);
   }
 
   async writeTogether(requests: readonly WriteRequest[]): Promise<readonly WriteResult[]> {
@@ -114,14 +113,18 @@ export class EncryptedStore implements Store {
     return this.#store.close();
   }
 
+  /** Only for these a look at the files of the keys is worth its system calls. */
+  #hasRule({ key }: WriteRequest): boolean {
+    return this.#source.current().writerFor(key) !== undefined;
+  }
+
   async #writeEncrypted(request: WriteRequest): Promise<WriteResult> {
     return await this.#written(await this.#encrypted(request));
   }
 
   async #encrypted(request: WriteRequest): Promise<WriteRequest> {
     const { key, value: plain } = request;
-    // A look at the files of the keys takes system calls: only for what is encrypted.
-    if (plain === undefined || this.#source.current().writerFor(key) === undefined) return request;
+    if (plain === undefined || !this.#hasRule(request)) return request;
     const writer = this.#source.refreshed().writerFor(key);
     if (writer === undefined) return request;
     try {

@@ -11,6 +11,16 @@ export interface SortedRange {
 interface Chunk<V> {
   readonly keys: string[];
   readonly values: V[];
+  /** A reader has it: change a copy. */
+  isShared: boolean;
+}
+
+/** Keys in their byte-ordered form with their values, from an index up to another. They never change. */
+export interface SortedPart<V> {
+  readonly keys: readonly string[];
+  readonly values: readonly V[];
+  readonly from: number;
+  readonly to: number;
 }
 
 /** A map with range reads in UTF-8 byte order of the keys. Stores chunks of sorted arrays, so inserts are cheap. */
@@ -37,8 +47,9 @@ export class SortedMap<V> {
     const ordered = byteOrdered(key);
     if (this.#append(ordered, value)) return;
     const chunkIndex = Math.max(0, this.#chunkIndexOf(ordered));
-    const chunk = this.#chunks[chunkIndex];
-    if (chunk === undefined) return; // there is a chunk, or the key was appended
+    const found = this.#chunks[chunkIndex];
+    if (found === undefined) return; // there is a chunk, or the key was appended
+    const chunk = this.#changeable(found, chunkIndex);
     const index = lowerBound(chunk.keys, ordered);
     if (chunk.keys[index] === ordered) {
       chunk.values[index] = value;
@@ -54,7 +65,7 @@ export class SortedMap<V> {
   #split(chunk: Chunk<V>, chunkIndex: number): void {
     const splitAt = chunk.keys.length >> 1;
     const [keys, values] = [chunk.keys.splice(splitAt), chunk.values.splice(splitAt)];
-    this.#chunks.splice(chunkIndex + 1, 0, { keys, values });
+    this.#chunks.splice(chunkIndex + 1, 0, { keys, values, isShared: false });
     this.#firstKeys.splice(chunkIndex + 1, 0, keys[0] ?? "");
   }
 
@@ -65,11 +76,12 @@ export class SortedMap<V> {
     if (last !== undefined && lastKey !== undefined && lastKey >= ordered) return false;
     this.#size += 1;
     if (last === undefined || last.keys.length >= CHUNK_LENGTH) {
-      this.#chunks.push({ keys: [ordered], values: [value] });
+      this.#chunks.push({ keys: [ordered], values: [value], isShared: false });
       this.#firstKeys.push(ordered);
     } else {
-      last.keys.push(ordered);
-      last.values.push(value);
+      const { keys, values } = this.#changeable(last, this.#chunks.length - 1);
+      keys.push(ordered);
+      values.push(value);
     }
     return true;
   }
@@ -81,10 +93,11 @@ export class SortedMap<V> {
     if (chunk === undefined) return false;
     const index = lowerBound(chunk.keys, ordered);
     if (chunk.keys[index] !== ordered) return false;
+    const { keys, values } = this.#changeable(chunk, chunkIndex);
     this.#size -= 1;
-    chunk.keys.splice(index, 1);
-    chunk.values.splice(index, 1);
-    const [firstKey] = chunk.keys;
+    keys.splice(index, 1);
+    values.splice(index, 1);
+    const [firstKey] = keys;
     if (firstKey !== undefined) this.#firstKeys[chunkIndex] = firstKey;
     else {
       this.#chunks.splice(chunkIndex, 1);
@@ -101,39 +114,51 @@ export class SortedMap<V> {
   }
 
   /** Calls back for each of a range, with the key in its byte-ordered form. */
-  forEach({ start, end, limit }: SortedRange, callback: (ordered: string, value: V) => void): void {
-    let left = limit === undefined || limit === 0 ? Infinity : limit;
-    this.#visit({ start, end }, ({ keys, values }, from, to) => {
+  forEach(request: SortedRange, callback: (ordered: string, value: V) => void): void {
+    this.#visit(request, ({ keys, values }, from, to) => {
       // The index is below the lengths.
-      for (let index = from; index < to && left > 0; index++, left--)
-        callback(keys[index] as string, values[index] as V);
-      return left > 0;
+      for (let index = from; index < to; index++) callback(keys[index] as string, values[index] as V);
     });
   }
 
-  count({ start, end }: { readonly start: string; readonly end: string }): number {
+  count(request: SortedRange): number {
     let total = 0;
-    this.#visit({ start, end }, (_chunk, from, to) => {
-      total += to - from;
-      return true;
-    });
+    this.#visit(request, (_chunk, from, to) => (total += to - from));
     return total;
   }
 
-  #visit(
-    { start, end }: { readonly start: string; readonly end: string },
-    visit: (chunk: Chunk<V>, from: number, to: number) => boolean,
-  ): void {
+  /** A range as it is now: its chunks, not a copy of them. Later changes copy the chunks that they meet. */
+  share(request: SortedRange): SortedPart<V>[] {
+    const parts: SortedPart<V>[] = [];
+    this.#visit(request, (chunk, from, to) => {
+      chunk.isShared = true;
+      parts.push({ keys: chunk.keys, values: chunk.values, from, to });
+    });
+    return parts;
+  }
+
+  #changeable(chunk: Chunk<V>, chunkIndex: number): Chunk<V> {
+    if (!chunk.isShared) return chunk;
+    const copy = { keys: [...chunk.keys], values: [...chunk.values], isShared: false };
+    this.#chunks[chunkIndex] = copy;
+    return copy;
+  }
+
+  #visit({ start, end, limit }: SortedRange, visit: (chunk: Chunk<V>, from: number, to: number) => void): void {
     const first = byteOrdered(start);
     const last = byteOrdered(end);
     const firstChunk = Math.max(0, this.#chunkIndexOf(first));
-    for (let chunkIndex = firstChunk; ; chunkIndex++) {
+    let left = limit === undefined || limit === 0 ? Infinity : limit;
+    for (let chunkIndex = firstChunk; left > 0; chunkIndex++) {
       const chunk = this.#chunks[chunkIndex];
       if (chunk === undefined || (this.#firstKeys[chunkIndex] ?? "") >= last) return;
       const from = chunkIndex === firstChunk ? lowerBound(chunk.keys, first) : 0;
       const next = this.#firstKeys[chunkIndex + 1];
-      const to = next !== undefined && next <= last ? chunk.keys.length : lowerBound(chunk.keys, last);
-      if (from < to && !visit(chunk, from, to)) return;
+      const ends = next !== undefined && next <= last ? chunk.keys.length : lowerBound(chunk.keys, last);
+      const to = Math.min(ends, from + left);
+      if (from >= to) continue;
+      visit(chunk, from, to);
+      left -= to - from;
     }
   }
 

@@ -1,6 +1,6 @@
 import { Snapshot } from "./snapshot.ts";
 import { SortedMap, byteOrdered } from "./sorted-map.ts";
-import type { SortedRange } from "./sorted-map.ts";
+import type { SortedPart, SortedRange } from "./sorted-map.ts";
 
 /** What a cache holds. */
 export type Cached = object | string;
@@ -79,18 +79,25 @@ export class SortedObjects<T extends Cached> {
 
   /** As `range`, for a reader that takes several turns of the event loop. */
   snapshot(request: SortedRange): Snapshot<T> {
-    const awake = this.#awake;
-    // A look at each key takes longer than a copy: their strings are in no cache of the processor.
     const length = request.limit || this.#sorted.count(request);
-    const isLong = this.#resting !== undefined && length > awake.size;
-    const snapshot = new Snapshot<T>({
-      ...(isLong && { awake: new Map(awake) }),
-      make: (key, revision) => (this.#resting as Resting<T>).glimpse(key, revision), // something rests
-    });
-    this.#sorted.forEach(request, (key, found) =>
-      snapshot.add(key, typeof found === "number" && !isLong ? (awake.get(key) ?? found) : found),
+    // A look at each key takes longer than a copy of the map: the strings are in no cache of the processor.
+    const awake = length > this.#awake.size ? new Map(this.#awake) : undefined;
+    const parts = awake === undefined ? [this.#copyOf(request)] : this.#sorted.share(request);
+    return new Snapshot(
+      parts,
+      (key, revision) => awake?.get(key) ?? (this.#resting as Resting<T>).glimpse(key, revision), // something rests
     );
-    return snapshot;
+  }
+
+  /** A range in which only what rests is its revision. */
+  #copyOf(request: SortedRange): SortedPart<T | number> {
+    const keys: string[] = [];
+    const values: (T | number)[] = [];
+    this.#sorted.forEach(request, (key, found) => {
+      keys.push(key);
+      values.push(typeof found === "number" ? (this.#awake.get(key) ?? found) : found);
+    });
+    return { keys, values, from: 0, to: keys.length };
   }
 
   count(range: SortedRange): number {

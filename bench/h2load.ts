@@ -16,6 +16,10 @@ export interface Load {
   readonly cpuSeconds: () => number;
   /** A folder for h2load's files. */
   readonly scratch: string;
+  /** A program and its arguments that run h2load, as `taskset --cpu-list 1`. */
+  readonly launcher?: readonly string[];
+  /** Of 4 streams each. Default: 16. */
+  readonly connections?: number;
 }
 
 export interface LoadResult {
@@ -28,10 +32,12 @@ export interface LoadResult {
   readonly failed: number;
 }
 
-/** Runs h2load (Debian: nghttp2-client) with 16 connections of 4 streams for a while. */
-export async function h2load({ name, url, token, body, seconds, cpuSeconds, scratch }: Load): Promise<LoadResult> {
+/** Runs h2load (Debian: nghttp2-client) for a while. */
+export async function h2load(load: Load): Promise<LoadResult> {
+  const { name, url, token, body, seconds, cpuSeconds, scratch, launcher = [], connections = 16 } = load;
   const log = join(scratch, `${name}.log`);
-  const args = ["-D", String(seconds), "-c", "16", "-m", "4", `--log-file=${log}`];
+  const [program, ...args] = [...launcher, "h2load", `--log-file=${log}`] as const;
+  args.push("--duration", String(seconds), "--clients", String(connections), "--max-concurrent-streams", "4");
   args.push("-H", `authorization: Bearer ${token}`, "-H", "accept: application/json");
   if (body !== undefined) {
     const file = join(scratch, `${name}.json`);
@@ -40,7 +46,7 @@ export async function h2load({ name, url, token, body, seconds, cpuSeconds, scra
   }
   const cpuBefore = cpuSeconds();
   // It has been seen to go on for ever on a machine that is short of processors.
-  await run("h2load", [...args, url], { maxBuffer: 1 << 26, timeout: seconds * 1000 + graceMilliseconds });
+  await run(program, [...args, url], { maxBuffer: 1 << 26, timeout: seconds * 1000 + graceMilliseconds });
   const usedSeconds = cpuSeconds() - cpuBefore;
   const answers = readFileSync(log, "utf8")
     .trim()

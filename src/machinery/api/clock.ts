@@ -9,16 +9,24 @@ export const systemClock: Clock = { now: Date.now };
 /** Formats a time as Kubernetes does in JSON: RFC 3339 in UTC, whole seconds. */
 export function timestamp(milliseconds: number): string {
   const second = Math.floor(milliseconds / 1000);
-  // Most calls are for the current second, and formatting a date costs as much as validating a small object.
-  if (second !== latest.second) latest = { second, text: `${new Date(milliseconds).toISOString().slice(0, 19)}Z` };
-  return latest.text;
+  const known = recentTimestamps.get(second);
+  if (known !== undefined) return known;
+  const text = `${new Date(milliseconds).toISOString().slice(0, 19)}Z`;
+  if (recentTimestamps.size >= maximumRecentTimestamps) recentTimestamps.clear();
+  recentTimestamps.set(second, text);
+  return text;
 }
+
+/**
+ * By second. Most calls are for the current second, or for when certificates of this second begin and end, and formatting a
+ * date costs as much as validating a small object.
+ */
+const recentTimestamps = new Map<number, string>();
+const maximumRecentTimestamps = 16;
 
 /** Formats a time as Leases, Events and audit events have it: RFC 3339 in UTC, with microseconds. */
 export const microTimestamp = (milliseconds: number): string =>
   `${new Date(milliseconds).toISOString().slice(0, -1)}000Z`;
-
-let latest = { second: Number.NaN, text: "" };
 
 /**
  * Calls back once after so many milliseconds, unless what it returns is called before: injected, so that tests decide when

@@ -74,9 +74,14 @@ export function writeObserver({
     log.info({ kind: definition.kind, ...(namespace && { namespace }), name, by: username }, `policy ${change}`);
   };
 
+  const observers = new Map<ObservedWrite["definition"], ((write: ObservedWrite) => void) | undefined>();
+  const observerOf = (definition: ObservedWrite["definition"]): ((write: ObservedWrite) => void) | undefined => {
+    const key = keyOf({ ...definition, ...storedAs(definition) });
+    return key === requests ? onRequest : policies.has(key) ? onPolicy : undefined;
+  };
   return (write) => {
-    const key = keyOf({ ...write.definition, ...storedAs(write.definition) });
-    if (key === requests) onRequest(write);
-    else if (policies.has(key)) onPolicy(write);
+    const { definition } = write;
+    if (!observers.has(definition)) observers.set(definition, observerOf(definition));
+    observers.get(definition)?.(write);
   };
 }

@@ -36,6 +36,8 @@ const extendedKeyUsageOf = new Map<string, ExtendedKeyUsageName>([
   ["netscape sgc", "netscapeServerGatedCrypto"],
 ]);
 
+const extendedKeyUsageNames = [...new Set(extendedKeyUsageOf.values())];
+
 /**
  * The usages in the order of their numbers, each once. `unrecognized` lists the values that are not among the 23 known
  * usages.
@@ -47,7 +49,7 @@ export function certificateUsagesOf(
   const extended = new Set(usages.map((usage) => extendedKeyUsageOf.get(usage)));
   return {
     keyUsages: keyUsageNames.filter((name) => keyUsages.has(name)),
-    extendedKeyUsages: [...new Set(extendedKeyUsageOf.values())].filter((name) => extended.has(name)),
+    extendedKeyUsages: extendedKeyUsageNames.filter((name) => extended.has(name)),
     unrecognized: usages.filter((usage) => !keyUsageOf.has(usage) && !extendedKeyUsageOf.has(usage)),
   };
 }

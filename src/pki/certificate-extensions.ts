@@ -123,8 +123,16 @@ function whole(value: Buffer, tag: number): Buffer {
   return content;
 }
 
+/** The same for a SEQUENCE: a reader of its content. */
+function wholeSequence(value: Buffer): DerReader {
+  const reader = new DerReader(value);
+  const content = reader.readSequence("");
+  reader.expectEnd();
+  return content;
+}
+
 function checkSequence(value: Buffer): void {
-  const reader = new DerReader(whole(value, tags.sequence));
+  const reader = wholeSequence(value);
   while (!reader.isAtEnd) reader.readElement();
 }
 
@@ -136,7 +144,7 @@ function readKeyUsages(value: Buffer): KeyUsageName[] {
 }
 
 function readBasicConstraints(value: Buffer): { isCA: boolean; maxPathLength?: number } {
-  const reader = new DerReader(whole(value, tags.sequence));
+  const reader = wholeSequence(value);
   const isCA = reader.nextTag === tags.boolean ? reader.readBoolean() : false;
   const maxPathLength = reader.isAtEnd ? undefined : reader.readSmallInteger();
   reader.expectEnd();
@@ -146,12 +154,12 @@ function readBasicConstraints(value: Buffer): { isCA: boolean; maxPathLength?: n
 }
 
 function readExtendedKeyUsages(value: Buffer): string[] {
-  const reader = new DerReader(whole(value, tags.sequence));
+  const reader = wholeSequence(value);
   const usages: string[] = [];
   while (!reader.isAtEnd) usages.push(reader.readObjectIdentifier());
   return usages;
 }
 
 function readAuthorityKeyId(value: Buffer): Buffer | undefined {
-  return new DerReader(whole(value, tags.sequence)).readOptional(contextTag(0, "primitive"));
+  return wholeSequence(value).readOptional(contextTag(0, "primitive"));
 }

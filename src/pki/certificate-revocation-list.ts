@@ -128,7 +128,7 @@ export function parseRevocationList(der: Buffer): RevocationList {
 
   if (tbs.readSmallInteger() !== 1) throw new PkiError("x509: unsupported crl version");
   parseAlgorithmIdentifier(tbs.read(tags.sequence, "AlgorithmIdentifier"));
-  const rawIssuer = tbs.readExpected(tags.sequence, "Name").bytes;
+  const rawIssuer = tbs.readWhole(tags.sequence, "Name");
   const thisUpdate = readTime(tbs);
   const nextUpdate = readTime(tbs);
   const entries = tbs.readOptional(tags.sequence) ?? none;

@@ -65,6 +65,8 @@ export interface IssuerFields {
   readonly algorithmIdentifier: Buffer;
 }
 
+const version3 = encodeElement(contextTag(0, "constructed"), encodeSmallInteger(2));
+
 /**
  * Encodes the part of a certificate that is signed (RFC 5280 4.1.2), with a random positive serial number of 159 bits.
  */
@@ -73,7 +75,7 @@ export function encodeTbsCertificate(template: CertificateTemplate, issuer: Issu
   const serialNumber = newSerialNumber();
   const context = { issuer, serialNumber, hasSubject: subject.length > 2 };
   return encodeSequence(
-    encodeElement(contextTag(0, "constructed"), encodeSmallInteger(2)),
+    version3,
     encodeUnsignedInteger(serialNumber),
     issuer.algorithmIdentifier,
     issuer.rawSubject,

@@ -77,15 +77,15 @@ function readCertificate(outer: DerReader): Certificate {
     throw new PkiError("x509: inner and outer signature algorithm identifiers don't match");
   }
   const algorithm = within("algorithm identifier", () => parseAlgorithmIdentifier(outerAlgorithm));
-  const rawIssuer = within("issuer", () => tbs.readExpected(tags.sequence, "Name").bytes);
+  const rawIssuer = within("issuer", () => tbs.readWhole(tags.sequence, "Name"));
   const issuer = within("issuer", () => parseDistinguishedName(rawIssuer));
   const validity = within("validity", () => tbs.readSequence("validity"));
   const notBefore = readTime(validity);
   const notAfter = readTime(validity);
   within("validity", () => validity.expectEnd());
-  const rawSubject = within("subject", () => tbs.readExpected(tags.sequence, "Name").bytes);
+  const rawSubject = within("subject", () => tbs.readWhole(tags.sequence, "Name"));
   const subject = within("subject", () => parseDistinguishedName(rawSubject));
-  const spki = within("spki", () => tbs.readExpected(tags.sequence, "publicKeyInfo").bytes);
+  const spki = within("spki", () => tbs.readWhole(tags.sequence, "publicKeyInfo"));
   const publicKey = within("spki", () => parsePublicKeyInfo(spki));
   const extensions = within("extensions", () => readExtensions(tbs, version));
   const signature = within("signature", () => input.readBitString());

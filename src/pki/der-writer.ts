@@ -54,7 +54,20 @@ export const encodeOctetString = (content: Uint8Array): Buffer => encodeElement(
 export const encodeBitString = (bytes: Uint8Array, unusedBits = 0): Buffer =>
   encodeElement(tags.bitString, Uint8Array.of(unusedBits), bytes);
 
+/** Identifiers are nearly always constants of this program. The limit is for all others. */
+const knownIdentifiers = new Map<string, Buffer>();
+const maximumKnownIdentifiers = 256;
+
+/** The result is shared: do not change it. */
 export function encodeObjectIdentifier(dotted: string): Buffer {
+  const known = knownIdentifiers.get(dotted);
+  if (known !== undefined) return known;
+  const encoded = encodeElement(tags.objectIdentifier, identifierOctets(dotted));
+  if (knownIdentifiers.size < maximumKnownIdentifiers) knownIdentifiers.set(dotted, encoded);
+  return encoded;
+}
+
+function identifierOctets(dotted: string): Uint8Array {
   const octets: number[] = [];
   const secondStart = dotted.indexOf(".") + 1;
   // The first two arcs share the first octets (X.690 8.19.4).
@@ -67,7 +80,7 @@ export function encodeObjectIdentifier(dotted: string): Buffer {
     octets.push(arc & 0x7f);
     arc = 0;
   }
-  return encodeElement(tags.objectIdentifier, Uint8Array.from(octets));
+  return Uint8Array.from(octets);
 }
 
 /** Encodes a UTCTime through 2049 and a GeneralizedTime from 2050 on (RFC 5280 4.1.2.5). Milliseconds are cut off. */
@@ -83,5 +96,7 @@ export function encodeTime(milliseconds: number): Buffer {
 export const encodeGeneralizedTime = (milliseconds: number): Buffer =>
   encodeElement(tags.generalizedTime, Buffer.from(digitsOf(milliseconds), "latin1"));
 
-const digitsOf = (milliseconds: number): string =>
-  `${new Date(milliseconds).toISOString().slice(0, 19).replace(/[-:T]/g, "")}Z`;
+function digitsOf(milliseconds: number): string {
+  const text = new Date(milliseconds).toISOString(); // 2026-11-22T10:20:30.000Z
+  return `${text.slice(0, 4)}${text.slice(5, 7)}${text.slice(8, 10)}${text.slice(11, 13)}${text.slice(14, 16)}${text.slice(17, 19)}Z`;
+}

@@ -60,19 +60,25 @@ const structureError = (message: string): PkiError => new PkiError(`asn1: struct
  */
 export class DerReader {
   readonly #bytes: Buffer;
-  #offset = 0;
+  readonly #start: number;
+  readonly #end: number;
+  #offset: number;
 
-  constructor(bytes: Buffer) {
+  /** Reads the octets from `start` to before `end`: all of them by default. */
+  constructor(bytes: Buffer, start = 0, end = bytes.length) {
     this.#bytes = bytes;
+    this.#start = start;
+    this.#offset = start;
+    this.#end = end;
   }
 
   get isAtEnd(): boolean {
-    return this.#offset >= this.#bytes.length;
+    return this.#offset >= this.#end;
   }
 
   /** The identifier octet of the next value, or undefined at the end. */
   get nextTag(): number | undefined {
-    return this.#bytes[this.#offset];
+    return this.isAtEnd ? undefined : this.#bytes[this.#offset];
   }
 
   /** Reads the next value of any type. */
@@ -86,11 +92,17 @@ export class DerReader {
     return { tag: header.tag, content, bytes: this.#bytes.subarray(start, this.#offset) };
   }
 
-  #content({ contentStart, contentLength }: Header): Buffer {
+  #content(header: Header): Buffer {
+    const end = this.#skip(header);
+    return this.#bytes.subarray(header.contentStart, end);
+  }
+
+  /** Goes to the end of a value, and returns where that is. */
+  #skip({ contentStart, contentLength }: Header): number {
     const end = contentStart + contentLength;
-    if (end > this.#bytes.length) throw syntaxError("data truncated");
+    if (end > this.#end) throw syntaxError("data truncated");
     this.#offset = end;
-    return this.#bytes.subarray(contentStart, end);
+    return end;
   }
 
   /** Reads the content of the next value, which must have this tag. Errors call the structure `typeName`. */
@@ -102,17 +114,31 @@ export class DerReader {
     return this.#element(this.#expected(tag, typeName));
   }
 
+  /** Reads the next value, which must have this tag, with its identifier and length. */
+  readWhole(tag: number, typeName: string): Buffer {
+    const start = this.#offset;
+    const end = this.#skip(this.#expected(tag, typeName));
+    return this.#bytes.subarray(start, end);
+  }
+
+  /** A reader of the content of the next value, which must have this tag. */
+  readNested(tag: number, typeName: string): DerReader {
+    const header = this.#expected(tag, typeName);
+    return new DerReader(this.#bytes, header.contentStart, this.#skip(header));
+  }
+
   /** Reads the content of the next value when it has this tag. Otherwise reads nothing. */
   readOptional(tag: number): Buffer | undefined {
     return this.nextTag === tag ? this.#content(this.#header()) : undefined;
   }
 
   readSequence(typeName: string): DerReader {
-    return new DerReader(this.read(tags.sequence, typeName));
+    return this.readNested(tags.sequence, typeName);
   }
 
   readObjectIdentifier(): string {
-    return decodeObjectIdentifier(this.read(tags.objectIdentifier, "ObjectIdentifier"));
+    const header = this.#expected(tags.objectIdentifier, "ObjectIdentifier");
+    return decodeObjectIdentifier(this.#bytes, header.contentStart, this.#skip(header));
   }
 
   /** Reads the content of an INTEGER: big-endian two's complement in the fewest octets. */
@@ -154,25 +180,27 @@ export class DerReader {
 
   #expected(tag: number, typeName: string): Header {
     const header = this.#header();
-    if (header.tag !== tag) throw tagMismatch(tag, typeName, header);
+    if (header.tag !== tag) {
+      throw tagMismatch(tag, typeName, { ...header, contentStart: header.contentStart - this.#start });
+    }
     return header;
   }
 
   /** Peeks at the identifier and length of the next value. */
   #header(): Header {
     const bytes = this.#bytes;
-    const tag = bytes[this.#offset];
+    const tag = this.nextTag;
     if (tag === undefined) throw syntaxError("sequence truncated");
     if ((tag & 0x1f) === 0x1f) throw syntaxError("high tag number (not used by X.509)");
     let offset = this.#offset + 1;
-    let length = bytes[offset++];
+    let length = offset < this.#end ? bytes[offset++] : undefined;
     if (length === undefined) throw syntaxError("truncated tag or length");
     if (length >= 0x80) {
       let lengthOctets = length & 0x7f;
       if (lengthOctets === 0) throw syntaxError("indefinite length found (not DER)");
       length = 0;
       while (lengthOctets-- > 0) {
-        const octet = bytes[offset++];
+        const octet = offset < this.#end ? bytes[offset++] : undefined;
         if (octet === undefined) throw syntaxError("truncated tag or length");
         length = length * 256 + octet;
         if (length === 0) throw structureError("superfluous leading zeros in length");
@@ -202,25 +230,27 @@ function checkInteger(content: Buffer): void {
   }
 }
 
-/** The dotted form of an OBJECT IDENTIFIER's content; arcs must fit 31 bits. */
-function decodeObjectIdentifier(content: Buffer): string {
-  if (content.length === 0) throw syntaxError("zero length OBJECT IDENTIFIER");
-  if (content.length > 64) throw structureError("OBJECT IDENTIFIER too long");
-  const arcs: number[] = [];
+/** The dotted form of an OBJECT IDENTIFIER's content, from `start` to before `end`; arcs must fit 31 bits. */
+function decodeObjectIdentifier(bytes: Buffer, start: number, end: number): string {
+  if (start === end) throw syntaxError("zero length OBJECT IDENTIFIER");
+  if (end - start > 64) throw structureError("OBJECT IDENTIFIER too long");
+  let dotted = "";
   let value = 0;
   let isInside = false;
-  for (const octet of content) {
+  for (let at = start; at < end; at++) {
+    const octet = bytes[at] ?? 0;
     if (!isInside && octet === 0x80) throw syntaxError("integer is not minimally encoded");
     value = value * 128 + (octet & 0x7f);
     if (value > 0x7fffffff) throw structureError("base 128 integer too large");
     isInside = octet >= 0x80;
     if (isInside) continue;
-    if (arcs.length === 0) arcs.push(Math.min(Math.floor(value / 40), 2), value < 80 ? value % 40 : value - 80);
-    else arcs.push(value);
+    // The first two arcs share the first octets (X.690 8.19.4).
+    dotted +=
+      dotted === "" ? (value < 80 ? `${Math.floor(value / 40)}.${value % 40}` : `2.${value - 80}`) : `.${value}`;
     value = 0;
   }
   if (isInside) throw syntaxError("truncated base 128 integer");
-  return arcs.join(".");
+  return dotted;
 }
 
 const utcTime = /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)?(Z|[+-]\d{4})$/;
@@ -237,9 +267,12 @@ export function readTime(reader: DerReader): number {
   const malformed = (): PkiError => new PkiError(`x509: malformed ${isUtcTime ? "UTCTime" : "GeneralizedTime"}`);
   const match = (isUtcTime ? utcTime : generalizedTime).exec(text);
   if (match === null) throw malformed();
-  const [yearDigits = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
-    .slice(1, 7)
-    .map((digits) => Number(digits ?? 0));
+  const yearDigits = Number(match[1]);
+  const month = Number(match[2]);
+  const day = Number(match[3]);
+  const hour = Number(match[4]);
+  const minute = Number(match[5]);
+  const second = Number(match[6] ?? 0);
   const year = isUtcTime ? (yearDigits < 50 ? 2000 : 1900) + yearDigits : yearDigits;
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);

@@ -49,6 +49,8 @@ const listAttributes = [
   ["streetAddresses", "2.5.4.9"],
   ["postalCodes", "2.5.4.17"],
 ] as const;
+type ListAttribute = (typeof listAttributes)[number][0];
+const listOfType = new Map<string, ListAttribute>(listAttributes.map(([name, type]) => [type, name]));
 
 /** The attribute names of RFC 4514, and a few other widely used ones. */
 const shortNames = new Map([
@@ -73,7 +75,7 @@ export function parseDistinguishedName(encoded: Buffer): DistinguishedName {
   outer.expectEnd();
   const relativeNames: NameAttribute[][] = [];
   while (!sequence.isAtEnd) {
-    const set = new DerReader(sequence.read(tags.set, "RelativeDistinguishedNameSET"));
+    const set = sequence.readNested(tags.set, "RelativeDistinguishedNameSET");
     const attributes: NameAttribute[] = [];
     while (!set.isAtEnd) {
       const attribute = set.readSequence("AttributeTypeAndValue");
@@ -91,29 +93,34 @@ export function parseDistinguishedName(encoded: Buffer): DistinguishedName {
 function viewOf(relativeNames: readonly (readonly NameAttribute[])[]): DistinguishedName {
   let commonName = "";
   let serialNumber = "";
-  const lists = new Map<string, string[]>(listAttributes.map(([, type]) => [type, []]));
-  for (const { type, value } of relativeNames.flat()) {
-    if (type === commonNameType) commonName = value;
-    else if (type === serialNumberType) serialNumber = value;
-    else lists.get(type)?.push(value);
+  const lists: { [name in ListAttribute]?: string[] } = {};
+  for (const attributes of relativeNames) {
+    for (const { type, value } of attributes) {
+      const list = listOfType.get(type);
+      if (type === commonNameType) commonName = value;
+      else if (type === serialNumberType) serialNumber = value;
+      else if (list !== undefined) (lists[list] ??= []).push(value);
+    }
   }
-  const list = (type: string): string[] => lists.get(type) ?? [];
   return {
     commonName,
     serialNumber,
-    countries: list("2.5.4.6"),
-    organizations: list("2.5.4.10"),
-    organizationalUnits: list("2.5.4.11"),
-    localities: list("2.5.4.7"),
-    provinces: list("2.5.4.8"),
-    streetAddresses: list("2.5.4.9"),
-    postalCodes: list("2.5.4.17"),
+    countries: lists.countries ?? none,
+    organizations: lists.organizations ?? none,
+    organizationalUnits: lists.organizationalUnits ?? none,
+    localities: lists.localities ?? none,
+    provinces: lists.provinces ?? none,
+    streetAddresses: lists.streetAddresses ?? none,
+    postalCodes: lists.postalCodes ?? none,
     relativeNames,
   };
 }
 
+const none: readonly string[] = [];
+
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const printable = /^[A-Za-z0-9 '()+,\-./:=?]*$/;
+const tolerantlyPrintable = /^[A-Za-z0-9 '()+,\-./:=?*&]*$/;
 
 /** Decodes an ASN.1 string, as tolerantly as Go (`*` and `&` in PrintableString, T61 as Latin-1). */
 function decodeString(tag: number, content: Buffer): string {
@@ -128,7 +135,7 @@ function decodeString(tag: number, content: Buffer): string {
       }
     case tags.printableString: {
       const text = content.toString("latin1");
-      if (!printable.test(text.replace(/[*&]/g, ""))) throw invalid("invalid PrintableString");
+      if (!tolerantlyPrintable.test(text)) throw invalid("invalid PrintableString");
       return text;
     }
     case tags.ia5String: {

@@ -101,6 +101,7 @@ function decodeBase64(text: string): Buffer | undefined {
 /** Encodes a block without headers, with 64 base64 digits per line. */
 export function encodePem(type: string, bytes: Uint8Array): string {
   const digits = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64");
-  const lines = digits.match(/.{1,64}/g) ?? [];
-  return `-----BEGIN ${type}-----\n${lines.map((line) => `${line}\n`).join("")}-----END ${type}-----\n`;
+  let lines = "";
+  for (let start = 0; start < digits.length; start += 64) lines += `${digits.slice(start, start + 64)}\n`;
+  return `-----BEGIN ${type}-----\n${lines}-----END ${type}-----\n`;
 }

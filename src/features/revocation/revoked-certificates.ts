@@ -52,6 +52,10 @@ export class RevokedCertificates {
   /** Nearly all keys have one revocation. */
   readonly #byKey = new Map<string, Entry | readonly Entry[]>();
 
+  get isEmpty(): boolean {
+    return this.#byKey.size === 0;
+  }
+
   clear(): void {
     this.#byKey.clear();
   }

@@ -47,7 +47,7 @@ export function startElectedControllers(options: ElectedControllersOptions): Ele
     // New informers for each term: the old caches missed changes in between.
     const informers = new InformerSet(client, {
       open: options.openInformer,
-      onError: (error) => log.info({ error: messageOf(error) }, "an informer lost its watch"),
+      onError: (error) => log.info({ error: messageOf(error) }, "an informer reports a failure, and continues"),
     });
     const started = runControllers(controllers, {
       names,

@@ -12,6 +12,11 @@ export interface InformerHandler<T extends ApiObject> {
    * `onAdd` and `onUpdate` need not be called for them. Absent: every object counts.
    */
   readonly fields?: readonly string[];
+  /**
+   * Asked before an object is read. False: the handler has no use for objects now, so they need not be parsed, and `onAdd` and
+   * `onUpdate` need not be called for them. Absent: it always has.
+   */
+  isInterested?(): boolean;
   onAdd?(object: T): void;
   onUpdate?(object: T, previous: T): void;
   onDelete?(object: T): void;
@@ -38,7 +43,7 @@ export interface FollowedObjects<T extends ApiObject> {
 
 export interface InformerOptions {
   readonly selectors?: Pick<ListOptions, "labelSelector" | "fieldSelector">;
-  /** Called for every failed list or watch. The informer retries by itself. */
+  /** Called for every failed list or watch, which the informer retries by itself, and for everything that a handler throws. */
   readonly onError?: (error: unknown) => void;
   /** Milliseconds before the n-th retry in a row. Default: 100, doubling up to 10,000. */
   readonly backoffMilliseconds?: (failures: number) => number;
@@ -150,16 +155,27 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
     if (previous !== undefined && previous.metadata.resourceVersion === received.metadata.resourceVersion) return;
     const object = withoutManagedFields(received);
     this.#objects.set(key, object);
-    for (const handler of this.#handlers) {
+    this.#tell((handler) => {
       if (previous === undefined) handler.onAdd?.(object);
       else handler.onUpdate?.(object, previous);
-    }
+    });
   }
 
   #remove(object: T): void {
     const key = objectKey(object);
     if (!this.#objects.delete(key)) return;
-    for (const handler of this.#handlers) handler.onDelete?.(object);
+    this.#tell((handler) => handler.onDelete?.(object));
+  }
+
+  /** A handler that throws misses this change. The others do not. */
+  #tell(call: (handler: InformerHandler<T>) => void): void {
+    for (const handler of this.#handlers) {
+      try {
+        call(handler);
+      } catch (error) {
+        this.#options.onError?.(error);
+      }
+    }
   }
 }
 

@@ -133,32 +133,57 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
     if (this.#changes.length === 1) setImmediate(() => this.#wake());
   }
 
-  #tell(change: Change<T>): void {
+  #tell({ object, previous }: Change<T>): void {
+    const read = (stored: StoredObject<T>): T => this.#objectOf(stored);
+    const next = object && new ReadVersion(object, read);
+    const before = previous && new ReadVersion(previous, read);
     for (const handler of this.#handlers) {
       try {
-        this.#tellHandler(handler, change);
+        tellHandler(handler, next, before);
       } catch (error) {
         this.#onError(error);
       }
     }
   }
 
-  #tellHandler(handler: InformerHandler<T>, { object, previous }: Change<T>): void {
-    if (object === undefined) {
-      if (previous !== undefined && handler.onDelete !== undefined) handler.onDelete(this.#objectOf(previous));
-      return;
-    }
-    const { fields } = handler;
-    if (fields !== undefined && !object.hasAnyField(fields) && previous?.hasAnyField(fields) !== true) return;
-    // To handlers, an object that could not be read is new once it can be.
-    if (previous === undefined || previous.unreadable !== undefined) {
-      if (handler.onAdd !== undefined) handler.onAdd(this.#objectOf(object));
-    } else if (handler.onUpdate !== undefined) handler.onUpdate(this.#objectOf(object), this.#objectOf(previous));
-  }
-
   #objectOf(stored: StoredObject<T>): T {
     return withoutManagedFields(this.#registry.served(stored.object));
   }
+}
+
+/** One version of an object. It is read when the first handler needs it, for all of them. */
+class ReadVersion<T extends ApiObject> {
+  readonly stored: StoredObject<T>;
+  readonly #read: (stored: StoredObject<T>) => T;
+  #object: T | undefined;
+
+  constructor(stored: StoredObject<T>, read: (stored: StoredObject<T>) => T) {
+    this.stored = stored;
+    this.#read = read;
+  }
+
+  get object(): T {
+    return (this.#object ??= this.#read(this.stored));
+  }
+}
+
+/** `next` is undefined after a deletion. */
+function tellHandler<T extends ApiObject>(
+  handler: InformerHandler<T>,
+  next: ReadVersion<T> | undefined,
+  previous: ReadVersion<T> | undefined,
+): void {
+  if (next === undefined) {
+    if (previous !== undefined && handler.onDelete !== undefined) handler.onDelete(previous.object);
+    return;
+  }
+  const { fields } = handler;
+  if (handler.isInterested?.() === false) return;
+  if (fields !== undefined && !next.stored.hasAnyField(fields) && previous?.stored.hasAnyField(fields) !== true) return;
+  // To handlers, an object that could not be read is new once it can be.
+  if (previous === undefined || previous.stored.unreadable !== undefined) {
+    if (handler.onAdd !== undefined) handler.onAdd(next.object);
+  } else if (handler.onUpdate !== undefined) handler.onUpdate(next.object, previous.object);
 }
 
 function* asNew<T extends ApiObject>(objects: Iterable<StoredObject<T>>): IterableIterator<Change<T>> {

@@ -53,3 +53,48 @@ test("a watch asks the server to end it after five to ten minutes", async () => 
   const seconds = Number(new URLSearchParams(query).get("timeoutSeconds"));
   assert.ok(seconds >= 300 && seconds <= 600, query);
 });
+
+test("an informer continues after a handler that throws, and tells the other handlers", async (context) => {
+  const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "news", namespace: "default" } };
+  const events = ["2", "3"].map((resourceVersion) => ({
+    type: "MODIFIED",
+    object: { ...object, metadata: { ...object.metadata, resourceVersion } },
+  }));
+  const bodies = [{ metadata: { resourceVersion: "1" }, items: [] }, ...events].map(
+    (one) => `${JSON.stringify(one)}\n`,
+  );
+  const stopping = new AbortController();
+  context.after(() => stopping.abort());
+  const client = new ApiClient({
+    send: async ({ query = "" }) => ({
+      status: 200,
+      headers: {},
+      body: (async function* () {
+        for (const body of query.includes("watch=") ? bodies.splice(0) : bodies.splice(0, 1)) yield Buffer.from(body);
+      })(),
+    }),
+    close() {},
+  });
+  const errors: string[] = [];
+  const informer = new Informer(client.resource(configMaps), {
+    onError: (error) => void errors.push(String(error)),
+    backoffMilliseconds: () => 60_000,
+  });
+  const heard: string[] = [];
+  const broken = (): never => {
+    throw new Error("a bug");
+  };
+  informer.addHandler({ onAdd: broken, onUpdate: broken });
+  const all = Promise.withResolvers<void>();
+  informer.addHandler({
+    onAdd: ({ metadata }) => void heard.push(`add ${metadata.resourceVersion}`),
+    onUpdate({ metadata }) {
+      heard.push(`update ${metadata.resourceVersion}`);
+      all.resolve();
+    },
+  });
+  await informer.start(stopping.signal);
+  await all.promise;
+  assert.deepEqual(heard, ["add 2", "update 3"]);
+  assert.deepEqual(errors.slice(0, 2), ["Error: a bug", "Error: a bug"]);
+});

@@ -55,7 +55,7 @@ class Fixture {
   readonly #stopping = new AbortController();
 
   /** Handles events by noting them. */
-  handler(more: Pick<InformerHandler<Toy>, "fields"> = {}): InformerHandler<Toy> {
+  handler(more: Pick<InformerHandler<Toy>, "fields" | "isInterested"> = {}): InformerHandler<Toy> {
     const shown = ({ metadata, color }: Toy): string => `${metadata.name}:${color}`;
     return {
       ...more,
@@ -147,6 +147,38 @@ describe("the informer of a process that has the objects itself", () => {
     await fixture.delete("car-1");
     const expected = ["update wheel:red wheel:blue", "delete car-1:blue"];
     assert.deepEqual(await fixture.news(), expected);
+    fixture.stop();
+  });
+
+  it("parses no object for a handler without interest, and tells it of changes once it has some", async (context) => {
+    const fixture = new Fixture();
+    for (let n = 0; n < 100; n += 1) await fixture.put(`car-${n}`);
+    let isInterested = false;
+    fixture.informer.addHandler(fixture.handler({ isInterested: () => isInterested }));
+    const parse = context.mock.method(JSON, "parse");
+    await fixture.start();
+    assert.deepEqual(await fixture.news(), []);
+    assert.equal(parse.mock.callCount(), 0);
+    isInterested = true;
+    await fixture.put("ball");
+    assert.deepEqual(await fixture.news(), ["add ball:red"]);
+    fixture.stop();
+  });
+
+  it("reads a version once for all handlers", async () => {
+    const fixture = new Fixture();
+    await fixture.put("car");
+    const seen: Toy[] = [];
+    const see = (...toys: Toy[]): void => void seen.push(...toys);
+    for (let n = 0; n < 2; n += 1) fixture.informer.addHandler({ onAdd: see, onUpdate: see });
+    await fixture.start();
+    await fixture.put("car", { color: "blue" });
+    await fixture.news();
+    const [added, addedAgain, changed, before, changedAgain, beforeAgain] = seen;
+    assert.equal(added, addedAgain);
+    assert.deepEqual([changed, before], [changedAgain, beforeAgain]);
+    assert.equal(changed, changedAgain);
+    assert.equal(before, beforeAgain);
     fixture.stop();
   });
 

@@ -137,3 +137,19 @@ test("it counts the keys that wait, that were added and that are tried again, al
   new WorkQueue({ reconcile: async () => {}, onError: () => {}, count: counts.of("loop") }).add("d");
   assert.deepEqual([...counts.entries()], [["loop", { depth: 0, adds: 4, retries: 2 }]]);
 });
+
+test("a key that need not wait is worked on at once", async () => {
+  const { schedule, waits } = manualSchedule();
+  const worked: string[] = [];
+  const queue = new WorkQueue({
+    schedule,
+    reconcile: async (key) => void worked.push(key),
+    onError: (_, error) => assert.fail(String(error)),
+  });
+  queue.addAfter("now", 0);
+  queue.addAfter("late", -1);
+  queue.addAfter("later", 1);
+  await queue.whenIdle();
+  assert.deepEqual(worked, ["now", "late"]);
+  assert.deepEqual(waits(), [1]);
+});

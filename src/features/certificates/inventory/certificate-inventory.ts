@@ -19,7 +19,7 @@ export const certificateInventory: Controller = {
     const records = informers.of(issuedCertificateResource(names));
     const writer = client.resource(issuedCertificateResource(names));
 
-    /** The cached records may be older than a request that was just signed here: then ask the server. */
+    /** The cached records may be older than a request that was just signed: then ask the server. */
     const isRecorded = async (certificate: Certificate, requestUid: string): Promise<boolean> => {
       if (records.get(fingerprintRecordName(certificate)) !== undefined) return true;
       const ownName = signedRecordName(requestUid);
@@ -42,7 +42,7 @@ export const certificateInventory: Controller = {
       return "recorded the certificate";
     });
     const add = ({ metadata, status }: CertificateSigningRequest): void => {
-      if (status.certificate) queue.add(metadata.name ?? "");
+      if (status.certificate && !readIssuedText(status.certificate).isRecorded) queue.add(metadata.name ?? "");
     };
     requests.addHandler({
       onAdd: add,

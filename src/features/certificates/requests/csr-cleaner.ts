@@ -44,19 +44,24 @@ export const csrCleaner: Controller = {
   start(context) {
     const { client, clock, informers, names } = context;
     const requests = informers.of(certificateSigningRequestResource(names));
+    /** Until the next look at a request, in milliseconds: at most an hour. Not positive: it can be removed. */
+    const waitFor = (request: CertificateSigningRequest): number =>
+      Math.min(removalTime(request) - clock.now(), hourMilliseconds);
     const queue = controllerQueue(this.name, context, async (name) => {
       const request = requests.get(name);
       if (request === undefined) return "nothing to do: the request is gone";
-      const wait = removalTime(request) - clock.now();
+      const wait = waitFor(request);
       if (wait > 0) {
-        queue.addAfter(name, Math.min(wait, hourMilliseconds));
-        return `waits: the request will be removed in ${Math.ceil(wait / 1000)} s`;
+        queue.addAfter(name, wait);
+        return "waits: the request's retention period has not passed";
       }
       const { uid = "" } = request.metadata;
       await ignoring([404, 409], client.resource(certificateSigningRequestResource(names)).delete(name, { uid }));
       return "removed the request: its retention period has passed";
     });
-    const add = ({ metadata }: CertificateSigningRequest): void => queue.add(metadata.name ?? "");
+    // Nearly always the time is yet to come: then there is nothing to queue now.
+    const add = (request: CertificateSigningRequest): void =>
+      queue.addAfter(request.metadata.name ?? "", waitFor(request));
     requests.addHandler({ onAdd: add, onUpdate: add });
     return { queue };
   },

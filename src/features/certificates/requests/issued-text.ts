@@ -11,6 +11,8 @@ interface IssuedText {
   readonly fault: string | undefined;
   /** The first certificate: its chain comes after it. */
   readonly leaf: Certificate | "unreadable" | undefined;
+  /** It was issued here: it can only be in a request whose certificate is in the inventory. */
+  readonly isRecorded: boolean;
 }
 
 /** The write, the inventory and the cleaner read the same certificate one after the other. */
@@ -21,12 +23,15 @@ export function readIssuedText(base64: string): IssuedText {
   const known = recent.get(base64);
   if (known !== undefined) return known;
   const pem = Buffer.from(base64, "base64");
-  return recent.add(base64, { fault: validateCertificatesPem(pem), leaf: leafOf(pem) });
+  return recent.add(base64, { fault: validateCertificatesPem(pem), leaf: leafOf(pem), isRecorded: false });
 }
 
-/** Remembers a certificate that was just issued, so that its text need not be parsed again in this process. */
+/**
+ * Remembers a certificate that was just issued, so that its text need not be parsed again in this process. Call it before anyone
+ * else can know the text, and hand the text out only together with its record, or after it.
+ */
 export const rememberIssued = (base64: string, certificate: Certificate): unknown =>
-  recent.add(base64, { fault: undefined, leaf: certificate });
+  recent.add(base64, { fault: undefined, leaf: certificate, isRecorded: true });
 
 function leafOf(pem: Buffer): IssuedText["leaf"] {
   const block = decodePemBlocks(pem).find(({ type }) => type === "CERTIFICATE");

@@ -66,7 +66,8 @@ export const unsignedRequestReporter = ({ missingSigner }: UnsignedRequestReport
       return `reported that the request has no signer: ${missing.message}`;
     });
     const add = (request: CertificateSigningRequest): void => {
-      if (isWaiting(request)) queue.add(request.metadata.name ?? "");
+      if (!isWaiting(request) || missingSigner(request.spec.signerName) === undefined) return;
+      queue.add(request.metadata.name ?? "");
     };
     requests.addHandler({
       onAdd: add,

@@ -48,6 +48,11 @@ export class ListedCertificates {
     return this.#encodedLines;
   }
 
+  /** Without any, no certificate belongs into a list. */
+  get hasRevocations(): boolean {
+    return !this.#revoked.isEmpty;
+  }
+
   /** Whether a list changes. */
   addRevocation(revocation: Revocation): boolean {
     const { certificate } = revocation.spec;

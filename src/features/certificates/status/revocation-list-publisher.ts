@@ -119,7 +119,10 @@ export function revocationListPublisher({ settings, authorities }: RevocationLis
         onAdd: (revocation) => void (listed.addRevocation(revocation) && soon()),
         onDelete: (revocation) => void (listed.removeRevocation(revocation) && soon()),
       });
-      records.addHandler({ onAdd: (record) => void (listed.addRecord(record) && soon()) });
+      records.addHandler({
+        isInterested: () => listed.hasRevocations,
+        onAdd: (record) => void (listed.addRecord(record) && soon()),
+      });
       configMaps.addHandler({
         onDelete: ({ metadata }) =>
           void (metadata.namespace === namespace && parseStoredListName(metadata.name ?? "") !== undefined && soon()),

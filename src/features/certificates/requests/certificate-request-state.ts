@@ -6,10 +6,15 @@ export type CertificateRequestState = "pending" | "approved" | "denied" | "faile
 
 /** Decides from the conditions and the certificate alone. Denied and failed come before everything else. */
 export function certificateRequestState({ status }: CertificateSigningRequest): CertificateRequestState {
-  const has = (type: string): boolean => status?.conditions?.some((condition) => condition.type === type) === true;
-  if (has("Denied")) return "denied";
-  if (has("Failed")) return "failed";
-  if (!has("Approved")) return "pending";
+  let isApproved = false;
+  let isFailed = false;
+  for (const { type } of status?.conditions ?? []) {
+    if (type === "Denied") return "denied";
+    if (type === "Failed") isFailed = true;
+    if (type === "Approved") isApproved = true;
+  }
+  if (isFailed) return "failed";
+  if (!isApproved) return "pending";
   return status?.certificate ? "issued" : "approved";
 }
 

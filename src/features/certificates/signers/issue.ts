@@ -57,11 +57,11 @@ export function issuingViolations(request: CertificateRequest, issuers: readonly
   else if (publicKey.algorithm === "RSA" && publicKey.sizeBits < minimumRsaBits) {
     faults.push(`RSA keys must have at least ${minimumRsaBits} bits, this one has ${publicKey.sizeBits}`);
   }
-  // Check what would be issued, not how the request encodes it or what else it contains.
-  const names = { id: oids.subjectAltName, isCritical: false, value: encodeSubjectAltNames(subjectAltNames) };
-  const extensions = hasSubjectAltNames(subjectAltNames) ? [names] : [];
   for (const { nameConstraints } of issuers) {
     if (nameConstraints === undefined) continue;
+    // Check what would be issued, not how the request encodes it or what else it contains.
+    const names = { id: oids.subjectAltName, isCritical: false, value: encodeSubjectAltNames(subjectAltNames) };
+    const extensions = hasSubjectAltNames(subjectAltNames) ? [names] : [];
     const violation = nameConstraintViolation(nameConstraints, { subject, extensions });
     if (violation !== undefined) faults.push(`the CA may not certify the names: ${violation}`);
   }

@@ -43,10 +43,14 @@ export function decodeLogRecord(encoded: Buffer): LogRecord {
   return {
     key: encoded.toString("utf8", HEADER_BYTES, valueStartOf(encoded)),
     value: decodeLogValue(encoded),
-    createRevision: encoded.readUIntBE(0, REVISION_BYTES),
-    previousRevision: encoded.readUIntBE(REVISION_BYTES, REVISION_BYTES),
+    createRevision: decodeCreateRevision(encoded),
+    previousRevision: decodePreviousRevision(encoded),
   };
 }
+
+/** Only the record's createRevision. */
+export const decodeCreateRevision = (encoded: Buffer): LogRecord["createRevision"] =>
+  encoded.readUIntBE(0, REVISION_BYTES);
 
 /** Only the record's previousRevision. */
 export const decodePreviousRevision = (encoded: Buffer): LogRecord["previousRevision"] =>

@@ -4,7 +4,7 @@ import { WriteAbandoned } from "../store.ts";
 import type { Change, Entry, WriteRequest, WriteResult } from "../store.ts";
 import { commitFailure, counterOf } from "./lmdb-environment.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
-import { decodeHead, encodeHead, encodeLogRecord, encodeRevision } from "./lmdb-records.ts";
+import { decodeCreateRevision, decodeHead, encodeHead, encodeLogRecord, encodeRevision } from "./lmdb-records.ts";
 
 /** Limits one transaction: other writes wait until it is done. */
 const MAX_BATCH_WRITES = 1000;
@@ -144,12 +144,12 @@ export class WriteQueue {
     let revision = latestRevision;
     const headOf = (key: string): Head => heads.get(key) ?? this.#headOf(key);
     const results = transactions.map((requests): WriteResult[] => {
-      const found = requests.map(({ key }) => headOf(key));
-      if (requests.some((request, index) => !isExpected(request, found[index]))) {
-        return found.map((head) => ({ isWritten: false, current: this.#entryOf(head, planned) }));
+      // The keys of a transaction differ, so none of its writes changes what was found of another.
+      const found = requests.map((request) => ({ request, head: headOf(request.key) }));
+      if (!found.every(isExpected)) {
+        return found.map(({ head }) => ({ isWritten: false, current: this.#entryOf(head, planned) }));
       }
-      return requests.map(({ key, value }) => {
-        const head = headOf(key);
+      return found.map(({ request: { key, value }, head }) => {
         revision += 1;
         const createRevision = value === undefined ? 0 : this.#createRevisionOf(head) || revision;
         planned.set(revision, { change: { revision, key, value, createRevision }, previousRevision: head.revision });
@@ -170,9 +170,9 @@ export class WriteQueue {
   /** 0 when the key does not exist. */
   #createRevisionOf({ modRevision, createRevision }: Head): number {
     if (modRevision === 0 || createRevision !== 0) return createRevision;
-    const entry = this.#options.entryAt(modRevision);
-    if (entry === undefined) throw new Error(`the write of revision ${modRevision} is missing in the log`);
-    return entry.createRevision;
+    const record = this.#options.environment.log.getBinaryFast(encodeRevision(modRevision));
+    if (record === undefined) throw new Error(`the write of revision ${modRevision} is missing in the log`);
+    return decodeCreateRevision(record);
   }
 
   #entryOf({ modRevision }: Head, planned: ReadonlyMap<number, PlannedWrite>): Entry | undefined {
@@ -209,8 +209,13 @@ export class WriteQueue {
 const shortPause = (): Promise<void> => delay(Math.random() * MAX_PAUSE_MILLISECONDS);
 
 /** The key has the revision that the write expects, and a delete has something to delete. */
-const isExpected = ({ value, expectedRevision }: WriteRequest, head: Head | undefined): boolean =>
-  head?.modRevision === expectedRevision && !(value === undefined && expectedRevision === 0);
+const isExpected = ({
+  request: { value, expectedRevision },
+  head,
+}: {
+  readonly request: WriteRequest;
+  readonly head: Head;
+}): boolean => head.modRevision === expectedRevision && !(value === undefined && expectedRevision === 0);
 
 const isAbandoned = ({ requests }: PendingTransaction): boolean =>
   requests.some(({ signal }) => signal?.aborted === true);

@@ -1,7 +1,8 @@
 /**
- * Measures what workers gain when nothing else uses their cores. A server with one worker and one with several run on the same
- * core, and the load on another one. Both are loaded in turns. On a core each, n workers would answer n times what they answer
- * together on one core: that is "times as many".
+ * Measures what workers gain when nothing else uses their cores. A server with several workers runs on one core, and the load on
+ * another one. On the same core, in turns with it, run as many servers with one worker each, on a data directory each: they share
+ * nothing, so on cores of their own each would answer as many as one server alone. How much less processor time a request takes
+ * there than with the workers, times the number of workers, is "times as many": what the workers would answer on cores of their own.
  *
  *   npm run bench:workers -- [--workers N] [--rounds N] [--seconds N] [--only WORKLOAD] [-- FLAGS OF serve]
  */
@@ -34,45 +35,67 @@ interface Side {
   readonly workloads: readonly Workload[];
 }
 
+interface Answers {
+  readonly perSecond: number;
+  readonly cpuMicroseconds: number;
+}
+
 const scratch = mkdtempSync(join(tmpdir(), "signet-workers-"));
 const onCore = (core: number): readonly string[] => ["taskset", "--cpu-list", String(core)];
 
-async function startSide(count: number): Promise<Side> {
-  const folder = join(scratch, String(count));
+const servers: ServerProcess[] = [];
+
+async function startSide(name: string, count: number): Promise<Side> {
+  const folder = join(scratch, name);
   mkdirSync(folder);
   const server = await startServerProcess(join(folder, "data"), {
     flags: [`--workers=${count}`, ...flags],
     launcher: onCore(0),
   });
+  servers.push(server);
   return { server, workloads: await prepareWorkloads(server) };
 }
 
-async function load({ server, workloads }: Side, index: number): Promise<LoadResult> {
-  const workload = workloads[index];
-  if (workload === undefined) throw new Error("the two sides have other workloads");
-  const { name, path, body, token } = workload;
-  return await h2load({
-    ...{ name, url: `${server.url}${path}`, token, body, seconds, scratch },
-    cpuSeconds: () => server.cpuSeconds(),
-    launcher: onCore(1),
-    connections: 16 * workers,
-  });
+/** Loads servers at the same time, with 16 connections for each worker. */
+async function load(sides: readonly Side[], index: number): Promise<Answers> {
+  const results = await Promise.all(
+    sides.map(async ({ server, workloads }, side): Promise<LoadResult> => {
+      const workload = workloads[index];
+      if (workload === undefined) throw new Error("the servers have other workloads");
+      const { name, path, body, token } = workload;
+      const folder = join(scratch, `load-${side}`);
+      mkdirSync(folder, { recursive: true });
+      return await h2load({
+        ...{ name, url: `${server.url}${path}`, token, body, seconds, scratch: folder },
+        cpuSeconds: () => server.cpuSeconds(),
+        launcher: onCore(1),
+        connections: (16 * workers) / sides.length,
+      });
+    }),
+  );
+  const perSecond = results.reduce((sum, result) => sum + result.perSecond, 0);
+  const cpuPerSecond = results.reduce((sum, result) => sum + result.cpuMicroseconds * result.perSecond, 0);
+  return { perSecond, cpuMicroseconds: cpuPerSecond / perSecond };
 }
 
-const servers: ServerProcess[] = [];
 try {
-  const one = await startSide(1);
-  servers.push(one.server);
-  const several = await startSide(workers);
-  servers.push(several.server);
+  const together = [await startSide("together", workers)];
+  const apart: Side[] = [];
+  for (let one = 1; one <= workers; one++) apart.push(await startSide(`apart-${one}`, 1));
   const rows: string[][] = [];
-  for (const [index, { name }] of one.workloads.entries()) {
+  for (const [index, { name }] of together.flatMap(({ workloads }) => workloads).entries()) {
     if (options.only !== undefined && options.only !== name) continue;
     // The first load compiles the code.
-    for (const side of [one, several]) await load(side, index);
-    const { others, owns } = await inTurns({ rounds, other: () => load(one, index), own: () => load(several, index) });
-    const gains = owns.map(({ perSecond }, round) => (workers * perSecond) / (others[round]?.perSecond ?? perSecond));
-    const medianOf = (side: readonly LoadResult[], value: keyof LoadResult): string =>
+    for (const side of [apart, together]) await load(side, index);
+    const { others, owns } = await inTurns({
+      rounds,
+      other: () => load(apart, index),
+      own: () => load(together, index),
+    });
+    const gains = owns.map(
+      ({ cpuMicroseconds }, round) => (workers * (others[round]?.cpuMicroseconds ?? 0)) / cpuMicroseconds,
+    );
+    const medianOf = (side: readonly Answers[], value: keyof Answers): string =>
       median(side.map((result) => result[value])).toFixed(0);
     rows.push([
       name,
@@ -81,7 +104,7 @@ try {
       median(gains).toFixed(2),
     ]);
   }
-  const head = ["requests", "a second, one", `a second, ${workers}`, "CPU µs, one", `CPU µs, ${workers}`];
+  const head = ["requests", "a second, apart", "a second, workers", "CPU µs, apart", "CPU µs, workers"];
   console.log(table([...head, "times as many"], rows));
 } finally {
   for (const server of servers) await server.stop();

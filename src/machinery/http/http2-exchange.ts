@@ -69,7 +69,7 @@ class Http2Exchange extends Exchange {
   }
 
   override bufferedBytes(): number {
-    return this.#stream.pendingBytes;
+    return this.#stream.pending.length;
   }
 
   protected override endBody(): void {

@@ -173,7 +173,7 @@ export class FrameOutput {
   #writeStream(stream: Http2Stream): number {
     stream.isScheduled = false;
     const written = this.#writeHead(stream) + this.#writeBody(stream);
-    if (stream.isClosed || (stream.pendingBytes === 0 && !stream.isEnding)) return written;
+    if (stream.isClosed || (stream.pending.length === 0 && !stream.isEnding)) return written;
     // A stream whose window is full goes on when the client has widened it.
     if (stream.sendWindowBytes <= 0) return written;
     if (this.#windowBytes <= 0) this.#blocked.add(stream);
@@ -187,7 +187,7 @@ export class FrameOutput {
     if (head === undefined) return 0;
     stream.unsentHead = undefined;
     stream.unsentBody = undefined;
-    const isEnd = stream.isEnding && body === undefined && stream.pendingBytes === 0;
+    const isEnd = stream.isEnding && body === undefined && stream.pending.length === 0;
     let written: number;
     try {
       written = writer.headers(head, { streamId: stream.id, isEnd, isFirst: this.#isFirstHead });
@@ -202,7 +202,6 @@ export class FrameOutput {
     const { content, byteLength } = body;
     if (byteLength > Math.min(maximumFrameBytes, stream.sendWindowBytes, this.#windowBytes)) {
       stream.pending.push(typeof content === "string" ? Buffer.from(content) : content);
-      stream.pendingBytes = byteLength;
       return written;
     }
     writer.data(content, { streamId: stream.id, byteLength });
@@ -215,8 +214,8 @@ export class FrameOutput {
   #writeBody(stream: Http2Stream): number {
     if (stream.isClosed) return 0;
     const windowBytes = Math.max(0, Math.min(stream.sendWindowBytes, this.#windowBytes));
-    const bytes = Math.min(maximumFrameBytes, stream.pendingBytes, windowBytes);
-    const isEnd = stream.isEnding && bytes === stream.pendingBytes;
+    const bytes = Math.min(maximumFrameBytes, stream.pending.length, windowBytes);
+    const isEnd = stream.isEnding && bytes === stream.pending.length;
     if (bytes === 0 && !isEnd) return 0;
     writer.dataOf(stream, { bytes, isEnd });
     stream.sendWindowBytes -= bytes;

@@ -1,6 +1,7 @@
 import { writeFrameHeader } from "./control-frames.ts";
 import type { FrameHeader } from "./control-frames.ts";
 import { staticTable } from "./header-decoder.ts";
+import type { PendingBytes } from "./pending-bytes.ts";
 import { flags, frameHeaderBytes, frameTypes, maximumFrameBytes } from "./protocol.ts";
 
 export type ResponseHeaders = Readonly<Record<string, string | readonly string[]>>;
@@ -11,14 +12,10 @@ export interface ResponseHead {
   readonly headers: ResponseHeaders;
 }
 
-/** A body that is sent over time. The writer takes bytes from the front. */
-export interface PendingBody {
-  /** The stream's. */
+/** A stream whose body is sent over time. */
+interface PendingBody {
   readonly id: number;
-  readonly pending: Uint8Array[];
-  firstPending: number;
-  pendingOffset: number;
-  pendingBytes: number;
+  readonly pending: PendingBytes;
 }
 
 /** The first index of each name in the static table. */
@@ -147,21 +144,8 @@ export class FrameWriter {
   dataOf(body: PendingBody, { bytes, isEnd }: { readonly bytes: number; readonly isEnd: boolean }): void {
     this.#reserve(frameHeaderBytes + bytes);
     this.#header({ type: frameTypes.data, flags: isEnd ? flags.endStream : 0, streamId: body.id, length: bytes });
-    const { pending } = body;
-    for (let left = bytes; left > 0;) {
-      const chunk = pending[body.firstPending] as Uint8Array;
-      const end = Math.min(chunk.length, body.pendingOffset + left);
-      left -= end - body.pendingOffset;
-      this.#bytes(body.pendingOffset === 0 && end === chunk.length ? chunk : chunk.subarray(body.pendingOffset, end));
-      body.pendingOffset = end === chunk.length ? 0 : end;
-      if (end === chunk.length) body.firstPending++;
-    }
-    body.pendingBytes -= bytes;
-    if (body.firstPending < 64 && body.pendingBytes > 0) return;
-    // A watch usually has one event at a time: `pop` keeps the array's memory for the next one.
-    if (pending.length === 1) pending.pop();
-    else pending.splice(0, body.firstPending);
-    body.firstPending = 0;
+    body.pending.moveTo(this.#slab.bytes, this.#slab.at, bytes);
+    this.#slab.at += bytes;
   }
 
   /** Makes space for what is written next. */

@@ -1,5 +1,5 @@
-import type { PendingBody } from "./frame-writer.ts";
 import type { FieldSink } from "./header-decoder.ts";
+import { PendingBytes } from "./pending-bytes.ts";
 import type { HeaderFields } from "./request-header-encoder.ts";
 
 /** Why a stream ended before its answer was whole. */
@@ -25,17 +25,14 @@ interface StreamConnection {
 }
 
 /** One request and its answer. Methods only queue: the connection writes what all its streams have queued together. */
-export class Http2ClientStream implements PendingBody {
+export class Http2ClientStream {
   readonly fields: HeaderFields;
   readonly exchange: ClientExchange;
   readonly #connection: StreamConnection;
   /** 0 until the head is sent. */
   id = 0;
   isClosed = false;
-  readonly pending: Uint8Array[] = [];
-  firstPending = 0;
-  pendingOffset = 0;
-  pendingBytes = 0;
+  readonly pending = new PendingBytes();
   /** Nothing more will be written. */
   isEnding = false;
   isEndSent = false;
@@ -57,7 +54,6 @@ export class Http2ClientStream implements PendingBody {
   write(bytes: Uint8Array): void {
     if (this.isClosed || this.isEnding) return;
     this.pending.push(bytes);
-    this.pendingBytes += bytes.length;
     this.#connection.schedule(this);
   }
 

@@ -197,10 +197,10 @@ export class Http2Client {
   }
 
   #writeBody(stream: Http2ClientStream): void {
-    while (!stream.isEndSent && (stream.pendingBytes > 0 || stream.isEnding)) {
+    while (!stream.isEndSent && (stream.pending.length > 0 || stream.isEnding)) {
       const windowBytes = Math.max(0, Math.min(stream.sendWindowBytes, this.#sendWindowBytes));
-      const bytes = Math.min(maximumFrameBytes, stream.pendingBytes, windowBytes);
-      const isEnd = stream.isEnding && bytes === stream.pendingBytes;
+      const bytes = Math.min(maximumFrameBytes, stream.pending.length, windowBytes);
+      const isEnd = stream.isEnding && bytes === stream.pending.length;
       if (bytes === 0 && !isEnd) {
         if (stream.sendWindowBytes > 0) this.#blocked.add(stream);
         return;
@@ -359,7 +359,7 @@ export class Http2Client {
   /** RFC 9113 section 6.9.2: a window can become negative. */
   #widen(stream: Http2ClientStream, bytes: number): void {
     stream.sendWindowBytes += bytes;
-    if (stream.pendingBytes > 0) this.schedule(stream);
+    if (stream.pending.length > 0) this.schedule(stream);
   }
 
   /** RFC 9113 section 6.7. */

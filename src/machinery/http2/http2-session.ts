@@ -309,7 +309,7 @@ export class Http2Session implements StreamSession {
   #widenAnswer(stream: Http2Stream, bytes: number): void {
     stream.sendWindowBytes += bytes;
     if (stream.sendWindowBytes > maximumWindowBytes) return this.#refuse(stream, errorCodes.flowControlError);
-    if (stream.pendingBytes > 0) this.schedule(stream);
+    if (stream.pending.length > 0) this.schedule(stream);
   }
 
   /** RFC 9113 section 6.7. */

@@ -1,5 +1,6 @@
 import { ByteAccumulator, noBytes } from "./byte-accumulator.ts";
-import type { PendingBody, ResponseHead } from "./frame-writer.ts";
+import type { ResponseHead } from "./frame-writer.ts";
+import { PendingBytes } from "./pending-bytes.ts";
 import { errorCodes } from "./protocol.ts";
 import type { ErrorCode } from "./protocol.ts";
 import { ReceiveWindow } from "./receive-window.ts";
@@ -45,7 +46,7 @@ interface Http2StreamOptions {
  * One request and its answer. Methods that send only queue: the connection writes what all its streams have queued together, once for each turn
  * of the event loop. On a closed stream they do nothing.
  */
-export class Http2Stream implements PendingBody {
+export class Http2Stream {
   readonly id: number;
   readonly head: RequestHead;
   readonly #session: StreamSession;
@@ -68,11 +69,8 @@ export class Http2Stream implements PendingBody {
   /** The head that is not written yet. */
   unsentHead: ResponseHead | undefined;
   unsentBody: WholeBody | undefined;
-  readonly pending: Uint8Array[] = [];
-  firstPending = 0;
-  pendingOffset = 0;
   /** They wait for the client's window or the connection. */
-  pendingBytes = 0;
+  readonly pending = new PendingBytes();
   /** Nothing follows what is queued. */
   isEnding = false;
   /** It waits for its turn to write. */
@@ -162,7 +160,6 @@ export class Http2Stream implements PendingBody {
   write(bytes: Uint8Array): void {
     if (this.isClosed || this.isEnding || bytes.length === 0) return;
     this.pending.push(bytes);
-    this.pendingBytes += bytes.length;
     this.#session.schedule(this);
   }
 
@@ -184,8 +181,7 @@ export class Http2Stream implements PendingBody {
     this.#body = undefined;
     this.unsentHead = undefined;
     this.unsentBody = undefined;
-    this.pending.length = 0;
-    this.pendingBytes = 0;
+    this.pending.clear();
     const reader = this.#reader;
     this.#reader = undefined;
     reader?.brokenOff();

@@ -168,7 +168,7 @@ describe("an HTTP/2 session", () => {
     const [stream] = client.streams as [Http2Stream];
     for (let at = 0; at < 1000; at++) stream.write(Buffer.from("0123456789"));
     await client.settle();
-    assert.equal(stream.pendingBytes, 9900);
+    assert.equal(stream.pending.length, 9900);
     client.send(get(3));
     await client.settle();
     assert.equal(client.body(3), "small");

@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { PendingBytes } from "../../../src/machinery/http2/pending-bytes.ts";
+
+const step = fc.oneof(
+  fc.record({ type: fc.constant("push" as const), bytes: fc.uint8Array({ maxLength: 20 }) }),
+  fc.record({ type: fc.constant("move" as const), share: fc.double({ min: 0, max: 1, noNaN: true }) }),
+  fc.record({ type: fc.constant("clear" as const) }),
+);
+
+test("bytes that wait are moved out as they came in, however they are divided", () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 300 }), (steps) => {
+      const pending = new PendingBytes();
+      let expected = Buffer.alloc(0);
+      for (const one of steps) {
+        if (one.type === "push") {
+          pending.push(one.bytes);
+          expected = Buffer.concat([expected, one.bytes]);
+        } else if (one.type === "clear") {
+          pending.clear();
+          expected = Buffer.alloc(0);
+        } else {
+          const length = Math.floor(one.share * expected.length);
+          const target = Buffer.alloc(length + 5, 0xee);
+          pending.moveTo(target, 3, length);
+          assert.deepEqual(target.subarray(3, 3 + length), expected.subarray(0, length));
+          assert.deepEqual([...target.subarray(0, 3), ...target.subarray(3 + length)], [0xee, 0xee, 0xee, 0xee, 0xee]);
+          expected = expected.subarray(length);
+        }
+        assert.equal(pending.length, expected.length);
+      }
+    }),
+  );
+});

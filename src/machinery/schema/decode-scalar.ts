@@ -75,7 +75,8 @@ function literalOf(context: DecodeContext): string | undefined {
   return typeof key === "object" || key === undefined ? undefined : numberLiteralAt(context.container, key);
 }
 
-const quantityPattern = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+|[KMGTPE]i|[numkMGTPE])?$/;
+/** Digits can match in one way only: otherwise a long text would take time that grows with its square. */
+const quantityPattern = /^[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+|[KMGTPE]i|[numkMGTPE])?$/;
 const invalidQuantity = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 /**

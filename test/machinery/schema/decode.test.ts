@@ -152,6 +152,12 @@ test("a quantity must look like one", () => {
   );
 });
 
+test("a long text that is no quantity is refused as fast as a short one", () => {
+  // A pattern with a choice for each digit would take hours.
+  const text = JSON.stringify({ field: `${"1".repeat(2_000_000)}x` });
+  assert.throws(() => decodeText(sample({ schema: quantity }), text), /^TypeMismatch: quantities must match/);
+});
+
 test("base64 is decoded to its canonical form, whatever stray bits and line breaks it has", () => {
   const decode = compileDecoder(sample({ schema: bytes }));
   const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

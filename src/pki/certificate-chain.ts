@@ -19,11 +19,8 @@ export type ChainResult =
   | { readonly isValid: true; readonly chain: readonly Certificate[] }
   | { readonly isValid: false; readonly reason: string };
 
-/**
- * Limits the signature checks of one verification: an attacker could send many certificates with the same names and
- * keys.
- */
-const maximumSignatureChecks = 100;
+/** Limits the search of one verification: an attacker could send many certificates with the same names and keys. */
+const maximumSteps = 100;
 const maximumChainLength = 10;
 
 /**
@@ -31,12 +28,21 @@ const maximumChainLength = 10;
  * names). Checks each certificate's validity period and key (the leaf's too: its key proves who the peer is), CA flag,
  * path length, certSign, name constraints, extended key usages (each CA may only narrow them), and that no critical
  * extension is unknown. Returns the first good chain.
+ *
+ * Signatures are checked last, from the root down. So the keys that check them are a root's, or of a CA that a root leads to: what a
+ * stranger sends is never checked against another certificate of the stranger, which may have the slowest of all keys.
  */
 export function verifyChain(input: ChainInput): ChainResult {
   const { leaf, intermediates, roots } = input;
   const fault = certificateFault(leaf, input.now);
   if (fault !== undefined) return { isValid: false, reason: fault };
-  const search: Search = { input, candidates: [...roots, ...intermediates], signatureChecks: 0, reason: undefined };
+  const search: Search = {
+    input,
+    candidates: [...roots, ...intermediates],
+    steps: 0,
+    checked: new Map(),
+    reason: undefined,
+  };
   const chain = isAmong(roots, leaf) ? acceptable([leaf], search) : extend([leaf], search);
   if (chain !== undefined) return { isValid: true, chain };
   return { isValid: false, reason: search.reason ?? "x509: certificate signed by unknown authority" };
@@ -46,7 +52,9 @@ interface Search {
   readonly input: ChainInput;
   /** Roots first: a short chain is cheap to check. */
   readonly candidates: readonly Certificate[];
-  signatureChecks: number;
+  steps: number;
+  /** For each child and issuer whose signature was checked: what is wrong with it. */
+  readonly checked: Map<Certificate, Map<Certificate, string | undefined>>;
   /** Why the last candidate was rejected. */
   reason: string | undefined;
 }
@@ -61,20 +69,40 @@ function extend(chain: readonly Certificate[], search: Search): readonly Certifi
   for (const issuer of search.candidates) {
     if (!issuer.rawSubject.equals(child.rawIssuer) || !keyIdsMatch(child, issuer) || hasSameKeyAndName(chain, issuer))
       continue;
-    if (++search.signatureChecks > maximumSignatureChecks) {
+    if (++search.steps > maximumSteps) {
       search.reason = "x509: signature check attempts limit reached while verifying certificate chain";
       return undefined;
     }
-    const fault = certificateFault(issuer, search.input.now) ?? issuerFault(child, issuer) ?? pathFault(chain, issuer);
+    const fault = certificateFault(issuer, search.input.now) ?? authorityFault(issuer) ?? pathFault(chain, issuer);
     if (fault !== undefined) {
       search.reason = fault;
       continue;
     }
     const longer = [...chain, issuer];
-    const found = isAmong(search.input.roots, issuer) ? acceptable(longer, search) : extend(longer, search);
+    const found = isAmong(search.input.roots, issuer) ? signed(longer, search) : extend(longer, search);
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/** Checks the signatures of a chain that names a root, and then the rest. */
+function signed(chain: readonly Certificate[], search: Search): readonly Certificate[] | undefined {
+  for (let at = chain.length - 1; at > 0; at--) {
+    const [child, issuer] = chain.slice(at - 1, at + 1);
+    const fault = child && issuer && checkedSignature(child, issuer, search);
+    if (fault === undefined) continue;
+    search.reason = fault;
+    return undefined;
+  }
+  return acceptable(chain, search);
+}
+
+/** What is wrong with a signature. Several chains may have the same pair: it is checked once. */
+function checkedSignature(child: Certificate, issuer: Certificate, { checked }: Search): string | undefined {
+  const ofChild = checked.get(child) ?? new Map<Certificate, string | undefined>();
+  checked.set(child, ofChild);
+  if (!ofChild.has(issuer)) ofChild.set(issuer, signatureFault(child, issuer));
+  return ofChild.get(issuer);
 }
 
 /** An issuer whose key identifier differs from the child's authority key identifier is ruled out (RFC 5280 4.2.1.1). */
@@ -98,13 +126,20 @@ function certificateFault(certificate: Certificate, now: number): string | undef
 }
 
 /** Why a CA cannot have issued a certificate, in the words of Go's `x509`. Undefined: its key signed it, and it may. */
-export function issuerFault(child: Certificate, issuer: Certificate): string | undefined {
+export const issuerFault = (child: Certificate, issuer: Certificate): string | undefined =>
+  authorityFault(issuer) ?? signatureFault(child, issuer);
+
+function authorityFault(issuer: Certificate): string | undefined {
   if (!issuer.hasBasicConstraints || !issuer.isCA) {
     return "x509: invalid signature: parent certificate cannot sign this kind of certificate";
   }
   if (issuer.keyUsages !== undefined && !issuer.keyUsages.includes("certSign")) {
     return "x509: invalid signature: parent certificate cannot sign this kind of certificate";
   }
+  return undefined;
+}
+
+function signatureFault(child: Certificate, issuer: Certificate): string | undefined {
   try {
     checkSignature({
       signed: child.tbsCertificate,

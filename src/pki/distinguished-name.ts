@@ -67,6 +67,9 @@ const shortNames = new Map([
   ["0.9.2342.19200300.100.1.25", "DC"],
 ]);
 
+/** More are an attack: real names have at most about ten. */
+const maximumAttributes = 1000;
+
 /** Reads a Name (RFC 5280 4.1.2.4) from its whole encoding. Throws PkiError. */
 export function parseDistinguishedName(encoded: Buffer): DistinguishedName {
   const outer = new DerReader(encoded);
@@ -74,10 +77,12 @@ export function parseDistinguishedName(encoded: Buffer): DistinguishedName {
   const sequence = outer.readSequence("RDNSequence");
   outer.expectEnd();
   const relativeNames: NameAttribute[][] = [];
+  let count = 0;
   while (!sequence.isAtEnd) {
     const set = sequence.readNested(tags.set, "RelativeDistinguishedNameSET");
     const attributes: NameAttribute[] = [];
     while (!set.isAtEnd) {
+      if (++count > maximumAttributes) throw new PkiError("x509: too many attributes in a name");
       const attribute = set.readSequence("AttributeTypeAndValue");
       const type = attribute.readObjectIdentifier();
       const value = attribute.readElement();

@@ -26,6 +26,9 @@ export const generalNameTags = {
   ip: contextTag(7, "primitive"),
 } as const;
 
+/** More are an attack: each is looked at by several rules. */
+const maximumNames = 1000;
+
 /** Reads all names of a subjectAltName extension in their encoded form, unsupported kinds included. Throws PkiError. */
 export function readGeneralNames(value: Buffer): DerElement[] {
   const outer = new DerReader(value);
@@ -33,7 +36,10 @@ export function readGeneralNames(value: Buffer): DerElement[] {
   const sequence = outer.readSequence("GeneralNames");
   outer.expectEnd();
   const names: DerElement[] = [];
-  while (!sequence.isAtEnd) names.push(sequence.readElement());
+  while (!sequence.isAtEnd) {
+    if (names.length === maximumNames) throw new PkiError("x509: too many subject alternative names");
+    names.push(sequence.readElement());
+  }
   return names;
 }
 

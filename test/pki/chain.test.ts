@@ -92,6 +92,24 @@ describe("verifyChain", () => {
     assert.equal(reason, "x509: certificate signed by unknown authority");
   });
 
+  it("checks no signature with a key that no root vouches for", () => {
+    const asRoot = { subject: { commonName: "root" } };
+    const strangers = [1, 2, 3].map(() => intermediate(root, "root", asRoot));
+    const leaf = issue(strangers[0] ?? root, "leaf");
+    const unused = ({ certificate }: CertificateAuthority): Certificate => ({
+      ...certificate,
+      signature: Buffer.alloc(64), // not the root's
+      publicKey: {
+        ...certificate.publicKey,
+        get algorithm(): never {
+          return assert.fail("a signature is checked with the key of a stranger");
+        },
+      },
+    });
+    const reason = reasonFor(leaf, { intermediates: strangers.map(unused) });
+    assert.match(reason, /^x509: (ECDSA verification failure|certificate signed by unknown authority)$/);
+  });
+
   it("refuses certificates before and after their time, at both ends of the chain", () => {
     const leaf = issue(root, "leaf");
     const expired = "x509: certificate has expired or is not yet valid";

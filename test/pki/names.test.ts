@@ -8,7 +8,7 @@ import {
   parseDistinguishedName,
 } from "../../src/pki/distinguished-name.ts";
 import { formatIpAddress, isInIpRange, parseIpAddress, parseIpRange } from "../../src/pki/ip-address.ts";
-import { encodeSubjectAltNames, parseSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
+import { encodeSubjectAltNames, noSubjectAltNames, parseSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
 
 describe("a distinguished name", () => {
   it("is read as it was written", () => {
@@ -20,6 +20,14 @@ describe("a distinguished name", () => {
         assert.deepEqual(name.organizations.toSorted(), organizations.toSorted());
       }),
     );
+  });
+
+  it("has at most a thousand attributes", () => {
+    const units = (count: number): string[] => Array.from({ length: count }, (_, index) => `u${index}`);
+    const parsed = (count: number) =>
+      parseDistinguishedName(encodeDistinguishedName({ organizationalUnits: units(count) })).organizationalUnits.length;
+    assert.equal(parsed(1000), 1000);
+    assert.throws(() => parsed(1001), /^PkiError: x509: too many attributes in a name$/);
   });
 
   it("is formatted according to RFC 4514", () => {
@@ -41,6 +49,14 @@ describe("subject alternative names", () => {
       uris: ["spiffe://example.com/a?b=%20"],
     };
     assert.deepEqual(parseSubjectAltNames(encodeSubjectAltNames(names)), names);
+  });
+
+  it("are at most a thousand", () => {
+    const dnsNames = (count: number): string[] => Array.from({ length: count }, (_, index) => `n${index}`);
+    const parsed = (count: number) =>
+      parseSubjectAltNames(encodeSubjectAltNames({ ...noSubjectAltNames, dnsNames: dnsNames(count) })).dnsNames.length;
+    assert.equal(parsed(1000), 1000);
+    assert.throws(() => parsed(1001), /^PkiError: x509: too many subject alternative names$/);
   });
 
   it("refuse URIs that cannot be parsed and text that is not ASCII", () => {

@@ -21,6 +21,7 @@ import { bearerToken, webSocketToken } from "../machinery/authentication/bearer-
 import type { Credential } from "../machinery/authentication/credential.ts";
 import { identityHeaderRemover } from "../machinery/authentication/identity-headers.ts";
 import type { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
+import { isApiPath } from "../machinery/http/parse-request-info.ts";
 import { firstGoodToken, forApiAudiences, tokenReviewer } from "../machinery/authentication/token-authentication.ts";
 import type { ReviewToken } from "../machinery/authentication/token-authentication.ts";
 
@@ -99,15 +100,15 @@ export function openAuthentication({
  */
 export function authenticateOnFreshCache(
   authenticate: Authenticate,
-  waitForFreshCache: () => Promise<void> | undefined,
+  waitForFreshCache: (request: Pick<HttpRequest, "signal">) => Promise<void> | undefined,
 ): Authenticate {
   return (request) => {
-    if (!request.path.startsWith("/api")) return authenticate(request);
+    if (!isApiPath(request.path)) return authenticate(request);
     const onFreshCache = (): UserInfo | Promise<UserInfo> => {
       request.hasFreshCache = true;
       return authenticate(request);
     };
-    const waiting = waitForFreshCache();
+    const waiting = waitForFreshCache(request);
     return waiting === undefined ? onFreshCache() : waiting.then(onFreshCache);
   };
 }

@@ -280,7 +280,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const { handler, metrics } = createApiServer({
     definitions: discovered(names, [...resources, ...reviews]),
     authenticate: isStoreShared
-      ? authenticateOnFreshCache(authenticate, () => stores.waitForFreshCache())
+      ? authenticateOnFreshCache(authenticate, (request) => stores.waitForFreshCache(request))
       : authenticate,
     impersonate: (request, user) => access.impersonate(request.headers, user),
     authorize,

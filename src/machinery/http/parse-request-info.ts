@@ -104,6 +104,16 @@ export function requestInfo(method: string, path: string, query: string): Parsed
   return { kind: "resource", verb: collectionVerbs.get(verb) ?? verb, ...target };
 }
 
+/**
+ * Whether a path is of the API: of its objects, or of the list of what it serves. It reads the path as `requestInfo` does, where
+ * `//api/v1` and `/%61pi/v1` are `/api/v1` too. Throws what that throws.
+ */
+export function isApiPath(path: string): boolean {
+  if (path.startsWith("/api/") || path.startsWith("/apis/")) return true;
+  const [prefix] = splitPath(path.includes("%") ? decodePath(path) : path);
+  return prefix === "api" || prefix === "apis";
+}
+
 /** Whether a GET of a collection is a watch: the first `watch` parameter has any value except `false` and `0`. */
 function isWatchQuery(query: string): boolean {
   // Most queries do not contain the word: they cost only one search.

@@ -8,7 +8,7 @@ import type { NamedResourceType, ResourceType } from "../api/resource-type.ts";
 import { StoredTexts } from "./stored-texts.ts";
 import type { ObjectName } from "./storage-key.ts";
 import { ResourceRegistry } from "./resource-registry.ts";
-import type { RegistryOptions } from "./resource-registry.ts";
+import type { RegistryOptions, Waiter } from "./resource-registry.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 
 export interface StoresOptions extends Omit<RegistryOptions<ApiObject>, "definition" | "admission"> {
@@ -82,8 +82,8 @@ export class Stores {
   }
 
   /** Undefined when the copies in memory show every acknowledged write already: they follow the store together. */
-  waitForFreshCache(): Promise<void> | undefined {
-    return this.registries[0]?.waitForFreshCache();
+  waitForFreshCache(waiter?: Waiter): Promise<void> | undefined {
+    return this.registries[0]?.waitForFreshCache(waiter);
   }
 
   /** Rejects when the copies in memory do not come to the store's revision within a bounded time. */

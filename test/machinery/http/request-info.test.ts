@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
-import { requestInfo } from "../../../src/machinery/http/parse-request-info.ts";
+import { isApiPath, requestInfo } from "../../../src/machinery/http/parse-request-info.ts";
 
 /** The relevant words of an info, in one line. */
 function told(method: string, path: string, query = ""): string {
@@ -93,7 +93,26 @@ describe("requestInfo", () => {
           return;
         }
         if (info.kind !== "path") assert.match(info.path, /^\/+apis?\//);
+        assert.ok(info.kind === "path" || isApiPath(path));
       }),
     );
+  });
+});
+
+describe("isApiPath", () => {
+  it("knows a path of the API in every spelling in which it is one", () => {
+    for (const path of [
+      "/api/v1",
+      "/apis/g.io/v1/things",
+      "/api",
+      "//api/v1/secrets",
+      "/%61pi/v1/secrets",
+      "/%2Fapi%2Fv1",
+    ]) {
+      assert.ok(isApiPath(path), path);
+    }
+    for (const path of ["/", "/livez", "/readyz/ping", "/metrics", "/apiary", "/v1/api"]) {
+      assert.ok(!isApiPath(path), path);
+    }
   });
 });

@@ -196,4 +196,39 @@ describe("an encrypted store", () => {
     assert.ok((await promise) instanceof RevisionCompacted);
     assert.deepEqual((await entryOf(store, "/a")).value, plain);
   });
+
+  it("ends the next watch when values became readable while there was none, because a load has read some already", async () => {
+    const inner = new MemoryStore();
+    const revision = await put(encrypting(inner, derivedAesGcm(key)), "/a", plain.toString());
+    let isAway = true;
+    const source = new ChangedSource({
+      ...derivedAesGcm(key),
+      decrypt(stored, storageKey) {
+        if (isAway) throw new UndecryptableValue("the KMS is away", { isTemporary: true });
+        return derivedAesGcm(key).decrypt(stored, storageKey);
+      },
+    });
+    const store = new EncryptedStore(inner, source);
+    assert.equal((await entryOf(store, "/a")).unreadable, "the KMS is away");
+    isAway = false;
+    source.tellReadable();
+    const watch = (): Promise<Error> =>
+      new Promise((resolve) =>
+        store.watch({ afterRevision: revision, onChanges: () => assert.fail(), onEnd: resolve }),
+      );
+    assert.ok((await watch()) instanceof RevisionCompacted);
+    const second = watch();
+    await store.close();
+    assert.ok((await second) instanceof StoreUnavailable, "only one watch is ended");
+  });
+
+  it("knows the size of the files of the store behind it", async () => {
+    class SizedStore extends MemoryStore {
+      async sizeBytes(): Promise<number> {
+        return 4096;
+      }
+    }
+    assert.equal(await encrypting(new SizedStore(), identity).sizeBytes(), 4096);
+    assert.equal(await encrypting(new MemoryStore(), identity).sizeBytes(), undefined);
+  });
 });

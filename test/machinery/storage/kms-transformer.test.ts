@@ -152,6 +152,19 @@ describe("a KMS v2 provider", () => {
     assert.deepEqual((await scene.decrypt(stored)).plain, plain);
   });
 
+  it("tells that a key can be unwrapped when any value with it is read again", async () => {
+    const stored = await process().transformer.encrypt(plain, storageKey);
+    const scene = process();
+    plugin.behaviour = "refuses to decrypt";
+    await assert.rejects(scene.decrypt(stored), UndecryptableValue);
+    plugin.behaviour = "works";
+    scene.time.now += 1500; // before the next look
+    assert.deepEqual((await scene.decrypt(stored)).plain, plain);
+    assert.equal(scene.readable, 1);
+    assert.deepEqual((await scene.decrypt(stored)).plain, plain);
+    assert.equal(scene.readable, 1);
+  });
+
   it("refuses what no plugin can have made", async () => {
     const scene = process();
     const stored = await scene.transformer.encrypt(plain, storageKey);

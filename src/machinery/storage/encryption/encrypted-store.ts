@@ -38,6 +38,8 @@ export class EncryptedStore implements Store {
   readonly #watches = new Set<OrderedWatch>();
   /** Whether a value was shown as unreadable that may become readable. */
   #hasUnreadable = false;
+  /** Values became readable while no watch could be told: the next one is. */
+  #isReloadDue = false;
 
   constructor(store: Store, source: EncryptionSource) {
     this.#store = store;
@@ -98,6 +100,10 @@ export class EncryptedStore implements Store {
       onStopped: () => void this.#watches.delete(watch),
     });
     this.#watches.add(watch);
+    if (this.#isReloadDue) {
+      this.#isReloadDue = false;
+      setImmediate(() => watch.end(new RevisionCompacted(0)));
+    }
     return watch;
   }
 
@@ -107,6 +113,10 @@ export class EncryptedStore implements Store {
 
   compactedRevision(): number | Promise<number> {
     return this.#store.compactedRevision();
+  }
+
+  async sizeBytes(): Promise<number | undefined> {
+    return await this.#store.sizeBytes?.();
   }
 
   close(): Promise<void> {
@@ -207,6 +217,8 @@ export class EncryptedStore implements Store {
   #reload(): void {
     if (!this.#hasUnreadable) return;
     this.#hasUnreadable = false;
+    // During a load there is no watch yet, and the load has read some values already.
+    this.#isReloadDue = this.#watches.size === 0;
     for (const watch of this.#watches) watch.end(new RevisionCompacted(0));
   }
 }

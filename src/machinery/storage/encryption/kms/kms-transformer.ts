@@ -79,6 +79,9 @@ export class KmsTransformer implements ValueTransformer {
   /** Why the last status was not good. */
   #failure: string | undefined;
   #unwrapFailedAt = -Infinity;
+  #isRetrying = false;
+  /** A key works again, which is not told yet. */
+  #isNews = false;
 
   constructor(options: KmsTransformerOptions) {
     this.#options = options;
@@ -177,8 +180,8 @@ export class KmsTransformer implements ValueTransformer {
     const started = this.#askKey(key)
       .then(
         (cipher) => {
-          this.#failedKeys.delete(digest);
           this.#remember(digest, cipher);
+          if (this.#failedKeys.delete(digest)) this.#tellReadable();
           return cipher;
         },
         (error: unknown) => {
@@ -207,7 +210,8 @@ export class KmsTransformer implements ValueTransformer {
   }
 
   async #retryFailedKeys(): Promise<void> {
-    const before = this.#failedKeys.size;
+    if (this.#isRetrying) return;
+    this.#isRetrying = true;
     for (const [digest, key] of [...this.#failedKeys].slice(0, retriedKeys)) {
       await this.#unwrap(key, digest).catch(() => {
         // To the end: each gets its turn.
@@ -215,7 +219,14 @@ export class KmsTransformer implements ValueTransformer {
         this.#failedKeys.set(digest, key);
       });
     }
-    if (this.#failedKeys.size < before) this.#options.onReadable();
+    this.#isRetrying = false;
+    if (this.#isNews) this.#tellReadable();
+  }
+
+  /** Other values may have a key that works again. When all keys are tried again, this is told once, at the end. */
+  #tellReadable(): void {
+    this.#isNews = this.#isRetrying;
+    if (!this.#isRetrying) this.#options.onReadable();
   }
 
   #remember(digest: string, cipher: Cipher): void {

@@ -52,8 +52,15 @@ const pauseAfter = (
 
 const pause = (milliseconds: number, schedule: Schedule, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
-    const cancel = schedule(resolve, milliseconds);
-    signal.addEventListener("abort", () => (cancel(), resolve()), { once: true });
+    const onAbort = (): void => {
+      cancel();
+      resolve();
+    };
+    const cancel = schedule(() => {
+      signal.removeEventListener("abort", onAbort);
+      resolve();
+    }, milliseconds);
+    signal.addEventListener("abort", onAbort, { once: true });
   });
 
 async function post(transport: Transport, body: string, closing: AbortSignal): Promise<void> {

@@ -97,10 +97,14 @@ export class ApiClient {
     const [one, other] = this.#transport.together?.(2) ?? [];
     if (one === undefined || other === undefined) return [await first(this), await second(this)];
     const client = (transport: Transport): ApiClient => new ApiClient(transport, { explain: this.#explain });
-    const [left, right] = await Promise.allSettled([
-      first(client(one)).finally(() => one.end()),
-      second(client(other)).finally(() => other.end()),
-    ]);
+    const write = async <T>(transport: typeof one, make: (client: ApiClient) => Promise<T>): Promise<T> => {
+      try {
+        return await make(client(transport));
+      } finally {
+        transport.end();
+      }
+    };
+    const [left, right] = await Promise.allSettled([write(one, first), write(other, second)]);
     if (left.status === "fulfilled" && right.status === "fulfilled") return [left.value, right.value];
     const errors = [left, right].flatMap((outcome) =>
       outcome.status === "rejected" ? [outcome.reason as unknown] : [],

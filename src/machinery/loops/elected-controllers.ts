@@ -5,6 +5,7 @@ import type { Names } from "../api/names.ts";
 import type { ApiClient, ResourceClient } from "../client/api-client.ts";
 import { InformerSet } from "./informer.ts";
 import type { OpenInformer } from "./informer.ts";
+import { ChangesLost } from "./registry-informer.ts";
 import type { Controller, ControllerLog, ControllerContext } from "./controller.ts";
 import { LeaderElection } from "./leader-election.ts";
 import type { ElectionLease } from "./leader-election.ts";
@@ -42,12 +43,26 @@ export function startElectedControllers(options: ElectedControllersOptions): Ele
   const { names, client, clock, log, controllers } = options;
   let running: { stop(): Promise<void> } | undefined;
   let state: ElectedState = "standby";
+  let isRestarting = false;
+  const restart = async (): Promise<void> => {
+    const ended = running;
+    // Several informers may lose changes at once.
+    if (ended === undefined || isRestarting) return;
+    isRestarting = true;
+    state = "starting";
+    await ended.stop();
+    isRestarting = false;
+    if (running === ended) start();
+  };
   const start = (): void => {
     state = "starting";
     // New informers for each term: the old caches missed changes in between.
     const informers = new InformerSet(client, {
       open: options.openInformer,
-      onError: (error) => log.info({ error: messageOf(error) }, "an informer reports a failure, and continues"),
+      onError(error) {
+        log.info({ error: messageOf(error) }, "an informer reports a failure, and continues");
+        if (error instanceof ChangesLost) void restart();
+      },
     });
     const started = runControllers(controllers, {
       names,

@@ -16,8 +16,19 @@ type Change<T extends ApiObject> = Pick<CacheEvent<StoredObject<T>>, "previous">
   readonly object: StoredObject<T> | undefined;
 };
 
+/**
+ * The texts of objects that were replaced or deleted are lost, because the store was compacted beyond what this process had seen.
+ * Handlers were not told of the old objects: what they have derived from earlier events may be wrong. Start them anew.
+ */
+export class ChangesLost extends Error {
+  constructor(keys: number) {
+    super(`the old versions of ${keys} objects are no longer kept: the loops have to look at everything again`);
+    this.name = "ChangesLost";
+  }
+}
+
 export interface RegistryInformerOptions {
-  /** Called for everything that a handler throws, and for objects that cannot be read. */
+  /** Called for everything that a handler throws, for objects that cannot be read, and with ChangesLost. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -111,13 +122,17 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
 
   #addDifferences(before: CachedObjects<StoredObject<T>>): void {
     const { cache } = this.#registry;
+    let lost = 0;
     for (const previous of before.range(this.#range)) {
-      if (cache.get(previous.key) === undefined) this.#add({ object: undefined, previous });
+      if (cache.get(previous.key) !== undefined) continue;
+      if (previous.hasText) this.#add({ object: undefined, previous });
+      else lost += 1;
     }
     for (const object of cache.range(this.#range)) {
       const previous = before.get(object.key);
       if (previous?.revision === object.revision && previous.unreadable === object.unreadable) continue;
-      // The previous text is lost, so handlers get the object as a new one.
+      if (previous?.hasText === false) lost += 1;
+      // It is new, or handlers get it as a new one because the previous text is lost.
       if (previous?.hasText !== true) this.#add({ object, previous: undefined });
       else if (isSameObject(object, previous)) this.#add({ object, previous });
       else {
@@ -125,6 +140,7 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
         this.#add({ object, previous: undefined });
       }
     }
+    if (lost > 0) this.#onError(new ChangesLost(lost));
   }
 
   #add(change: Change<T>): void {

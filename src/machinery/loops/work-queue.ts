@@ -69,7 +69,10 @@ export class WorkQueue {
     this.#next();
   }
 
-  /** Queues a key for reconciliation after a delay, or now if there is none. A shorter delay replaces a longer one. */
+  /**
+   * Queues a key for reconciliation after a delay, or now if there is none. A shorter delay replaces a longer one that was given before,
+   * and starts now.
+   */
   addAfter(key: string, milliseconds: number): void {
     if (this.#isStopped) return;
     if (milliseconds <= 0) return this.add(key);

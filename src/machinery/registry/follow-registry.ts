@@ -9,31 +9,41 @@ import type { CacheEvent } from "../storage/watch-cache.ts";
 export interface RegistryFollower<T extends ApiObject> {
   /**
    * Called at the start, and whenever the cache had to reload: discard what was derived from it before. Also when an object
-   * can't be decrypted. An error that it throws prevents the server's start; later, the old state stays in use.
+   * can't be decrypted, and after an event that could not be taken. An error that it throws prevents the server's start; later, the
+   * old state stays in use until the next event.
    */
   onLoaded(): void;
+  /** When it throws, `onLoaded` is called in its place. */
   onEvent(event: CacheEvent<StoredObject<T>>): void;
 }
 
-/** Follows the cache of a resource until it is closed. Call it after the registry has started. */
+/**
+ * Follows the cache of a resource until it is closed. Call it after the registry has started. An error of the follower that is not an
+ * ApiError is a bug: it becomes an unhandled rejection, which the process logs, and the follower goes on.
+ */
 export function followRegistry<T extends ApiObject>(
   { cache, definition }: ResourceRegistry<T>,
   follower: RegistryFollower<T>,
 ): void {
   const start = resourcePrefix(definition);
-  const reload = (): void => {
+  const attempt = (call: () => void): boolean => {
     try {
-      follower.onLoaded();
+      call();
+      return true;
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
+      if (!(error instanceof ApiError)) void Promise.reject(error instanceof Error ? error : new Error(String(error)));
+      return false;
     }
   };
+  const reload = (): void => void attempt(() => follower.onLoaded());
   const follow = (): void => {
     cache.watch({
       start,
       end: prefixEnd(start),
       afterRevision: cache.revision,
-      onEvent: (event) => (isReadable(event) ? follower.onEvent(event) : reload()),
+      onEvent(event) {
+        if (!isReadable(event) || !attempt(() => follower.onEvent(event))) reload();
+      },
       onEnd(error) {
         if (!(error instanceof RevisionCompacted)) return;
         reload();

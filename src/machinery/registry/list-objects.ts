@@ -2,11 +2,12 @@ import { LongWork } from "../api/long-work.ts";
 import { ApiError, badRequest, expired } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { byteOrdered } from "../storage/sorted-map.ts";
-import { isTooLongKey, RevisionCompacted, RevisionInFuture } from "../storage/store.ts";
+import { isTooLongKey, RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../storage/store.ts";
 import type { Items } from "../storage/snapshot.ts";
 import type { KeyRange } from "../storage/watch-cache.ts";
 import type { ListOptions } from "./list-options.ts";
 import type { ObjectSelector } from "./object-selector.ts";
+import { unreadableStore } from "./resource-registry.ts";
 import type { Waiter, ResourceRegistry } from "./resource-registry.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
 import { resourcePrefix } from "./storage-key.ts";
@@ -145,6 +146,7 @@ async function listAt<T extends ApiObject>(
     if (error instanceof RevisionInFuture) {
       throw tooLargeResourceVersion({ wanted: revision, current: error.latestRevision });
     }
+    if (error instanceof StoreUnavailable) throw unreadableStore(error);
     throw error;
   }
 }

@@ -8,7 +8,7 @@ import {
   timeout,
   tooLarge,
 } from "../api/api-error.ts";
-import type { Named } from "../api/api-error.ts";
+import type { ApiError, Named } from "../api/api-error.ts";
 import { systemClock } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import { tooLong } from "../api/field-error.ts";
@@ -89,6 +89,10 @@ export interface Waiter {
  * at once.
  */
 export const maximumWriteAttempts = 256;
+
+/** The 503 for a read that the store does not answer. */
+export const unreadableStore = ({ message }: StoreUnavailable): ApiError =>
+  serviceUnavailable(`the store can't be read now: ${message}`);
 
 /** The same as etcd's. */
 const defaultObjectBytes = 1.5 * 1024 * 1024;
@@ -237,13 +241,14 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       await this.cache.waitFor(await latest, signal);
     } catch (error) {
       if (signal?.aborted === true) throw requestCanceled();
-      if (error instanceof StoreUnavailable) throw serviceUnavailable(`the store can't be read now: ${error.message}`);
+      if (error instanceof StoreUnavailable) throw unreadableStore(error);
       throw error;
     }
   }
 
   /** Waits until the cache has reached a revision. Throws a 504 after a time limit. */
   async waitForRevision(revision: number): Promise<void> {
+    if (this.cache.revision >= revision) return;
     const waiting = this.cache.waitFor(revision, AbortSignal.timeout(this.futureWaitMilliseconds));
     if (waiting === undefined) return;
     try {

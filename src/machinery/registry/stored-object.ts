@@ -86,7 +86,9 @@ export class StoredObject<T extends ApiObject = ApiObject> {
   /** Keeps the text from now on, because the store forgets it after a newer write. */
   keepText(): void {
     this.#content ??= this.#foundText();
-    if (this.#content !== undefined) this.#texts = undefined;
+    if (this.#content === undefined) return;
+    this.textLength = this.#content.length;
+    this.#texts = undefined;
   }
 
   /** Its text is not in memory, and can be read from the store. */
@@ -156,10 +158,11 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     return this.contains(names.map((name) => `"${name}":`));
   }
 
-  /** The same content at another revision. A watch shows it for a deleted object. */
+  /** The same content at another revision, and the same text in memory. A watch shows it for a deleted object. */
   at(revision: number): StoredObject<T> {
-    const value = Buffer.from(opening + this.#storedText);
-    return new StoredObject<T>({ prefix: this.#prefix, key: this.key, value, revision });
+    const other = new StoredObject<T>({ prefix: this.#prefix, key: this.key, revision });
+    other.#keep(this.#storedText);
+    return other;
   }
 
   get #metadataAndContent(): string {

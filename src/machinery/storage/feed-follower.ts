@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
-import { RevisionCompacted, prefixEnd } from "./store.ts";
+import { RevisionCompacted, StoreUnavailable, prefixEnd } from "./store.ts";
 import type { Change, Entry, Head, Store } from "./store.ts";
 
 const FIRST_RETRY_MILLISECONDS = 50;
@@ -27,12 +27,22 @@ export interface FeedLoad {
   finish(revision: number): void;
 }
 
+/** The process stops following the store. */
+class FeedClosed extends StoreUnavailable {
+  constructor() {
+    super("the store is closing");
+    this.name = "FeedClosed";
+  }
+}
+
 /** Small enough to use little memory, and to let other readers and requests run in between. */
 const ENTRIES_AT_ONCE = 2000;
+const BYTES_AT_ONCE = 16 * 2 ** 20;
 
 interface Waiter {
   readonly revision: number;
   readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
 }
 
 /**
@@ -73,11 +83,16 @@ export class FeedFollower {
         this.#waiters.delete(waiter);
         reject(signal?.reason);
       };
+      const settled = (): void => signal?.removeEventListener("abort", onAbort);
       const waiter: Waiter = {
         revision,
-        resolve: () => {
-          signal?.removeEventListener("abort", onAbort);
+        resolve() {
+          settled();
           resolve();
+        },
+        reject(error) {
+          settled();
+          reject(error);
         },
       };
       this.#waiters.add(waiter);
@@ -88,7 +103,10 @@ export class FeedFollower {
   stop(): void {
     this.#stopping.abort();
     this.#watch?.stop();
-    for (const member of this.#members.values()) member.end(new Error("the store is closing"));
+    const closing = new FeedClosed();
+    for (const member of this.#members.values()) member.end(closing);
+    for (const waiter of this.#waiters) waiter.reject(closing);
+    this.#waiters.clear();
   }
 
   async #start(): Promise<void> {
@@ -133,7 +151,7 @@ export class FeedFollower {
     const store = this.#store;
     const end = prefixEnd(prefix);
     for (let start = prefix; !this.#stopping.signal.aborted;) {
-      const request = { start, end, revision, limit: ENTRIES_AT_ONCE };
+      const request = { start, end, revision, limit: ENTRIES_AT_ONCE, maximumBytes: BYTES_AT_ONCE };
       const { entries, hasMore } = await (firstByte === undefined || store.rangeOfHeads === undefined
         ? store.range(request)
         : store.rangeOfHeads({ ...request, firstByte }));

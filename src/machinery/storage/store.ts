@@ -116,6 +116,8 @@ export interface RangeRequest {
   readonly revision?: number;
   /** The maximum number of entries. 0 or absent: all. */
   readonly limit?: number;
+  /** No entry follows the one with which the values have this size. Absent: it does not matter. */
+  readonly maximumBytes?: number;
 }
 
 export interface RangeResult {

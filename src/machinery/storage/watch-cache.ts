@@ -32,8 +32,11 @@ export interface WatchCacheOptions<T extends Cached> {
 
 const nothing = (): number => 0;
 
-/** The approximate memory limit for the kept events of a cache. */
-const MAX_HISTORY_BYTES = 16 * 2 ** 20;
+/**
+ * The approximate memory limit for the kept events of a cache. What an event wrote and what it replaced count both, so an object that is
+ * written again and again counts twice.
+ */
+const MAX_HISTORY_BYTES = 32 * 2 ** 20;
 
 export type CacheEvent<T extends Cached> =
   | {
@@ -69,9 +72,9 @@ export interface CacheWatchRequest<T extends Cached> extends KeyRange {
 export type CachedObjects<T extends Cached> = Pick<SortedObjects<T>, "get" | "range">;
 
 interface CacheWatch<T extends Cached> extends WatchScope<T> {
-  /** Events up to this revision are not delivered: they were before, or were not requested. */
-  position: number;
   readonly request: CacheWatchRequest<T>;
+  /** The last event that it was given. The revision does not tell: on etcd, several events may share one. */
+  lastEvent: CacheEvent<T> | undefined;
 }
 
 /**
@@ -204,7 +207,7 @@ export class WatchCache<T extends Cached> {
   watch(request: CacheWatchRequest<T>): { stop(): void } {
     if (request.afterRevision < this.oldestRevision) throw new RevisionCompacted(this.oldestRevision);
     const { start, end, where } = request;
-    const watch: CacheWatch<T> = { position: request.afterRevision, start, end, where, request };
+    const watch: CacheWatch<T> = { start, end, where, request, lastEvent: undefined };
     // Register first: a callback may write while the old events are delivered, and that event must not be lost.
     this.#watches.add(watch);
     const [first, last] = [byteOrdered(start), byteOrdered(end)];
@@ -221,15 +224,26 @@ export class WatchCache<T extends Cached> {
   }
 
   #beginLoad(): FeedLoad {
-    const objects = new SortedObjects(this.#options.resting);
+    const { resting, decode } = this.#options;
+    const objects = new SortedObjects(resting);
+    const awake: T[] = [];
     return {
       add: (entries) => {
         for (const entry of entries) {
-          if (entry.value === undefined) objects.setResting(entry.key, entry.modRevision);
-          else objects.set(entry.key, this.#options.decode(entry));
+          if (entry.value === undefined) {
+            objects.setResting(entry.key, entry.modRevision);
+            continue;
+          }
+          const object = decode(entry);
+          objects.set(entry.key, object);
+          if (resting !== undefined) awake.push(object);
         }
       },
-      finish: (revision) => this.#replaceAll(objects, revision),
+      finish: (revision) => {
+        this.#replaceAll(objects, revision);
+        // They could not rest before they were in the cache.
+        for (const object of awake) if (resting?.isForgotten(object) === true) this.letRest(object);
+      },
     };
   }
 
@@ -238,7 +252,7 @@ export class WatchCache<T extends Cached> {
       // The same state again has values that could not be decrypted before: it is news to all who have seen it.
       const seenRevision = this.revision < revision ? revision - 1 : revision;
       for (const watch of this.#watches) {
-        if (watch.position > seenRevision) continue; // it waits for the future
+        if (watch.request.afterRevision > seenRevision) continue; // it waits for the future
         this.#watches.delete(watch);
         this.#interruptedWatches.set(watch, this.#objects);
       }
@@ -253,7 +267,9 @@ export class WatchCache<T extends Cached> {
     return new EventHistory({
       capacity: historyLength,
       maximumBytes: MAX_HISTORY_BYTES,
-      bytesOf: (event) => bytesOf(event.type === "put" ? event.object : event.previous),
+      bytesOf: (event) =>
+        (event.type === "put" ? bytesOf(event.object) : 0) +
+        (event.previous === undefined ? 0 : bytesOf(event.previous)),
       oldestRevision,
       onForgotten: (event) => {
         if (event.type === "put" && this.#options.resting?.isForgotten(event.object) === true)
@@ -285,9 +301,9 @@ export class WatchCache<T extends Cached> {
   }
 
   #give(watch: CacheWatch<T>, event: CacheEvent<T>): void {
-    // The second check prevents that a watch which started during this event receives it twice.
-    if (event.revision <= watch.position || !this.#watches.has(watch)) return;
-    watch.position = event.revision;
+    // A watch that started during this event has it from the history already.
+    if (event.revision <= watch.request.afterRevision || event === watch.lastEvent || !this.#watches.has(watch)) return;
+    watch.lastEvent = event;
     try {
       watch.request.onEvent(event);
     } catch (error) {

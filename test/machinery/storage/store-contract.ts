@@ -358,6 +358,21 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
       }),
     );
 
+    it(
+      "reads no more of a range than the bytes that are asked for, and at least one entry",
+      withStore(async (store) => {
+        for (const name of ["a", "b", "c", "d"]) await put(store, `/${name}`, "x".repeat(1000));
+        const read = async (maximumBytes: number): Promise<readonly [string, boolean]> => {
+          const { entries, hasMore } = await store.range({ ...ALL, maximumBytes });
+          return [entries.map((entry) => entry.key).join(""), hasMore];
+        };
+        assert.deepEqual(await read(1), ["/a", true]);
+        assert.deepEqual(await read(1500), ["/a/b", true]);
+        assert.deepEqual(await read(2500), ["/a/b/c", true]);
+        assert.deepEqual(await read(5000), ["/a/b/c/d", false]);
+      }),
+    );
+
     it("behaves as the model does, whatever is done to it", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {

@@ -282,6 +282,22 @@ describe("a watch cache", () => {
     assert.deepEqual(seen, ["state 1@2", "state 3@4", "event 5"]);
   });
 
+  it("ends every wait for a revision when the feed closes", async () => {
+    const store = new MemoryStore();
+    const feed = new ChangeFeed({ store });
+    const cache = new WatchCache<string>({
+      feed,
+      prefix: PREFIX,
+      historyLength: 10,
+      keyOf: (object) => object,
+      decode: ({ value }) => value.toString(),
+    });
+    await cache.start();
+    const waiting = cache.waitFor(1000);
+    feed.close();
+    await assert.rejects(waiting ?? assert.fail(), StoreUnavailable);
+  });
+
   it("waits for a revision until it is applied or the wait is given up", async () => {
     const store = new MemoryStore();
     const cache = await startedCache({ store });
@@ -319,6 +335,49 @@ describe("a watch cache", () => {
       watch.events.map(({ revision }) => revision),
       [3, 4, 5, 7, 8],
     );
+  });
+
+  it("gives a watch every event of a revision, since on etcd several keys may share one", async () => {
+    class SharingStore extends MemoryStore {
+      override watch(request: WatchRequest): { stop(): void } {
+        return super.watch({
+          ...request,
+          onChanges: (changes) =>
+            request.onChanges(changes.map((change) => ({ ...change, revision: changes.at(-1)?.revision ?? 0 }))),
+        });
+      }
+    }
+    const store = new SharingStore();
+    const cache = await startedCache({ store });
+    const live = collect(cache, { afterRevision: cache.revision });
+    await store.writeTogether(
+      ["a", "b", "c"].map((name) => ({ key: PREFIX + name, value: Buffer.from(name), expectedRevision: 0 })),
+    );
+    const shown = ({ events }: typeof live): string[] => events.map(({ key, revision }) => `${key}@${revision}`);
+    const expected = ["a", "b", "c"].map((name) => `${PREFIX}${name}@4`);
+    assert.deepEqual(shown(live), expected);
+    assert.deepEqual(shown(collect(cache, { afterRevision: 3 })), expected, "and from the history");
+    assert.deepEqual(shown(collect(cache, { afterRevision: 4 })), []);
+  });
+
+  it("counts what events have replaced in the size of its history", async () => {
+    const store = new MemoryStore();
+    const feed = new ChangeFeed({ store });
+    const megabyte = "x".repeat(2 ** 20);
+    const cache = new WatchCache<string>({
+      feed,
+      prefix: PREFIX,
+      historyLength: 1000,
+      keyOf: (object) => object,
+      decode: ({ value }) => value.toString(),
+      bytesOf: (object) => object.length,
+    });
+    await cache.start();
+    for (let n = 0; n < 40; n += 1) await put(store, `${PREFIX}${n}`, megabyte);
+    const afterCreates = cache.revision;
+    for (let n = 0; n < 40; n += 1) await put(store, `${PREFIX}${n}`, "small");
+    assert.ok(cache.oldestRevision > afterCreates, "the history keeps less than all that was made small");
+    assert.ok(cache.oldestRevision < cache.revision - 20);
   });
 
   it("ends only the watch whose callback throws", async () => {

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { commitFailure, counterOf } from "./lmdb-environment.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
-import { decodeLogRecord, decodeRevision, encodeRevision } from "./lmdb-records.ts";
+import { encodeRevision } from "./lmdb-records.ts";
 
 /** How many log records one transaction examines. */
 const STEP_LENGTH = 500;
@@ -40,21 +40,19 @@ async function sweepStep(
   environment: LmdbEnvironment,
   { after, upTo }: { readonly after: number; readonly upTo: number },
 ): Promise<void> {
-  const { root, log, heads, meta } = environment;
+  const { root, log, scannedLogHeads, heads, meta } = environment;
   const writes: Promise<unknown>[] = [];
   let looked = 0;
   let last = after;
-  const records = [
-    ...log.getRange({ start: encodeRevision(after + 1), end: encodeRevision(upTo + 1), limit: STEP_LENGTH }),
-  ];
+  const records = [...scannedLogHeads.getRange({ start: after + 1, end: upTo + 1, limit: STEP_LENGTH })];
   const batch = root.batch(() => {
-    for (const { key: encodedRevision, value: encoded } of records) {
-      const { key, value, previousRevision } = decodeLogRecord(encoded);
-      last = decodeRevision(encodedRevision);
+    for (const { key: revision, value } of records) {
+      const { key, previousRevision, isDelete } = value;
+      last = revision;
       looked += 1;
       if (previousRevision > 0) writes.push(log.remove(encodeRevision(previousRevision)));
-      if (value !== undefined) continue;
-      writes.push(log.remove(encodedRevision));
+      if (!isDelete) continue;
+      writes.push(log.remove(encodeRevision(revision)));
       // Only if the key has not been created again since.
       writes.push(heads.remove(Buffer.from(key), last));
     }

@@ -18,8 +18,8 @@ import { getLastVersion, open } from "lmdb";
 import type { Database, RootDatabase } from "lmdb";
 import { errorCode, messageOf } from "../../api/thrown-error.ts";
 import { StoreUnavailable } from "../store.ts";
-import { copied, decodeHead, REVISION_BYTES } from "./lmdb-records.ts";
-import type { WriteHead } from "./lmdb-records.ts";
+import { copied, decodeHead, decodeLogHead, REVISION_BYTES } from "./lmdb-records.ts";
+import type { LogHead, WriteHead } from "./lmdb-records.ts";
 
 const FILE_NAME = "store.mdb";
 const FORMAT_VERSION = 1;
@@ -34,8 +34,9 @@ export interface LmdbEnvironment {
    * Key -> its newest write. The revision is the record's LMDB version. See `encodeHead` for its bytes.
    */
   readonly heads: Database<Buffer, Buffer>;
-  /** The same two tables, to read many of their records. */
+  /** The same two tables, to read many of their records, also without their values. */
   readonly scannedLog: Database<Buffer, number>;
+  readonly scannedLogHeads: Database<LogHead, number>;
   readonly scannedHeads: Database<WriteHead, string>;
   /** `revision`, `compacted` and `swept` are counters, stored as the record's LMDB version. Also `format`. */
   readonly meta: Database<Buffer, string>;
@@ -54,6 +55,7 @@ const logScan = {
   },
   encoder: { encode: readOnly, decode: copied },
 };
+const logHeadScan = { ...logScan, encoder: { encode: readOnly, decode: decodeLogHead } };
 const headScan = {
   keyEncoder: {
     writeKey: (key: string, target: Buffer, start: number): number => start + target.write(key, start),
@@ -106,6 +108,7 @@ export function openEnvironment({ directory, profile, firstRevision = 1 }: LmdbE
     log: root.openDB<Buffer, Buffer>("log", binary),
     heads: root.openDB<Buffer, Buffer>("heads", { ...binary, useVersions: true }),
     scannedLog: root.openDB<Buffer, number>("log", { ...logScan, useVersions: false }),
+    scannedLogHeads: root.openDB<LogHead, number>("log", { ...logHeadScan, useVersions: false }),
     scannedHeads: root.openDB<WriteHead, string>("heads", { ...headScan, useVersions: true }),
     meta: root.openDB<Buffer, string>("meta", { encoding: "binary", useVersions: true }),
   };

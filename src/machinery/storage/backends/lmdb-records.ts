@@ -21,8 +21,6 @@ export function encodeRevision(revision: number): Buffer {
   return encoded;
 }
 
-export const decodeRevision = (encoded: Buffer): number => encoded.readUIntBE(0, REVISION_BYTES);
-
 /**
  * Layout: createRevision, previousRevision, 1 for a value or 0 for a delete, the key's length in 2 bytes, key, value.
  */
@@ -47,6 +45,16 @@ export function decodeLogRecord(encoded: Buffer): LogRecord {
     previousRevision: decodePreviousRevision(encoded),
   };
 }
+
+/** A record without its value, which may be long. */
+export type LogHead = Pick<LogRecord, "key" | "previousRevision"> & { readonly isDelete: boolean };
+
+/** Copies nothing but the key. */
+export const decodeLogHead = (encoded: Buffer): LogHead => ({
+  key: encoded.toString("utf8", HEADER_BYTES, valueStartOf(encoded)),
+  previousRevision: decodePreviousRevision(encoded),
+  isDelete: encoded.readUInt8(2 * REVISION_BYTES) === 0,
+});
 
 /** Only the record's createRevision. */
 export const decodeCreateRevision = (encoded: Buffer): LogRecord["createRevision"] =>

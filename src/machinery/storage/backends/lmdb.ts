@@ -100,8 +100,8 @@ export class LmdbStore implements Store {
     );
   }
 
-  #range<E>(
-    { start, end, revision: wanted, limit }: RangeRequest,
+  #range<E extends Entry | Head>(
+    { start, end, revision: wanted, limit = 0, maximumBytes = Infinity }: RangeRequest,
     read: (found: FoundHead) => E | undefined,
   ): Omit<RangeResult, "entries"> & { readonly entries: E[] } {
     this.#refresh();
@@ -111,6 +111,7 @@ export class LmdbStore implements Store {
     if (revision < compacted) throw new RevisionCompacted(compacted);
     if (revision > latest) throw new RevisionInFuture(latest);
     const entries: E[] = [];
+    let bytes = 0;
     const heads = this.#environment.scannedHeads.getRange({ start, end, versions: true, snapshot: true });
     for (const { key, value: head, version = 0 } of heads) {
       if (version <= revision && head.isDeleted) continue;
@@ -121,8 +122,10 @@ export class LmdbStore implements Store {
           : { key, from: previousRevision, firstByte: undefined, revision },
       );
       if (entry === undefined) continue;
-      if (limit !== undefined && limit > 0 && entries.length === limit) return { entries, revision, hasMore: true };
+      const isFull = (limit > 0 && entries.length === limit) || bytes >= maximumBytes;
+      if (isFull) return { entries, revision, hasMore: true };
       entries.push(entry);
+      bytes += entry.value?.length ?? 0;
     }
     return { entries, revision, hasMore: false };
   }

@@ -82,16 +82,25 @@ export class MemoryStore implements Store {
     return change;
   }
 
-  async range({ start, end, revision = this.#latestRevision, limit }: RangeRequest): Promise<RangeResult> {
+  async range({
+    start,
+    end,
+    revision = this.#latestRevision,
+    limit = 0,
+    maximumBytes = Infinity,
+  }: RangeRequest): Promise<RangeResult> {
     if (revision < this.#compactedRevision) throw new RevisionCompacted(this.#compactedRevision);
     if (revision > this.#latestRevision) throw new RevisionInFuture(this.#latestRevision);
     const entries: Entry[] = [];
+    let bytes = 0;
     for (const versions of this.#versions.range({ start, end })) {
       const version = versions.findLast((candidate) => candidate.revision <= revision);
       const entry = version && entryOf(version);
       if (entry === undefined) continue;
-      if (limit !== undefined && limit > 0 && entries.length === limit) return { entries, revision, hasMore: true };
+      const isFull = (limit > 0 && entries.length === limit) || bytes >= maximumBytes;
+      if (isFull) return { entries, revision, hasMore: true };
       entries.push(entry);
+      bytes += entry.value.length;
     }
     return { entries, revision, hasMore: false };
   }

@@ -28,7 +28,7 @@ export class KeySpace {
     return `${this.#root}.`;
   }
 
-  /** Says what happened to the prefix as a whole: see etcd-prefix-state.ts. */
+  /** Says what happened to the prefix as a whole: see `EtcdPrefixState`. */
   get stateKey(): string {
     return `${this.#root}.state`;
   }

@@ -135,7 +135,9 @@ export async function roles({ members, tls }: EtcdCluster): Promise<{ leader: Et
 async function statusOf({ url }: EtcdMember, tls: EtcdCluster["tls"]): Promise<{ id: number; leaderId: number }> {
   const channel = await GrpcChannel.connect({ url, tls, timeoutMilliseconds: 1_000 });
   try {
-    const reader = new ProtobufReader(await channel.unary("/etcdserverpb.Maintenance/Status", Buffer.alloc(0), 1_000));
+    const reader = new ProtobufReader(
+      await channel.unary("/etcdserverpb.Maintenance/Status", Buffer.alloc(0), { timeoutMilliseconds: 1_000 }),
+    );
     let id = 0;
     let leaderId = 0;
     while (reader.nextField()) {

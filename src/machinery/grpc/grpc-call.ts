@@ -5,6 +5,10 @@ import { encodeFrame, FrameReader } from "./grpc-frames.ts";
 
 /** Receives the messages of one call in order, then its end once (undefined: success). */
 export interface CallObserver {
+  /** A longer message ends the call with AnswerTooLong. Default: the channel's. */
+  readonly maximumMessageBytes?: number;
+  /** A part of a message has arrived. */
+  onPart?(): void;
   onMessage(message: Buffer): void;
   onEnd(error: GrpcError | undefined): void;
 }
@@ -67,6 +71,7 @@ export class GrpcCall implements Call, ClientExchange {
 
   onData(data: Buffer): void {
     if (this.#isEnded) return;
+    this.#observer.onPart?.();
     try {
       for (const message of this.#frames.push(data)) if (!this.#isEnded) this.#observer.onMessage(message);
     } catch (error) {

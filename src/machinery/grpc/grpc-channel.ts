@@ -2,9 +2,10 @@ import { Http2Client } from "../http2/http2-client.ts";
 import type { HeaderFields } from "../http2/request-header-encoder.ts";
 import { connectSocket, socketScheme } from "./connect-socket.ts";
 import type { TlsFiles } from "./connect-socket.ts";
+import { Deadline } from "./deadline.ts";
 import { GrpcCall } from "./grpc-call.ts";
 import type { Call, CallObserver } from "./grpc-call.ts";
-import { GrpcError, grpcStatus, unavailable } from "./grpc-error.ts";
+import { AnswerTooLong, GrpcError, grpcStatus, unavailable } from "./grpc-error.ts";
 import { messageOf } from "../api/thrown-error.ts";
 
 interface ChannelOptions {
@@ -14,7 +15,17 @@ interface ChannelOptions {
   readonly timeoutMilliseconds: number;
   /** Sent with each call, beside those that gRPC needs. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** A longer message is not read. Default: 512 MiB, larger than any page of a range. */
+  /** A longer message is not read. Default: 512 MiB, larger than any one object or change of a store. */
+  readonly maximumMessageBytes?: number;
+}
+
+/** What one call may take. */
+export interface CallBounds {
+  /** For the whole answer. */
+  readonly timeoutMilliseconds: number;
+  /** Without any part of the answer. Default: no bound of its own. */
+  readonly silenceMilliseconds?: number;
+  /** Default: the channel's. */
   readonly maximumMessageBytes?: number;
 }
 
@@ -76,23 +87,37 @@ export class GrpcChannel {
     return this.#client.isOpen;
   }
 
+  /** Since the connection began, of all calls: it grows as long as the server sends something. */
+  get receivedBytes(): number {
+    return this.#client.receivedBytes;
+  }
+
   /** Closes the connection. Running calls fail as unavailable. */
   close(): void {
     this.#client.destroy();
   }
 
-  /** A call with one request message and one response message. Rejects with GrpcError. */
-  unary(path: string, message: Uint8Array, timeoutMilliseconds: number): Promise<Buffer> {
+  /**
+   * A call with one request message and one response message. Rejects with GrpcError, and with AnswerTooLong when the
+   * answer arrives, but is longer than its bounds.
+   */
+  unary(
+    path: string,
+    message: Uint8Array,
+    { timeoutMilliseconds, silenceMilliseconds, ...bounds }: CallBounds,
+  ): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       let answer: Buffer | undefined;
-      const timer = setTimeout(() => {
-        call.cancel();
-        reject(new GrpcError(`${this.url} did not answer`, { code: grpcStatus.deadlineExceeded, mayHaveRun: true }));
-      }, timeoutMilliseconds);
+      const clear = (): void => {
+        whole.clear();
+        silence?.clear();
+      };
       const call = this.stream(path, {
+        ...bounds,
+        onPart: () => silence?.restart(),
         onMessage: (received) => (answer = received),
         onEnd: (error) => {
-          clearTimeout(timer);
+          clear();
           if (error !== undefined) reject(error);
           else if (answer !== undefined) resolve(answer);
           else reject(unavailable(`${this.url} answered nothing`, { mayHaveRun: true }));
@@ -100,6 +125,22 @@ export class GrpcChannel {
       });
       call.send(message);
       call.end();
+      const deadline = (milliseconds: number, toError: () => GrpcError): Deadline =>
+        new Deadline({
+          milliseconds,
+          connection: this.#client,
+          onOver: () => {
+            clear();
+            call.cancel();
+            reject(toError());
+          },
+        });
+      const failure = { code: grpcStatus.deadlineExceeded, mayHaveRun: true };
+      const silent = (): GrpcError => new GrpcError(`${this.url} did not answer`, failure);
+      const slow = (): GrpcError =>
+        new AnswerTooLong(`${this.url} did not answer in ${timeoutMilliseconds} ms`, failure);
+      const whole = deadline(timeoutMilliseconds, silenceMilliseconds === undefined ? silent : slow);
+      const silence = silenceMilliseconds === undefined ? undefined : deadline(silenceMilliseconds, silent);
     });
   }
 
@@ -112,7 +153,7 @@ export class GrpcChannel {
     }
     const { url } = this;
     return new GrpcCall({
-      ...{ url, observer, maximumMessageBytes: this.#maximumMessageBytes },
+      ...{ url, observer, maximumMessageBytes: observer.maximumMessageBytes ?? this.#maximumMessageBytes },
       open: (exchange) => this.#client.open(this.#headOf(path), exchange),
     });
   }
@@ -140,11 +181,20 @@ export class GrpcChannel {
   #ping(): void {
     if (!this.#isPonged || this.#client.isIdle) return;
     this.#isPonged = false;
-    const timer = setTimeout(() => this.close(), PING_TIMEOUT_MILLISECONDS);
-    timer.unref();
+    let { receivedBytes } = this;
     this.#client.ping(() => {
       this.#isPonged = true;
-      clearTimeout(timer);
+      deadline.clear();
+    });
+    const deadline = new Deadline({
+      milliseconds: PING_TIMEOUT_MILLISECONDS,
+      connection: this.#client,
+      onOver: () => {
+        // On a slow connection the answer comes after all that the server sent before: that is a sign of life too.
+        if (this.receivedBytes === receivedBytes) return this.close();
+        receivedBytes = this.receivedBytes;
+        deadline.restart();
+      },
     });
   }
 }
@@ -174,7 +224,7 @@ export function unaryClient(options: UnaryClientOptions): UnaryClient {
   return {
     async call(path, message) {
       const open = await connect();
-      return await open.unary(path, message, options.timeoutMilliseconds);
+      return await open.unary(path, message, { timeoutMilliseconds: options.timeoutMilliseconds });
     },
     close() {
       isClosed = true;

@@ -40,6 +40,11 @@ export class GrpcError extends Error {
   }
 }
 
+/**
+ * An answer arrives, but has more bytes or takes more time than is allowed. The connection works: ask for less.
+ */
+export class AnswerTooLong extends GrpcError {}
+
 /** The server can't be reached, or went away. */
 export const unavailable = (
   message: string,

@@ -1,4 +1,4 @@
-import { GrpcError, grpcStatus } from "./grpc-error.ts";
+import { AnswerTooLong, GrpcError, grpcStatus } from "./grpc-error.ts";
 
 const HEADER_BYTES = 5;
 
@@ -26,7 +26,8 @@ export class FrameReader {
     this.#maximumMessageBytes = maximumMessageBytes;
   }
 
-  /** Returns the messages that a chunk completes. Throws GrpcError for a frame that is compressed or too long. */
+  /** Returns the messages that a chunk completes. Throws GrpcError for a frame that is compressed, and
+   * AnswerTooLong for one that is too long. */
   push(chunk: Buffer): Buffer[] {
     this.#chunks.push(chunk);
     this.#length += chunk.length;
@@ -57,11 +58,13 @@ export class FrameReader {
 
 function frameLength(header: Buffer, maximumMessageBytes: number): number {
   const length = header.readUInt32BE(1);
-  if (header[0] !== 0 || length > maximumMessageBytes) {
-    throw new GrpcError("the server sent a message that can't be read", {
-      code: grpcStatus.internal,
-      mayHaveRun: true,
-    });
+  const failure = { code: grpcStatus.internal, mayHaveRun: true };
+  if (header[0] !== 0) throw new GrpcError("the server sent a compressed message, which can't be read", failure);
+  if (length > maximumMessageBytes) {
+    throw new AnswerTooLong(
+      `the server sent a message of ${length} bytes, and ${maximumMessageBytes} can be read`,
+      failure,
+    );
   }
   return HEADER_BYTES + length;
 }

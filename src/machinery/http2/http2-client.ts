@@ -77,6 +77,7 @@ export class Http2Client {
   #sendWindowBytes = defaultWindowBytes;
   #initialSendWindowBytes = defaultWindowBytes;
   #takenBytes = 0;
+  #receivedBytes = 0;
   /** No new requests. Those under way go on. */
   #isClosing = false;
   #isOver = false;
@@ -104,6 +105,11 @@ export class Http2Client {
   /** Whether requests can be sent. */
   get isOpen(): boolean {
     return !this.#isClosing && !this.#isOver;
+  }
+
+  /** Since the connection began, of everything: it grows as long as the server sends something. */
+  get receivedBytes(): number {
+    return this.#receivedBytes;
   }
 
   /** No request waits for its answer. */
@@ -250,6 +256,7 @@ export class Http2Client {
 
   #receive(bytes: Buffer): void {
     if (this.#isOver) return;
+    this.#receivedBytes += bytes.length;
     try {
       this.#input.read(bytes, this.#onFrame);
     } catch (error) {

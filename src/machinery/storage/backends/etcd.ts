@@ -27,6 +27,7 @@ import type { KeyValue, RangeAnswer, RangeMessage } from "../etcd/etcd-messages.
 import { EtcdWatch } from "../etcd/etcd-watch.ts";
 import { formatPrefixState, parsePrefixState, UnusablePrefix, KeySpace } from "../etcd/key-space.ts";
 import type { EtcdPrefixState } from "../etcd/key-space.ts";
+import { PageLength } from "../etcd/page-length.ts";
 import type { TlsFiles } from "../../grpc/connect-socket.ts";
 import { GrpcError, grpcStatus } from "../../grpc/grpc-error.ts";
 import { SharedRead } from "../etcd/shared-read.ts";
@@ -50,7 +51,8 @@ export interface EtcdStoreOptions {
   readonly callMilliseconds?: number;
 }
 
-const RANGE_PAGE_LENGTH = 1_000;
+const ABANDONED_AT_ONCE = 1_000;
+const rangePath = "/etcdserverpb.KV/Range";
 /** How long a write waits until this process's watches have delivered it. */
 const DELIVERY_MILLISECONDS = 2_000;
 /** How often a create is retried while others create and delete the same key. */
@@ -66,6 +68,7 @@ export class EtcdStore implements Store {
   readonly #keys: KeySpace;
   readonly #watches = new Set<EtcdWatch>();
   readonly #latest: SharedRead<number>;
+  readonly #pageLength = new PageLength();
   /** The newest compacted revision that this process knows. */
   #compactedRevision = 0;
   /** The newest revision that a caller waits for. */
@@ -128,7 +131,7 @@ export class EtcdStore implements Store {
   /** Removes all that an import has made. */
   async abandonImport(): Promise<void> {
     for (;;) {
-      const { entries, hasMore } = await this.range({ start: "/", end: "0", limit: RANGE_PAGE_LENGTH });
+      const { entries, hasMore } = await this.range({ start: "/", end: "0", limit: ABANDONED_AT_ONCE });
       await Promise.all(
         entries.map(({ key, modRevision }) => this.write({ key, value: undefined, expectedRevision: modRevision })),
       );
@@ -267,13 +270,32 @@ export class EtcdStore implements Store {
     // For etcd, 0 means the latest. Revision 1 is that of an empty store.
     let revision = wanted === undefined ? 0 : Math.max(1, wanted);
     for (let key = first; ; key = `${this.#keys.etcdKey(entries.at(-1)?.key ?? start)}\0`) {
-      const pageLength = limit === 0 ? RANGE_PAGE_LENGTH : Math.min(RANGE_PAGE_LENGTH, limit - entries.length);
-      const page = await this.#range({ key, rangeEnd, revision, limit: pageLength });
+      const left = limit === 0 ? Infinity : limit - entries.length;
+      const page = await this.#page({ key, rangeEnd, revision, limit: left });
       if (revision === 0) revision = page.revision;
       for (const keyValue of page.keyValues) entries.push(this.#entry(keyValue));
       const isFull = limit > 0 && entries.length >= limit;
       if (!page.hasMore || isFull) return { entries, revision: wanted ?? revision, hasMore: page.hasMore };
     }
+  }
+
+  /** Reads as many entries as are small enough for one answer, and `limit` at most. */
+  async #page(range: RangeMessage): Promise<RangeAnswer> {
+    let limit = Math.min(range.limit, this.#pageLength.entries);
+    const answer = await this.#call({
+      path: rangePath,
+      message: encodeRange({ ...range, limit }),
+      isRepeatable: true,
+      smaller: () => {
+        const half = this.#pageLength.halve(limit);
+        if (half === undefined) return undefined;
+        limit = half;
+        return encodeRange({ ...range, limit });
+      },
+    });
+    const page = decodeRange(answer);
+    this.#pageLength.fit({ entries: page.keyValues.length, bytes: answer.length });
+    return page;
   }
 
   async #readLatest(): Promise<number> {
@@ -321,9 +343,7 @@ export class EtcdStore implements Store {
   }
 
   async #range(message: RangeMessage): Promise<RangeAnswer> {
-    return decodeRange(
-      await this.#call({ path: "/etcdserverpb.KV/Range", message: encodeRange(message), isRepeatable: true }),
-    );
+    return decodeRange(await this.#call({ path: rangePath, message: encodeRange(message), isRepeatable: true }));
   }
 
   /** Rejects with the errors of the Store contract. Errors about a revision stay GrpcErrors. */

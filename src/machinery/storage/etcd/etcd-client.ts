@@ -2,11 +2,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../api/thrown-error.ts";
 import { StoreUnavailable, WriteOutcomeUnknown } from "../store.ts";
 import { decodeStatus } from "./etcd-messages.ts";
-import { hadNoEffect, isTransient, keepsConnection } from "./etcd-errors.ts";
+import { hadNoEffect, isTooLate, isTransient, keepsConnection } from "./etcd-errors.ts";
 import { GrpcChannel } from "../../grpc/grpc-channel.ts";
+import type { CallBounds } from "../../grpc/grpc-channel.ts";
 import type { Call, CallObserver } from "../../grpc/grpc-call.ts";
 import type { TlsFiles } from "../../grpc/connect-socket.ts";
-import { GrpcError } from "../../grpc/grpc-error.ts";
+import { AnswerTooLong, GrpcError } from "../../grpc/grpc-error.ts";
 
 export interface EtcdClientOptions {
   /** `http://host:port` or `https://host:port` of each member. */
@@ -23,11 +24,22 @@ export interface EtcdCall {
   readonly message: Uint8Array;
   /** Whether a second execution changes nothing more (idempotent). */
   readonly isRepeatable: boolean;
+  /**
+   * Called after each answer that was too late or too long: asks for less in the next try. Undefined: there is nothing less
+   * to ask for.
+   */
+  smaller?(): Uint8Array | undefined;
 }
 
 const CALL_MILLISECONDS = 5_000;
-/** After this time without an answer to a read, the client tries another member. */
-const READ_ATTEMPT_MILLISECONDS = 1_500;
+const readBounds: CallBounds = {
+  /** After this time without a part of the answer, the client tries another member. */
+  silenceMilliseconds: 1_500,
+  /** An answer that keeps arriving has this much: 16 MiB, which a page of a range has at most, come over 3 Mbit/s. */
+  timeoutMilliseconds: 60_000,
+  /** A page of a range has one object at least, and that is never so long. */
+  maximumMessageBytes: 64 * 2 ** 20,
+};
 const CONNECT_MILLISECONDS = 1_500;
 const RETRY_MILLISECONDS = 50;
 /** When reconnecting, the other members get this head start over the member that just failed. */
@@ -62,16 +74,30 @@ export class EtcdClient {
     return this.#connection?.serverVersion ?? "";
   }
 
-  async call({ path, message, isRepeatable }: EtcdCall): Promise<Buffer> {
+  async call({ path, message: first, isRepeatable, smaller }: EtcdCall): Promise<Buffer> {
     const { callMilliseconds } = this.#options;
-    const deadline = performance.now() + callMilliseconds;
+    const bounds = isRepeatable ? readBounds : { timeoutMilliseconds: callMilliseconds };
+    let message = first;
+    let deadline = performance.now() + callMilliseconds;
     for (;;) {
       const { channel } = this.#openConnection ?? (await this.#connected(deadline));
+      const { receivedBytes } = channel;
       try {
-        return await channel.unary(path, message, isRepeatable ? READ_ATTEMPT_MILLISECONDS : callMilliseconds);
+        return await channel.unary(path, message, bounds);
       } catch (error) {
-        if (!(error instanceof GrpcError) || !isTransient(error)) throw error;
-        if (!keepsConnection(error)) this.#leave(channel);
+        if (!(error instanceof GrpcError)) throw error;
+        const less = isTooLate(error) || error instanceof AnswerTooLong ? smaller?.() : undefined;
+        message = less ?? message;
+        if (error instanceof AnswerTooLong) {
+          if (less === undefined) throw error;
+          // The member answers, so the retries begin anew. Their number is bounded: each asks for less.
+          deadline = performance.now() + callMilliseconds;
+          continue;
+        }
+        if (!isTransient(error)) throw error;
+        // A member that sends something else meanwhile works: other calls and watches need the connection.
+        const isAlive = isTooLate(error) && channel.receivedBytes > receivedBytes;
+        if (!isAlive && !keepsConnection(error)) this.#leave(channel);
         if (!isRepeatable && error.mayHaveRun && !hadNoEffect(error)) {
           throw new WriteOutcomeUnknown(`etcd did not say whether it wrote: ${error.message}`, { cause: error });
         }
@@ -141,7 +167,7 @@ export class EtcdClient {
       headers: { hasleader: "true" },
     });
     try {
-      const status = await channel.unary(statusPath, Buffer.alloc(0), CONNECT_MILLISECONDS);
+      const status = await channel.unary(statusPath, Buffer.alloc(0), { timeoutMilliseconds: CONNECT_MILLISECONDS });
       return { channel, serverVersion: decodeStatus(status).version };
     } catch (error) {
       channel.close();

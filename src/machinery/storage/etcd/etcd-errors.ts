@@ -13,6 +13,9 @@ export const isTransient = ({ code, message }: GrpcError): boolean =>
   message === "etcdserver: too many requests" ||
   message === "raft proposal dropped";
 
+/** No answer came in time. */
+export const isTooLate = ({ code }: GrpcError): boolean => code === grpcStatus.deadlineExceeded;
+
 /** The member refused the call before the cluster received it. */
 export const hadNoEffect = ({ message }: GrpcError): boolean =>
   message === "etcdserver: no leader" ||

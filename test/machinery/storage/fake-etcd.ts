@@ -1,0 +1,114 @@
+import { once } from "node:events";
+import { createServer } from "node:http2";
+import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { encodeFrame, FrameReader } from "../../../src/machinery/grpc/grpc-frames.ts";
+import { ProtobufReader, ProtobufWriter } from "../../../src/machinery/schema/protobuf-wire.ts";
+
+export interface FakeRange {
+  /** How many entries the client asks for. */
+  readonly limit: number;
+  /** Answers with the entries. */
+  answer(): void;
+  /** Ends the call with a gRPC status. */
+  fail(status: number): void;
+  /** Begins an answer of 2 GiB. */
+  answerTooLong(): void;
+  /** Sends something that is no answer. Resolves once the client has read it. */
+  sendOther(): Promise<void>;
+}
+
+export interface FakeEtcd {
+  readonly url: string;
+  /** Of each range that was asked for, in their order. */
+  readonly limits: readonly number[];
+  readonly connectionCount: number;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface FakeEtcdOptions {
+  readonly keys: readonly string[];
+  readonly onRange: (range: FakeRange) => void;
+}
+
+/** A member of etcd's API with some keys, whose answers to ranges the test decides. */
+export async function startFakeEtcd({ keys, onRange }: FakeEtcdOptions): Promise<FakeEtcd> {
+  const limits: number[] = [];
+  const sessions: ServerHttp2Session[] = [];
+  const server = createServer();
+  server.on("session", (session) => void sessions.push(session));
+  server.on("stream", (stream: ServerHttp2Stream, { ":path": path }) => {
+    stream.on("error", () => {});
+    const frames = new FrameReader(2 ** 20);
+    stream.on("data", (bytes: Buffer) => {
+      for (const message of frames.push(bytes)) {
+        if (path !== "/etcdserverpb.KV/Range") answer(stream, Buffer.alloc(0));
+        else read(stream, message);
+      }
+    });
+  });
+  const read = (stream: ServerHttp2Stream, message: Buffer): void => {
+    const { first, limit } = decodeRequest(message);
+    const left = keys.filter((key) => key >= first);
+    limits.push(limit);
+    onRange({
+      limit,
+      answer: () => answer(stream, encodeAnswer(left.slice(0, limit), left.length > limit)),
+      fail: (status) => stream.respond({ "grpc-status": String(status) }, { endStream: true }),
+      answerTooLong() {
+        stream.respond({});
+        stream.write(Buffer.from([0, 0x7f, 0xff, 0xff, 0xff]));
+      },
+      sendOther: () => new Promise((resolve) => stream.session?.ping(() => resolve())),
+    });
+  };
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo; // it listens on TCP
+  return {
+    url: `http://127.0.0.1:${port}`,
+    limits,
+    get connectionCount() {
+      return sessions.length;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const session of sessions) session.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+function answer(stream: ServerHttp2Stream, message: Uint8Array): void {
+  stream.respond({}, { waitForTrailers: true });
+  stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+  stream.end(encodeFrame(message));
+}
+
+/** A `RangeRequest` of etcd's `rpc.proto`. */
+function decodeRequest(message: Buffer): { readonly first: string; readonly limit: number } {
+  const reader = new ProtobufReader(message);
+  let first = "";
+  let limit = 0;
+  while (reader.nextField()) {
+    if (reader.field === 1) first = reader.string();
+    else if (reader.field === 3) limit = reader.int64();
+  }
+  return { first, limit };
+}
+
+/** A `RangeResponse`, last field first. */
+function encodeAnswer(keys: readonly string[], hasMore: boolean): Buffer {
+  const writer = new ProtobufWriter();
+  writer.varintField(3, hasMore ? 1 : 0);
+  for (const key of keys.toReversed()) {
+    writer.messageField(2, () => {
+      writer.bytesField(5, Buffer.from("{}"));
+      writer.varintField(3, 7);
+      writer.varintField(2, 7);
+      writer.stringField(1, key);
+    });
+  }
+  writer.messageField(1, () => writer.varintField(3, 7));
+  return writer.finish();
+}

@@ -9,19 +9,26 @@ export interface FairnessOptions {
   readonly queueLengthPerUser: number;
 }
 
+/** Of all that may run. The rest is for others, also when one user's requests run for long. */
+const sharePerUser = 0.75;
+
 /**
- * Limits the number of requests that run at once. Above the limit, requests wait in one queue per user, and the queues
- * take turns: a user who sends too many waits only for their own requests. Below the limit, nothing is allocated.
+ * Limits the number of requests that run at once. One user may run three quarters of them: so a user whose requests never end (they
+ * wait for their bodies, for instance) does not stop the others. Requests above a limit wait in one queue per user, and the queues take
+ * turns: a user who sends too many waits only for their own requests.
  */
 export class FairQueue {
   readonly #options: FairnessOptions;
+  readonly #concurrencyPerUser: number;
   #running = 0;
+  readonly #runningOf = new Map<string, number>();
   #waiting = 0;
   /** In the order in which the users get their turns. */
   readonly #queues = new Map<string, (() => void)[]>();
 
   constructor(options: FairnessOptions) {
     this.#options = options;
+    this.#concurrencyPerUser = Math.max(1, Math.floor(options.concurrency * sharePerUser));
   }
 
   get running(): number {
@@ -37,8 +44,8 @@ export class FairQueue {
    * too many requests wait.
    */
   enter(username: string): Promise<void> | undefined {
-    if (this.#running < this.#options.concurrency) {
-      this.#running++;
+    if (this.#mayRun(username)) {
+      this.#start(username);
       return undefined;
     }
     const queue = this.#queues.get(username);
@@ -54,18 +61,31 @@ export class FairQueue {
   }
 
   /** Call it once for each request that entered, when the request has ended. */
-  leave(): void {
-    const next = this.#queues.entries().next();
-    if (next.done) {
-      this.#running--;
+  leave(username: string): void {
+    this.#running--;
+    const left = (this.#runningOf.get(username) ?? 0) - 1;
+    if (left > 0) this.#runningOf.set(username, left);
+    else this.#runningOf.delete(username);
+    // One user at most is passed over, because no two can have so large a share.
+    for (const [next, queue] of this.#queues) {
+      if (!this.#mayRun(next)) continue;
+      const start = queue.shift();
+      // The user's next request goes to the end of the round.
+      this.#queues.delete(next);
+      if (queue.length > 0) this.#queues.set(next, queue);
+      this.#waiting--;
+      this.#start(next);
+      start?.();
       return;
     }
-    const [username, queue] = next.value;
-    const start = queue.shift();
-    // The user's next request goes to the end of the round.
-    this.#queues.delete(username);
-    if (queue.length > 0) this.#queues.set(username, queue);
-    this.#waiting--;
-    start?.();
+  }
+
+  #mayRun(username: string): boolean {
+    return this.#running < this.#options.concurrency && (this.#runningOf.get(username) ?? 0) < this.#concurrencyPerUser;
+  }
+
+  #start(username: string): void {
+    this.#running++;
+    this.#runningOf.set(username, (this.#runningOf.get(username) ?? 0) + 1);
   }
 }

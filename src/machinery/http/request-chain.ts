@@ -143,7 +143,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       response = errorResponse(error instanceof ApiError ? error : bug(options.log, error, lifecycle), request);
       plain = response;
     }
-    queue?.leave();
+    if (lifecycle.authenticatedUser !== undefined) queue?.leave(lifecycle.authenticatedUser.username);
     if (options.audit !== undefined) await lifecycle.recordAnswer(options.audit, { response: plain, isPanic });
     const caller = lifecycle.authenticatedUser;
     const warnings = caller === undefined ? [] : options.identityWarnings(request, caller);

@@ -12,13 +12,28 @@ describe("a fair queue", () => {
     const waiting = ["flood", "flood", "flood", "alice", "bob", "alice"].map((user) =>
       Promise.resolve(queue.enter(user)).then(() => {
         order.push(user);
-        queue.leave();
+        queue.leave(user);
       }),
     );
-    queue.leave();
+    queue.leave("flood");
     await Promise.all(waiting);
     assert.deepEqual(order, ["flood", "alice", "bob", "flood", "alice", "flood"]);
     assert.deepEqual([queue.running, queue.waiting], [0, 0]);
+  });
+
+  it("leaves a quarter of the places to others, however long the requests of one user run", async () => {
+    const queue = new FairQueue({ concurrency: 8, queueLength: 100, queueLengthPerUser: 100 });
+    const flood = Array.from({ length: 20 }, () => queue.enter("flood"));
+    assert.equal(flood.filter((turn) => turn === undefined).length, 6);
+    for (const user of ["alice", "bob"]) assert.equal(queue.enter(user), undefined);
+    const late = queue.enter("carol");
+    assert.ok(late !== undefined);
+    queue.leave("bob");
+    await late;
+    assert.deepEqual([queue.running, queue.waiting], [8, 14]);
+    queue.leave("flood");
+    await flood[6];
+    assert.deepEqual([queue.running, queue.waiting], [8, 13]);
   });
 
   it("refuses with 429 what neither runs nor may wait", () => {
@@ -46,7 +61,7 @@ describe("a fair queue", () => {
             await Promise.resolve();
             running--;
             served++;
-            queue.leave();
+            queue.leave(user);
           }),
         );
         assert.deepEqual([served, queue.running, queue.waiting], [users.length, 0, 0]);

@@ -91,5 +91,24 @@ describe("YAML", () => {
     refuses(`a: ${"x".repeat(300_000)}`, 413);
   });
 
+  it("bounds quotes, escapes, anchors, aliases and tags, of which each takes long", () => {
+    for (const text of [
+      '"'.repeat(41_000),
+      "'a' ".repeat(21_000),
+      "&a ".repeat(21_000),
+      "*a ".repeat(21_000),
+      "!a ".repeat(21_000),
+      `"${"\\x".repeat(41_000)}`,
+    ]) {
+      assert.throws(
+        () => yamlToJson(text),
+        (error) => error instanceof ApiError && error.code === 413,
+        text.slice(0, 10),
+      );
+    }
+    const manifest = `data:\n${Array.from({ length: 2000 }, (_, index) => `  "key-${index}": "value ${index}"\n`).join("")}`;
+    assert.equal(Object.keys(JSON.parse(yamlToJson(manifest)).data as object).length, 2000);
+  });
+
   it("names the fault of malformed text", () => refuses("a: [1"));
 });

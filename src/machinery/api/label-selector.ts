@@ -210,6 +210,8 @@ class Parser {
 
 const unparsable = (fault: string): Error => badRequest(`unable to parse requirement: ${fault}`);
 
+const maximumShownFaults = 20;
+
 function checkValues({ key, operator, values }: LabelRequirement): void {
   const faults: string[] = [];
   if ((operator === ">" || operator === "<") && parseInteger(values[0] ?? "") === undefined) {
@@ -217,6 +219,8 @@ function checkValues({ key, operator, values }: LabelRequirement): void {
     faults.push(`values[0]: ${invalidValue("", values[0], detail).message}`);
   }
   for (const [index, value] of values.entries()) {
+    // Anyone may send thousands, before it is known whether they may list at all.
+    if (faults.length === maximumShownFaults) break;
     const fault = labelValueFaults(value).join("; ");
     if (fault !== "") faults.push(`values[${index}][${key}]: ${invalidValue("", value, fault).message}`);
   }

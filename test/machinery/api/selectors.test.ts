@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe, it, test } from "node:test";
 import fc from "fast-check";
 import { matchesFields, parseFieldSelector, printFieldSelector } from "../../../src/machinery/api/field-selector.ts";
 import { matchesLabels, parseLabelSelector } from "../../../src/machinery/api/label-selector.ts";
@@ -130,4 +130,12 @@ describe("a field selector", () => {
     assert.throws(() => parseFieldSelector("a=b=c"), { message: /unescaped character in value/ });
     assert.deepEqual(parseFieldSelector(""), []);
   });
+});
+
+test("the answer to a selector with thousands of bad values names some of them", () => {
+  const values = Array.from({ length: 12_500 }, (_, index) => `_${index}`).join(",");
+  assert.throws(
+    () => parseLabelSelector(`x in (${values})`),
+    (error) => error instanceof Error && error.message.match(/Invalid value/g)?.length === 20,
+  );
 });

@@ -3,19 +3,19 @@ import { isUtf8 } from "node:buffer";
 /** Decodes UTF-8 like Go: each invalid byte becomes one U+FFFD. */
 export function textOf(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString("utf8");
-  const parts: string[] = [];
-  let start = 0;
+  // An invalid byte becomes three.
+  const mended = Buffer.allocUnsafe(bytes.length * 3);
+  let length = 0;
   for (let position = 0; position < bytes.length;) {
-    const length = characterLength(bytes, position);
-    if (length > 0) position += length;
-    else {
-      parts.push(bytes.toString("utf8", start, position));
+    const valid = characterLength(bytes, position);
+    if (valid === 0) {
+      mended[length++] = 0xef;
+      mended[length++] = 0xbf;
+      mended[length++] = 0xbd;
       position += 1;
-      start = position;
-    }
+    } else for (const end = position + valid; position < end; position++) mended[length++] = bytes[position] ?? 0;
   }
-  parts.push(bytes.toString("utf8", start));
-  return parts.join("\ufffd");
+  return mended.toString("utf8", 0, length);
 }
 
 /** The number of bytes of the character at a position, or 0 when there is no valid character (RFC 3629 section 4). */
@@ -23,5 +23,12 @@ function characterLength(bytes: Buffer, position: number): number {
   const first = bytes[position] ?? 0;
   if (first < 0x80) return 1;
   const length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  return isUtf8(bytes.subarray(position, position + length)) && position + length <= bytes.length ? length : 0;
+  if (first < 0xc2 || first > 0xf4 || position + length > bytes.length) return 0;
+  const second = bytes[position + 1] ?? 0;
+  // No overlong forms, no surrogates, nothing above U+10FFFF.
+  const lowest = first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80;
+  const highest = first === 0xed ? 0x9f : first === 0xf4 ? 0x8f : 0xbf;
+  if (second < lowest || second > highest) return 0;
+  for (let at = position + 2; at < position + length; at++) if (((bytes[at] ?? 0) & 0xc0) !== 0x80) return 0;
+  return length;
 }

@@ -264,17 +264,29 @@ export class EtcdStore implements Store {
   }
 
   /** Reads a range in pages, all at the revision of the first page. */
-  async #pages({ start, end, revision: wanted, limit = 0 }: RangeRequest): Promise<RangeResult> {
+  async #pages({
+    start,
+    end,
+    revision: wanted,
+    limit = 0,
+    maximumBytes = Infinity,
+  }: RangeRequest): Promise<RangeResult> {
     const { key: first, rangeEnd } = this.#keys.etcdRange(start, end);
     const entries: Entry[] = [];
+    let bytes = 0;
     // For etcd, 0 means the latest. Revision 1 is that of an empty store.
     let revision = wanted === undefined ? 0 : Math.max(1, wanted);
     for (let key = first; ; key = `${this.#keys.etcdKey(entries.at(-1)?.key ?? start)}\0`) {
       const left = limit === 0 ? Infinity : limit - entries.length;
       const page = await this.#page({ key, rangeEnd, revision, limit: left });
       if (revision === 0) revision = page.revision;
-      for (const keyValue of page.keyValues) entries.push(this.#entry(keyValue));
-      const isFull = limit > 0 && entries.length >= limit;
+      let isFull = false;
+      for (const keyValue of page.keyValues) {
+        if (isFull) return { entries, revision: wanted ?? revision, hasMore: true };
+        entries.push(this.#entry(keyValue));
+        bytes += keyValue.value.length;
+        isFull = (limit > 0 && entries.length >= limit) || bytes >= maximumBytes;
+      }
       if (!page.hasMore || isFull) return { entries, revision: wanted ?? revision, hasMore: page.hasMore };
     }
   }

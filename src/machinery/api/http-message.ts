@@ -29,10 +29,10 @@ export interface HttpRequest {
   /** The client asks to speak WebSocket from here on, and its connection can. Absent: it does not. */
   readonly isWebSocket?: boolean;
   /**
-   * Reads the whole body. Call it once. Rejects with an ApiError: 413 when the body is too large, 400 when it is cut
-   * off.
+   * Reads the whole body. Call it once. `maximumBytes` can lower the server's limit: no more is read then. Rejects with an ApiError:
+   * 413 when the body is too large, 400 when it is cut off. A caller in the process is not limited.
    */
-  readBody(): Promise<Buffer>;
+  readBody(maximumBytes?: number): Promise<Buffer>;
   /** Absent: the request came over a connection. */
   readonly inProcess?: InProcessCall | undefined;
   /** Aborted when the client disconnects, the deadline passes or the server stops. */

@@ -25,7 +25,7 @@ export function identityHeaderRemover(declared: readonly IdentityHeaders[]) {
     let answer = known.get(name);
     if (answer === undefined) {
       answer = isIdentity(name);
-      if (known.size < longestMemory) known.set(name, answer);
+      if (known.size < longestMemory && name.length <= longestName) known.set(name, answer);
     }
     return answer;
   };
@@ -83,9 +83,11 @@ class RequestWithHeaders implements HttpRequest {
     return this.#request.hasFreshCache ?? false;
   }
 
-  readBody(): Promise<Buffer> {
-    return this.#request.readBody();
+  readBody(maximumBytes?: number): Promise<Buffer> {
+    return this.#request.readBody(maximumBytes);
   }
 }
 
 const longestMemory = 1000;
+/** Of a name that is remembered: strangers must not fill the memory with long ones. */
+const longestName = 64;

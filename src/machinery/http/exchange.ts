@@ -70,7 +70,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     this.startedAtSecond = context.tick.seconds;
   }
 
-  abstract readBody(): Promise<Buffer>;
+  abstract readBody(maximumBytes?: number): Promise<Buffer>;
   abstract write(bytes: Uint8Array): void;
   abstract bufferedBytes(): number;
   /** Sends the head, and the body when it is complete. */
@@ -79,6 +79,10 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   protected abstract endBody(): void;
   /** Ends the exchange immediately, even when the answer is half sent. */
   abstract destroy(): void;
+
+  protected longestBody(maximumBytes = Infinity): number {
+    return Math.min(maximumBytes, this.context.maximumBodyBytes);
+  }
 
   /** Created on first use: most requests never read it. */
   get signal(): AbortSignal {

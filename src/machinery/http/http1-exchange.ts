@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { routeMethodNotAllowed, statusOf } from "../api/api-error.ts";
 import type { Headers, HttpResponse } from "../api/http-message.ts";
-import { noBytes } from "../http2/byte-accumulator.ts";
+import { ByteAccumulator, noBytes } from "../http2/byte-accumulator.ts";
 import { bodyBrokeOff, bodyTooLarge, Exchange } from "./exchange.ts";
 import type { ExchangeContext } from "./exchange.ts";
 import type { TlsConnection } from "./tls-connection.ts";
@@ -37,25 +37,24 @@ export class Http1Exchange extends Exchange {
     response.on("error", () => this.destroy());
   }
 
-  readBody(): Promise<Buffer> {
+  readBody(lowerMaximumBytes?: number): Promise<Buffer> {
     const request = this.#request;
     const { "content-length": length, "transfer-encoding": coding } = this.headers;
     if (coding === undefined && (length === undefined || length === "0")) return Promise.resolve(noBytes);
-    const { maximumBodyBytes } = this.context;
-    if (Number(length) > maximumBodyBytes) return Promise.reject(bodyTooLarge(maximumBodyBytes));
+    const maximumBytes = this.longestBody(lowerMaximumBytes);
+    if (Number(length) > maximumBytes) return Promise.reject(bodyTooLarge(maximumBytes));
     if (request.destroyed || this.#isBroken) return Promise.reject(bodyBrokeOff());
     return new Promise((resolve, reject) => {
       this.#failBody = reject;
-      const chunks: Buffer[] = [];
-      let received = 0;
+      const body = new ByteAccumulator();
       request.on("data", (chunk: Buffer) => {
-        received += chunk.length;
-        if (received > maximumBodyBytes) {
+        if (body.length + chunk.length > maximumBytes) {
           request.pause();
-          reject(bodyTooLarge(maximumBodyBytes));
-        } else chunks.push(chunk);
+          body.take();
+          reject(bodyTooLarge(maximumBytes));
+        } else body.add(chunk);
       });
-      request.on("end", () => resolve(chunks.length === 1 ? (chunks[0] ?? noBytes) : Buffer.concat(chunks, received)));
+      request.on("end", () => resolve(body.take()));
       request.on("error", () => reject(bodyBrokeOff()));
       request.on("close", () => reject(bodyBrokeOff()));
     });

@@ -35,16 +35,16 @@ class Http2Exchange extends Exchange {
     };
   }
 
-  readBody(): Promise<Buffer> {
+  readBody(lowerMaximumBytes?: number): Promise<Buffer> {
     const stream = this.#stream;
     if (!stream.hasBody) return Promise.resolve(noBytes);
-    const { maximumBodyBytes } = this.context;
-    if ((stream.head.contentLength ?? 0) > maximumBodyBytes) return Promise.reject(bodyTooLarge(maximumBodyBytes));
+    const maximumBytes = this.longestBody(lowerMaximumBytes);
+    if ((stream.head.contentLength ?? 0) > maximumBytes) return Promise.reject(bodyTooLarge(maximumBytes));
     return new Promise((whole, reject) =>
       stream.readBody({
-        maximumBytes: maximumBodyBytes,
+        maximumBytes,
         whole,
-        tooLarge: () => reject(bodyTooLarge(maximumBodyBytes)),
+        tooLarge: () => reject(bodyTooLarge(maximumBytes)),
         brokenOff: () => reject(bodyBrokeOff()),
       }),
     );

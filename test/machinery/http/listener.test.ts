@@ -193,6 +193,27 @@ describe("the listener", () => {
       assert.equal((await sendHttp1(port, { ...post(1001), headers: { "transfer-encoding": "chunked" } })).status, 413);
     }));
 
+  it("reads no more of a body than its handler wants, over both protocols", () => {
+    const handler = async (request: HttpRequest): Promise<HttpResponse> =>
+      request.readBody(10).then(
+        (body) => text(String(body.length)),
+        (error: unknown) => text("", error instanceof ApiError ? error.code : 500),
+      );
+    return withListener({ handler }, async (port) => {
+      const post = (length: number): Sent => ({ path: "/", method: "POST", body: Buffer.alloc(length, 120) });
+      const session = openHttp2(port);
+      for (const send of [(sent: Sent) => sendHttp2(session, sent), (sent: Sent) => sendHttp1(port, sent)]) {
+        assert.equal((await send(post(10))).body, "10");
+        assert.equal((await send(post(11))).status, 413);
+      }
+      session.close();
+      const chunks = "1\r\nx\r\n".repeat(10);
+      const head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n";
+      assert.match(await sendRaw(port, `${head}${chunks}0\r\n\r\n`), /^HTTP\/1\.1 200 [^]*\r\n10$/);
+      assert.match(await sendRaw(port, `${head}${chunks}1\r\nx\r\n`), /^HTTP\/1\.1 413 /);
+    });
+  });
+
   it("sends no body for HEAD and 304", () =>
     withListener({ handler: async ({ path }) => text("four", path === "/304" ? 304 : 200) }, async (port) => {
       const session = openHttp2(port);

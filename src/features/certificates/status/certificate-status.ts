@@ -9,7 +9,7 @@ import { apiserverClient } from "../signers/apiserver-client.ts";
 import { wellKnownSigners } from "../signers/well-known-signers.ts";
 import { revocationPath } from "./addresses.ts";
 import { revocationListPublisher } from "./revocation-list-publisher.ts";
-import { maximumRequestBytes, statusRoutes } from "./status-routes.ts";
+import { statusRoutes } from "./status-routes.ts";
 import type { AnswerStatus } from "./status-routes.ts";
 import { OcspResponders } from "./ocsp-responders.ts";
 import type { AnsweringAuthority } from "./ocsp-responders.ts";
@@ -109,10 +109,7 @@ export async function openCertificateStatus(options: CertificateStatusOptions): 
       const { startPlainListener } = await import("../../../machinery/http/plain-listener.ts");
       const listener = await startPlainListener({
         ...{ ...revocationAddress, isPortShared, log },
-        answer: async (request) =>
-          request.path.startsWith(revocationPath)
-            ? answer({ ...request, readBody: () => request.readBody(maximumRequestBytes) })
-            : pageNotFound(),
+        answer: async (request) => (request.path.startsWith(revocationPath) ? answer(request) : pageNotFound()),
       });
       log.info({ url: `${listener.url}${revocationPath}` }, "serving revocation lists and OCSP over plain HTTP");
       return listener;

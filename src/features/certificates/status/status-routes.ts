@@ -1,4 +1,5 @@
 import type { Clock } from "../../../machinery/api/clock.ts";
+import { ApiError } from "../../../machinery/api/api-error.ts";
 import type { Headers, HttpResponse } from "../../../machinery/api/http-message.ts";
 import { pageNotFound, plainText } from "../../../machinery/http/response.ts";
 import { timestamp } from "../../../machinery/api/clock.ts";
@@ -15,8 +16,8 @@ export interface StatusRequest {
   /** As sent, without the query. */
   readonly path: string;
   readonly headers: Headers;
-  /** May be called once. Rejects when the body is cut off. */
-  readBody(): Promise<Buffer>;
+  /** May be called once. Rejects when the body is cut off or too long. */
+  readBody(maximumBytes: number): Promise<Buffer>;
 }
 
 /** Answers a request below `revocationPath`. Needs no credentials: everything here is signed and public. */
@@ -29,7 +30,7 @@ export interface StatusRoutesOptions {
 }
 
 /** More than any client needs for the certificates that one request may name. */
-export const maximumRequestBytes = 8 * 1024;
+const maximumRequestBytes = 8 * 1024;
 /** How long caches may keep an answer: all clients know of a revocation after this time. */
 const maximumAgeSeconds = 60;
 
@@ -119,10 +120,14 @@ const ocspResponse = (der: Buffer): HttpResponse => ({
   body: der,
 });
 
-/** Undefined for a body that is too large: it is not read when the client says so beforehand. */
+/** Undefined for a body that is too large: it is not read to its end. */
 async function boundedBody(request: StatusRequest): Promise<Buffer | undefined> {
-  if (Number(request.headers["content-length"] ?? 0) > maximumRequestBytes) return undefined;
-  return request.readBody();
+  try {
+    return await request.readBody(maximumRequestBytes);
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 413) return undefined;
+    throw error;
+  }
 }
 
 /** The base64 of a request in a path (RFC 6960 appendix A.1). Clients differ in what they escape. */

@@ -75,7 +75,7 @@ export async function deleteCollectionRequest(
 
 /** A body takes precedence. The query counts only without a body. */
 async function readDeleteOptions({ request, recordObject }: ResourceRequest): Promise<DeleteOptions> {
-  const bytes = await request.readBody();
+  const bytes = await request.readBody(maximumOptionsBytes);
   if (bytes.length > maximumOptionsBytes) throw tooLarge(`Request entity too large: limit is ${maximumOptionsBytes}`);
   if (bytes.length === 0) return deleteOptionsOfQuery(request.query);
   const body = { format: bodyFormat(request.headers), bytes };

@@ -43,7 +43,7 @@ export async function readBody(request: HttpRequest, maximumBytes = Infinity): P
   const value = request.inProcess?.value;
   // Only a text has a length.
   if (value !== undefined && maximumBytes === Infinity) return { format, bytes: noBytes, value };
-  const bytes = await request.readBody();
+  const bytes = await request.readBody(maximumBytes);
   trace?.begin("decode");
   if (bytes.length > maximumBytes) throw tooLarge(`Request entity too large: limit is ${maximumBytes}`);
   return { format, bytes };

@@ -14,7 +14,7 @@ const limits: ReadonlyMap<string, number> = new Map([
   ["tokenrequest", 37_200],
   ["create", 45_300],
   ["csr-create", 73_500],
-  ["certificate", 364_000],
+  ["certificate", 330_000],
 ]);
 
 describe("the garbage of a request", async () => {

@@ -1,4 +1,4 @@
-import { maximumValues, tooManyValues } from "./value-limit.ts";
+import { countValues, maximumValues, tooManyValues } from "./value-limit.ts";
 import { textOf } from "./go-utf8.ts";
 import { largestInt64 } from "./decode-scalar.ts";
 
@@ -16,6 +16,9 @@ export const varintType = 0;
 export const fixed64Type = 1;
 export const bytesType = 2;
 const fixed32Type = 5;
+
+/** Go also writes empty fields, so a valid message may have more fields than values. */
+const fieldsPerValue = 2;
 
 /** No message nests this deep. */
 const maximumDepth = 64;
@@ -142,8 +145,7 @@ export class ProtobufReader {
 
   /** For a message from a caller: limits the number of fields. */
   static bounded(bytes: Uint8Array): ProtobufReader {
-    // Go also writes empty fields, so a valid message may have more fields than values.
-    return new ProtobufReader(bytes, 0, { remainingFields: 2 * maximumValues });
+    return new ProtobufReader(bytes, 0, { remainingFields: fieldsPerValue * maximumValues });
   }
 
   constructor(bytes: Uint8Array, depth = 0, budget: FieldBudget = { remainingFields: Infinity }) {
@@ -162,8 +164,7 @@ export class ProtobufReader {
   nextField(): boolean {
     if (this.#isUnread) this.#skip();
     if (this.#position >= this.#bytes.length) return false;
-    this.#budget.remainingFields -= 1;
-    if (this.#budget.remainingFields < 0) throw tooManyValues();
+    this.#spend(1);
     const tag = this.#unsigned();
     const type = tag % 8;
     const field = Math.floor(tag / 8);
@@ -219,6 +220,19 @@ export class ProtobufReader {
 
   message(): ProtobufReader {
     return new ProtobufReader(this.bytes(), this.#depth + 1, this.#budget);
+  }
+
+  /** Reads JSON text. Its values count against the limit of fields: one message may contain many such texts. */
+  jsonText(): string {
+    const text = this.string();
+    const { remainingFields } = this.#budget;
+    this.#spend(fieldsPerValue * countValues(text, remainingFields / fieldsPerValue));
+    return text;
+  }
+
+  #spend(fields: number): void {
+    this.#budget.remainingFields -= fields;
+    if (this.#budget.remainingFields < 0) throw tooManyValues();
   }
 
   #expect(type: WireType): void {

@@ -229,7 +229,7 @@ function writeRawJson(writer: ProtobufWriter, value: unknown): void {
 function readRawJson(message: ProtobufReader): unknown {
   let text = "null";
   while (message.nextField()) {
-    if (message.field === 1) text = message.string();
+    if (message.field === 1) text = message.jsonText();
   }
   try {
     return parseJson(text).value;

@@ -21,7 +21,11 @@ export const tooManyValues = (maximum = maximumValues): ApiError =>
 /** Throws a 413 when a JSON text contains too many values. Does not check syntax or nesting: the reader does that. */
 export function checkValueCount(text: string, maximum = maximumValues): void {
   // A value needs at least two characters, with the comma after it.
-  if (text.length < maximum * 2) return;
+  if (text.length >= maximum * 2 && countValues(text, maximum) > maximum) throw tooManyValues(maximum);
+}
+
+/** How many values a JSON text contains. Stops where there are more than the maximum, and where a reader refuses the text. */
+export function countValues(text: string, maximum: number): number {
   let values = 0;
   let depth = 0;
   for (let position = 0; position < text.length; position += 1) {
@@ -32,9 +36,9 @@ export function checkValueCount(text: string, maximum = maximumValues): void {
       values += 1;
       depth += 1;
     } else if (code === closeBrace || code === closeBracket) depth -= 1;
-    if (position < 0 || depth > maximumJsonDepth) return;
-    if (values > maximum) throw tooManyValues(maximum);
+    if (position < 0 || depth > maximumJsonDepth || values > maximum) break;
   }
+  return values;
 }
 
 const quote = 0x22;

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { storedResources } from "../../../src/server/served-kinds.ts";
+import { compileProtobuf } from "../../../src/machinery/schema/protobuf.ts";
+import { encodeEnvelope } from "../../../src/machinery/schema/protobuf-envelope.ts";
 import { maximumValues } from "../../../src/machinery/schema/value-limit.ts";
 import { hostileScene } from "./hostile/hostile-scene.ts";
 import type { HostileRequest, HostileScene } from "./hostile/hostile-scene.ts";
@@ -78,6 +80,58 @@ describe("a large body of the smallest parts", () => {
       Buffer.alloc(400_000, Buffer.from([0x1a, 0])),
     ]);
     assert.equal((await answerTo({ ...create, headers: protobuf, body: empty })).status, 413);
+  });
+
+  describe("whose managed fields hold few values each, and too many together", () => {
+    const fields = (count: number): object =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`f:${index}`, {}]));
+    const entry = (manager: string, count: number): object => ({
+      manager,
+      operation: "Update",
+      apiVersion: "v1",
+      time: "2026-01-01T00:00:00Z",
+      fieldsType: "FieldsV1",
+      fieldsV1: fields(count),
+    });
+    const configMaps = "/api/v1/namespaces/hostile/configmaps";
+
+    it("is refused as protobuf", async () => {
+      const schema = storedResources(platformNames).find(({ kind }) => kind === "ConfigMap")?.schema;
+      assert.ok(schema);
+      const create = (entries: number): HostileRequest => ({
+        method: "POST",
+        target: `${configMaps}?dryRun=All`,
+        headers: { "content-type": "application/vnd.kubernetes.protobuf" },
+        body: encodeEnvelope(compileProtobuf(schema), {
+          apiVersion: "v1",
+          kind: "ConfigMap",
+          metadata: {
+            name: "many",
+            managedFields: Array.from({ length: entries }, (_, index) => entry(`m${index}`, 5000)),
+          },
+        }),
+      });
+      assert.equal((await answerTo(create(2))).status, 201);
+      assert.equal((await answerTo(create(3))).status, 413);
+      assert.equal((await answerTo(create(22))).status, 413);
+    });
+
+    it("is refused as a JSON patch that copies them", async () => {
+      const patch = (copies: number): HostileRequest => ({
+        method: "PATCH",
+        target: `${configMaps}/sample?dryRun=All`,
+        headers: { "content-type": "application/json-patch+json" },
+        body: JSON.stringify([
+          { op: "add", path: "/metadata/managedFields", value: [entry("m0", 5000)] },
+          ...Array.from({ length: copies }, (_, index) => [
+            { op: "copy", from: "/metadata/managedFields/0", path: "/metadata/managedFields/-" },
+            { op: "replace", path: `/metadata/managedFields/${index + 1}/manager`, value: `m${index + 1}` },
+          ]).flat(),
+        ]),
+      });
+      assert.equal((await answerTo(patch(1))).status, 200);
+      assert.equal((await answerTo(patch(6))).status, 413);
+    });
   });
 
   it("is refused from 256 KiB on where it is a review, and from 64 KiB on where it is options", async () => {

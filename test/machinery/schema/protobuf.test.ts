@@ -145,6 +145,17 @@ test("fields that the schema does not name are skipped", () => {
   assert.deepEqual(compileProtobuf(serviceAccount).decode(unknown), { automountServiceAccountToken: true });
 });
 
+test("JSON inside a message counts against the message's limit of values, wherever it is", () => {
+  const managedFields = (entries: number): Buffer => {
+    const fieldsV1 = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`f:${index}`, {}]));
+    const metadata = { managedFields: Array.from({ length: entries }, () => ({ manager: "m", fieldsV1 })) };
+    const { value } = compileDecoder(serviceAccount)({ apiVersion: "", kind: "", metadata });
+    return compileProtobuf(serviceAccount).encode(value);
+  };
+  compileProtobuf(serviceAccount).decode(managedFields(12));
+  assert.throws(() => compileProtobuf(serviceAccount).decode(managedFields(13)), { code: 413 });
+});
+
 test("bytes without the magic are no envelope", () => {
   assert.throws(() => decodeEnvelope(Buffer.from('{"kind":"x"}')), {
     message: "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]",

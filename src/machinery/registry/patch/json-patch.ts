@@ -3,7 +3,8 @@ import { maximumFaults } from "../../api/field-error.ts";
 import { shortened } from "../../api/format-value.ts";
 import { PatchedDocument, parseJsonPointer } from "./patched-document.ts";
 import { isJsonObject, memberOf } from "../../api/json-object.ts";
-import { isDeeperThan, isSameJson, jsonTypeName, maximumDepth } from "./json-value.ts";
+import { maximumValues, tooManyValues } from "../../schema/value-limit.ts";
+import { isDeeperThan, isSameJson, jsonTypeName, maximumDepth, valueCount } from "./json-value.ts";
 import { operationFailed, undecodablePatch } from "./patch-error.ts";
 
 /** One operation of RFC 6902. Whether it is valid shows when it is applied. */
@@ -90,11 +91,13 @@ const tokensOf = (pointer: string | undefined): string[] => {
  * Applies a JSON patch (RFC 6902). Does not change its inputs; the result shares unchanged parts. Like upstream's
  * library: `replace` of a missing member adds it, `copy` of a missing member copies null, `test` treats a missing
  * member as null, and `add`, `move` and `copy` cannot replace the whole document. Throws a 422 ApiError when an
- * operation fails or when all copies together add more than 1.5 MiB.
+ * operation fails or when all copies together add more than 1.5 MiB; a 413 when they add, or the result has, more values
+ * than an object may have.
  */
 export function applyJsonPatch(document: unknown, operations: readonly JsonPatchOperation[]): unknown {
   const patched = new PatchedDocument(document);
   let copiedBytes = 0;
+  let copiedValues = 0;
   for (const { op, path, from, value } of operations) {
     switch (op) {
       case "add":
@@ -122,6 +125,8 @@ export function applyJsonPatch(document: unknown, operations: readonly JsonPatch
         const json = JSON.stringify(copied);
         copiedBytes += Buffer.byteLength(json);
         if (copiedBytes > maximumCopiedBytes) throw operationFailed();
+        copiedValues += valueCount(copied);
+        if (copiedValues > maximumValues) throw tooManyValues();
         patched.add(tokensOf(path), JSON.parse(json));
         break;
       }
@@ -130,5 +135,6 @@ export function applyJsonPatch(document: unknown, operations: readonly JsonPatch
     }
   }
   if (isDeeperThan(maximumDepth, patched.root)) throw operationFailed();
+  if (valueCount(patched.root) > maximumValues) throw tooManyValues();
   return patched.root;
 }

@@ -51,3 +51,15 @@ export function isDeeperThan(levels: number, value: unknown): boolean {
   }
   return false;
 }
+
+/** The number of values in a value, however deep: members of objects and items of lists. */
+export function valueCount(value: unknown): number {
+  let count = -1; // without the value itself
+  const waiting = [value];
+  while (waiting.length > 0) {
+    const next = waiting.pop();
+    count += 1;
+    if (typeof next === "object" && next !== null) for (const child of Object.values(next)) waiting.push(child);
+  }
+  return count;
+}

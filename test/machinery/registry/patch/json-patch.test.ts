@@ -185,6 +185,19 @@ describe("a JSON patch", () => {
     assert.throws(() => patched({ a: { x: "x".repeat(1000) } }, bomb), failed);
   });
 
+  it("cannot copy more values than an object may have, nor make an object of more", () => {
+    const list = Array.from({ length: 10_000 }, () => 0);
+    const copies = (count: number): unknown => [
+      ...Array.from({ length: count }, () => ({ op: "copy", from: "/a", path: "/b" })),
+      { op: "remove", path: "/b" },
+    ];
+    assert.deepEqual(patched({ a: list }, copies(2)), { a: list });
+    assert.throws(() => patched({ a: list }, copies(3)), failsWith(413));
+    const added = ["b", "c"].map((key) => ({ op: "add", path: `/${key}`, value: list }));
+    assert.deepEqual(patched({ a: list }, added.slice(1)), { a: list, c: list });
+    assert.throws(() => patched({ a: list }, added), failsWith(413));
+  });
+
   it("cannot nest a document deeper than the limit", () => {
     const deepen = Array.from({ length: 12 }, () => ({ op: "copy", from: "/a", path: `/a${"/a".repeat(100)}` }));
     let nested: unknown = {};

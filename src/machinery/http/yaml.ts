@@ -49,6 +49,20 @@ export function toYaml(value: unknown): string {
 }
 
 /**
+ * The text that `toYaml` makes of an object with members of short names, in parts that are made one by one: of a member that is a
+ * list, each item is a part.
+ */
+export function* yamlParts(object: object): Generator<string> {
+  const members = Object.entries(object).filter(([, value]) => value !== undefined);
+  members.sort(([left], [right]) => (left < right ? -1 : 1));
+  for (const [key, value] of members as [string, unknown][]) {
+    const [first, ...others] = Array.isArray(value) && value.length > 0 ? (value as unknown[]) : [];
+    yield toYaml({ [key]: others.length > 0 ? [first] : value });
+    for (const item of others) yield toYaml([item]);
+  }
+}
+
+/**
  * Converts a YAML document to JSON text with the same meaning. Keys keep their order, their repetitions and their line
  * numbers, so that the JSON reader reports the same faults. Keys that are not strings, and `<<`, are handled like in
  * sigs.k8s.io/yaml. Limits bytes, depth and the expansion of aliases. Throws a 400, or a 413 for too much.

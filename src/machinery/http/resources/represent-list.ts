@@ -3,6 +3,7 @@ import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { notAcceptable, requestCanceled } from "../../api/api-error.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
 import type { ApiList, ApiObject } from "../../api/object-meta.ts";
+import type { CompiledSchema } from "../../registry/compiled-schema.ts";
 import type { ObjectList } from "../../registry/list-objects.ts";
 import {
   listMetadata,
@@ -15,6 +16,7 @@ import { parseIncludeObject, tableOf } from "../../registry/table.ts";
 import { currentTrace } from "../../tracing/request-trace.ts";
 import { isPretty } from "../negotiation.ts";
 import { textResponse } from "../response.ts";
+import { yamlParts } from "../yaml.ts";
 import { representObject } from "./represent-object.ts";
 import type { Representation } from "./represent-object.ts";
 
@@ -36,10 +38,9 @@ export function representList<T extends ApiObject>(
     if (format === "json" && !isPretty(request, mediaType)) {
       const headers = { "content-type": contentType };
       if (isShort(list)) return { status, headers, body: joined(registry, list) };
-      const join = (): Promise<Buffer> => joinedInTurns(registry, list, request.signal);
-      return withFewOthers(join).then((body) => ({ status, headers, body }));
+      return inTurns(itemTexts(registry, list), request.signal).then((body) => ({ status, headers, body }));
     }
-    return representObject(registry.compiled.schema.list, listObject(registry, list), representation);
+    return represent(registry.compiled.schema.list, listObject(registry, list), representation);
   }
   if (conversion.kind === "PartialObjectMetadata") {
     throw notAcceptable(
@@ -48,7 +49,7 @@ export function representList<T extends ApiObject>(
   }
   if (conversion.kind === "PartialObjectMetadataList") {
     const converted = partialObjectMetadataList(list, conversion.version);
-    return representObject(compiledPartialMetadataList, converted, representation);
+    return represent(compiledPartialMetadataList, converted, representation);
   }
   const objects = Array.from(list.items, ({ object }) => object);
   const table = tableOf(registry, objects, {
@@ -58,7 +59,22 @@ export function representList<T extends ApiObject>(
     metadata: listMetadata(list),
     hasColumnDefinitions: true,
   });
-  return textResponse(table, representation);
+  return format === "yaml" ? yamlInTurns(table, representation) : textResponse(table, representation);
+}
+
+const represent = <T extends { readonly kind: string; readonly apiVersion: string }>(
+  schema: CompiledSchema<T>,
+  list: T,
+  representation: Representation,
+): MaybePromise<HttpResponse> =>
+  representation.mediaType.format === "yaml"
+    ? yamlInTurns(list, representation)
+    : representObject(schema, list, representation);
+
+/** YAML takes a hundred times as long to write as JSON: a list of any length may take long. */
+async function yamlInTurns(list: object, { request, status, mediaType }: Representation): Promise<HttpResponse> {
+  const body = await inTurns(yamlParts(list), request.signal);
+  return { status, headers: { "content-type": mediaType.contentType }, body };
 }
 
 function isShort<T extends ApiObject>({ items }: ObjectList<T>): boolean {
@@ -87,11 +103,11 @@ const joinedAtOnce = 4;
 let running = 0;
 const waiting: (() => void)[] = [];
 
-async function withFewOthers(join: () => Promise<Buffer>): Promise<Buffer> {
+async function inTurns(texts: Iterable<string>, signal: AbortSignal): Promise<Buffer> {
   if (running === joinedAtOnce) await new Promise<void>((resolve) => waiting.push(resolve));
   else running += 1;
   try {
-    return await join();
+    return await joinedInTurns(texts, signal);
   } finally {
     const next = waiting.shift();
     if (next === undefined) running -= 1;
@@ -99,35 +115,39 @@ async function withFewOthers(join: () => Promise<Buffer>): Promise<Buffer> {
   }
 }
 
+/** The same text as `joined`, in parts. */
+function* itemTexts<T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): Generator<string> {
+  let before = openingOf(registry, list);
+  for (const item of list.items) {
+    yield `${before}${registry.itemTextOf(item)}`;
+    before = ",";
+  }
+  yield list.items.length === 0 ? `${before}]}\n` : "]}\n";
+}
+
 /**
- * The same bytes as `joined`, made in several turns of the event loop, so that other requests are answered in between. Rejects
- * when no client waits for them any more.
+ * Makes the texts and joins them in several turns of the event loop, so that other requests are answered in between. Rejects when no client
+ * waits for them any more.
  */
-async function joinedInTurns<T extends ApiObject>(
-  registry: ResourceRegistry<T>,
-  list: ObjectList<T>,
-  signal: AbortSignal,
-): Promise<Buffer> {
+async function joinedInTurns(texts: Iterable<string>, signal: AbortSignal): Promise<Buffer> {
   const work = new LongWork();
   const parts: Buffer[] = [];
   let length = 0;
-  let text = openingOf(registry, list);
+  let text = "";
   const flush = (): void => {
     const part = Buffer.from(text);
     parts.push(part);
     length += part.length;
     text = "";
   };
-  let separator = "";
-  for (const item of list.items) {
-    text += `${separator}${registry.itemTextOf(item)}`;
-    separator = ",";
-    if (text.length < charactersAtOnce) continue;
+  for (const next of texts) {
+    text += next;
+    if (text.length >= charactersAtOnce) flush();
+    const pause = work.pause();
+    if (pause === undefined) continue;
+    await pause;
     if (signal.aborted) throw requestCanceled();
-    flush();
-    await work.pause();
   }
-  text += "]}\n";
   flush();
   const whole = Buffer.allocUnsafeSlow(length);
   let at = 0;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { startTestServer } from "../../../test-server.ts";
 import { InProcess } from "../../../server/in-process.ts";
+import { toYaml } from "../../../../src/machinery/http/yaml.ts";
 
 it("a list of a few large objects is put together piece by piece, as one of many is: it may be too long for a string", async (context) => {
   const server = await startTestServer({ settings: { controllers: false } });
@@ -20,4 +21,50 @@ it("a list of a few large objects is put together piece by piece, as one of many
     ["a", "b", "c"].map((name) => [name, 600_000]),
   );
   assert.ok(typeof (await api.send(`${collection}?limit=1`)).body === "string");
+});
+
+it("a list is the same YAML as when it is written at once, whatever it is a list of", async (context) => {
+  const server = await startTestServer({ settings: { controllers: false } });
+  context.after(() => server.stop());
+  const api = new InProcess(server);
+  const collection = "/api/v1/namespaces/default/configmaps";
+  const listAs = async (accept: string): Promise<string> => {
+    const { status, headers, body } = await api.send(collection, { headers: { accept } });
+    assert.deepEqual([status, headers["content-type"]], [200, accept.split(";")[0]]);
+    return String(body);
+  };
+  for (const count of [0, 1, 3]) {
+    if (count > 0) {
+      const body = {
+        metadata: { name: `c${count}`, labels: { yes: "no" } },
+        data: { text: "a\nb\n", empty: "", more: "- x" },
+      };
+      await api.json(collection, { method: "POST", body });
+    }
+    for (const form of ["", ";as=Table;v=v1;g=meta.k8s.io", ";as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"]) {
+      const json: unknown = JSON.parse(await listAs(`application/json${form}`));
+      assert.equal(await listAs(`application/yaml${form}`), toYaml(json));
+    }
+  }
+});
+
+it("other requests are answered while a long list is written as YAML", async (context) => {
+  const server = await startTestServer({ settings: { controllers: false } });
+  context.after(() => server.stop());
+  const api = new InProcess(server);
+  const collection = "/api/v1/namespaces/default/configmaps";
+  const keys = Array.from({ length: 2000 }, (_, index) => [`k${index}`, "v"]);
+  for (const name of ["a", "b", "c"]) {
+    await api.json(collection, { method: "POST", body: { metadata: { name }, data: Object.fromEntries(keys) } });
+  }
+  let turns = 0;
+  const count = (): void => {
+    turns += 1;
+    counting = setImmediate(count);
+  };
+  let counting = setImmediate(count);
+  const { status } = await api.send(collection, { headers: { accept: "application/yaml" } });
+  clearImmediate(counting);
+  assert.equal(status, 200);
+  assert.ok(turns >= 2, String(turns));
 });

@@ -9,6 +9,7 @@ import type {
   StreamBody,
 } from "../api/http-message.ts";
 import { errorResponse } from "./response.ts";
+import { StreamSink } from "./stream-sink.ts";
 import type { UnsentAnswers } from "./unsent-answers.ts";
 
 /** Shared by all exchanges of a listener. */
@@ -55,7 +56,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   #hasAnswered = false;
   /** Set while a streaming body is written. */
   #stopStream: (() => void) | undefined;
-  #isStream = false;
+  #streamSink: StreamSink | undefined;
   #isEnded = false;
   #isCountedAsUnsent = false;
 
@@ -92,12 +93,17 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   }
 
   get isStream(): boolean {
-    return this.#isStream;
+    return this.#streamSink !== undefined;
   }
 
   /** An open watch has none. */
   get hasDeadline(): boolean {
-    return !this.#isStream || this.#isEnded;
+    return !this.isStream || this.#isEnded;
+  }
+
+  /** The last second in which the client read of its stream, or had read everything. Call it every second. */
+  readAtSecond(nowSecond: number): number {
+    return this.#streamSink?.readAtSecond(nowSecond) ?? nowSecond;
   }
 
   run(): void {
@@ -135,9 +141,10 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   }
 
   #startStream(response: HttpResponse, body: StreamBody): void {
-    this.#isStream = true;
+    const sink = new StreamSink(this, this.context.tick.seconds);
+    this.#streamSink = sink;
     this.sendHead(response);
-    const stop = body.start(this);
+    const stop = body.start(sink);
     if (this.#isClosed) return stop();
     this.#stopStream = stop;
     // The listener has already ended the other streams.
@@ -171,7 +178,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     if (this.#isCountedAsUnsent) this.context.unsent.remove(this);
     this.#stop();
     // What was answered whole has no work left to abort, and each abort makes an error with its stack.
-    if (!this.#hasAnswered || this.#isStream) this.#abortController?.abort();
+    if (!this.#hasAnswered || this.isStream) this.#abortController?.abort();
   }
 
   #stop(): void {

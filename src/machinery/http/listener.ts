@@ -31,7 +31,7 @@ export interface ListenerLimits extends ConnectionLimits, Http2Limits {
   readonly handshakeSeconds: number;
   /** A connection without a request for this long is closed. */
   readonly idleSeconds: number;
-  /** What large answers may take in memory while clients read them: then those that were not read for the longest time end. */
+  /** What large answers and streams may take in memory until clients read them: then those that were not read for the longest time end. */
   readonly unsentBytes: number;
 }
 
@@ -117,7 +117,10 @@ export interface Listener {
 export function createListener({ handler, certificate, tls, limits: changes, log }: ListenerOptions): Listener {
   const limits = { ...defaultLimits, ...changes };
   const notRead = rateLimitedReport<number>((maximumBytes, count) =>
-    log?.warn({ maximumBytes, count }, "clients did not read their large answers, which were ended to free the memory"),
+    log?.warn(
+      { maximumBytes, count },
+      "clients did not read large answers or watches, which were ended to free the memory",
+    ),
   );
   const context: ExchangeContext = {
     handler,
@@ -232,6 +235,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
       if (now - exchange.startedAtSecond < limits.requestSeconds) break;
       if (exchange.hasDeadline) exchange.expire();
     }
+    context.unsent.endUnread(context.open, now);
     for (const [session, connection] of sessions) {
       session.sweep();
       if (connection.openExchanges > 0) continue;

@@ -3,6 +3,18 @@ interface Answer {
   destroy(): void;
 }
 
+/** An answer that is written over time. */
+interface Stream extends Answer {
+  readonly isStream: boolean;
+  /** What the client has not taken yet. */
+  bufferedBytes(): number;
+  /** The last second in which the client read, or had read everything. */
+  readAtSecond(nowSecond: number): number;
+}
+
+/** A stream whose client reads is never ended: so long its client may take to read. */
+const patienceSeconds = 2;
+
 /**
  * Smaller ones are bounded well enough by the number of streams and connections. Not larger: a refusal that repeats a long path costs its
  * sender a few bytes (HPACK), and any number of connections may wait for one.
@@ -10,8 +22,8 @@ interface Answer {
 const smallestCounted = 2 * 1024;
 
 /**
- * The answers that are in memory because their clients have not taken all of them yet. Beyond a limit the oldest ones end:
- * their clients have had the most time to read.
+ * The answers that are in memory because their clients have not taken all of them yet, and what waits of streams. Beyond a limit the
+ * oldest answers end, whose clients have had the most time to read, and streams that were not read for the longest time.
  */
 export class UnsentAnswers {
   readonly #maximumBytes: number;
@@ -37,6 +49,31 @@ export class UnsentAnswers {
       this.#onEnded();
     }
     return true;
+  }
+
+  /**
+   * Ends streams that their clients do not read while they and the answers are too large together: first those that were not read for
+   * the longest time. To its client each looks like a lost connection, after which a watch resumes. Call it every second.
+   */
+  endUnread(exchanges: Iterable<Stream>, nowSecond: number): void {
+    const unread: { readonly stream: Stream; readonly readAtSecond: number; readonly bytes: number }[] = [];
+    let bytes = this.#bytes;
+    for (const stream of exchanges) {
+      if (!stream.isStream) continue;
+      const readAtSecond = stream.readAtSecond(nowSecond);
+      const waitingBytes = stream.bufferedBytes();
+      bytes += waitingBytes;
+      if (waitingBytes > 0 && nowSecond - readAtSecond >= patienceSeconds)
+        unread.push({ stream, readAtSecond, bytes: waitingBytes });
+    }
+    if (bytes <= this.#maximumBytes) return;
+    unread.sort((left, right) => left.readAtSecond - right.readAtSecond);
+    for (const { stream, bytes: freedBytes } of unread) {
+      if (bytes <= this.#maximumBytes) return;
+      bytes -= freedBytes;
+      stream.destroy();
+      this.#onEnded();
+    }
   }
 
   /** The answer is sent, or has ended otherwise. */

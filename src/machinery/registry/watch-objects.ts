@@ -17,6 +17,11 @@ export interface ObjectObserver<T extends ApiObject> {
   onChange(type: ChangeType, object: StoredObject<T>): void;
   /** The client asked for the initial state, and it is complete. Changes after the revision follow. */
   onInitialEventsEnd(revision: number): void;
+  /**
+   * Asked after each change before `onReady`. A promise: no more changes come until it resolves, and those that happen meanwhile
+   * wait. Absent, or undefined: go on.
+   */
+  untilRead?(): Promise<void> | undefined;
   /** The initial state and the kept history are complete. From now on, events are live. */
   onReady(): void;
   /** The last call. An ApiError is meant for the client; any other error is a failure of the store. */
@@ -85,6 +90,8 @@ function existingObjects<T extends ApiObject>(
 
 /** A watch ends with a 410 when more events than this wait until its existing objects are delivered. */
 const maximumWaitingEvents = 100_000;
+/** The same for the texts of their objects, which nobody else may keep any more. */
+const maximumWaitingCharacters = 64 * 1024 * 1024;
 
 class RunningWatch<T extends ApiObject> implements ObjectWatch {
   readonly #registry: ResourceRegistry<T>;
@@ -95,6 +102,7 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
   #skippedRevision = 0;
   /** Events that arrived while the existing objects are delivered. Undefined: events are delivered at once. */
   #waiting: CacheEvent<StoredObject<T>>[] | undefined;
+  #waitingCharacters = 0;
   #isReady = false;
   #isOver = false;
 
@@ -145,6 +153,7 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
     while (this.#waiting.length > 0) {
       const events = this.#waiting;
       this.#waiting = [];
+      this.#waitingCharacters = 0;
       await this.#inTurns(events, (event) => this.#tell(event));
     }
     this.#waiting = undefined;
@@ -171,8 +180,10 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
 
   #take(event: CacheEvent<StoredObject<T>>): void {
     if (event.revision <= this.#skippedRevision) return;
-    if (this.#waiting === undefined) this.#tell(event);
-    else if (this.#waiting.push(event) > maximumWaitingEvents) {
+    if (this.#waiting === undefined) return this.#tell(event);
+    this.#waitingCharacters += (event.type === "put" ? event.object : event.previous)?.textLength ?? 0;
+    const isTooMuch = this.#waitingCharacters > maximumWaitingCharacters;
+    if (this.#waiting.push(event) > maximumWaitingEvents || isTooMuch) {
       throw new RevisionCompacted(this.#registry.cache.oldestRevision);
     }
   }
@@ -188,7 +199,7 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
     for (const value of values) {
       if (this.#isOver) return;
       tell(value);
-      const pause = work.pause();
+      const pause = this.#observer.untilRead?.() ?? work.pause();
       if (pause !== undefined) await pause;
     }
   }

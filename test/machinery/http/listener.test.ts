@@ -528,6 +528,42 @@ describe("the listener", () => {
     }
   });
 
+  it("ends streams that clients do not read, those first that were not read for the longest time, before they fill the memory", async () => {
+    const bytes = Buffer.alloc(1_000_000);
+    const start = (sink: ByteSink) => {
+      sink.write(bytes);
+      return () => undefined;
+    };
+    const streams = { handler: async () => ({ status: 200, headers: {}, body: { start } }) };
+    await withListener({ ...streams, limits: { unsentBytes: 1_500_000 } }, async (port, listener) => {
+      const silent = openHttp2(port, { settings: { initialWindowSize: 1 } });
+      const open = async (session: ClientHttp2Session): Promise<ClientHttp2Stream> => {
+        const stream = session.request({ ":path": "/" }).on("error", () => {});
+        await once(stream, "response");
+        return stream;
+      };
+      const reading = openHttp2(port);
+      const read = await open(reading);
+      let readBytes = 0;
+      for await (const chunk of read.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+        readBytes += chunk.length;
+        if (readBytes === bytes.length) break;
+      }
+      const first = await open(silent);
+      listener.sweep();
+      const second = await open(silent);
+      const firstEnd = once(first, "close");
+      listener.sweep();
+      listener.sweep();
+      await firstEnd;
+      assert.equal(first.rstCode, constants.NGHTTP2_CANCEL);
+      listener.sweep();
+      const third = await open(silent);
+      assert.deepEqual([second.closed, third.closed, read.closed], [false, false, false]);
+      for (const session of [silent, reading]) session.destroy();
+    });
+  });
+
   it("shuts down by draining requests and ending watches", async () => {
     const [entered, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const handler: Handler = async ({ path }: HttpRequest) => {

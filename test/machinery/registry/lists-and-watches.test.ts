@@ -6,7 +6,9 @@ import { listObjects } from "../../../src/machinery/registry/list-objects.ts";
 import { parseListOptions } from "../../../src/machinery/registry/list-options.ts";
 import type { ListOptions } from "../../../src/machinery/registry/list-options.ts";
 import { patchObject } from "../../../src/machinery/registry/patch-object.ts";
+import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import { watchObjects } from "../../../src/machinery/registry/watch-objects.ts";
+import type { ObjectObserver } from "../../../src/machinery/registry/watch-objects.ts";
 import { apiError, toyBox, toys } from "./toy-resource.ts";
 import type { Toy, ToyBox } from "./toy-resource.ts";
 
@@ -178,7 +180,11 @@ describe("a watch", () => {
     stop(): void;
   }
 
-  function watch({ registry }: Pick<ToyBox, "registry">, query: string): Seen {
+  function watch(
+    { registry }: Pick<ToyBox, "registry">,
+    query: string,
+    more: Pick<ObjectObserver<Toy>, "untilRead"> = {},
+  ): Seen {
     const events: string[] = [];
     const revisions: number[] = [];
     const ended = Promise.withResolvers<Error>();
@@ -193,10 +199,22 @@ describe("a watch", () => {
         onInitialEventsEnd: () => void events.push("END OF STATE"),
         onReady: ready.resolve,
         onEnd: ended.resolve,
+        ...more,
       },
     });
     return { events, revisions, ended: ended.promise, ready: ready.promise, stop };
   }
+
+  it("ends with a 410 when more changes wait than its observer can catch up with", async () => {
+    const box = await filled(1);
+    const seen = watch(box, "", { untilRead: () => new Promise(() => {}) });
+    const color = "x".repeat(1_400_000);
+    for (let index = 0; index < 49; index += 1) await box.add(`large-${index}`, { color });
+    const error = await seen.ended;
+    assert.ok(error instanceof ApiError);
+    assert.equal(error.code, 410);
+    assert.deepEqual(seen.events, ["ADDED toy-0 red"]);
+  });
 
   it("starts with the existing objects and continues with changes, in the order of revisions", async () => {
     const box = await filled(1);

@@ -25,6 +25,11 @@ const minimumDurationSeconds = 30 * 60;
 const bookmarkIntervalMilliseconds = 60_000;
 /** A last bookmark this long before the end spares the next watch most of its replay. */
 const lastBookmarkMilliseconds = 2000;
+/** A reader that lags this far behind gets no more of the initial state and the kept history for now. */
+const maximumAheadBytes = 1024 * 1024;
+/** When to look again whether it has read: at first soon, later this often. */
+const firstLookMilliseconds = 1;
+const maximumLookMilliseconds = 1000;
 /** A reader that lags this far behind is disconnected. It can resume where it stopped. */
 const maximumBufferedBytes = 16 * 1024 * 1024;
 
@@ -84,7 +89,7 @@ function stream<T extends ApiObject>(
 ): () => void {
   const queue = new FrameQueue({ sink, joinsFrames });
   let isEnded = false;
-  /** The initial state may exceed the limit by this much: a reader cannot have read it yet. */
+  /** A reader in this process gets the initial state without pauses, and may exceed the limit by this much. */
   let initialBytes = 0;
   let isInitial = true;
 
@@ -97,9 +102,21 @@ function stream<T extends ApiObject>(
   const write = (frame: Buffer): void => {
     if (isEnded) return;
     queue.add(frame);
-    if (isInitial) initialBytes += frame.length;
+    if (isInitial) initialBytes += sink.isInProcess === true ? frame.length : 0;
     else if (queue.waitingBytes > maximumBufferedBytes + initialBytes) end();
   };
+  const isAhead = (): boolean => !isEnded && queue.waitingBytes > maximumAheadBytes;
+  let cancelLook = (): void => {};
+  const untilRead = (): Promise<void> =>
+    new Promise((resolve) => {
+      const lookIn = (milliseconds: number): void => {
+        cancelLook = schedule(() => {
+          if (isAhead()) lookIn(Math.min(2 * milliseconds, maximumLookMilliseconds));
+          else resolve();
+        }, milliseconds);
+      };
+      lookIn(firstLookMilliseconds);
+    });
   const watch = watchObjects(registry, {
     options,
     observer: {
@@ -109,6 +126,7 @@ function stream<T extends ApiObject>(
       onInitialEventsEnd(at) {
         if (options.allowsBookmarks) write(frames.bookmark(at, { isInitialEventsEnd: true }));
       },
+      untilRead: () => (sink.isInProcess !== true && isAhead() ? untilRead() : undefined),
       onReady() {
         isInitial = false;
       },
@@ -143,6 +161,7 @@ function stream<T extends ApiObject>(
     isEnded = true;
     queue.flush();
     watch.stop();
+    cancelLook();
     cancelBookmark();
     for (const cancel of cancels) cancel();
   };

@@ -229,10 +229,10 @@ describe("a watch", () => {
     stop(): void;
   }
 
-  async function read(response: HttpResponse): Promise<Reader> {
+  async function read(response: HttpResponse, { buffered = 0 } = {}): Promise<Reader> {
     const { body } = response;
     assert.ok(typeof body === "object" && "start" in body);
-    const reader: Reader = { frames: [], isEnded: false, buffered: 0, stop: () => {} };
+    const reader: Reader = { frames: [], isEnded: false, buffered, stop: () => {} };
     reader.stop = body.start({
       write: (bytes) => void reader.frames.push(bytes as Buffer),
       bufferedBytes: () => reader.buffered,
@@ -319,6 +319,27 @@ describe("a watch", () => {
     reader.buffered = 1e9;
     await box.add("bear");
     assert.equal(reader.isEnded, true);
+  });
+
+  it("gets no more of the existing objects and the kept history while its reader does not read", async () => {
+    for (const query of ["?watch=1", "?watch=1&resourceVersion=1"]) {
+      const { box, send, timers } = await scene();
+      for (const name of ["bear", "duck", "wolf"]) await box.add(name);
+      const reader = await read(await send(query), { buffered: 2 * 1024 * 1024 });
+      assert.equal((await events(reader)).length, 1);
+      const lookAgain = (milliseconds: number): void => {
+        const looks = timers.filter((timer) => timer.milliseconds === milliseconds);
+        assert.equal(looks.length, 1);
+        looks[0]?.callback();
+      };
+      lookAgain(1);
+      assert.equal((await events(reader)).length, 1);
+      reader.buffered = 0;
+      lookAgain(2);
+      while ((await events(reader)).length < 3) await nextTurn();
+      await box.add("zebra");
+      while ((await events(reader)).length < 4) await nextTurn();
+    }
   });
 
   it("of a version that is forgotten is a stream with one error", async () => {

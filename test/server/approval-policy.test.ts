@@ -100,7 +100,7 @@ describe("the approval policy of a running server", () => {
   });
 
   it("names its reasons for denying in a message of bounded length, however many names are wrong", async () => {
-    const many = Array.from({ length: 20_000 }, (_, index) => dnsName(`a b${index}.example.com`));
+    const many = Array.from({ length: 1000 }, (_, index) => dnsName(`a b${index}.example.com`));
     const message = await decisionOn("many", [alternativeNames(...many)]);
     assert.match(message, /^Denied by rule "everything" .*"a b0\.example\.com" is not a DNS name/);
     assert.ok(message.length < maximumShownLength + 200, String(message.length));

@@ -104,17 +104,17 @@ describe("csr-signing", () => {
   });
 
   it("fails a request whose certificate has no room in its record or in the request, and does not try again", async () => {
-    const nameOf = (index: number): string => `a${String(index).padStart(6, "0")}.${"x".repeat(30)}.example.com`;
+    const nameOf = (index: number): string => `spiffe://example.com/${index}/${"x".repeat(1100)}`;
     for (const [name, length] of [
-      ["too-large-for-its-record", 14_000],
-      ["too-large-for-its-request", 10_000],
+      ["too-large-for-its-record", 710],
+      ["too-large-for-its-request", 510],
     ] as const) {
-      const dnsNames = Array.from({ length }, (_, index) => nameOf(index));
+      const uris = Array.from({ length }, (_, index) => nameOf(index));
       const { metadata } = await scene.request({
         name,
         signerName: apiserverClient,
         commonName: "w",
-        names: { dnsNames },
+        names: { uris },
       });
       await scene.approve(name);
       const request = await scene.settled(name, (one) => conditionOf(one, "Failed") !== undefined);

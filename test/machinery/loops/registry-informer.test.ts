@@ -207,7 +207,7 @@ describe("the informer of a process that has the objects itself", () => {
     fixture.stop();
   });
 
-  it("continues when the store has also lost the texts of the changed objects", async () => {
+  it("says that changes are lost when the store has also lost the texts of the changed objects, and continues", async () => {
     const fixture = new Fixture();
     for (const name of ["same", "changed", "gone"]) await fixture.put(name);
     // Nothing is parsed at the start: an object that was may still be in memory.
@@ -223,7 +223,7 @@ describe("the informer of a process that has the objects itself", () => {
       for (const revision of forgotten) fixture.store.kept.delete(revision);
     });
     assert.deepEqual(await fixture.news(), ["add changed:blue"]);
-    assert.match(String(fixture.errors), /the server's copy of an object is out of date/);
+    assert.match(String(fixture.errors), /^ChangesLost: the old versions of 2 objects are no longer kept/);
     await fixture.put("same", { color: "blue" });
     assert.deepEqual(await fixture.news(), ["update same:red same:blue"]);
     fixture.stop();

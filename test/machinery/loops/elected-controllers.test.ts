@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { platformNames as names } from "../../../src/machinery/api/names.ts";
+import { ApiClient } from "../../../src/machinery/client/api-client.ts";
+import type { Controller } from "../../../src/machinery/loops/controller.ts";
+import { startElectedControllers } from "../../../src/machinery/loops/elected-controllers.ts";
+import { ChangesLost } from "../../../src/machinery/loops/registry-informer.ts";
+import { WorkQueue } from "../../../src/machinery/loops/work-queue.ts";
+import { resourceReferences } from "../../resource-references.ts";
+
+const { configMaps, secrets } = resourceReferences(names);
+const silent = { info: () => {}, error: () => {} };
+
+describe("the loops of a process", () => {
+  it("start anew, once, when informers say that changes are lost", async () => {
+    const client = new ApiClient({ send: () => assert.fail("nothing is sent"), close() {} });
+    const failures: ((error: unknown) => void)[] = [];
+    let starts = 0;
+    let restarted = Promise.withResolvers<void>();
+    const loop: Controller = {
+      name: "loop",
+      start({ informers }) {
+        starts += 1;
+        restarted.resolve();
+        informers.of(configMaps);
+        informers.of(secrets);
+        return { queue: new WorkQueue({ reconcile: async () => {}, onError: () => assert.fail() }) };
+      },
+    };
+    const running = startElectedControllers({
+      ...{ names, client, clock: { now: () => 0 }, log: silent, controllers: [loop] },
+      leases: client.resource(resourceReferences(names).leases, "default"),
+      isElected: false,
+      openInformer(_type, onError) {
+        failures.push(onError);
+        return { get: () => undefined, *list() {}, addHandler() {}, start: async () => {} };
+      },
+    });
+    assert.deepEqual([starts, failures.length], [1, 2]);
+    restarted = Promise.withResolvers<void>();
+    for (const fail of failures.splice(0)) fail(new ChangesLost(1));
+    assert.equal(running.state(), "starting");
+    await restarted.promise;
+    assert.deepEqual([starts, failures.length], [2, 2]);
+    for (const fail of failures) fail(new Error("another failure"));
+    await running.stop();
+    for (const fail of failures) fail(new ChangesLost(1));
+    assert.deepEqual([starts, running.state()], [2, "standby"]);
+  });
+});

@@ -1,6 +1,7 @@
 /**
  * Compares the processor time for a request with that of another checkout. Both servers run at the same time and are loaded in
- * turns, so both meet the same machine, also one whose speed changes. The checkout needs its node_modules.
+ * turns, so both meet the same machine, also one whose speed changes. The checkout needs its node_modules. The last row is of whole
+ * certificates: requested, approved, signed and recorded, with 64 in flight.
  *
  *   npm run bench:compare -- CHECKOUT [--rounds N] [--requests N] [--connections N] [--only WORKLOAD] [-- FLAGS OF serve]
  *
@@ -10,10 +11,11 @@ import { mkdtempSync, mkdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { CertificateClient } from "./certificate-client.ts";
 import { Http2Caller } from "./http2-caller.ts";
 import { comparisonHead, comparisonRow, inTurns } from "./in-turns.ts";
 import { table } from "./markdown-report.ts";
-import { startServerProcess } from "./server-process.ts";
+import { adminToken, startServerProcess } from "./server-process.ts";
 import type { ServerProcess, ServerProcessOptions } from "./server-process.ts";
 import { prepareWorkloads, sendRequests } from "./workloads.ts";
 import type { Workload } from "./workloads.ts";
@@ -65,6 +67,31 @@ async function load({ server, workloads }: Side, index: number): Promise<number>
   return ((server.cpuSeconds() - before) * 1e6) / requests / connections;
 }
 
+/** Returns what issues certificates, and resolves with the server's processor time for one, in microseconds. */
+function certificateTurns(server: ServerProcess): { turn(): Promise<number>; close(): void } {
+  const caller = new Http2Caller(server.url, { ca: server.caCertificates, token: adminToken });
+  const client = new CertificateClient(caller);
+  return {
+    async turn() {
+      const before = server.cpuSeconds();
+      await client.issue(requests, { concurrency: 64 });
+      return ((server.cpuSeconds() - before) * 1e6) / requests;
+    },
+    close() {
+      client.close();
+      caller.close();
+    },
+  };
+}
+
+async function compareCertificates(other: ServerProcess, own: ServerProcess): Promise<string[]> {
+  const [others, owns] = [certificateTurns(other), certificateTurns(own)];
+  for (let warm = 0; warm < 3; warm++) for (const side of [others, owns]) await side.turn();
+  const costs = await inTurns({ rounds, other: () => others.turn(), own: () => owns.turn() });
+  for (const side of [others, owns]) side.close();
+  return comparisonRow("certificate", costs);
+}
+
 const sides: Side[] = [];
 try {
   const other = await startSide("other", { main: join(resolve(otherCheckout), "src/main.js") });
@@ -79,6 +106,8 @@ try {
     const costs = await inTurns({ rounds, other: () => load(other, index), own: () => load(own, index) });
     rows.push(comparisonRow(name, costs));
   }
+  if (options.only === undefined || options.only === "certificate")
+    rows.push(await compareCertificates(other.server, own.server));
   console.log(table(comparisonHead, rows));
 } finally {
   for (const { server } of sides) await server.stop();

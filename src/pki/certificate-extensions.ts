@@ -84,7 +84,9 @@ function readExtension({ id, isCritical, value }: Extension, findings: Findings)
       return !findings.nameConstraints.hasUnknownKinds;
     case oids.subjectKeyIdentifier:
       if (isCritical) throw new PkiError("x509: subject key identifier incorrectly marked critical");
-      findings.subjectKeyId = named("subject key identifier", () => whole(value, tags.octetString));
+      findings.subjectKeyId = named("subject key identifier", () =>
+        whole(value, (reader) => reader.read(tags.octetString, "")),
+      );
       return true;
     case oids.authorityKeyIdentifier: {
       if (isCritical) throw new PkiError("x509: authority key identifier incorrectly marked critical");
@@ -116,20 +118,14 @@ function named<T>(what: string, read: () => T): T {
 }
 
 /** Reads a value that must be the only one in the extension. */
-function whole(value: Buffer, tag: number): Buffer {
+function whole<T>(value: Buffer, read: (reader: DerReader) => T): T {
   const reader = new DerReader(value);
-  const content = reader.read(tag, "");
+  const content = read(reader);
   reader.expectEnd();
   return content;
 }
 
-/** The same for a SEQUENCE: a reader of its content. */
-function wholeSequence(value: Buffer): DerReader {
-  const reader = new DerReader(value);
-  const content = reader.readSequence("");
-  reader.expectEnd();
-  return content;
-}
+const wholeSequence = (value: Buffer): DerReader => whole(value, (reader) => reader.readSequence(""));
 
 function checkSequence(value: Buffer): void {
   const reader = wholeSequence(value);
@@ -137,9 +133,7 @@ function checkSequence(value: Buffer): void {
 }
 
 function readKeyUsages(value: Buffer): KeyUsageName[] {
-  const reader = new DerReader(value);
-  const { bytes } = reader.readBitString();
-  reader.expectEnd();
+  const { bytes } = whole(value, (reader) => reader.readBitString());
   return keyUsageNames.filter((_, bit) => ((bytes[bit >> 3] ?? 0) & (0x80 >> (bit & 7))) !== 0);
 }
 

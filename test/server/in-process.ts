@@ -1,6 +1,7 @@
 import type { X509Certificate } from "node:crypto";
 import type { Headers, HttpResponse } from "../../src/machinery/api/http-message.ts";
 import type { RunningServer } from "../../src/server/start-server.ts";
+import { readBodyOf } from "../read-body-of.ts";
 import type { TestServer } from "../test-server.ts";
 
 export interface SentRequest {
@@ -34,7 +35,7 @@ export async function sendInProcess(
       ...headers,
     },
     connection: { remoteAddress: "127.0.0.1", peerCertificates: certificates },
-    readBody: () => Promise.resolve(bytes),
+    readBody: readBodyOf(bytes),
     signal: new AbortController().signal,
     isWebSocket,
   });

@@ -185,6 +185,9 @@ export const expired = (message: string): ApiError => new ApiError({ code: 410, 
 export const tooLarge = (message: string): ApiError =>
   new ApiError({ code: 413, reason: "RequestEntityTooLarge", message });
 
+export const bodyTooLarge = (maximumBytes: number): ApiError =>
+  tooLarge(`Request entity too large: limit is ${maximumBytes}`);
+
 export const unsupportedMediaType = (message: string): ApiError =>
   new ApiError({ code: 415, reason: "UnsupportedMediaType", message });
 

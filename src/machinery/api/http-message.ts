@@ -30,7 +30,7 @@ export interface HttpRequest {
   readonly isWebSocket?: boolean;
   /**
    * Reads the whole body. Call it once. `maximumBytes` can lower the server's limit: no more is read then. Rejects with an ApiError:
-   * 413 when the body is too large, 400 when it is cut off. A caller in the process is not limited.
+   * 413 when the body is too large, 400 when it is cut off.
    */
   readBody(maximumBytes?: number): Promise<Buffer>;
   /** Absent: the request came over a connection. */

@@ -1,3 +1,4 @@
+import { bodyTooLarge } from "../api/api-error.ts";
 import { headerOctets } from "../api/header-text.ts";
 import type { Handler, Headers, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
 import { startTransaction } from "../api/transaction.ts";
@@ -46,7 +47,11 @@ function httpRequest(request: ClientRequest, { ownHeaders, signal, transaction }
     query: request.query ?? "",
     headers: { ...ownHeaders, ...onTheWire(headers) },
     connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
-    readBody: async () => Buffer.from(bodyText(request) ?? "", "utf8"),
+    async readBody(maximumBytes = Infinity) {
+      const bytes = Buffer.from(bodyText(request) ?? "", "utf8");
+      if (bytes.length > maximumBytes) throw bodyTooLarge(maximumBytes);
+      return bytes;
+    },
     signal,
     inProcess: { value: typeof body === "object" ? body : undefined, transaction },
   };

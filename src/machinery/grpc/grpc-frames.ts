@@ -26,8 +26,10 @@ export class FrameReader {
     this.#maximumMessageBytes = maximumMessageBytes;
   }
 
-  /** Returns the messages that a chunk completes. Throws GrpcError for a frame that is compressed, and
-   * AnswerTooLong for one that is too long. */
+  /**
+   * Returns the messages that a chunk completes. Throws GrpcError for a frame that is compressed, and AnswerTooLong for one
+   * that is too long.
+   */
   push(chunk: Buffer): Buffer[] {
     this.#chunks.push(chunk);
     this.#length += chunk.length;

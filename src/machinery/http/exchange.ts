@@ -1,4 +1,4 @@
-import { badRequest, timeout, tooLarge } from "../api/api-error.ts";
+import { badRequest, timeout } from "../api/api-error.ts";
 import type {
   ByteSink,
   Connection,
@@ -190,6 +190,3 @@ export abstract class Exchange implements HttpRequest, ByteSink {
 
 /** The client left before its request was whole. */
 export const bodyBrokeOff = (): Error => badRequest("the request's body broke off");
-
-export const bodyTooLarge = (maximumBodyBytes: number): Error =>
-  tooLarge(`Request entity too large: limit is ${maximumBodyBytes}`);

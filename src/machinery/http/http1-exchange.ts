@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { routeMethodNotAllowed, statusOf } from "../api/api-error.ts";
+import { bodyTooLarge, routeMethodNotAllowed, statusOf } from "../api/api-error.ts";
 import type { Headers, HttpResponse } from "../api/http-message.ts";
 import { ByteAccumulator, noBytes } from "../http2/byte-accumulator.ts";
-import { bodyBrokeOff, bodyTooLarge, Exchange } from "./exchange.ts";
+import { bodyBrokeOff, Exchange } from "./exchange.ts";
 import type { ExchangeContext } from "./exchange.ts";
 import type { TlsConnection } from "./tls-connection.ts";
 

@@ -1,7 +1,8 @@
+import { bodyTooLarge } from "../api/api-error.ts";
 import type { HttpResponse } from "../api/http-message.ts";
 import type { Http2Stream } from "../http2/http2-stream.ts";
 import { noBytes } from "../http2/byte-accumulator.ts";
-import { bodyBrokeOff, bodyTooLarge, Exchange } from "./exchange.ts";
+import { bodyBrokeOff, Exchange } from "./exchange.ts";
 import type { ExchangeContext, ExchangeOptions } from "./exchange.ts";
 import type { TlsConnection } from "./tls-connection.ts";
 

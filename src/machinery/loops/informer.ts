@@ -167,14 +167,22 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
     this.#tell((handler) => handler.onDelete?.(object));
   }
 
-  /** A handler that throws misses this change. The others do not. */
   #tell(call: (handler: InformerHandler<T>) => void): void {
-    for (const handler of this.#handlers) {
-      try {
-        call(handler);
-      } catch (error) {
-        this.#options.onError?.(error);
-      }
+    tellEach(this.#handlers, call, (error) => this.#options.onError?.(error));
+  }
+}
+
+/** Tells handlers of a change. One that throws misses it, and the others do not. */
+export function tellEach<T extends ApiObject>(
+  handlers: readonly InformerHandler<T>[],
+  call: (handler: InformerHandler<T>) => void,
+  onError: (error: unknown) => void,
+): void {
+  for (const handler of handlers) {
+    try {
+      call(handler);
+    } catch (error) {
+      onError(error);
     }
   }
 }

@@ -6,6 +6,7 @@ import { resourcePrefix } from "../registry/storage-key.ts";
 import type { StoredObject } from "../registry/stored-object.ts";
 import { prefixEnd, RevisionCompacted } from "../storage/store.ts";
 import type { CachedObjects, CacheEvent, KeyRange } from "../storage/watch-cache.ts";
+import { tellEach } from "./informer.ts";
 import type { FollowedObjects, InformerHandler } from "./informer.ts";
 
 /** More changes than this do not wait for a later turn. */
@@ -131,9 +132,10 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
     for (const object of cache.range(this.#range)) {
       const previous = before.get(object.key);
       if (previous?.revision === object.revision && previous.unreadable === object.unreadable) continue;
-      if (previous?.hasText === false) lost += 1;
+      const isLost = previous !== undefined && !previous.hasText;
+      if (isLost) lost += 1;
       // It is new, or handlers get it as a new one because the previous text is lost.
-      if (previous?.hasText !== true) this.#add({ object, previous: undefined });
+      if (previous === undefined || isLost) this.#add({ object, previous: undefined });
       else if (isSameObject(object, previous)) this.#add({ object, previous });
       else {
         this.#add({ object: undefined, previous });
@@ -153,13 +155,7 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
     const read = (stored: StoredObject<T>): T => this.#objectOf(stored);
     const next = object && new ReadVersion(object, read);
     const before = previous && new ReadVersion(previous, read);
-    for (const handler of this.#handlers) {
-      try {
-        tellHandler(handler, next, before);
-      } catch (error) {
-        this.#onError(error);
-      }
-    }
+    tellEach(this.#handlers, (handler) => tellHandler(handler, next, before), this.#onError);
   }
 
   #objectOf(stored: StoredObject<T>): T {

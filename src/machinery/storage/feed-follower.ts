@@ -27,14 +27,6 @@ export interface FeedLoad {
   finish(revision: number): void;
 }
 
-/** The process stops following the store. */
-class FeedClosed extends StoreUnavailable {
-  constructor() {
-    super("the store is closing");
-    this.name = "FeedClosed";
-  }
-}
-
 /** Small enough to use little memory, and to let other readers and requests run in between. */
 const ENTRIES_AT_ONCE = 2000;
 const BYTES_AT_ONCE = 16 * 2 ** 20;
@@ -103,7 +95,7 @@ export class FeedFollower {
   stop(): void {
     this.#stopping.abort();
     this.#watch?.stop();
-    const closing = new FeedClosed();
+    const closing = new StoreUnavailable("the store is closing");
     for (const member of this.#members.values()) member.end(closing);
     for (const waiter of this.#waiters) waiter.reject(closing);
     this.#waiters.clear();

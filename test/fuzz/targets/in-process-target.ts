@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { HttpResponse } from "../../../src/machinery/api/http-message.ts";
 import type { Profile } from "../../../src/machinery/api/names.ts";
 import { headersOf } from "../../../src/machinery/http/http1-exchange.ts";
+import { readBodyOf } from "../../read-body-of.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { FuzzRequest } from "../fuzz-request.ts";
 import type { FuzzTarget } from "./fuzz-target.ts";
@@ -33,7 +34,7 @@ export async function startInProcessTarget(options: {
         remoteAddress: "127.0.0.1",
         peerCertificates: peerCertificate === undefined ? [] : [peerCertificate],
       },
-      readBody: () => Promise.resolve(Buffer.from(body)),
+      readBody: readBodyOf(Buffer.from(body)),
       signal: new AbortController().signal,
     });
   };

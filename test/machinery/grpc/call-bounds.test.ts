@@ -11,16 +11,21 @@ const text = Buffer.from("an answer in three parts");
 const [first, second, third] = cutInThree(encodeFrame(text));
 const whole = [answer.head, answer.part(encodeFrame(text)), answer.end];
 
+const bounds = { timeoutMilliseconds: 60_000, silenceMilliseconds: 1_500 };
+
+/** A server, and timers that the test moves. */
+function fakeServer(context: TestContext): ReturnType<typeof openFakeServer> {
+  context.mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
+  return openFakeServer();
+}
+
 describe("a call's bounds", () => {
   const isSilence = (error: unknown): boolean =>
     error instanceof GrpcError && !(error instanceof AnswerTooLong) && error.code === grpcStatus.deadlineExceeded;
-  const withFakeTimers = (context: TestContext): void =>
-    context.mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
 
   it("leave an answer as long as its parts keep arriving", async (context) => {
-    withFakeTimers(context);
-    await using server = await openFakeServer();
-    const call = server.channel.unary("/x/Y", message, { timeoutMilliseconds: 60_000, silenceMilliseconds: 1_500 });
+    await using server = await fakeServer(context);
+    const call = server.channel.unary("/x/Y", message, bounds);
     await nextTurn();
     for (const part of [first, second, third]) {
       context.mock.timers.tick(1_000);
@@ -33,18 +38,16 @@ describe("a call's bounds", () => {
   });
 
   it("end a call whose answer does not begin", async (context) => {
-    withFakeTimers(context);
-    await using server = await openFakeServer();
-    const call = server.channel.unary("/x/Y", message, { timeoutMilliseconds: 60_000, silenceMilliseconds: 1_500 });
+    await using server = await fakeServer(context);
+    const call = server.channel.unary("/x/Y", message, bounds);
     await nextTurn();
     context.mock.timers.tick(1_500);
     await assert.rejects(call, isSilence);
   });
 
   it("end a call whose answer does not go on", async (context) => {
-    withFakeTimers(context);
-    await using server = await openFakeServer();
-    const call = server.channel.unary("/x/Y", message, { timeoutMilliseconds: 60_000, silenceMilliseconds: 1_500 });
+    await using server = await fakeServer(context);
+    const call = server.channel.unary("/x/Y", message, bounds);
     await nextTurn();
     context.mock.timers.tick(1_000);
     server.send(answer.head, answer.part(first));
@@ -54,8 +57,7 @@ describe("a call's bounds", () => {
   });
 
   it("end a call whose answer goes on for too long", async (context) => {
-    withFakeTimers(context);
-    await using server = await openFakeServer();
+    await using server = await fakeServer(context);
     const call = server.channel.unary("/x/Y", message, { timeoutMilliseconds: 2_000, silenceMilliseconds: 1_500 });
     await nextTurn();
     context.mock.timers.tick(1_000);
@@ -77,8 +79,7 @@ describe("a call's bounds", () => {
   });
 
   it("count no time before the request is sent", async (context) => {
-    withFakeTimers(context);
-    await using server = await openFakeServer();
+    await using server = await fakeServer(context);
     const call = server.channel.unary("/x/Y", message, { timeoutMilliseconds: 1_500 });
     context.mock.timers.tick(10_000);
     await nextTurn();
@@ -87,8 +88,7 @@ describe("a call's bounds", () => {
   });
 
   it("let through an answer that has arrived, but that this process was too busy to read", async (context) => {
-    withFakeTimers(context);
-    await using server = await openFakeServer();
+    await using server = await fakeServer(context);
     const call = server.channel.unary("/x/Y", message, { timeoutMilliseconds: 1_500 });
     await nextTurn();
     server.send(...whole);
@@ -99,8 +99,7 @@ describe("a call's bounds", () => {
 
 describe("a gRPC channel whose ping is not answered", () => {
   it("stays open as long as the server sends something else", async (context) => {
-    context.mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
-    await using server = await openFakeServer();
+    await using server = await fakeServer(context);
     const call = server.channel.unary("/x/Y", message, { timeoutMilliseconds: 60_000 });
     await nextTurn();
     context.mock.timers.tick(6_000);
@@ -117,8 +116,7 @@ describe("a gRPC channel whose ping is not answered", () => {
   });
 
   it("closes when the server sends nothing", async (context) => {
-    context.mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
-    await using server = await openFakeServer();
+    await using server = await fakeServer(context);
     const call = server.channel.unary("/x/Y", message, { timeoutMilliseconds: 60_000 });
     await nextTurn();
     context.mock.timers.tick(6_000);

@@ -62,6 +62,16 @@ const later = (transformer: ValueTransformer): ValueTransformer => ({
   },
 });
 
+/** Reads with a KMS that a test takes away. */
+const sourceWith = (kms: { isAway: boolean }): ChangedSource =>
+  new ChangedSource({
+    ...derivedAesGcm(key),
+    decrypt(stored, storageKey) {
+      if (kms.isAway) throw new UndecryptableValue("the KMS is away", { isTemporary: true });
+      return derivedAesGcm(key).decrypt(stored, storageKey);
+    },
+  });
+
 testStore("encrypted", async () => {
   const store = encrypting(new MemoryStore(), derivedAesGcm(key));
   return { store, dispose: () => store.close() };
@@ -169,14 +179,8 @@ describe("an encrypted store", () => {
   it("lets followers load everything again once values may be readable that were not", async () => {
     const inner = new MemoryStore();
     await put(encrypting(inner, derivedAesGcm(key)), "/a", plain.toString());
-    let isAway = true;
-    const source = new ChangedSource({
-      ...derivedAesGcm(key),
-      decrypt(stored, storageKey) {
-        if (isAway) throw new UndecryptableValue("the KMS is away", { isTemporary: true });
-        return derivedAesGcm(key).decrypt(stored, storageKey);
-      },
-    });
+    const kms = { isAway: true };
+    const source = sourceWith(kms);
     const store = new EncryptedStore(inner, source);
     const seen: Change[] = [];
     const { promise, resolve } = Promise.withResolvers<Error>();
@@ -191,7 +195,7 @@ describe("an encrypted store", () => {
     });
     await first;
     assert.equal(seen[0]?.unreadable, "the KMS is away");
-    isAway = false;
+    kms.isAway = false;
     source.tellReadable();
     assert.ok((await promise) instanceof RevisionCompacted);
     assert.deepEqual((await entryOf(store, "/a")).value, plain);
@@ -200,17 +204,11 @@ describe("an encrypted store", () => {
   it("ends the next watch when values became readable while there was none, because a load has read some already", async () => {
     const inner = new MemoryStore();
     const revision = await put(encrypting(inner, derivedAesGcm(key)), "/a", plain.toString());
-    let isAway = true;
-    const source = new ChangedSource({
-      ...derivedAesGcm(key),
-      decrypt(stored, storageKey) {
-        if (isAway) throw new UndecryptableValue("the KMS is away", { isTemporary: true });
-        return derivedAesGcm(key).decrypt(stored, storageKey);
-      },
-    });
+    const kms = { isAway: true };
+    const source = sourceWith(kms);
     const store = new EncryptedStore(inner, source);
     assert.equal((await entryOf(store, "/a")).unreadable, "the KMS is away");
-    isAway = false;
+    kms.isAway = false;
     source.tellReadable();
     const watch = (): Promise<Error> =>
       new Promise((resolve) =>

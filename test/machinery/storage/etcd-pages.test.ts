@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { TestContext } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { grpcStatus } from "../../../src/machinery/grpc/grpc-error.ts";
 import { EtcdStore } from "../../../src/machinery/storage/backends/etcd.ts";
@@ -56,35 +57,28 @@ describe("a page of a range in etcd", () => {
 });
 
 describe("a read of etcd without an answer for 1.5 s", () => {
-  it("is repeated on a new connection when the member is silent", async (context) => {
+  /** On how many connections the keys are read, when the member does not answer the first time. */
+  async function connectionsOf(context: TestContext, meanwhile: (range: FakeRange) => Promise<void>): Promise<number> {
     context.mock.timers.enable({ apis: ["setTimeout"] });
     const asked = Promise.withResolvers<FakeRange>();
     await using etcd = await listen((range) => (range.limit === 64 ? asked.resolve(range) : range.answer()));
     await using store = openOn(etcd);
     const reading = keysOf(store);
-    await asked.promise;
+    await meanwhile(await asked.promise);
     context.mock.timers.tick(1_500);
     while (etcd.limits.length < 2) {
       await nextTurn();
       context.mock.timers.tick(1);
     }
     assert.deepEqual(await reading, keys);
-    assert.equal(etcd.connectionCount, 2);
+    return etcd.connectionCount;
+  }
+
+  it("is repeated on a new connection when the member is silent", async (context) => {
+    assert.equal(await connectionsOf(context, async () => {}), 2);
   });
 
   it("is repeated on its connection when the member has sent something else", async (context) => {
-    context.mock.timers.enable({ apis: ["setTimeout"] });
-    const asked = Promise.withResolvers<FakeRange>();
-    await using etcd = await listen((range) => (range.limit === 64 ? asked.resolve(range) : range.answer()));
-    await using store = openOn(etcd);
-    const reading = keysOf(store);
-    await (await asked.promise).sendOther();
-    context.mock.timers.tick(1_500);
-    while (etcd.limits.length < 2) {
-      await nextTurn();
-      context.mock.timers.tick(1);
-    }
-    assert.deepEqual(await reading, keys);
-    assert.equal(etcd.connectionCount, 1);
+    assert.equal(await connectionsOf(context, (range) => range.sendOther()), 1);
   });
 });

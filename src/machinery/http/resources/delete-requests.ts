@@ -1,4 +1,4 @@
-import { badRequest, tooLarge } from "../../api/api-error.ts";
+import { badRequest } from "../../api/api-error.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import type { Status, StatusDetails } from "../../api/status.ts";
@@ -76,7 +76,6 @@ export async function deleteCollectionRequest(
 /** A body takes precedence. The query counts only without a body. */
 async function readDeleteOptions({ request, recordObject }: ResourceRequest): Promise<DeleteOptions> {
   const bytes = await request.readBody(maximumOptionsBytes);
-  if (bytes.length > maximumOptionsBytes) throw tooLarge(`Request entity too large: limit is ${maximumOptionsBytes}`);
   if (bytes.length === 0) return deleteOptionsOfQuery(request.query);
   const body = { format: bodyFormat(request.headers), bytes };
   const { value } = parseValue(body, { schema: compiledDeleteOptions, refuse: badRequest });

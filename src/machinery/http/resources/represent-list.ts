@@ -37,7 +37,7 @@ export function representList<T extends ApiObject>(
   if (conversion === undefined) {
     if (format === "json" && !isPretty(request, mediaType)) {
       const headers = { "content-type": contentType };
-      if (isShort(list)) return { status, headers, body: joined(registry, list) };
+      if (isShort(list)) return { status, headers, body: [...itemTexts(registry, list)].join("") };
       return inTurns(itemTexts(registry, list), request.signal).then((body) => ({ status, headers, body }));
     }
     return represent(registry.compiled.schema.list, listObject(registry, list), representation);
@@ -87,11 +87,6 @@ function isShort<T extends ApiObject>({ items }: ObjectList<T>): boolean {
   return characters <= charactersOfShortList;
 }
 
-function joined<T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): string {
-  const items = Array.from(list.items, (item) => registry.itemTextOf(item)).join(",");
-  return `${openingOf(registry, list)}${items}]}\n`;
-}
-
 function openingOf<T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): string {
   const { definition, apiVersion } = registry;
   const type = `"kind":${JSON.stringify(`${definition.kind}List`)},"apiVersion":${JSON.stringify(apiVersion)}`;
@@ -115,7 +110,7 @@ async function inTurns(texts: Iterable<string>, signal: AbortSignal): Promise<Bu
   }
 }
 
-/** The same text as `joined`, in parts. */
+/** The text of a list, in parts that are made one by one. */
 function* itemTexts<T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): Generator<string> {
   let before = openingOf(registry, list);
   for (const item of list.items) {

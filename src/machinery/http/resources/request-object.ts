@@ -1,4 +1,4 @@
-import { badRequest, tooLarge } from "../../api/api-error.ts";
+import { badRequest } from "../../api/api-error.ts";
 import type { HttpRequest } from "../../api/http-message.ts";
 import { apiVersionOf } from "../../api/resource-type.ts";
 import { textOf } from "../../schema/go-utf8.ts";
@@ -45,7 +45,6 @@ export async function readBody(request: HttpRequest, maximumBytes = Infinity): P
   if (value !== undefined && maximumBytes === Infinity) return { format, bytes: noBytes, value };
   const bytes = await request.readBody(maximumBytes);
   trace?.begin("decode");
-  if (bytes.length > maximumBytes) throw tooLarge(`Request entity too large: limit is ${maximumBytes}`);
   return { format, bytes };
 }
 

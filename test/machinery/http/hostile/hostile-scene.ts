@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { HttpResponse } from "../../../../src/machinery/api/http-message.ts";
+import { readBodyOf } from "../../../read-body-of.ts";
 import { startTestServer } from "../../../test-server.ts";
 
 export interface HostileRequest {
@@ -33,7 +34,7 @@ export async function hostileScene(): Promise<HostileScene> {
       query: at < 0 ? "" : target.slice(at + 1),
       headers: { authorization: `Bearer ${server.adminToken}`, "content-type": "application/json", ...headers },
       connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
-      readBody: async () => Buffer.from(body),
+      readBody: readBodyOf(Buffer.from(body)),
       signal: new AbortController().signal,
     });
   };

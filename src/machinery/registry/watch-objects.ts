@@ -3,7 +3,7 @@ import { LongWork } from "../api/long-work.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { RevisionCompacted } from "../storage/store.ts";
 import type { Items } from "../storage/snapshot.ts";
-import type { CacheEvent, KeyRange } from "../storage/watch-cache.ts";
+import type { CacheEvent } from "../storage/watch-cache.ts";
 import type { ListOptions } from "./list-options.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { parseResourceVersion } from "./resource-version.ts";
@@ -61,30 +61,45 @@ const beginsWithState = <T extends ApiObject>({ sendsInitialEvents, resourceVers
   sendsInitialEvents ?? (resourceVersion === "" || resourceVersion === "0");
 
 async function untilReady<T extends ApiObject>(registry: ResourceRegistry<T>, options: ListOptions<T>): Promise<void> {
-  if (options.resourceVersion === "") await registry.waitForFreshCache();
-  else if (beginsWithState(options)) await registry.waitForRevision(parseResourceVersion(options.resourceVersion));
+  const { selector, resourceVersion } = options;
+  const beginsHere = beginsWithState(options);
+  const preparing = beginsHere && selector.lookup && registry.cache.prepareLookUp(selector.lookup);
+  if (preparing instanceof Promise) await preparing;
+  if (resourceVersion === "") await registry.waitForFreshCache();
+  else if (beginsHere) await registry.waitForRevision(parseResourceVersion(resourceVersion));
 }
 
-interface Existing {
+type Cache<T extends ApiObject> = ResourceRegistry<T>["cache"];
+
+/** The objects that a watch must look at, at the cache's revision. */
+function existingObjects<T extends ApiObject>(
+  cache: Cache<T>,
+  { range, lookup }: ListOptions<T>["selector"],
+): Items<StoredObject<T>> {
+  const found = lookup && shared(cache, JSON.stringify([range, lookup]), () => cache.lookUp(range, lookup));
+  return found ?? shared(cache, JSON.stringify([range]), () => cache.snapshot(range));
+}
+
+interface Shared {
   readonly revision: number;
-  readonly range: KeyRange;
+  readonly name: string;
   readonly objects: WeakRef<Items<StoredObject>>;
 }
 
-const lastExisting = new WeakMap<object, Existing>();
+const lastShared = new WeakMap<object, Shared>();
 
-/** Thousands of watches may start at the same time, and each takes several turns: those of one revision share them. */
-function existingObjects<T extends ApiObject>(
-  cache: ResourceRegistry<T>["cache"],
-  range: KeyRange,
-): Items<StoredObject<T>> {
-  const last = lastExisting.get(cache);
-  if (last?.revision === cache.revision && last.range.start === range.start && last.range.end === range.end) {
-    const known = last.objects.deref();
-    if (known !== undefined) return known as Items<StoredObject<T>>; // of the same cache
-  }
-  const objects = cache.snapshot(range);
-  lastExisting.set(cache, { revision: cache.revision, range, objects: new WeakRef(objects) });
+/** Thousands of watches may start at the same time, and each takes several turns: those of one revision share their objects. */
+function shared<T extends ApiObject, Found extends Items<StoredObject<T>> | undefined>(
+  cache: Cache<T>,
+  name: string,
+  find: () => Found,
+): Found {
+  const { revision } = cache;
+  const last = lastShared.get(cache);
+  const known = last?.revision === revision && last.name === name ? last.objects.deref() : undefined;
+  if (known !== undefined) return known as Found; // of the same cache and name
+  const objects = find();
+  if (objects !== undefined) lastShared.set(cache, { revision, name, objects: new WeakRef(objects) });
   return objects;
 }
 
@@ -142,7 +157,7 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
     const given = parseResourceVersion(resourceVersion);
     const beginsHere = beginsWithState(this.#options);
     // Nothing is awaited between the look at the existing objects and the start of the cache's watch: a change would be lost.
-    const existing = beginsHere ? existingObjects(cache, selector.range) : [];
+    const existing = beginsHere ? existingObjects(cache, selector) : [];
     this.#waiting = [];
     this.#skippedRevision = beginsHere || given === 0 ? current : given;
     this.#watchCache(current);

@@ -51,6 +51,13 @@ export class SortedObjects<T extends Cached> {
     return typeof revision === "number" ? this.#resting.glimpse(key, revision) : undefined;
   }
 
+  /** What stands for an object that is there in a map that `snapshot` takes. */
+  entryOf(key: string): T | number {
+    const entry = this.#sorted.get(key);
+    if (entry === undefined) throw new Error(`nothing has the key ${key}`);
+    return entry;
+  }
+
   set(key: string, object: T): void {
     this.#awake.set(key, object);
     this.#sorted.set(key, this.#resting !== undefined && mayRest(key) ? this.#resting.revisionOf(object) : object);
@@ -77,12 +84,12 @@ export class SortedObjects<T extends Cached> {
     return [...this.snapshot(request)];
   }
 
-  /** As `range`, for a reader that takes several turns of the event loop. */
-  snapshot(request: SortedRange): Snapshot<T> {
-    const length = request.limit || this.#sorted.count(request);
+  /** As `range`, for a reader that takes several turns of the event loop. `sorted`: only these objects. */
+  snapshot(request: SortedRange, sorted: SortedMap<T | number> = this.#sorted): Snapshot<T> {
+    const length = request.limit || sorted.count(request);
     // A look at each key takes longer than a copy of the map: the strings are in no cache of the processor.
     const awake = length > this.#awake.size ? new Map(this.#awake) : undefined;
-    const parts = awake === undefined ? [this.#copyOf(request)] : this.#sorted.share(request);
+    const parts = awake === undefined ? [this.#copyOf(request, sorted)] : sorted.share(request);
     return new Snapshot(
       parts,
       (key, revision) => awake?.get(key) ?? (this.#resting as Resting<T>).glimpse(key, revision), // something rests
@@ -90,10 +97,10 @@ export class SortedObjects<T extends Cached> {
   }
 
   /** A range in which only what rests is its revision. */
-  #copyOf(request: SortedRange): SortedPart<T | number> {
+  #copyOf(request: SortedRange, sorted: SortedMap<T | number>): SortedPart<T | number> {
     const keys: string[] = [];
     const values: (T | number)[] = [];
-    this.#sorted.forEach(request, (key, found) => {
+    sorted.forEach(request, (key, found) => {
       keys.push(key);
       values.push(typeof found === "number" ? (this.#awake.get(key) ?? found) : found);
     });

@@ -1,4 +1,5 @@
 import { LongWork } from "../api/long-work.ts";
+import { SortedMap } from "./sorted-map.ts";
 
 /** A value that objects can be looked up by. */
 export interface Lookup<T> {
@@ -9,8 +10,11 @@ export interface Lookup<T> {
   valueOf(object: T): string | undefined;
 }
 
-/** The keys of one value. Most values of some fields have one key. */
-type Keys = string | Set<string>;
+/** What has a value: the keys of few objects, or the entries of many. Read it in this turn of the event loop. */
+export type Found<E> = readonly string[] | SortedMap<E>;
+
+/** Most values of some fields have one key. */
+type Entries<E> = string | SortedMap<E>;
 
 /** Instead of a value: the object cannot be read, so it may have any. */
 export const unreadable = Symbol("unreadable");
@@ -26,26 +30,32 @@ export function readValue<T>(
   }
 }
 
-interface ValueIndexOptions<T> {
+interface ValueIndexOptions<T, E> {
   readonly objects: Iterable<T>;
   keyOf(object: T): string;
+  /** What the index keeps of the object that now has a key. */
+  entryOf(key: string): E;
   valueOf(object: T): string | undefined;
 }
 
 /**
- * The keys of objects by the value of one of their fields. It is filled in many short turns of the event loop; changes in
- * between are applied at once.
+ * Objects by the value of one of their fields, in the order of their keys. It is filled in many short turns of the event loop;
+ * changes in between are applied at once.
  */
-export class ValueIndex<T> {
+export class ValueIndex<T, E> {
   readonly #filling: Promise<void>;
-  readonly #options: Pick<ValueIndexOptions<T>, "keyOf" | "valueOf">;
-  readonly #keys = new Map<string | typeof unreadable, Keys>();
+  readonly #options: Pick<ValueIndexOptions<T, E>, "keyOf" | "entryOf" | "valueOf">;
+  readonly #entries = new Map<string, Entries<E>>();
+  /** The keys of objects that cannot be read. They may have any value. */
+  readonly #unreadable = new Set<string>();
+  /** An object that could be read before cannot be read now, so its entry was not found. */
+  #isOutdated = false;
   /** While the index is being filled: keys whose objects of the initial list were replaced since, and must not be added. */
   #replaced: Set<string> | undefined = new Set();
   #isDropped = false;
 
-  constructor({ objects, keyOf, valueOf }: ValueIndexOptions<T>) {
-    this.#options = { keyOf, valueOf };
+  constructor({ objects, ...options }: ValueIndexOptions<T, E>) {
+    this.#options = options;
     this.#filling = this.#fill(objects);
   }
 
@@ -54,10 +64,11 @@ export class ValueIndex<T> {
     return this.#replaced === undefined ? undefined : this.#filling;
   }
 
-  /** The keys that have a value, and of objects that cannot be read, in no order. Undefined: the index is not filled yet. */
-  find(value: string): readonly string[] | undefined {
-    if (this.#replaced !== undefined) return undefined;
-    return [...listed(this.#keys.get(value)), ...listed(this.#keys.get(unreadable))];
+  /** What has a value. Undefined: the index is not filled yet, or some objects cannot be read. */
+  find(value: string): Found<E> | undefined {
+    if (this.#replaced !== undefined || this.#unreadable.size > 0 || this.#isOutdated) return undefined;
+    const entries = this.#entries.get(value) ?? [];
+    return typeof entries === "string" ? [entries] : entries;
   }
 
   /** Stops the filling. Do not use the index afterwards. */
@@ -89,26 +100,38 @@ export class ValueIndex<T> {
     const value = readValue(this.#options, object);
     if (value === undefined) return;
     const key = this.#options.keyOf(object);
-    const keys = this.#keys.get(value);
-    if (keys === undefined) this.#keys.set(value, key);
-    else if (typeof keys === "string") this.#keys.set(value, new Set([keys, key]));
-    else keys.add(key);
+    if (value === unreadable) {
+      this.#unreadable.add(key);
+      return;
+    }
+    const entries = this.#entries.get(value);
+    if (entries === undefined) this.#entries.set(value, key);
+    else if (typeof entries === "string") this.#entries.set(value, this.#sorted(entries, key));
+    else entries.set(key, this.#options.entryOf(key));
+  }
+
+  #sorted(...keys: readonly string[]): SortedMap<E> {
+    const sorted = new SortedMap<E>();
+    for (const key of keys) sorted.set(key, this.#options.entryOf(key));
+    return sorted;
   }
 
   #remove(object: T): void {
+    const key = this.#options.keyOf(object);
+    if (this.#unreadable.delete(key)) return;
     const value = readValue(this.#options, object);
     if (value === undefined) return;
-    const key = this.#options.keyOf(object);
-    const keys = this.#keys.get(value);
-    if (keys === key) this.#keys.delete(value);
-    if (typeof keys !== "object") return;
-    keys.delete(key);
-    if (keys.size === 0) this.#keys.delete(value);
+    if (value === unreadable) {
+      this.#isOutdated = true;
+      return;
+    }
+    const entries = this.#entries.get(value);
+    if (entries === key) this.#entries.delete(value);
+    if (typeof entries !== "object") return;
+    entries.delete(key);
+    if (entries.size === 0) this.#entries.delete(value);
   }
 }
-
-const listed = (keys: Keys | undefined): Iterable<string> =>
-  keys === undefined ? [] : typeof keys === "string" ? [keys] : keys;
 
 /** Below this number, looking at every object is as fast. */
 const fewestObjects = 1000;
@@ -116,25 +139,24 @@ const maximumIndexes = 4;
 /** Fields that were looked up once. Twice makes an index worth its cost. */
 const maximumRemembered = 16;
 
-interface ValueIndexesOptions<T> {
-  keyOf(object: T): string;
+interface ValueIndexesOptions<T, E> extends Pick<ValueIndexOptions<T, E>, "keyOf" | "entryOf"> {
   size(): number;
   objects(): Iterable<T>;
 }
 
 /** The indexes of a cache: for the few fields that objects were last looked up by. */
-export class ValueIndexes<T> {
-  readonly #options: ValueIndexesOptions<T>;
+export class ValueIndexes<T, E> {
+  readonly #options: ValueIndexesOptions<T, E>;
   /** The one that was used last is the last. */
-  readonly #indexes = new Map<string, ValueIndex<T>>();
+  readonly #indexes = new Map<string, ValueIndex<T, E>>();
   readonly #askedOnce = new Set<string>();
 
-  constructor(options: ValueIndexesOptions<T>) {
+  constructor(options: ValueIndexesOptions<T, E>) {
     this.#options = options;
   }
 
-  /** The keys of the objects that have a value, in no order. Undefined: no index knows. */
-  find({ field, value }: Lookup<T>): readonly string[] | undefined {
+  /** What has a value. Undefined: no index knows. */
+  find({ field, value }: Lookup<T>): Found<E> | undefined {
     return this.#indexes.get(field)?.find(value);
   }
 
@@ -159,7 +181,7 @@ export class ValueIndexes<T> {
     this.#indexes.clear();
   }
 
-  #made(field: string, valueOf: Lookup<T>["valueOf"]): ValueIndex<T> | undefined {
+  #made(field: string, valueOf: Lookup<T>["valueOf"]): ValueIndex<T, E> | undefined {
     if (this.#options.size() < fewestObjects) return undefined;
     if (!this.#askedOnce.delete(field)) {
       this.#askedOnce.add(field);
@@ -173,7 +195,8 @@ export class ValueIndexes<T> {
         this.#indexes.delete(oldest[0]);
       }
     }
-    return new ValueIndex({ objects: this.#options.objects(), keyOf: this.#options.keyOf, valueOf });
+    const { keyOf, entryOf } = this.#options;
+    return new ValueIndex({ objects: this.#options.objects(), keyOf, entryOf, valueOf });
   }
 }
 

@@ -1,8 +1,8 @@
 import type { ChangeFeed } from "./change-feed.ts";
 import { EventHistory } from "./event-history.ts";
 import type { FeedFollower, FeedLoad } from "./feed-follower.ts";
-import { byteOrdered } from "./sorted-map.ts";
-import type { Snapshot } from "./snapshot.ts";
+import { byteOrdered, SortedMap } from "./sorted-map.ts";
+import type { Items, Snapshot } from "./snapshot.ts";
 import { SortedObjects } from "./sorted-objects.ts";
 import type { Cached, Resting } from "./sorted-objects.ts";
 import { prefixEnd, RevisionCompacted } from "./store.ts";
@@ -89,7 +89,7 @@ export class WatchCache<T extends Cached> {
    * Watches that a reload interrupted. They are ended once the cache is at the new revision, where they can start again.
    */
   readonly #interruptedWatches = new Map<CacheWatch<T>, CachedObjects<T>>();
-  readonly #indexes: ValueIndexes<T>;
+  readonly #indexes: ValueIndexes<T, T | number>;
   #history: EventHistory<CacheEvent<T>>;
   #follower: FeedFollower | undefined;
 
@@ -98,6 +98,7 @@ export class WatchCache<T extends Cached> {
     this.#objects = new SortedObjects(options.resting);
     this.#indexes = new ValueIndexes({
       keyOf: (object) => options.keyOf(object),
+      entryOf: (key) => this.#objects.entryOf(key),
       size: () => this.#objects.size,
       objects: () => this.#objects.snapshot({ start: options.prefix, end: prefixEnd(options.prefix) }),
     });
@@ -158,18 +159,15 @@ export class WatchCache<T extends Cached> {
   }
 
   /**
-   * The objects in a range that may have a value: all that have it, and perhaps others. Undefined: there is no index, so look
-   * at all objects.
+   * As `snapshot`, of the objects that have a value. Undefined: there is no index that knows them, so look at all objects.
    */
-  lookUp({ start, end }: KeyRange, lookup: Lookup<T>): T[] | undefined {
-    const keys = this.#indexes.find(lookup);
-    if (keys === undefined) return undefined;
-    const [first, last] = [byteOrdered(start), byteOrdered(end)];
-    const ordered = keys.map((key) => ({ key, ordered: byteOrdered(key) }));
-    return ordered
-      .filter((one) => one.ordered >= first && one.ordered < last)
-      .sort((a, b) => (a.ordered < b.ordered ? -1 : 1))
-      .flatMap(({ key }) => this.#objects.glimpse(key) ?? []);
+  lookUp(range: KeyRange, lookup: Lookup<T>): Items<T> | undefined {
+    const found = this.#indexes.find(lookup);
+    if (found === undefined) return undefined;
+    if (found instanceof SortedMap) return this.#objects.snapshot(range, found);
+    const [first, last] = [byteOrdered(range.start), byteOrdered(range.end)];
+    const isInRange = (key: string): boolean => byteOrdered(key) >= first && byteOrdered(key) < last;
+    return found.filter(isInRange).flatMap((key) => this.#objects.glimpse(key) ?? []);
   }
 
   /** Call it before `lookUp`. The second call for a field makes an index, and resolves when it is filled. */

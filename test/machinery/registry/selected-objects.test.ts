@@ -7,6 +7,7 @@ import { listObjects } from "../../../src/machinery/registry/list-objects.ts";
 import { parseListOptions } from "../../../src/machinery/registry/list-options.ts";
 import { objectSelector } from "../../../src/machinery/registry/object-selector.ts";
 import { ResourceRegistry } from "../../../src/machinery/registry/resource-registry.ts";
+import { watchObjects } from "../../../src/machinery/registry/watch-objects.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
 import { toys } from "./toy-resource.ts";
@@ -85,8 +86,8 @@ describe("a label selector with thousands of terms", () => {
   });
 });
 
-describe("a list with a selector", async () => {
-  const count = 2000;
+/** Toys in ten boxes, with five hundred labels and two colors. */
+async function registryOf(count: number): Promise<ResourceRegistry<Toy>> {
   const store = new MemoryStore();
   const registry = new ResourceRegistry<Toy>({ definition: toys, store, feed: new ChangeFeed({ store }) });
   for (let n = 0; n < count; n += 1) {
@@ -97,12 +98,35 @@ describe("a list with a selector", async () => {
     await store.write({ key: `/registry/toys.toys.example.com/${namespace}/${name}`, value, expectedRevision: 0 });
   }
   await registry.start();
+  return registry;
+}
+
+/** The names of the objects that a watch starts with. */
+function initialNames(registry: ResourceRegistry<Toy>, query: string, namespace = ""): Promise<string[]> {
+  const options = parseListOptions(toys, { query: `watch=1&${query}`, namespace, name: "", isWatch: true });
+  const names: string[] = [];
+  return new Promise((resolve, reject) => {
+    watchObjects(registry, {
+      options,
+      observer: {
+        onChange: (_type, { key }) => names.push(key.slice(key.lastIndexOf("/") + 1)),
+        onInitialEventsEnd() {},
+        onReady: () => resolve(names),
+        onEnd: reject,
+      },
+    });
+  });
+}
+
+describe("a list or a watch with a selector", async () => {
+  const registry = await registryOf(2000);
 
   const list = async (query: string, namespace = ""): Promise<string[]> => {
     const options = parseListOptions(toys, { query, namespace, name: "", isWatch: false });
     const { items } = await listObjects(registry, options);
     return Array.from(items, ({ key }) => key.slice(key.lastIndexOf("/") + 1));
   };
+  const watched = (query: string, namespace?: string): Promise<string[]> => initialNames(registry, query, namespace);
   const expected = ["toy-1007", "toy-1507", "toy-507", "toy-7"];
 
   it("parses only objects that match", async (context) => {
@@ -117,12 +141,25 @@ describe("a list with a selector", async () => {
   for (const query of selectors) {
     it(`looks only at objects that match, once the field was asked for before: ${query}`, async (context) => {
       for (let turn = 0; turn < 2; turn += 1) assert.deepEqual((await list(query)).sort(), expected);
-      const range = context.mock.method(registry.cache, "range");
-      assert.deepEqual((await list(query)).sort(), expected);
+      const all = context.mock.method(registry.cache, "snapshot");
+      assert.deepEqual(await list(query), expected);
       assert.deepEqual(await list(`${query}&limit=2`), expected.slice(0, 2));
-      assert.deepEqual(await list(query, "box-7"), expected);
-      assert.deepEqual(await list(query, "box-1"), []);
-      assert.equal(range.mock.callCount(), 0);
+      for (const read of [list, watched]) {
+        assert.deepEqual(await read(query), expected);
+        assert.deepEqual(await read(query, "box-7"), expected);
+        assert.deepEqual(await read(query, "box-1"), []);
+      }
+      assert.equal(all.mock.callCount(), 0);
     });
   }
+});
+
+describe("watches that start at the same time", () => {
+  it("make an index for the label that all of them ask for, and only the first looks at all objects", async (context) => {
+    const registry = await registryOf(1000);
+    const all = context.mock.method(registry.cache, "snapshot");
+    const starts = Array.from({ length: 50 }, () => initialNames(registry, "labelSelector=shelf%3Ds7"));
+    for (const names of await Promise.all(starts)) assert.deepEqual(names, ["toy-507", "toy-7"]);
+    assert.equal(all.mock.callCount(), 1);
+  });
 });

@@ -111,9 +111,15 @@ const duplicateExtensions = "x509: certificate request contains duplicate reques
  */
 export const checkRequestSignature = (request: CertificateRequest): void => checkSignature(signedDataOf(request));
 
-/** As `checkRequestSignature`, in the thread pool. Rejects where that throws. */
-export const checkRequestSignatureInThreadPool = (request: CertificateRequest): Promise<void> =>
-  checkSignatureInThreadPool(signedDataOf(request));
+/** Requests whose signature was right. They never change. */
+const checked = new WeakSet<CertificateRequest>();
+
+/** As `checkRequestSignature`, in the thread pool, and only once for a request. Rejects where that throws. */
+export async function checkRequestSignatureInThreadPool(request: CertificateRequest): Promise<void> {
+  if (checked.has(request)) return;
+  await checkSignatureInThreadPool(signedDataOf(request));
+  checked.add(request);
+}
 
 const signedDataOf = (request: CertificateRequest): SignedData => ({
   signed: request.certificationRequestInfo,

@@ -4,8 +4,10 @@ import { constants, generateKeyPairSync, sign } from "node:crypto";
 import { describe, it } from "node:test";
 import {
   checkRequestSignature,
+  checkRequestSignatureInThreadPool,
   parseCertificateRequest,
   parseCertificateRequestPem,
+  parseRequestField,
 } from "../../src/pki/certificate-request.ts";
 import { createCertificateRequestPem } from "../../src/pki/create-certificate-request.ts";
 import {
@@ -21,7 +23,7 @@ import { tags } from "../../src/pki/der.ts";
 import { encodeDistinguishedName } from "../../src/pki/distinguished-name.ts";
 import { generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys.ts";
 import { oids } from "../../src/pki/object-identifiers.ts";
-import { decodeFirstPemBlock } from "../../src/pki/pem.ts";
+import { decodeFirstPemBlock, encodePem } from "../../src/pki/pem.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
 import { encodeExtension } from "../../src/pki/extension.ts";
 
@@ -144,6 +146,26 @@ describe("parseCertificateRequest", () => {
     const request = requestOf({ spki: encodeSequence(algorithm, encodeBitString(key)) });
     for (let round = 0; round < 1000; round++)
       assert.throws(() => parseCertificateRequest(request), /larger than 16384 bits/);
+  });
+});
+
+describe("the check of a request's signature in the thread pool", () => {
+  const field = (text: string | Buffer): string => Buffer.from(text).toString("base64");
+
+  it("is made once for the same text, when it was right", async () => {
+    const request = parseRequestField(field(pem));
+    await checkRequestSignatureInThreadPool(request);
+    request.signature.fill(0); // a second check would find this
+    await checkRequestSignatureInThreadPool(parseRequestField(field(pem)));
+  });
+
+  it("is made each time when it was wrong", async () => {
+    const text = encodePem("CERTIFICATE REQUEST", requestOf({}));
+    for (let time = 0; time < 2; time += 1) {
+      await assert.rejects(checkRequestSignatureInThreadPool(parseRequestField(field(text))), {
+        message: "x509: ECDSA verification failure",
+      });
+    }
   });
 });
 

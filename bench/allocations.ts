@@ -1,10 +1,11 @@
 /**
- * Counts the bytes that the server allocates for one request of each workload, with the functions that allocate most.
+ * Counts what one request of each workload costs the server: the bytes that it allocates, with the functions that allocate most,
+ * its system calls that read or write, and the bytes that these copy.
  *
  *   npm run bench:allocations -- [--requests N] [--show N] [--only WORKLOAD] [-- FLAGS OF serve]
  */
 import { parseArgs } from "node:util";
-import { measureAllocations } from "./measure-allocations.ts";
+import { measureCosts } from "./measure-costs.ts";
 
 const { values: options, positionals: flags } = parseArgs({
   allowPositionals: true,
@@ -14,15 +15,21 @@ const { values: options, positionals: flags } = parseArgs({
     only: { type: "string" },
   },
 });
-const measured = await measureAllocations({
+const measured = await measureCosts({
   requests: Number(options.requests),
   flags,
   ...(options.only !== undefined && { only: options.only }),
 });
-console.log("workload            bytes a request");
-for (const [name, { bytesPerRequest, bytesByFunction }] of measured) {
-  console.log(name.padEnd(18), Math.round(bytesPerRequest).toLocaleString("en").padStart(16));
-  for (const [place, bytes] of [...bytesByFunction].slice(0, Number(options.show))) {
-    console.log(Math.round(bytes).toLocaleString("en").padStart(14), place);
+const whole = (count: number): string => Math.round(count).toLocaleString("en");
+console.log("workload           bytes allocated  system calls  bytes copied");
+for (const [name, { allocatedBytes, allocatedByFunction, io }] of measured) {
+  const columns = [
+    whole(allocatedBytes).padStart(15),
+    (io?.calls.toFixed(2) ?? "-").padStart(13),
+    (io === undefined ? "-" : whole(io.bytes)).padStart(13),
+  ];
+  console.log(name.padEnd(18), ...columns);
+  for (const [place, bytes] of [...allocatedByFunction].slice(0, Number(options.show))) {
+    console.log(whole(bytes).padStart(14), place);
   }
 }

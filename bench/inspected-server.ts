@@ -21,6 +21,8 @@ export interface InspectedWorkloads {
 export interface InspectedWorkload {
   readonly name: string;
   readonly inspector: Inspector;
+  /** Of the server. */
+  readonly processId: number;
   /** Sends the requests. Rejects when one is not answered with 2xx. */
   readonly load: () => Promise<void>;
 }
@@ -39,12 +41,13 @@ export async function inspectWorkloads(
   const server = await startServerProcess(join(scratch, "data"), { flags, runtimeFlags });
   try {
     const inspector = await Inspector.connect(port);
+    const { pid: processId = 0 } = server.process; // it runs
     const inspect = async (name: string, token: string, loadOf: (caller: Http2Caller) => () => Promise<void>) => {
       if (only !== undefined && name !== only) return;
       const caller = new Http2Caller(server.url, { ca: server.caCertificates, token });
       const load = loadOf(caller);
       await load();
-      await measure({ name, inspector, load });
+      await measure({ name, inspector, processId, load });
       caller.close();
     };
     for (const workload of await prepareWorkloads(server)) {

@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { measureCosts } from "../bench/measure-costs.ts";
+import type { RequestCosts } from "../bench/measure-costs.ts";
+
+interface Limits {
+  readonly allocatedBytes: number;
+  readonly systemCalls: number;
+  readonly copiedBytes: number;
+}
+
+/**
+ * What a request of each workload may cost: of bytes, a tenth more than `npm run bench:allocations -- --requests 2000` counted. How many
+ * requests share a system call, and how many writes a transaction, depends on the machine, so these limits are wider: they find a read
+ * and a write for each request.
+ * Who makes a request cheaper lowers its limits; who must raise one says why in the commit.
+ */
+const limits: ReadonlyMap<string, Limits> = new Map([
+  ["get", { allocatedBytes: 11_700, systemCalls: 1.5, copiedBytes: 600 }],
+  ["selfsubjectreview", { allocatedBytes: 29_700, systemCalls: 1.5, copiedBytes: 1_690 }],
+  ["tokenreview", { allocatedBytes: 34_000, systemCalls: 1.5, copiedBytes: 2_820 }],
+  ["tokenrequest", { allocatedBytes: 37_200, systemCalls: 1.5, copiedBytes: 2_100 }],
+  ["create", { allocatedBytes: 45_300, systemCalls: 3.5, copiedBytes: 12_000 }],
+  ["csr-create", { allocatedBytes: 72_000, systemCalls: 4, copiedBytes: 18_000 }],
+  ["certificate", { allocatedBytes: 326_000, systemCalls: 16, copiedBytes: 48_000 }],
+]);
+
+describe("what a request costs", async () => {
+  const measured = await measureCosts({ requests: 2000 });
+  for (const [name, limit] of limits) {
+    it(`stays below the limits of ${name}`, () => {
+      const costs = measured.get(name);
+      assert.ok(costs !== undefined);
+      const { allocatedBytes, io = { calls: 0, bytes: 0 } } = costs; // not every system counts them
+      assert.ok(allocatedBytes < limit.allocatedBytes, `${allocatedBytes} bytes. What allocates most:\n${most(costs)}`);
+      assert.ok(io.calls < limit.systemCalls, `${io.calls} system calls that read or write`);
+      assert.ok(io.bytes < limit.copiedBytes, `${io.bytes} bytes read and written`);
+    });
+  }
+
+  it("is measured for every workload of the benchmark", () => {
+    assert.deepEqual([...measured.keys()], [...limits.keys()]);
+  });
+});
+
+const most = ({ allocatedByFunction }: RequestCosts): string =>
+  [...allocatedByFunction]
+    .slice(0, 20)
+    .map(([place, bytes]) => `${Math.round(bytes)} ${place}`)
+    .join("\n");

@@ -48,8 +48,8 @@ export class ValueIndex<T, E> {
   readonly #entries = new Map<string, Entries<E>>();
   /** The keys of objects that cannot be read. They may have any value. */
   readonly #unreadable = new Set<string>();
-  /** An object that could be read before cannot be read now, so its entry was not found. */
-  #isOutdated = false;
+  /** An object that could be read before cannot be read now, so its entry was not found. The index finds nothing any more. */
+  isOutdated = false;
   /** While the index is being filled: keys whose objects of the initial list were replaced since, and must not be added. */
   #replaced: Set<string> | undefined = new Set();
   #isDropped = false;
@@ -66,7 +66,7 @@ export class ValueIndex<T, E> {
 
   /** What has a value. Undefined: the index is not filled yet, or some objects cannot be read. */
   find(value: string): Found<E> | undefined {
-    if (this.#replaced !== undefined || this.#unreadable.size > 0 || this.#isOutdated) return undefined;
+    if (this.#replaced !== undefined || this.#unreadable.size > 0 || this.isOutdated) return undefined;
     const entries = this.#entries.get(value) ?? [];
     return typeof entries === "string" ? [entries] : entries;
   }
@@ -122,7 +122,7 @@ export class ValueIndex<T, E> {
     const value = readValue(this.#options, object);
     if (value === undefined) return;
     if (value === unreadable) {
-      this.#isOutdated = true;
+      this.isOutdated = true;
       return;
     }
     const entries = this.#entries.get(value);
@@ -165,9 +165,10 @@ export class ValueIndexes<T, E> {
    * Undefined: there is nothing to wait for.
    */
   prepare({ field, valueOf }: Lookup<T>): Promise<void> | undefined {
-    const index = this.#indexes.get(field) ?? this.#made(field, valueOf);
-    if (index === undefined) return undefined;
+    const known = this.#indexes.get(field);
     this.#indexes.delete(field);
+    const index = known === undefined || known.isOutdated ? this.#made(field, valueOf) : known;
+    if (index === undefined) return undefined;
     this.#indexes.set(field, index);
     return index.filled;
   }

@@ -108,6 +108,20 @@ describe("the indexes of a cache", () => {
     assert.equal(find("a"), undefined);
   });
 
+  it("are made anew when an object that was read before cannot be read any more", async () => {
+    const indexes = made();
+    const lookup = { field: "a", value: "v3", valueOf };
+    const ask = (): ReturnType<typeof keysOf> => {
+      void indexes.prepare(lookup);
+      return keysOf(indexes.find(lookup));
+    };
+    while (ask() === undefined) await nextTurn();
+    indexes.replace({ key: "k3", value: "unreadable" }, { key: "k3", value: "v3" });
+    assert.equal(ask(), undefined);
+    while (ask() === undefined) await nextTurn();
+    assert.equal(ask()?.length, 100);
+  });
+
   it("are not worth it for few objects", async () => {
     const indexes = made(things.slice(1));
     for (let turn = 0; turn < 5; turn += 1) {

@@ -6,7 +6,6 @@ import { isTooLongKey, RevisionCompacted, RevisionInFuture, StoreUnavailable } f
 import type { Items } from "../storage/snapshot.ts";
 import type { KeyRange } from "../storage/watch-cache.ts";
 import type { ListOptions } from "./list-options.ts";
-import type { ObjectSelector } from "./object-selector.ts";
 import { unreadableStore } from "./resource-registry.ts";
 import type { Waiter, ResourceRegistry } from "./resource-registry.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
@@ -89,56 +88,32 @@ async function nextPage<T extends ApiObject>(
 const isAfterKey = ({ scope }: { readonly scope: "Namespaced" | "Cluster" }, start: string): boolean =>
   (scope === "Cluster" ? /^[^/]+\0$/ : /^[^/]+\/[^/]+\0$/).test(start);
 
-/** Lists the cached objects at the current revision. */
-async function listCached<T extends ApiObject>(
+/** Lists the objects at the cache's revision. */
+const listCached = <T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  { range, options: { selector, limit } }: PageRequest<T>,
-): Promise<ObjectList<T>> {
-  const { cache } = registry;
-  const { revision } = cache;
-  const candidates = selector.lookup && cache.lookUp(range, selector.lookup);
-  if (limit === 0) {
-    const items = await selected(candidates ?? cache.snapshot(range), selector);
-    return { items, resourceVersion: String(revision), continueToken: "" };
-  }
-  // With a selector, it is unknown how many keys fill a page.
-  const found = candidates ?? (selector.isEmpty ? cache.range({ ...range, limit: limit + 1 }) : cache.snapshot(range));
-  return page(registry, { found, isWhole: !selector.isEmpty, revision, selector, limit, range });
-}
+  request: PageRequest<T>,
+): Promise<ObjectList<T>> => listAt(registry, { ...request, revision: registry.cache.revision });
 
-/** Selects in several turns of the event loop. Stored objects never change, so writes in between do not matter. */
-async function selected<T extends ApiObject>(
-  all: Items<StoredObject<T>>,
-  selector: ObjectSelector<T>,
-): Promise<Items<StoredObject<T>>> {
-  if (selector.isEmpty) return all;
-  const items: StoredObject<T>[] = [];
-  const work = new LongWork();
-  for (const stored of all) {
-    if (selector.matches(stored)) items.push(stored);
-    const pause = work.pause();
-    if (pause !== undefined) await pause;
-  }
-  return items;
-}
-
-/** Lists the objects at a revision: from the cache when nothing was written since, otherwise from the store. */
+/** Lists the objects at a revision: from the cache as far as its history reaches back, otherwise from the store. */
 async function listAt<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  { revision, range, options }: PageRequest<T> & { readonly revision: number },
+  request: PageRequest<T> & { readonly revision: number },
 ): Promise<ObjectList<T>> {
-  const { selector, limit } = options;
+  const {
+    revision,
+    range,
+    options: { selector, limit },
+  } = request;
+  const { cache } = registry;
   await registry.waitForRevision(revision);
-  if (registry.cache.revision === revision) return listCached(registry, { range, options });
-  // The remaining items are counted from the kept history. Where that does not reach back far enough, the store returns
-  // everything.
-  const isCountable = revision >= registry.cache.oldestRevision;
-  const storeLimit: { readonly limit?: number } =
-    limit > 0 && selector.isEmpty && isCountable ? { limit: limit + 1 } : {};
+  if (cache.revision === revision && limit === 0 && selector.isEmpty) {
+    return { items: cache.snapshot(range), resourceVersion: String(revision), continueToken: "" };
+  }
   try {
-    const { entries } = await registry.store.range({ ...range, revision, ...storeLimit });
-    const found = entries.map((entry) => registry.fromEntry(entry));
-    return await page(registry, { found, isWhole: storeLimit.limit === undefined, revision, selector, limit, range });
+    // The cache may still know it. But replicas and workers know differently much, and must answer the same.
+    const compacted = cache.revision === revision ? 0 : await registry.store.compactedRevision();
+    if (revision < compacted) throw new RevisionCompacted(compacted);
+    return await page(registry, { ...request, parts: keptAt(registry, request) ?? storedAt(registry, request) });
   } catch (error) {
     if (error instanceof RevisionCompacted) {
       throw expired("The provided resource version is too old: it is no longer kept. Start a new list without it.");
@@ -151,47 +126,72 @@ async function listAt<T extends ApiObject>(
   }
 }
 
-interface Found<T extends ApiObject> {
-  /** Longer than a page when more objects follow. */
-  readonly found: Items<StoredObject<T>>;
-  /** Whether `found` is everything that the range contained at the revision. */
-  readonly isWhole: boolean;
-  readonly revision: number;
-  readonly selector: ObjectSelector<T>;
-  readonly limit: number;
-  readonly range: KeyRange;
+/** Objects in key order, in parts. */
+type Parts<T extends ApiObject> = Iterable<Iterable<StoredObject<T>>> | AsyncIterable<Iterable<StoredObject<T>>>;
+
+/** What the cache knows of a revision: all objects that the options select, and perhaps others. Undefined: nothing any more. */
+function keptAt<T extends ApiObject>(
+  { cache }: ResourceRegistry<T>,
+  { revision, range, options: { selector, limit } }: PageRequest<T> & { readonly revision: number },
+): Parts<T> | undefined {
+  // With a selector, it is unknown how many keys fill a page.
+  const wanted = selector.isEmpty && limit > 0 ? limit + 1 : 0;
+  const objects = cache.objectsAt(revision, { ...range, lookup: selector.lookup, limit: wanted });
+  return objects && [objects];
 }
 
+/** What is read of the store in one turn of the event loop. */
+const storedPart = { limit: 500, maximumBytes: 4 * 2 ** 20 };
+
+async function* storedAt<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { revision, range: { start, end } }: { readonly revision: number; readonly range: KeyRange },
+): AsyncIterable<Iterable<StoredObject<T>>> {
+  for (let from = start; ;) {
+    const { objects, hasMore } = await registry.readStored({ start: from, end, revision, ...storedPart });
+    yield objects;
+    const last = objects.at(-1);
+    if (!hasMore || last === undefined) return;
+    from = `${last.key}\0`;
+  }
+}
+
+interface Found<T extends ApiObject> extends PageRequest<T> {
+  readonly parts: Parts<T>;
+  readonly revision: number;
+}
+
+/** Selects in several turns of the event loop. Stored objects never change, so writes in between do not matter. */
 async function page<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  { found, isWhole, revision, selector, limit, range }: Found<T>,
+  { parts, revision, range, options: { selector, limit } }: Found<T>,
 ): Promise<ObjectList<T>> {
   const items: StoredObject<T>[] = [];
-  const resourceVersion = String(revision);
+  let next = range.start;
+  const cutOff = (remainingItemCount?: number): ObjectList<T> => ({
+    items,
+    resourceVersion: String(revision),
+    continueToken: encodeContinue({ revision, start: next.slice(resourcePrefix(registry.definition).length) }),
+    ...(remainingItemCount !== undefined && { remainingItemCount }),
+  });
   const work = new LongWork();
-  let index = -1;
-  for (const stored of found) {
-    index += 1;
-    const pause = work.pause();
-    if (pause !== undefined) await pause;
-    if (selector.matches(stored)) items.push(stored);
-    if (limit === 0 || items.length < limit) continue;
-    if (index === found.length - 1) break;
-    const next = `${stored.key}\0`;
-    const start = next.slice(resourcePrefix(registry.definition).length);
-    const remainingItemCount = selector.isEmpty
-      ? isWhole
-        ? found.length - index - 1
-        : registry.cache.countAt({ start: next, end: range.end }, revision)
-      : undefined;
-    return {
-      items,
-      resourceVersion,
-      continueToken: encodeContinue({ revision, start }),
-      ...(remainingItemCount !== undefined && { remainingItemCount }),
-    };
+  let remaining = 0;
+  for await (const part of parts) {
+    for (const stored of part) {
+      const pause = work.pause();
+      if (pause !== undefined) await pause;
+      if (limit === 0 || items.length < limit) {
+        next = `${stored.key}\0`;
+        if (selector.matches(stored)) items.push(stored);
+        continue;
+      }
+      if (!selector.isEmpty) return cutOff();
+      const known = remaining === 0 ? registry.cache.countAt({ start: next, end: range.end }, revision) : undefined;
+      if (known !== undefined) return cutOff(known);
+      remaining += 1; // The history does not reach back so far.
+    }
   }
-  return { items, resourceVersion, continueToken: "" };
+  return remaining > 0 ? cutOff(remaining) : { items, resourceVersion: String(revision), continueToken: "" };
 }
 
 /** The client can continue at the latest revision with the token in this error. */

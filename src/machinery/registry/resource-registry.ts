@@ -18,7 +18,7 @@ import type { Resting } from "../storage/sorted-objects.ts";
 import { WatchCache } from "../storage/watch-cache.ts";
 import type { ChangeFeed } from "../storage/change-feed.ts";
 import { StoreUnavailable, ValueTooLarge, WriteAbandoned, WriteOutcomeUnknown } from "../storage/store.ts";
-import type { Entry, Store, WriteRequest, WriteResult } from "../storage/store.ts";
+import type { Entry, RangeRequest, Store, WriteRequest, WriteResult } from "../storage/store.ts";
 import { TransactionRefused } from "../api/transaction.ts";
 import { writeInTransaction } from "../storage/write-in-transaction.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
@@ -114,6 +114,8 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   readonly versions: readonly ResourceRegistry<T>[];
   readonly #storedPrefix: KindPrefix;
   readonly #servedPrefix: KindPrefix;
+  /** Where objects find their texts again. Undefined: they keep them. */
+  readonly #texts: TextsOfKind | undefined;
   readonly #answers: Map<string, AnswerCreate>;
   readonly #maximumObjectBytes: number;
   readonly #onWritten: ((write: ObservedWrite) => void) | undefined;
@@ -147,13 +149,14 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       keep: (object, characters) => texts.keep(object, characters),
       onForgotten: (object) => this.cache.letRest(object as StoredObject<T>), // its own objects are given to it
     };
+    this.#texts = own;
     this.cache =
       stored?.cache ??
       new WatchCache({
         feed,
         prefix: resourcePrefix(definition),
         decode: (entry) => this.#decode(entry, entry.isDecrypted === true ? undefined : own),
-        resting: own && this.#resting(own),
+        resting: own && this.#resting(),
         onReplaced: (object) => object.keepText(),
         historyLength,
         keyOf: ({ key }) => key,
@@ -264,13 +267,26 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     return this.#decode(entry);
   }
 
-  #resting(texts: TextsOfKind): Resting<StoredObject<T>> {
-    const glimpse = (key: string, revision: number): StoredObject<T> =>
-      new StoredObject<T>({ prefix: this.#storedPrefix, key, revision, texts });
+  /** Reads objects of a revision that may be older than the cache's history. Texts that can be read again are not kept. */
+  async readStored(request: RangeRequest): Promise<{ readonly objects: StoredObject<T>[]; readonly hasMore: boolean }> {
+    const { entries, hasMore } = await (this.#texts === undefined || this.store.rangeOfHeads === undefined
+      ? this.store.range(request)
+      : this.store.rangeOfHeads({ ...request, firstByte: openingBrace }));
+    const objects = entries.map((entry) =>
+      entry.value === undefined ? this.#glimpse(entry.key, entry.modRevision) : this.#decode(entry),
+    );
+    return { objects, hasMore };
+  }
+
+  #glimpse(key: string, revision: number): StoredObject<T> {
+    return new StoredObject<T>({ prefix: this.#storedPrefix, key, revision, texts: this.#texts });
+  }
+
+  #resting(): Resting<StoredObject<T>> {
     return {
       firstByte: openingBrace,
-      glimpse,
-      wake: (key, revision) => glimpse(key, revision).loadText(),
+      glimpse: (key, revision) => this.#glimpse(key, revision),
+      wake: (key, revision) => this.#glimpse(key, revision).loadText(),
       revisionOf: ({ revision }) => revision,
       isForgotten: ({ isForgotten }) => isForgotten,
     };

@@ -1,4 +1,5 @@
 import type { ChangeFeed } from "./change-feed.ts";
+import { earlierObjects } from "./earlier-objects.ts";
 import { EventHistory } from "./event-history.ts";
 import type { FeedFollower, FeedLoad } from "./feed-follower.ts";
 import { byteOrdered, SortedMap } from "./sorted-map.ts";
@@ -168,6 +169,35 @@ export class WatchCache<T extends Cached> {
     const [first, last] = [byteOrdered(range.start), byteOrdered(range.end)];
     const isInRange = (key: string): boolean => byteOrdered(key) >= first && byteOrdered(key) < last;
     return found.filter(isInRange).flatMap((key) => this.#objects.glimpse(key) ?? []);
+  }
+
+  /**
+   * The objects in a range as they were at a revision, in the order of their keys, for a reader that takes several turns of the event
+   * loop. `lookup`: objects without the value may be left out. `limit`: later ones may be left out. Undefined: the history does not
+   * reach back so far.
+   */
+  objectsAt(
+    revision: number,
+    { lookup, limit = 0, ...range }: KeyRange & { readonly lookup?: Lookup<T> | undefined; readonly limit?: number },
+  ): Iterable<T> | undefined {
+    if (revision < this.oldestRevision || revision > this.revision) return undefined;
+    const before = this.#before(revision, range);
+    const { keyOf } = this.#options;
+    const found = lookup && this.lookUp(range, lookup);
+    // No more than these are not there, or not the same, at the revision.
+    const now = found ?? this.#objects.snapshot({ ...range, limit: limit === 0 ? 0 : limit + before.size });
+    return before.size === 0 ? now : earlierObjects({ now, before, keyOf });
+  }
+
+  /** What the keys of a range had at a revision, if they were written since. */
+  #before(revision: number, { start, end }: KeyRange): Map<string, T | undefined> {
+    const [first, last] = [byteOrdered(start), byteOrdered(end)];
+    const before = new Map<string, T | undefined>();
+    for (const { key, previous } of this.#history.after(revision)) {
+      const ordered = byteOrdered(key);
+      if (ordered >= first && ordered < last && !before.has(key)) before.set(key, previous);
+    }
+    return before;
   }
 
   /** Call it before `lookUp`. The second call for a field makes an index, and resolves when it is filled. */

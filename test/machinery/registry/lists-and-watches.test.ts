@@ -126,6 +126,52 @@ describe("a list", () => {
     }
   });
 
+  for (const historyLength of [1000, 3, 0]) {
+    it(`shows its first version on all pages, with a selector too, with a history of ${historyLength}`, async (context) => {
+      const box = await toyBox({ historyLength });
+      for (let index = 0; index < 8; index += 1)
+        await box.add(`toy-${index}`, { color: index % 4 === 0 ? "blue" : "red" });
+      const reads = context.mock.method(box.store, "range");
+      for (const [selector, expected] of [
+        ["", ["toy-0", "toy-1", "toy-2", "toy-3", "toy-4", "toy-5", "toy-6", "toy-7"]],
+        ["&fieldSelector=color%3Dred", ["toy-1", "toy-2", "toy-3", "toy-5", "toy-6", "toy-7"]],
+        ["&fieldSelector=color!%3Dred", ["toy-0", "toy-4"]],
+      ] as const) {
+        let page = await list(box, `limit=1${selector}`);
+        const seen = [...page.items];
+        for (let round = 0; page.continueToken !== ""; round += 1) {
+          await box.add(`toy-${round}-late`, { color: "red" });
+          if (round === 0) await paint(box, "toy-7", "blue");
+          page = await list(box, `limit=1${selector}&continue=${page.continueToken}`);
+          seen.push(...page.items);
+        }
+        assert.deepEqual(
+          seen.map(({ object }) => object.metadata.name),
+          expected,
+        );
+        for (let round = 0; round < 8; round += 1) await remove(box, `toy-${round}-late`).catch(() => {});
+        await paint(box, "toy-7", "red");
+      }
+      if (historyLength === 1000) assert.equal(reads.mock.callCount(), 0);
+    });
+  }
+
+  it("reads the store in parts where the history does not reach back", async (context) => {
+    const box = await toyBox({ historyLength: 0 });
+    for (let index = 0; index < 1100; index += 1)
+      await box.add(`toy-${String(index).padStart(4, "0")}`, { color: "red" });
+    const past = box.store.latestRevision();
+    await paint(box, "toy-0999", "blue");
+    const reads = context.mock.method(box.store, "range");
+    const found = await names(box, `resourceVersion=${past}&resourceVersionMatch=Exact&fieldSelector=color%3Dred`);
+    assert.equal(found.length, 1100);
+    assert.equal(new Set(found).size, 1100);
+    assert.equal(reads.mock.callCount(), 3);
+    const first = await list(box, `resourceVersion=${past}&limit=2&fieldSelector=color%3Dred`);
+    assert.equal(first.items.length, 2);
+    assert.equal(reads.mock.callCount(), 4);
+  });
+
   it("refuses tokens that it has not given out, and those of another list", async () => {
     const box = await filled(2);
     for (const token of [

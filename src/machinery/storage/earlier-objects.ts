@@ -1,0 +1,27 @@
+import { byteOrdered } from "./sorted-map.ts";
+
+interface EarlierObjectsOptions<T> {
+  /** The objects as they are now, in the order of their keys. */
+  readonly now: Iterable<T>;
+  /** What the keys had that were written since. Undefined: nothing. */
+  readonly before: ReadonlyMap<string, T | undefined>;
+  keyOf(object: T): string;
+}
+
+/** The objects as they were before some keys were written, in the order of their keys. */
+export function* earlierObjects<T>({ now, before, keyOf }: EarlierObjectsOptions<T>): IterableIterator<T> {
+  const restored = [...before]
+    .flatMap(([key, object]) => (object === undefined ? [] : [{ ordered: byteOrdered(key), object }]))
+    .sort((a, b) => (a.ordered < b.ordered ? -1 : 1));
+  let next = 0;
+  for (const object of now) {
+    const key = keyOf(object);
+    const ordered = byteOrdered(key);
+    for (let one = restored[next]; one !== undefined && one.ordered < ordered; one = restored[next]) {
+      next += 1;
+      yield one.object;
+    }
+    if (!before.has(key)) yield object;
+  }
+  for (const { object } of restored.slice(next)) yield object;
+}

@@ -25,6 +25,8 @@ export interface InspectedWorkload {
   readonly processId: number;
   /** Sends the requests. Rejects when one is not answered with 2xx. */
   readonly load: () => Promise<void>;
+  /** Sends one, and nothing else meanwhile. Rejects like `load`. */
+  readonly sendOne: () => Promise<void>;
 }
 
 /** The way of a certificate: its request, its approval, its signature and its record. */
@@ -42,20 +44,25 @@ export async function inspectWorkloads(
   try {
     const inspector = await Inspector.connect(port);
     const { pid: processId = 0 } = server.process; // it runs
-    const inspect = async (name: string, token: string, loadOf: (caller: Http2Caller) => () => Promise<void>) => {
+    const inspect = async (
+      name: string,
+      token: string,
+      senderOf: (caller: Http2Caller) => (count: number) => Promise<void>,
+    ) => {
       if (only !== undefined && name !== only) return;
       const caller = new Http2Caller(server.url, { ca: server.caCertificates, token });
-      const load = loadOf(caller);
+      const send = senderOf(caller);
+      const load = (): Promise<void> => send(requests);
       await load();
-      await measure({ name, inspector, processId, load });
+      await measure({ name, inspector, processId, load, sendOne: () => send(1) });
       caller.close();
     };
     for (const workload of await prepareWorkloads(server)) {
-      await inspect(workload.name, workload.token, (caller) => () => sendRequests(caller, workload, requests));
+      await inspect(workload.name, workload.token, (caller) => (count) => sendRequests(caller, workload, count));
     }
     await inspect(certificateWorkload, adminToken, (caller) => {
       const client = new CertificateClient(caller);
-      return () => client.issue(requests, { concurrency: 32 });
+      return (count) => client.issue(count, { concurrency: Math.min(count, 32) });
     });
     inspector.close();
   } finally {

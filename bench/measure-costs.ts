@@ -9,7 +9,7 @@ export interface RequestCosts {
   readonly allocatedBytes: number;
   /** The function that allocates most comes first. */
   readonly allocatedByFunction: ReadonlyMap<string, number>;
-  /** With 32 requests at a time. Undefined: this system does not count it. */
+  /** Of a request while there is no other: how many share a system call depends on the machine. Undefined: this system does not count. */
   readonly io: ProcessIo | undefined;
 }
 
@@ -24,19 +24,29 @@ interface ProfileNode {
 export async function measureCosts(options: InspectedWorkloads): Promise<ReadonlyMap<string, RequestCosts>> {
   const { requests } = options;
   const measured = new Map<string, RequestCosts>();
-  await inspectWorkloads(options, async ({ name, inspector, processId, load }) => {
-    const before = processIo(processId);
+  await inspectWorkloads(options, async ({ name, inspector, processId, load, sendOne }) => {
     const bytes = await sampleAllocations(inspector, load);
-    const after = processIo(processId);
     const allocatedByFunction = new Map([...bytes].map(([place, size]) => [place, size / requests]));
     measured.set(name, {
       allocatedBytes: [...allocatedByFunction.values()].reduce((sum, size) => sum + size, 0),
       allocatedByFunction,
-      io: before &&
-        after && { calls: (after.calls - before.calls) / requests, bytes: (after.bytes - before.bytes) / requests },
+      io: await countIo(processId, sendOne),
     });
   });
   return measured;
+}
+
+const countedRequests = 200;
+
+async function countIo(processId: number, sendOne: () => Promise<void>): Promise<ProcessIo | undefined> {
+  const before = processIo(processId);
+  for (let count = 0; count < countedRequests; count += 1) await sendOne();
+  const after = processIo(processId);
+  if (before === undefined || after === undefined) return undefined;
+  return {
+    calls: (after.calls - before.calls) / countedRequests,
+    bytes: (after.bytes - before.bytes) / countedRequests,
+  };
 }
 
 /**

@@ -50,17 +50,27 @@ export function toYaml(value: unknown): string {
 
 /**
  * The text that `toYaml` makes of an object with members of short names, in parts that are made one by one: of a member that is a
- * list, each item is a part.
+ * list, or anything else to iterate over, each item is a part.
  */
 export function* yamlParts(object: object): Generator<string> {
   const members = Object.entries(object).filter(([, value]) => value !== undefined);
   members.sort(([left], [right]) => (left < right ? -1 : 1));
   for (const [key, value] of members as [string, unknown][]) {
-    const [first, ...others] = Array.isArray(value) && value.length > 0 ? (value as unknown[]) : [];
-    yield toYaml({ [key]: others.length > 0 ? [first] : value });
-    for (const item of others) yield toYaml([item]);
+    if (!isList(value)) {
+      yield toYaml({ [key]: value });
+      continue;
+    }
+    let isEmpty = true;
+    for (const item of value) {
+      yield toYaml(isEmpty ? { [key]: [item] } : [item]);
+      isEmpty = false;
+    }
+    if (isEmpty) yield toYaml({ [key]: [] });
   }
 }
+
+const isList = (value: unknown): value is Iterable<unknown> =>
+  typeof value === "object" && value !== null && Symbol.iterator in value;
 
 /**
  * Converts a YAML document to JSON text with the same meaning. Keys keep their order, their repetitions and their line

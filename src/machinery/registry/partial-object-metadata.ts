@@ -45,17 +45,6 @@ export const partialObjectMetadata = ({ metadata }: ApiObject, version: MetaVers
   metadata,
 });
 
-export const partialObjectMetadataList = <T extends ApiObject>(
-  list: ObjectList<T>,
-  version: MetaVersion,
-): PartialObjectMetadataList => ({
-  kind: "PartialObjectMetadataList",
-  apiVersion: `meta.k8s.io/${version}`,
-  metadata: listMetadata(list),
-  items:
-    list.items.length === 0 ? null : Array.from(list.items, ({ object }) => partialObjectMetadata(object, version)),
-});
-
 /** The metadata of a list, for every list format. */
 export const listMetadata = <T extends ApiObject>({
   resourceVersion,

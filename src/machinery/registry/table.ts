@@ -55,18 +55,25 @@ export function tableOf<T extends ApiObject>(
   objects: readonly T[],
   options: TableOptions,
 ): Table {
-  const { version, now, metadata, hasColumnDefinitions } = options;
+  const { version, metadata, hasColumnDefinitions } = options;
   return {
     kind: "Table",
     apiVersion: `meta.k8s.io/${version}`,
     metadata,
     columnDefinitions: hasColumnDefinitions ? columnDefinitions(kind.definition) : null,
-    rows: objects.map((object) => ({
-      cells: kind.definition.columns.map((column) => column.cell(object, { now })),
-      object: included(kind, object, options),
-    })),
+    rows: objects.map((object) => tableRow(kind, object, options)),
   };
 }
+
+/** Formats one object. */
+export const tableRow = <T extends ApiObject>(
+  kind: Pick<ResourceRegistry<T>, "definition" | "served">,
+  object: T,
+  options: TableOptions,
+): TableRow => ({
+  cells: kind.definition.columns.map((column) => column.cell(object, { now: options.now })),
+  object: included(kind, object, options),
+});
 
 function included<T extends ApiObject>(
   kind: Pick<ResourceRegistry<T>, "served">,

@@ -1,5 +1,5 @@
 import type { ProtobufCodec } from "./protobuf.ts";
-import { ProtobufError, ProtobufReader, ProtobufWriter } from "./protobuf-wire.ts";
+import { bytesType, ProtobufError, ProtobufReader, ProtobufWriter } from "./protobuf-wire.ts";
 
 export const protobufMediaType = "application/vnd.kubernetes.protobuf";
 
@@ -23,16 +23,27 @@ export function encodeEnvelope<T extends { readonly apiVersion: string; readonly
   codec: ProtobufCodec<T>,
   object: T,
 ): Buffer {
+  const message = codec.encode(object);
+  return Buffer.concat([envelopeStart(object, message.length), message, envelopeEnd]);
+}
+
+/** What comes before an object's message of so many bytes. Behind it comes `envelopeEnd`. */
+export function envelopeStart(
+  { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
+  messageBytes: number,
+): Buffer {
   const writer = new ProtobufWriter();
-  writer.stringField(4, ""); // contentType
-  writer.stringField(3, ""); // contentEncoding
-  writer.bytesField(2, codec.encode(object));
+  writer.varint(messageBytes);
+  writer.tag(2, bytesType);
   writer.messageField(1, () => {
-    writer.stringField(2, object.kind);
-    writer.stringField(1, object.apiVersion);
+    writer.stringField(2, kind);
+    writer.stringField(1, apiVersion);
   });
   return Buffer.concat([magic, writer.finish()]);
 }
+
+/** No contentEncoding and no contentType. */
+export const envelopeEnd = Buffer.from([3 * 8 + bytesType, 0, 4 * 8 + bytesType, 0]);
 
 /** Decodes an envelope. `raw` is a view of the given bytes. Throws a ProtobufError. */
 export function decodeEnvelope(bytes: Uint8Array): Envelope {

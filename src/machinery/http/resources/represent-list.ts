@@ -2,22 +2,26 @@ import { LongWork } from "../../api/long-work.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { notAcceptable, requestCanceled } from "../../api/api-error.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
-import type { ApiList, ApiObject } from "../../api/object-meta.ts";
-import type { CompiledSchema } from "../../registry/compiled-schema.ts";
+import type { ApiObject } from "../../api/object-meta.ts";
+import { noBytes } from "../../http2/byte-accumulator.ts";
 import type { ObjectList } from "../../registry/list-objects.ts";
-import {
-  listMetadata,
-  compiledPartialMetadataList,
-  partialObjectMetadataList,
-} from "../../registry/partial-object-metadata.ts";
+import { listMetadata } from "../../registry/partial-object-metadata.ts";
 import { goTypeName } from "../../registry/resource-definition.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
-import { parseIncludeObject, tableOf } from "../../registry/table.ts";
+import { parseIncludeObject } from "../../registry/table.ts";
+import { envelopeEnd, envelopeStart } from "../../schema/protobuf-envelope.ts";
 import { currentTrace } from "../../tracing/request-trace.ts";
 import { isPretty } from "../negotiation.ts";
-import { textResponse } from "../response.ts";
-import { yamlParts } from "../yaml.ts";
-import { representObject } from "./represent-object.ts";
+import {
+  jsonParts,
+  messageParts,
+  objectsForm,
+  partialMetadataForm,
+  prettyParts,
+  tableForm,
+  yamlTexts,
+} from "./list-form.ts";
+import type { ListForm } from "./list-form.ts";
 import type { Representation } from "./represent-object.ts";
 
 /** A longer list is joined in several turns of the event loop. A list of large objects is too: it may be too long for a string. */
@@ -29,52 +33,49 @@ const charactersAtOnce = 256 * 1024;
 export function representList<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   list: ObjectList<T>,
-  representation: Representation,
+  { request, status, mediaType }: Representation,
 ): MaybePromise<HttpResponse> {
   currentTrace()?.begin("encode");
-  const { request, status, mediaType } = representation;
-  const { conversion, format, contentType } = mediaType;
-  if (conversion === undefined) {
-    if (format === "json" && !isPretty(request, mediaType)) {
-      const headers = { "content-type": contentType };
-      if (isShort(list)) return { status, headers, body: [...itemTexts(registry, list)].join("") };
-      return inTurns(itemTexts(registry, list), request.signal).then((body) => ({ status, headers, body }));
-    }
-    return represent(registry.compiled.schema.list, listObject(registry, list), representation);
-  }
-  if (conversion.kind === "PartialObjectMetadata") {
-    throw notAcceptable(
-      `you requested PartialObjectMetadata, but the requested object is a list (*${goTypeName(registry.definition)}List)`,
-    );
-  }
-  if (conversion.kind === "PartialObjectMetadataList") {
-    const converted = partialObjectMetadataList(list, conversion.version);
-    return represent(compiledPartialMetadataList, converted, representation);
-  }
-  const objects = Array.from(list.items, ({ object }) => object);
-  const table = tableOf(registry, objects, {
-    version: conversion.version,
-    includeObject: parseIncludeObject(request.query),
-    now: registry.clock.now(),
-    metadata: listMetadata(list),
-    hasColumnDefinitions: true,
-  });
-  return format === "yaml" ? yamlInTurns(table, representation) : textResponse(table, representation);
+  const parts = partsOf(registry, list, { request, mediaType });
+  const response = { status, headers: { "content-type": mediaType.contentType } };
+  // YAML takes a hundred times as long to write as JSON: a list of any length may take long.
+  if (isShort(list) && mediaType.format !== "yaml") return { ...response, body: joinedAtOnce(parts) };
+  return inTurns(parts, request.signal).then((body) => ({ ...response, body }));
 }
 
-const represent = <T extends { readonly kind: string; readonly apiVersion: string }>(
-  schema: CompiledSchema<T>,
-  list: T,
-  representation: Representation,
-): MaybePromise<HttpResponse> =>
-  representation.mediaType.format === "yaml"
-    ? yamlInTurns(list, representation)
-    : representObject(schema, list, representation);
+/** A body in parts that are made one by one. */
+interface BodyParts {
+  readonly parts: Iterable<string | Buffer>;
+  /** Around all of them, when their length is known. */
+  readonly frame?: (bytes: number) => readonly [before: Buffer, after: Buffer];
+}
 
-/** YAML takes a hundred times as long to write as JSON: a list of any length may take long. */
-async function yamlInTurns(list: object, { request, status, mediaType }: Representation): Promise<HttpResponse> {
-  const body = await inTurns(yamlParts(list), request.signal);
-  return { status, headers: { "content-type": mediaType.contentType }, body };
+function partsOf<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  list: ObjectList<T>,
+  { request, mediaType }: Pick<Representation, "request" | "mediaType">,
+): BodyParts {
+  const { conversion, format } = mediaType;
+  const isIndented = format === "json" && isPretty(request, mediaType);
+  if (conversion === undefined && format === "json" && !isIndented) return { parts: itemTexts(registry, list) };
+  const form = formOf(registry, list, { request, mediaType });
+  if (format === "yaml") return { parts: yamlTexts(form) };
+  if (format === "json") return { parts: isIndented ? prettyParts(form) : jsonParts(form) };
+  return { parts: messageParts(form), frame: (bytes) => [envelopeStart(form.head, bytes), envelopeEnd] };
+}
+
+function formOf<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  list: ObjectList<T>,
+  { request, mediaType: { conversion } }: Pick<Representation, "request" | "mediaType">,
+): ListForm {
+  if (conversion === undefined) return objectsForm(registry, list);
+  const { kind, version } = conversion;
+  if (kind === "PartialObjectMetadataList") return partialMetadataForm(list, version);
+  if (kind === "Table") return tableForm(registry, list, { version, includeObject: parseIncludeObject(request.query) });
+  throw notAcceptable(
+    `you requested PartialObjectMetadata, but the requested object is a list (*${goTypeName(registry.definition)}List)`,
+  );
 }
 
 function isShort<T extends ApiObject>({ items }: ObjectList<T>): boolean {
@@ -93,16 +94,23 @@ function openingOf<T extends ApiObject>(registry: ResourceRegistry<T>, list: Obj
   return `{${type},"metadata":${JSON.stringify(listMetadata(list))},"items":[`;
 }
 
+function joinedAtOnce({ parts, frame }: BodyParts): string | Buffer {
+  if (frame === undefined) return [...parts].join("");
+  const message = Buffer.concat([...parts] as Buffer[]); // only bytes have a frame
+  const [before, after] = frame(message.length);
+  return Buffer.concat([before, message, after]);
+}
+
 /** Of more lists at once, each would be in memory half finished for longer, and none would be ready earlier. */
-const joinedAtOnce = 4;
+const listsAtOnce = 4;
 let running = 0;
 const waiting: (() => void)[] = [];
 
-async function inTurns(texts: Iterable<string>, signal: AbortSignal): Promise<Buffer> {
-  if (running === joinedAtOnce) await new Promise<void>((resolve) => waiting.push(resolve));
+async function inTurns(parts: BodyParts, signal: AbortSignal): Promise<Buffer> {
+  if (running === listsAtOnce) await new Promise<void>((resolve) => waiting.push(resolve));
   else running += 1;
   try {
-    return await joinedInTurns(texts, signal);
+    return await joinedInTurns(parts, signal);
   } finally {
     const next = waiting.shift();
     if (next === undefined) running -= 1;
@@ -121,42 +129,38 @@ function* itemTexts<T extends ApiObject>(registry: ResourceRegistry<T>, list: Ob
 }
 
 /**
- * Makes the texts and joins them in several turns of the event loop, so that other requests are answered in between. Rejects when no client
+ * Makes the parts and joins them in several turns of the event loop, so that other requests are answered in between. Rejects when no client
  * waits for them any more.
  */
-async function joinedInTurns(texts: Iterable<string>, signal: AbortSignal): Promise<Buffer> {
+async function joinedInTurns({ parts, frame }: BodyParts, signal: AbortSignal): Promise<Buffer> {
   const work = new LongWork();
-  const parts: Buffer[] = [];
+  const made: Buffer[] = [];
   let length = 0;
   let text = "";
-  const flush = (): void => {
-    const part = Buffer.from(text);
-    parts.push(part);
+  const add = (part: Buffer): void => {
+    made.push(part);
     length += part.length;
-    text = "";
   };
-  for (const next of texts) {
-    text += next;
-    if (text.length >= charactersAtOnce) flush();
+  for (const next of parts) {
+    if (typeof next !== "string") add(next);
+    else if ((text += next).length >= charactersAtOnce) {
+      add(Buffer.from(text));
+      text = "";
+    }
     const pause = work.pause();
     if (pause === undefined) continue;
     await pause;
     if (signal.aborted) throw requestCanceled();
   }
-  flush();
-  const whole = Buffer.allocUnsafeSlow(length);
+  add(Buffer.from(text));
+  const [before, after] = frame?.(length) ?? [noBytes, noBytes];
+  const whole = Buffer.allocUnsafeSlow(before.length + length + after.length);
   let at = 0;
-  for (const part of parts) {
+  for (const part of [before, ...made, after]) {
     whole.set(part, at);
     at += part.length;
-    await work.pause();
+    const pause = work.pause();
+    if (pause !== undefined) await pause;
   }
   return whole;
 }
-
-const listObject = <T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): ApiList<T> => ({
-  kind: `${registry.definition.kind}List`,
-  apiVersion: registry.apiVersion,
-  metadata: listMetadata(list),
-  items: Array.from(list.items, (item) => registry.itemOf(item)),
-});

@@ -1,0 +1,101 @@
+import type { ApiObject } from "../../api/object-meta.ts";
+import type { CompiledSchema } from "../../registry/compiled-schema.ts";
+import type { ObjectList } from "../../registry/list-objects.ts";
+import {
+  compiledPartialMetadata,
+  compiledPartialMetadataList,
+  listMetadata,
+  partialObjectMetadata,
+} from "../../registry/partial-object-metadata.ts";
+import type { MetaVersion } from "../../registry/partial-object-metadata.ts";
+import type { ResourceRegistry } from "../../registry/resource-registry.ts";
+import { tableOf, tableRow } from "../../registry/table.ts";
+import type { TableOptions } from "../../registry/table.ts";
+import { ProtobufWriter } from "../../schema/protobuf-wire.ts";
+import { yamlParts } from "../yaml.ts";
+
+/** A list as a client asked for it. */
+export interface ListForm {
+  /** All members but the one with the items. */
+  readonly head: { readonly kind: string; readonly apiVersion: string };
+  /** It is the last one. */
+  readonly member: "items" | "rows";
+  /** They are made when they are asked for: all of a long list at once would hold up other requests. */
+  readonly items: Iterable<object> | null;
+  /** Absent: the form has no protobuf. */
+  readonly schemas?: { readonly list: CompiledSchema; readonly item: CompiledSchema };
+}
+
+export const objectsForm = <T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): ListForm => ({
+  head: listHead(`${registry.definition.kind}List`, registry.apiVersion, list),
+  member: "items",
+  items: mapped(list.items, (item) => registry.itemOf(item)),
+  schemas: { list: registry.compiled.schema.list, item: registry.compiled.schema },
+});
+
+export const partialMetadataForm = <T extends ApiObject>(list: ObjectList<T>, version: MetaVersion): ListForm => ({
+  head: listHead("PartialObjectMetadataList", `meta.k8s.io/${version}`, list),
+  member: "items",
+  // null when empty, as in upstream.
+  items: list.items.length === 0 ? null : mapped(list.items, ({ object }) => partialObjectMetadata(object, version)),
+  schemas: { list: compiledPartialMetadataList, item: compiledPartialMetadata },
+});
+
+export function tableForm<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  list: ObjectList<T>,
+  options: Pick<TableOptions, "version" | "includeObject">,
+): ListForm {
+  const whole = { ...options, now: registry.clock.now(), metadata: listMetadata(list), hasColumnDefinitions: true };
+  const { rows: _rows, ...head } = tableOf(registry, [], whole);
+  return { head, member: "rows", items: mapped(list.items, ({ object }) => tableRow(registry, object, whole)) };
+}
+
+const listHead = <T extends ApiObject>(kind: string, apiVersion: string, list: ObjectList<T>) => ({
+  kind,
+  apiVersion,
+  metadata: listMetadata(list),
+});
+
+function* mapped<A, B>(values: Iterable<A>, change: (value: A) => B): Generator<B> {
+  for (const value of values) yield change(value);
+}
+
+/** What JSON.stringify makes of the list, and a line feed. */
+export function* jsonParts({ head, member, items }: ListForm): Generator<string> {
+  let before = `${JSON.stringify(head).slice(0, -1)},"${member}":${items === null ? "null" : "["}`;
+  for (const item of items ?? []) {
+    yield `${before}${JSON.stringify(item)}`;
+    before = ",";
+  }
+  yield `${before === "," ? "" : before}${items === null ? "" : "]"}}\n`;
+}
+
+const indentation = 2;
+const ofItems = `\n${" ".repeat(2 * indentation)}`;
+
+/** What JSON.stringify makes of the list when it indents. */
+export function* prettyParts({ head, member, items }: ListForm): Generator<string> {
+  let before = `${JSON.stringify(head, undefined, indentation).slice(0, -2)},\n  "${member}": ${items === null ? "null" : "["}`;
+  let end = items === null ? "" : "]";
+  for (const item of items ?? []) {
+    yield `${before}${ofItems}${JSON.stringify(item, undefined, indentation).replaceAll("\n", ofItems)}`;
+    before = ",";
+    end = "\n  ]";
+  }
+  yield `${before === "," ? "" : before}${end}\n}`;
+}
+
+export const yamlTexts = ({ head, member, items }: ListForm): Iterable<string> =>
+  yamlParts({ ...head, [member]: items });
+
+/** The message of the list, without its envelope. Throws for a form without protobuf: no client gets so far. */
+export function* messageParts({ head, items, schemas }: ListForm): Generator<Buffer> {
+  if (schemas === undefined) throw new TypeError(`${head.kind} has no protobuf`);
+  yield schemas.list.protobuf.encode({ ...head, items: [] });
+  for (const item of items ?? []) {
+    const writer = new ProtobufWriter();
+    writer.bytesField(2, schemas.item.protobuf.encode(item));
+    yield writer.finish();
+  }
+}

@@ -32,8 +32,8 @@ export class Http2Caller {
   }
 
   /** Opens a stream that the caller reads. */
-  open(path: string): http2.ClientHttp2Stream {
-    return this.#open("GET", path, {}).on("error", () => {});
+  open(path: string, options: Pick<CallOptions, "accept"> = {}): http2.ClientHttp2Stream {
+    return this.#open("GET", path, options).on("error", () => {});
   }
 
   /** Opens a watch; `onLine` gets each event's line. */

@@ -146,27 +146,50 @@ printMemory("after the restart", server);
 
 const lister = connect(server);
 /** Reads an answer without keeping it: putting it together would keep the small requests of this process waiting too. */
-async function bytesOf(path: string): Promise<number> {
+async function bytesOf({ path, accept }: List): Promise<number> {
   let bytes = 0;
-  for await (const chunk of lister.open(path)) bytes += (chunk as Buffer).length; // it has no encoding
+  const stream = lister.open(path, accept === undefined ? {} : { accept });
+  for await (const chunk of stream) bytes += (chunk as Buffer).length; // it has no encoding
   return bytes;
 }
-const lists = {
-  "one label": "/api/v1/serviceaccounts?labelSelector=app%3Da7",
-  "a label that none has": "/api/v1/serviceaccounts?labelSelector=tier%3Dcloud",
-  "a name in all namespaces": "/api/v1/serviceaccounts?fieldSelector=metadata.name%3Dsa-77",
-  "one namespace": "/api/v1/namespaces/scale-7/serviceaccounts",
-  "page of 500": "/api/v1/serviceaccounts?limit=500",
-  everything: "/api/v1/serviceaccounts",
+
+/** The path of the second page of a list, where something was written since the first one. */
+async function secondPage(path: string): Promise<string> {
+  const first = await caller.call("GET", path);
+  const { metadata } = JSON.parse(first.text) as { metadata: { continue?: string } }; // the API's format
+  await caller.call("POST", "/api/v1/namespaces/default/configmaps", {
+    body: { metadata: { generateName: "bench-" } },
+  });
+  return `${path}&continue=${encodeURIComponent(metadata.continue ?? "")}`;
+}
+
+interface List {
+  readonly path: string;
+  readonly accept?: string;
+}
+
+const all = "/api/v1/serviceaccounts";
+const converted = (kind: string): string => `application/json;as=${kind};g=meta.k8s.io;v=v1`;
+const lists: Readonly<Record<string, List>> = {
+  "one label": { path: `${all}?labelSelector=app%3Da7` },
+  "a label that none has": { path: `${all}?labelSelector=tier%3Dcloud` },
+  "a name in all namespaces": { path: `${all}?fieldSelector=metadata.name%3Dsa-77` },
+  "one namespace": { path: "/api/v1/namespaces/scale-7/serviceaccounts" },
+  "page of 500": { path: `${all}?limit=500` },
+  "second page of a label": { path: await secondPage(`${all}?limit=500&labelSelector=tier%3Dedge`) },
+  everything: { path: all },
+  "everything, protobuf": { path: all, accept: "application/vnd.kubernetes.protobuf" },
+  "everything, as a table": { path: all, accept: converted("Table") },
+  "everything, only metadata": { path: all, accept: converted("PartialObjectMetadataList") },
 };
-for (const [name, path] of Object.entries(lists)) {
+for (const [name, list] of Object.entries(lists)) {
   const times: number[] = [];
   let bytes = 0;
   const cpu: number[] = [server.cpuSeconds()];
   const listAll = async (): Promise<void> => {
     for (let turn = 0; turn < turns; turn += 1) {
       const start = performance.now();
-      bytes = await bytesOf(path);
+      bytes = await bytesOf(list);
       times.push(performance.now() - start);
       if (turn === 0) cpu.push(server.cpuSeconds());
     }

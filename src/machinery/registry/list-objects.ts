@@ -113,6 +113,7 @@ async function listAt<T extends ApiObject>(
     // The cache may still know it. But replicas and workers know differently much, and must answer the same.
     const compacted = cache.revision === revision ? 0 : await registry.store.compactedRevision();
     if (revision < compacted) throw new RevisionCompacted(compacted);
+    await cache.prepareHistory(revision);
     return await page(registry, { ...request, parts: keptAt(registry, request) ?? storedAt(registry, request) });
   } catch (error) {
     if (error instanceof RevisionCompacted) {

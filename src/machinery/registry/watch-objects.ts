@@ -67,6 +67,7 @@ async function untilReady<T extends ApiObject>(registry: ResourceRegistry<T>, op
   if (preparing instanceof Promise) await preparing;
   if (resourceVersion === "") await registry.waitForFreshCache();
   else if (beginsHere) await registry.waitForRevision(parseResourceVersion(resourceVersion));
+  else await registry.cache.prepareHistory(parseResourceVersion(resourceVersion));
 }
 
 type Cache<T extends ApiObject> = ResourceRegistry<T>["cache"];

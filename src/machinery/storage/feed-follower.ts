@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { RevisionCompacted, StoreUnavailable, prefixEnd } from "./store.ts";
-import type { Change, Entry, Head, Store } from "./store.ts";
+import type { Change, Entry, Head, LogRequest, LogResult, Store } from "./store.ts";
 
 const FIRST_RETRY_MILLISECONDS = 50;
 const LAST_RETRY_MILLISECONDS = 5_000;
@@ -31,6 +31,15 @@ export interface FeedLoad {
 const ENTRIES_AT_ONCE = 2000;
 const BYTES_AT_ONCE = 16 * 2 ** 20;
 
+/** The part of the store's log before the first load. It can be read later. */
+export interface EarlierLog {
+  /** Nothing is known of the log up to here. */
+  readonly afterRevision: number;
+  /** The revision of the load. */
+  readonly untilRevision: number;
+  read(request: LogRequest): Promise<LogResult>;
+}
+
 interface Waiter {
   readonly revision: number;
   readonly resolve: () => void;
@@ -44,6 +53,8 @@ interface Waiter {
 export class FeedFollower {
   /** Every change up to this revision has been applied. */
   revision = 0;
+  /** Undefined before the load, and where a load begins with an earlier revision because the log cannot be read later. */
+  earlierLog: EarlierLog | undefined;
   readonly started: Promise<void>;
   readonly #store: Store;
   readonly #replayLength: number;
@@ -113,12 +124,14 @@ export class FeedFollower {
       const latestRevision = await this.#store.latestRevision();
       const compactedRevision = await this.#store.compactedRevision();
       // The revision of an empty store belongs to no write, so the log never reports it.
-      const revision = Math.max(
+      const afterRevision = Math.max(
         compactedRevision,
         latestRevision - this.#replayLength,
         this.revision,
         Math.min(1, latestRevision),
       );
+      const read = this.revision === 0 ? this.#store.readLog?.bind(this.#store) : undefined;
+      const revision = read === undefined ? afterRevision : latestRevision;
       try {
         const loads: FeedLoad[] = [];
         for (const member of this.#members.values()) {
@@ -128,6 +141,7 @@ export class FeedFollower {
         }
         if (this.#stopping.signal.aborted) return latestRevision;
         for (const load of loads) load.finish(revision);
+        if (read !== undefined) this.earlierLog = { afterRevision, untilRevision: revision, read };
         this.#advance(revision);
         return latestRevision;
       } catch (error) {

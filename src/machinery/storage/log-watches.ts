@@ -8,10 +8,10 @@ export interface RevisionLog {
   latestRevision(): number;
   compactedRevision(): number;
   /** The next changes after a revision: no more than `count`, and none after those whose values reach `bytes`. */
-  readLog(afterRevision: number, bounds: LogReadBounds): Change[];
+  changesAfter(revision: number, bounds: ChangeBounds): Change[];
 }
 
-export interface LogReadBounds {
+export interface ChangeBounds {
   readonly count: number;
   readonly bytes: number;
 }
@@ -86,7 +86,7 @@ export class LogWatches {
     try {
       const compactedRevision = this.#log.compactedRevision();
       if (watch.position < compactedRevision) throw new RevisionCompacted(compactedRevision);
-      changes = watch.position < this.#log.latestRevision() ? this.#log.readLog(watch.position, CATCH_UP) : [];
+      changes = watch.position < this.#log.latestRevision() ? this.#log.changesAfter(watch.position, CATCH_UP) : [];
     } catch (error) {
       this.#endWatch(watch, asError(error));
       return false;

@@ -45,6 +45,12 @@ export interface Store {
   readonly rangeOfHeads?: ((request: HeadsRequest) => Promise<HeadsResult>) | undefined;
 
   /**
+   * Reads writes from the history, oldest first, with what each of them replaced. Leaves out values as `rangeOfHeads` does.
+   * Rejects with RevisionCompacted. Absent: the backend does not know what a write replaced.
+   */
+  readonly readLog?: ((request: LogRequest) => Promise<LogResult>) | undefined;
+
+  /**
    * Follows all changes after `afterRevision`, by every process, in revision order without gaps. Each call of
    * `onChanges` has at least one change. Calls start after this method returns. `onEnd` is called once when the watch
    * cannot continue: with RevisionCompacted when `afterRevision` is older than the kept history, otherwise with the
@@ -141,6 +147,37 @@ export interface HeadsRequest extends RangeRequest {
 
 export interface HeadsResult extends Omit<RangeResult, "entries"> {
   readonly entries: (Entry | Head)[];
+}
+
+export interface LogRequest {
+  /** Of the keys. Writes of others are looked at, and left out. */
+  readonly prefix: string;
+  /** Exclusive. */
+  readonly afterRevision: number;
+  /** Inclusive. */
+  readonly untilRevision: number;
+  /** How many writes to look at, at most. */
+  readonly limit: number;
+  /** No write follows the one with which the values have this size. */
+  readonly maximumBytes: number;
+  /** The first byte of the values that are left out. Absent: none is. */
+  readonly firstByte?: number | undefined;
+}
+
+export interface LogResult {
+  readonly writes: LoggedWrite[];
+  /** All writes up to this revision were looked at. */
+  readonly revision: number;
+}
+
+/** A write, and what it replaced. */
+export interface LoggedWrite {
+  readonly revision: number;
+  readonly key: string;
+  /** Undefined when the key was deleted. */
+  readonly version: Entry | Head | undefined;
+  /** Undefined when the key was created. */
+  readonly previous: Entry | Head | undefined;
 }
 
 /** One write in the revision log. */

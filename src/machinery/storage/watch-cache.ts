@@ -1,13 +1,14 @@
 import type { ChangeFeed } from "./change-feed.ts";
+import { earlierEvents } from "./earlier-events.ts";
 import { earlierObjects } from "./earlier-objects.ts";
 import { EventHistory } from "./event-history.ts";
-import type { FeedFollower, FeedLoad } from "./feed-follower.ts";
+import type { EarlierLog, FeedFollower, FeedLoad } from "./feed-follower.ts";
 import { byteOrdered, SortedMap } from "./sorted-map.ts";
 import type { Items, Snapshot } from "./snapshot.ts";
 import { SortedObjects } from "./sorted-objects.ts";
 import type { Cached, Resting } from "./sorted-objects.ts";
 import { prefixEnd, RevisionCompacted } from "./store.ts";
-import type { Change, Entry } from "./store.ts";
+import type { Change, Entry, Head } from "./store.ts";
 import { ValueIndexes } from "./value-index.ts";
 import type { Lookup } from "./value-index.ts";
 import { WatchIndex } from "./watch-index.ts";
@@ -92,6 +93,9 @@ export class WatchCache<T extends Cached> {
   readonly #interruptedWatches = new Map<CacheWatch<T>, CachedObjects<T>>();
   readonly #indexes: ValueIndexes<T, T | number>;
   #history: EventHistory<CacheEvent<T>>;
+  /** What `prepareHistory` has read so far. */
+  #earlier: EventHistory<CacheEvent<T>> | undefined;
+  #preparing: Promise<void> | undefined;
   #follower: FeedFollower | undefined;
 
   constructor(options: WatchCacheOptions<T>) {
@@ -107,8 +111,8 @@ export class WatchCache<T extends Cached> {
   }
 
   /**
-   * Loads the state and the history that is still kept. Resolves when everything written before the call is applied.
-   * Start all caches of a feed together (Promise.all): they share the read.
+   * Loads the state. Resolves when everything written before the call is applied. Start all caches of a feed together
+   * (Promise.all): they share the read.
    */
   async start(): Promise<void> {
     this.#follower ??= this.#options.feed.join({
@@ -145,7 +149,8 @@ export class WatchCache<T extends Cached> {
    */
   letRest(object: T): void {
     const { resting, keyOf } = this.#options;
-    if (resting === undefined || resting.revisionOf(object) > this.#history.oldestRevision) return;
+    const oldestRevision = Math.min(this.oldestRevision, this.#earlier?.oldestRevision ?? Infinity);
+    if (resting === undefined || resting.revisionOf(object) > oldestRevision) return;
     this.#objects.rest(keyOf(object), object);
   }
 
@@ -226,6 +231,53 @@ export class WatchCache<T extends Cached> {
   waitFor(revision: number, signal?: AbortSignal): Promise<void> | undefined {
     if (this.#follower === undefined) return this.start().then(() => this.waitFor(revision, signal));
     return this.#follower.waitFor(revision, signal);
+  }
+
+  /**
+   * Call it before a watch or a list from a revision. The first one from before this process started lets the history be read from
+   * the store's log. Undefined: there is nothing to wait for. Rejects with what the store throws.
+   */
+  prepareHistory(afterRevision: number): Promise<void> | undefined {
+    const log = this.#follower?.earlierLog;
+    if (log === undefined || afterRevision >= this.oldestRevision || afterRevision < log.afterRevision)
+      return undefined;
+    // Where events after it are forgotten already, the log's would not continue in the history.
+    if (this.oldestRevision !== log.untilRevision) return undefined;
+    this.#preparing ??= this.#readEarlier(log).finally(() => (this.#preparing = undefined));
+    return this.#preparing;
+  }
+
+  async #readEarlier(log: EarlierLog): Promise<void> {
+    const { prefix, resting } = this.#options;
+    const loaded = this.#history;
+    const earlier = this.#historyFrom(log.afterRevision);
+    this.#earlier = earlier;
+    const versionOf = (stored: Entry | Head): T => this.#versionOf(stored);
+    try {
+      for await (const events of earlierEvents<T>({ log, prefix, firstByte: resting?.firstByte, versionOf })) {
+        for (const event of events) earlier.push(event);
+      }
+      if (this.#history !== loaded || loaded.oldestRevision !== log.untilRevision) return;
+      for (const event of loaded.after(log.untilRevision)) earlier.push(event);
+      this.#history = earlier;
+    } catch (error) {
+      // Then it is too late: the watch that waits is told so.
+      if (!(error instanceof RevisionCompacted)) throw error;
+    } finally {
+      this.#earlier = undefined;
+    }
+  }
+
+  /** An object of the log: the cache's own, or one that keeps its text, because the store may forget it. */
+  #versionOf(stored: Entry | Head): T {
+    const { resting, decode, onReplaced } = this.#options;
+    const { key, modRevision } = stored;
+    const current = resting && this.#objects.get(key);
+    if (current !== undefined && resting?.revisionOf(current) === modRevision) return current;
+    const object = stored.value === undefined ? (resting as Resting<T>).glimpse(key, modRevision) : decode(stored); // heads need it
+    onReplaced?.(object);
+    if (resting?.isForgotten(object) === true) throw new RevisionCompacted(this.oldestRevision);
+    return object;
   }
 
   /**

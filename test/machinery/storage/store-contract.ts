@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
 import { RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../../../src/machinery/storage/store.ts";
-import type { Change, Entry, RangeRequest, Store } from "../../../src/machinery/storage/store.ts";
+import type { Change, Entry, Head, LoggedWrite, RangeRequest, Store } from "../../../src/machinery/storage/store.ts";
 import { StoreModel } from "./store-model.ts";
 
 export interface OpenedStore {
@@ -477,6 +477,35 @@ async function checkHeads(
   if (read !== undefined) assert.equal(read.entries.length, entries.length);
 }
 
+/** The log has the writes below a prefix, each with what it replaced. Values are left out as heads leave them out. */
+async function checkLog(store: Store, { model, back }: { model: StoreModel; back: number }): Promise<void> {
+  const span = { afterRevision: Math.max(0, model.latestRevision - back), untilRevision: model.latestRevision };
+  for (const request of [{ prefix: "/", firstByte: brace }, { prefix: "/a" }]) {
+    const found: LoggedWrite[] = [];
+    for (let { afterRevision } = span; afterRevision < span.untilRevision;) {
+      const reading = store.readLog?.({ ...request, ...span, afterRevision, limit: 2, maximumBytes: 3 });
+      if (reading === undefined) return;
+      if (afterRevision < model.compactedRevision) return assert.rejects(reading, RevisionCompacted);
+      const { writes, revision } = await reading;
+      assert.ok(revision > afterRevision && revision <= span.untilRevision);
+      found.push(...writes);
+      afterRevision = revision;
+    }
+    const shown = (at: string, revision: number): Entry | Head | undefined => {
+      const entry = model.entryAt(at, revision);
+      const isLeftOut = request.firstByte !== undefined && entry?.value[0] === request.firstByte;
+      return entry !== undefined && isLeftOut ? { key: at, modRevision: entry.modRevision } : entry;
+    };
+    const expected = model
+      .changesAfter(span.afterRevision)
+      .filter(({ key: at }) => at.startsWith(request.prefix))
+      .map(({ key: at, revision }) => {
+        return { revision, key: at, version: shown(at, revision), previous: shown(at, revision - 1) };
+      });
+    assert.deepEqual(found, expected);
+  }
+}
+
 async function runStep({ store, model, action }: { store: Store; model: StoreModel; action: Step }): Promise<void> {
   switch (action.do) {
     case "write": {
@@ -538,6 +567,7 @@ async function runStep({ store, model, action }: { store: Store; model: StoreMod
       if (afterRevision < model.compactedRevision) await assert.rejects(taken, RevisionCompacted);
       else if (expected.length > 0) assert.deepEqual(await taken, expected);
       else taken.catch(() => {}); // ends with the store
+      await checkLog(store, { model, back: action.back });
       return;
     }
     case "compact": {

@@ -47,11 +47,12 @@ export function decodeLogRecord(encoded: Buffer): LogRecord {
 }
 
 /** A record without its value, which may be long. */
-export type LogHead = Pick<LogRecord, "key" | "previousRevision"> & { readonly isDelete: boolean };
+export type LogHead = Omit<LogRecord, "value"> & { readonly isDelete: boolean };
 
 /** Copies nothing but the key. */
 export const decodeLogHead = (encoded: Buffer): LogHead => ({
   key: encoded.toString("utf8", HEADER_BYTES, valueStartOf(encoded)),
+  createRevision: decodeCreateRevision(encoded),
   previousRevision: decodePreviousRevision(encoded),
   isDelete: encoded.readUInt8(2 * REVISION_BYTES) === 0,
 });

@@ -5,6 +5,9 @@ import type {
   Head,
   HeadsRequest,
   HeadsResult,
+  LoggedWrite,
+  LogRequest,
+  LogResult,
   RangeRequest,
   RangeResult,
   Store,
@@ -13,7 +16,7 @@ import type {
   WriteResult,
 } from "../store.ts";
 import { LogWatches } from "../log-watches.ts";
-import type { LogReadBounds } from "../log-watches.ts";
+import type { ChangeBounds } from "../log-watches.ts";
 import { sweepHistory } from "./lmdb-compaction.ts";
 import { counterOf, openEnvironment } from "./lmdb-environment.ts";
 import type { LmdbEnvironment, LmdbEnvironmentOptions } from "./lmdb-environment.ts";
@@ -52,7 +55,7 @@ export class LmdbStore implements Store {
     this.#watches = new LogWatches({
       latestRevision: () => this.#counter("revision"),
       compactedRevision: () => this.#counter("compacted"),
-      readLog: (afterRevision, bounds) => this.#readLog(afterRevision, bounds),
+      changesAfter: (revision, bounds) => this.#changesAfter(revision, bounds),
     });
     this.#writes = new WriteQueue({
       environment: this.#environment,
@@ -142,6 +145,53 @@ export class LmdbStore implements Store {
     return encoded && decodeLogValue(encoded);
   }
 
+  async readLog({
+    prefix,
+    afterRevision,
+    untilRevision,
+    limit,
+    maximumBytes,
+    firstByte: leftOut,
+  }: LogRequest): Promise<LogResult> {
+    this.#refresh();
+    const compacted = this.#counter("compacted");
+    if (afterRevision < compacted) throw new RevisionCompacted(compacted);
+    const writes: LoggedWrite[] = [];
+    let looked = 0;
+    let bytes = 0;
+    const heads = this.#environment.scannedLogHeads.getRange({
+      start: afterRevision + 1,
+      end: untilRevision + 1,
+      snapshot: true,
+    });
+    for (const { key: revision, value: head } of heads) {
+      looked += 1;
+      const { key, isDelete, createRevision, previousRevision } = head;
+      if (key.startsWith(prefix)) {
+        const version = isDelete ? undefined : this.#writtenAt(revision, { key, leftOut });
+        const isNew = !isDelete && createRevision === revision;
+        const previous = isNew ? undefined : this.#writtenAt(previousRevision, { key, leftOut });
+        writes.push({ revision, key, version, previous });
+        bytes += (version?.value?.length ?? 0) + (previous?.value?.length ?? 0);
+      }
+      if (looked >= limit || bytes >= maximumBytes) return { writes, revision };
+    }
+    return { writes, revision: untilRevision };
+  }
+
+  /** What a write put into a key. Throws when compaction has removed it. */
+  #writtenAt(
+    revision: number,
+    { key, leftOut }: { readonly key: string; readonly leftOut: number | undefined },
+  ): Entry | Head {
+    const shared = this.#environment.log.getBinaryFast(encodeRevision(revision));
+    const value = shared && decodeLogValue(shared);
+    if (value !== undefined && leftOut !== undefined && value[0] === leftOut) return { key, modRevision: revision };
+    const entry = value && this.#entryAt(revision);
+    if (entry === undefined) throw new RevisionCompacted(this.#counter("compacted"));
+    return entry;
+  }
+
   watch(request: WatchRequest): { stop(): void } {
     return this.#watches.add(request);
   }
@@ -202,7 +252,7 @@ export class LmdbStore implements Store {
     return undefined;
   }
 
-  #readLog(afterRevision: number, bounds: LogReadBounds): Change[] {
+  #changesAfter(afterRevision: number, bounds: ChangeBounds): Change[] {
     const changes: Change[] = [];
     const range = { start: afterRevision + 1, limit: bounds.count, snapshot: true };
     let bytes = 0;

@@ -28,7 +28,7 @@ export class MemoryStore implements Store {
     this.#watches = new LogWatches({
       latestRevision: () => this.#latestRevision,
       compactedRevision: () => this.#compactedRevision,
-      readLog: (afterRevision, { count }) => {
+      changesAfter: (afterRevision, { count }) => {
         const from = Math.max(0, afterRevision + 1 - (this.#log[0]?.revision ?? 0));
         return this.#log.slice(from, from + count); // shared, not copied: their bytes cost nothing
       },

@@ -1,11 +1,16 @@
 import { messageOf } from "../../api/thrown-error.ts";
 import { andThen } from "../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
-import { RevisionCompacted, StoreUnavailable } from "../store.ts";
+import { prefixEnd, RevisionCompacted, StoreUnavailable } from "../store.ts";
 import type {
   Change,
+  Entry,
+  Head,
   HeadsRequest,
   HeadsResult,
+  LoggedWrite,
+  LogRequest,
+  LogResult,
   RangeRequest,
   RangeResult,
   Store,
@@ -33,6 +38,7 @@ export interface EncryptionSource {
 export class EncryptedStore implements Store {
   readonly valueAt: Store["valueAt"];
   readonly rangeOfHeads: Store["rangeOfHeads"];
+  readonly readLog: Store["readLog"];
   readonly #store: Store;
   readonly #source: EncryptionSource;
   readonly #watches = new Set<OrderedWatch>();
@@ -46,6 +52,8 @@ export class EncryptedStore implements Store {
     this.#source = source;
     if (store.valueAt !== undefined) this.valueAt = (revision) => store.valueAt?.(revision);
     if (store.rangeOfHeads !== undefined) this.rangeOfHeads = (request) => this.#rangeOfHeads(request);
+    const readLog = store.readLog?.bind(store);
+    if (readLog !== undefined) this.readLog = (request) => this.#readLog(readLog, request);
     source.onReadable(() => this.#reload());
   }
 
@@ -80,16 +88,37 @@ export class EncryptedStore implements Store {
     return this.#readRange(await rangeOfHeads.call(this.#store, request));
   }
 
+  /** As the entries of a range. */
+  async #readLog(read: NonNullable<Store["readLog"]>, { firstByte, ...request }: LogRequest): Promise<LogResult> {
+    const { prefix } = request;
+    const mayLeaveOut = this.#source.current().hasNone({ start: prefix, end: prefixEnd(prefix) });
+    const result = await read(mayLeaveOut ? { ...request, firstByte } : request);
+    const writes: LoggedWrite[] = [];
+    for (const write of result.writes) {
+      const { version, previous } = write;
+      writes.push({
+        ...write,
+        version: version && (await this.#readEntry(version)),
+        previous: previous && (await this.#readEntry(previous)),
+      });
+    }
+    return { ...result, writes };
+  }
+
   async #readRange<R extends HeadsResult>(result: R): Promise<R> {
     const rules = this.#source.current();
     if (result.entries.every((entry) => entry.value === undefined || rules.isPlain(entry.key, entry.value)))
       return result;
     const entries: HeadsResult["entries"] = [];
     for (const entry of result.entries) {
-      const read = entry.value === undefined ? entry : this.#read(entry);
+      const read = this.#readEntry(entry);
       entries.push(read instanceof Promise ? await read : read);
     }
     return { ...result, entries };
+  }
+
+  #readEntry(entry: Entry | Head): MaybePromise<Entry | Head> {
+    return entry.value === undefined ? entry : this.#read(entry);
   }
 
   watch(request: WatchRequest): { stop(): void } {

@@ -1,0 +1,51 @@
+import type { CacheEvent } from "./watch-cache.ts";
+import type { EarlierLog } from "./feed-follower.ts";
+import type { Cached } from "./sorted-objects.ts";
+import type { Entry, Head } from "./store.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
+
+/** Small enough to let requests run in between. */
+const atOnce = { limit: 250, maximumBytes: 4 * 2 ** 20 };
+
+export interface EarlierEventsOptions<T extends Cached> {
+  readonly log: EarlierLog;
+  /** Of the keys. */
+  readonly prefix: string;
+  /** As that of LogRequest. */
+  readonly firstByte: number | undefined;
+  /** The object of a version, whose text stays readable for as long as someone has it. Throws when it is gone. */
+  versionOf(stored: Entry | Head): T;
+}
+
+/**
+ * Reads the events of a log from before the load of a cache, oldest first, a part in each turn of the event loop. Throws
+ * RevisionCompacted, and what the store throws.
+ */
+export async function* earlierEvents<T extends Cached>({
+  log,
+  prefix,
+  firstByte,
+  versionOf,
+}: EarlierEventsOptions<T>): AsyncGenerator<CacheEvent<T>[]> {
+  /** What the log has shown of a key last. */
+  const shown = new Map<string, T>();
+  const { untilRevision } = log;
+  for (let afterRevision = log.afterRevision; afterRevision < untilRevision;) {
+    const part = await log.read({ prefix, afterRevision, untilRevision, firstByte, ...atOnce });
+    const events: CacheEvent<T>[] = [];
+    for (const { key, revision, version, previous: replaced } of part.writes) {
+      const previous = replaced && (shown.get(key) ?? versionOf(replaced));
+      if (version !== undefined) {
+        const object = versionOf(version);
+        shown.set(key, object);
+        events.push({ type: "put", key, revision, object, previous });
+      } else if (previous !== undefined) {
+        shown.delete(key);
+        events.push({ type: "delete", key, revision, previous });
+      }
+    }
+    yield events;
+    afterRevision = part.revision;
+    await nextTurn();
+  }
+}

@@ -1,8 +1,11 @@
 import { rmSync, existsSync, readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
+import { namesFor } from "../machinery/api/names.ts";
+import type { Names } from "../machinery/api/names.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { EtcdStore } from "../machinery/storage/backends/etcd.ts";
+import { storedProfile } from "../machinery/storage/backends/lmdb-environment.ts";
 import { LmdbStore } from "../machinery/storage/backends/lmdb.ts";
 import { ShiftedStore } from "../machinery/storage/backends/shifted.ts";
 import { UnusablePrefix } from "../machinery/storage/etcd/key-space.ts";
@@ -40,6 +43,39 @@ export async function openStore(
   }
   const store = etcdStore(storage, profile);
   return await orClose(store, async () => shifted(store, await store.open()));
+}
+
+/**
+ * Opens the store of a server that has started before, under the names that it was written with: a command makes no store, and
+ * finds nothing in one that is not the server's. Rejects with UsageError where no server has one, and as `openStore`.
+ */
+export async function openExistingStore<L extends Omit<StoreLocation, "encryption">>(
+  given: L,
+): Promise<{ readonly store: Store; readonly location: L }> {
+  const { dataDirectory, storage } = given;
+  const location = storage.type === "own" ? { ...given, names: namesOfStore(dataDirectory) } : given;
+  const store = await openStore(location);
+  if (storage.type === "own") return { store, location };
+  try {
+    const { entries } = await store.range({ start: "/", end: "0", limit: 1 });
+    if (entries.length > 0) return { store, location };
+    throw new UsageError(
+      `--etcd-servers: etcd holds nothing of a server below ${storage.prefix}: name the members and the --etcd-prefix that ` +
+        "signet serve was given",
+    );
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** The names that the directory's store belongs to. Throws UsageError when there is no store. */
+export function namesOfStore(directory: string): Names {
+  const profile = storedProfile(storeDirectory(directory));
+  if (profile === "platform" || profile === "kubernetes") return namesFor(profile);
+  throw new UsageError(
+    `--data-dir: ${directory} holds no store of a server: name the one that signet serve was given, and --etcd-servers if it has that`,
+  );
 }
 
 /** LMDB's own messages name neither the file nor what to do. */

@@ -1,16 +1,11 @@
-import { existsSync, statSync } from "node:fs";
 import { timestamp } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
-import { namesFor } from "../../machinery/api/names.ts";
-import type { Names } from "../../machinery/api/names.ts";
-import { UsageError } from "../../machinery/command-line/flag.ts";
-import { storedProfile } from "../../machinery/storage/backends/lmdb-environment.ts";
 import { isForgotten, stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
 import { secretsPrefix } from "../encryption/compile-encryption.ts";
-import { storeDirectory } from "../lock-data-directory.ts";
-import { openStore } from "../open-store.ts";
+import { checkOwner } from "../with-server-store.ts";
+import { openExistingStore } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { signetVersion } from "../signet-version.ts";
 import { verifyBackupFile, writeBackupFile } from "./backup-file.ts";
@@ -43,9 +38,7 @@ const maximumAttempts = 3;
  */
 export async function backUp(location: StoreLocation, options: BackUpOptions): Promise<BackUpReport> {
   checkOwner(location.dataDirectory);
-  const source =
-    location.storage.type === "own" ? { ...location, names: namesOfStore(location.dataDirectory) } : location;
-  const store = await openStore(source);
+  const { store, location: source } = await openExistingStore(location);
   const tally = { plainSecrets: 0 };
   try {
     for (let attempt = 1; ; attempt += 1) {
@@ -94,24 +87,4 @@ async function* itemsOf(
     if (object.key.startsWith(secretsPrefix) && writtenWith(object.value) === undefined) tally.plainSecrets += 1;
     yield { type: "object", object };
   }
-}
-
-/** The names that the directory's store belongs to. Throws UsageError when there is no store. */
-export function namesOfStore(directory: string): Names {
-  const profile = storedProfile(storeDirectory(directory));
-  if (profile === "platform" || profile === "kubernetes") return namesFor(profile);
-  throw new UsageError(
-    `--data-dir: ${directory} holds no store of a server: name the one that signet serve was given, and --etcd-servers if it has that`,
-  );
-}
-
-/** A file that another user makes in there could not be used by the server. Throws UsageError. */
-export function checkOwner(directory: string): void {
-  if (!existsSync(directory)) throw new UsageError(`--data-dir: ${directory} does not exist`);
-  const { uid } = statSync(directory);
-  const user = process.getuid?.();
-  if (user === undefined || uid === user) return;
-  throw new UsageError(
-    `--data-dir: ${directory} belongs to another user: run this as that one (sudo -u '#${uid}' signet …)`,
-  );
 }

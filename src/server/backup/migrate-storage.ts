@@ -11,7 +11,6 @@ import { lockDataDirectory, storeDirectory } from "../lock-data-directory.ts";
 import { markStoreMoved, markEtcdMoved, openImportTarget } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { decrypted, openReadableStore } from "../encryption/readable-store.ts";
-import { namesOfStore } from "./back-up.ts";
 
 /** The data directory's own store, or etcd. */
 export type StorageKind = "lmdb" | "etcd";
@@ -42,12 +41,11 @@ export async function migrateStorage(location: StoreLocation, options: MigrateOp
   if (etcd.type !== "etcd") throw new UsageError("--etcd-servers: name the members of etcd");
   const folder = lockDataDirectory(directory);
   try {
-    const source: StoreLocation =
-      from === "lmdb" ? { ...location, storage: own, names: namesOfStore(directory) } : location;
-    const { profile } = source.names;
     const newStore = join(directory, "store.new");
     if (to === "lmdb") refuseStore(directory, newStore);
-    const { store, close } = await openReadableStore(source);
+    const opened = await openReadableStore(from === "lmdb" ? { ...location, storage: own } : location);
+    const { store, location: source, close } = opened;
+    const { profile } = source.names;
     try {
       const { revision: readAt, objects } = await stateOf(store);
       await refuseLease(store, clock);

@@ -6,11 +6,11 @@ import { systemClock, timestamp } from "../../machinery/api/clock.ts";
 import { writePrivateOutput } from "../../machinery/command-line/output-file.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
 import type { ServerConfig } from "../server-config.ts";
-import { examineServer, locationOf, ownerOf } from "./examine-server.ts";
+import { examineServer, ownerOf } from "./examine-server.ts";
 import type { Finding } from "./finding.ts";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { stateOf } from "../../machinery/storage/copy-objects.ts";
-import { openStore } from "../open-store.ts";
+import { openExistingStore } from "../open-store.ts";
 import { signetVersion } from "../signet-version.ts";
 import { dataDirectoryPaths } from "./examine-files.ts";
 
@@ -80,7 +80,7 @@ function shownFile(directory: string, path: string): object[] {
 /** By the plural and group of the kind. */
 async function objectCounts(config: ServerConfig): Promise<Readonly<Record<string, number>> | string> {
   try {
-    const store = await openStore(locationOf(config));
+    const { store } = await openExistingStore(config);
     try {
       const counts = new Map<string, number>();
       for await (const { key } of (await stateOf(store)).objects()) {

@@ -53,7 +53,7 @@ export async function examineServer(config: ServerConfig, now: number): Promise<
 }
 
 /** Where the objects are, under the names that they were written with. */
-export function locationOf(config: ServerConfig): StoreLocation {
+function locationOf(config: ServerConfig): StoreLocation {
   if (config.storage.type === "etcd") return config;
   try {
     const profile = storedProfile(storeDirectory(config.dataDirectory));

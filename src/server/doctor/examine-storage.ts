@@ -8,7 +8,7 @@ import { stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { storeDirectory } from "../lock-data-directory.ts";
-import { openStore } from "../open-store.ts";
+import { openExistingStore, openStore } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
@@ -38,7 +38,7 @@ async function examineOwnStore(location: StoreLocation): Promise<Finding> {
     if (storedProfile(storeDirectory(location.dataDirectory)) === undefined) {
       return warning("storage", `${location.dataDirectory} has no store`, "the server makes one when it starts");
     }
-    const store = await openStore(location);
+    const { store } = await openExistingStore(location);
     const revision = await store.latestRevision();
     await store.close();
     return good("storage", `the store in ${location.dataDirectory} opens, at revision ${revision}`);

@@ -6,13 +6,10 @@ import { startProgress } from "../../machinery/command-line/progress.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
 import { textTable } from "../../machinery/command-line/text-table.ts";
 import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
-import { StoreUnavailable } from "../../machinery/storage/store.ts";
-import type { StoreLocation } from "../open-store.ts";
-import { locationOf } from "../doctor/examine-server.ts";
+import { withServerStore } from "../with-server-store.ts";
 import type { EncryptionAction } from "../encryption-settings.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { encryptionKeyFile, newEncryptionKey, readEncryptionKeys, writeEncryptionKeys } from "./encryption-key-file.ts";
-import { openReadableStore } from "./readable-store.ts";
 import type { ReadableStore } from "./readable-store.ts";
 import { rewriteStale, surveyEncryption } from "./stored-encryption.ts";
 import type { EncryptionSurvey } from "./stored-encryption.ts";
@@ -35,7 +32,7 @@ export function runEncryption(config: ServerConfig, action: EncryptionAction): P
 
 /** `signet encryption status`: what every object was written with. The exit code is 1 when one can't be decrypted. */
 async function showStatus(config: ServerConfig): Promise<void> {
-  const survey = await onStore(config, (opened) => surveyEncryption(opened));
+  const survey = await withServerStore(config, (opened) => surveyEncryption(opened));
   const rows = survey.groups
     .filter(({ writtenWith, state }) => writtenWith !== "plain" || state !== "current")
     .map(({ resource, writtenWith, objects, state }) => [resource, writtenWith, String(objects), state]);
@@ -56,7 +53,7 @@ async function showStatus(config: ServerConfig): Promise<void> {
 
 /** `signet encryption rewrite`: writes all objects as the settings say now. */
 async function rewriteAll(config: ServerConfig): Promise<void> {
-  await onStore(config, rewrite);
+  await withServerStore(config, rewrite);
   if (config.encryption.configuration?.isFollowed === false) {
     console.log(
       "  servers read the configuration when they start: those that run must have been started with this one",
@@ -91,7 +88,7 @@ async function rewrite(opened: ReadableStore): Promise<void> {
 async function rotate(config: ServerConfig): Promise<void> {
   const { file, keys } = ownKeys(config);
   const [current, ...old] = keys;
-  const survey = await onStore(config, (opened) => surveyEncryption(opened));
+  const survey = await withServerStore(config, (opened) => surveyEncryption(opened));
   if (writtenWithOneOf(survey, old) > 0) {
     console.log(`goes on with the key ${current?.name}: objects are left that were written with the one before`);
   } else {
@@ -99,7 +96,7 @@ async function rotate(config: ServerConfig): Promise<void> {
     writeEncryptionKeys(file, [made, ...keys]);
     console.log(`${file}: made the key ${made.name}; servers use it from their next write on`);
   }
-  await onStore(config, rewrite);
+  await withServerStore(config, rewrite);
   console.log("  the old key still reads; when all is well: signet encryption retire");
 }
 
@@ -111,8 +108,15 @@ async function retire(config: ServerConfig): Promise<void> {
     console.log(`${file} has one key: there is no old one to retire`);
     return;
   }
-  await onStore(config, async (opened) => {
-    const left = writtenWithOneOf(await surveyEncryption(opened), old);
+  await withServerStore(config, async (opened) => {
+    const survey = await surveyEncryption(opened);
+    const left = writtenWithOneOf(survey, old);
+    const unreadable = objectsOf(survey, "unreadable");
+    // What no key of the file decrypts may be of another server, with another file.
+    if (unreadable > 0)
+      throw new CommandFailure(`${unreadable} objects can't be decrypted: signet encryption status`, {
+        exit: "refused",
+      });
     if (left > 0)
       throw new CommandFailure(`${left} objects still need an old key: signet encryption rewrite`, { exit: "refused" });
     // Earlier versions of objects have the old keys. Clients that follow them start again.
@@ -125,7 +129,7 @@ async function retire(config: ServerConfig): Promise<void> {
 
 /** `signet encryption discard`: deletes an object that can't be decrypted. */
 async function discard(config: ServerConfig, key: string): Promise<void> {
-  await onStore(config, async ({ store, stored }) => {
+  await withServerStore(config, async ({ store, stored }) => {
     const { entries } = await store.range({ start: key, end: `${key}\0` });
     const [entry] = entries;
     if (entry === undefined) {
@@ -174,17 +178,4 @@ const objectsOf = ({ groups }: EncryptionSurvey, wanted: string): number =>
 function writtenWithOneOf({ groups }: EncryptionSurvey, keys: readonly { readonly name: string }[]): number {
   const providers = new Set(keys.map(({ name }) => `aesgcmderived:v1:${name}`));
   return groups.filter((group) => providers.has(group.writtenWith)).reduce((sum, { objects }) => sum + objects, 0);
-}
-
-async function onStore<T>(config: ServerConfig, use: (opened: ReadableStore) => Promise<T>): Promise<T> {
-  const location: StoreLocation = locationOf(config);
-  const opened = await openReadableStore(location);
-  try {
-    return await use(opened);
-  } catch (error) {
-    if (error instanceof StoreUnavailable) throw new UsageError(`the store: ${error.message}`, { cause: error });
-    throw error;
-  } finally {
-    await opened.close();
-  }
 }

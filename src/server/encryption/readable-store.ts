@@ -1,12 +1,14 @@
 import pino from "pino";
 import { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import type { Store } from "../../machinery/storage/store.ts";
-import { openStore } from "../open-store.ts";
+import { openExistingStore } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { openEncryption } from "./open-encryption.ts";
 
-/** A store for a command: it makes no keys and logs nothing. */
+/** The store of a server, for a command: it makes no keys and logs nothing. */
 export interface ReadableStore {
+  /** With the names of the store. */
+  readonly location: StoreLocation;
   /** With the values as clients get them. */
   readonly store: Store;
   /** With the values as they are stored. */
@@ -14,12 +16,13 @@ export interface ReadableStore {
   close(): Promise<void>;
 }
 
-/** Opens a server's store and its encryption. Rejects as `openStore` and `openEncryption`. */
-export async function openReadableStore(location: StoreLocation): Promise<ReadableStore> {
-  const stored = await openStore(location);
+/** Opens a server's store and its encryption. Rejects as `openExistingStore` and `openEncryption`. */
+export async function openReadableStore(given: StoreLocation): Promise<ReadableStore> {
+  const { store: stored, location } = await openExistingStore(given);
   try {
     const { store, closeKeys } = await decrypted(stored, location);
     return {
+      location,
       store,
       stored,
       async close() {

@@ -1,0 +1,54 @@
+import { existsSync, statSync } from "node:fs";
+import { CommandFailure } from "../machinery/command-line/command-failure.ts";
+import { UsageError } from "../machinery/command-line/flag.ts";
+import { joinFolder } from "../machinery/files/owned-folder.ts";
+import { StoreUnavailable } from "../machinery/storage/store.ts";
+import { openReadableStore } from "./encryption/readable-store.ts";
+import type { ReadableStore } from "./encryption/readable-store.ts";
+import { refuseUnfinishedRestore } from "./lock-data-directory.ts";
+import { namesOfStore } from "./open-store.ts";
+import type { StoreLocation } from "./open-store.ts";
+
+/**
+ * Runs a command on the store of a server that runs or not. Meanwhile no other server starts in the data directory, and nothing is
+ * moved elsewhere. A server on etcd may have its data directory on another machine. Rejects with UsageError for a store of no
+ * server, and with CommandFailure when the store can't be used.
+ */
+export async function withServerStore<T>(
+  location: StoreLocation,
+  run: (opened: ReadableStore) => Promise<T>,
+): Promise<T> {
+  const { dataDirectory, storage } = location;
+  const isHere = storage.type === "own" || existsSync(dataDirectory);
+  if (isHere) {
+    checkOwner(dataDirectory);
+    refuseUnfinishedRestore(dataDirectory);
+  }
+  // Before the lock, whose file would stay in a folder of something else.
+  if (storage.type === "own") namesOfStore(dataDirectory);
+  const folder = isHere ? joinFolder(dataDirectory) : undefined;
+  try {
+    const opened = await openReadableStore(location);
+    try {
+      return await run(opened);
+    } finally {
+      await opened.close();
+    }
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    throw new CommandFailure(`the store can't be used: ${error.message}`, { exit: "refused", cause: error });
+  } finally {
+    folder?.release();
+  }
+}
+
+/** A file that another user makes in there could not be used by the server. Throws UsageError. */
+export function checkOwner(directory: string): void {
+  if (!existsSync(directory)) throw new UsageError(`--data-dir: ${directory} does not exist`);
+  const { uid } = statSync(directory);
+  const user = process.getuid?.();
+  if (user === undefined || uid === user) return;
+  throw new UsageError(
+    `--data-dir: ${directory} belongs to another user: run this as that one (sudo -u '#${uid}' signet …)`,
+  );
+}

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { skipsEtcd, startEtcd } from "../machinery/storage/etcd-process.ts";
+import { runSignet } from "./run-signet.ts";
+
+/** The commands that work on a server's store, whether it runs or not. */
+const commands: readonly (readonly string[])[] = [
+  ["encryption", "status"],
+  ["encryption", "rewrite"],
+  ["encryption", "rotate"],
+  ["encryption", "retire"],
+  ["encryption", "discard", "/registry/secrets/default/web", "--yes"],
+  ["keys", "list"],
+  ["keys", "rotate"],
+  ["ca", "list"],
+  ["backup", "saved"],
+];
+
+/** Two keys: then there is one to retire. */
+const encryptionKeys = [1, 2].map((byte) => `${Buffer.alloc(32, byte).toString("base64")}\n`).join("");
+
+describe("a command on the store of a server", () => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-no-store-"));
+  const keyFile = join(folder, "encryption.key");
+  writeFileSync(keyFile, encryptionKeys, { mode: 0o600 });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  const absolute = (args: readonly string[]): string[] =>
+    args.map((arg) => (arg === "saved" ? join(folder, arg) : arg));
+
+  it("refuses a folder in which no server has a store, and makes nothing there", async () => {
+    const other = mkdtempSync(join(folder, "other-"));
+    writeFileSync(join(other, "letter.txt"), "dear");
+    for (const args of commands) {
+      const { code, stdout, stderr } = await runSignet([
+        ...absolute(args),
+        ...["--data-dir", other, "--encryption-key-file", keyFile],
+      ]);
+      assert.equal(code, 2, `${args.join(" ")}: ${stdout}${stderr}`);
+      assert.match(stderr, /holds no store of a server: name the one that signet serve was given/, args.join(" "));
+    }
+    assert.deepEqual(readdirSync(other), ["letter.txt"]);
+  });
+
+  it("refuses an etcd that has nothing of a server, and keeps the keys", { skip: skipsEtcd }, async () => {
+    const etcd = await startEtcd();
+    try {
+      for (const args of commands.filter(([group]) => group === "encryption" || group === "backup")) {
+        const { code, stdout, stderr } = await runSignet([
+          ...absolute(args),
+          ...["--data-dir", folder, "--encryption-key-file", keyFile, "--etcd-servers", etcd.urls.join(",")],
+        ]);
+        assert.equal(code, 2, `${args.join(" ")}: ${stdout}${stderr}`);
+        assert.match(stderr, /etcd holds nothing of a server below \S+: name the members/, args.join(" "));
+      }
+      assert.equal(readFileSync(keyFile, "utf8"), encryptionKeys);
+    } finally {
+      await etcd.stop();
+    }
+  });
+});

@@ -5,6 +5,7 @@ import type { FieldSelector } from "../api/field-selector.ts";
 import { matchesLabels, parseLabelSelector } from "../api/label-selector.ts";
 import type { LabelRequirement, LabelSelector } from "../api/label-selector.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import { shortTextLength } from "../api/request-turn.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { collectionRange, keyAfter, singleKeyRange, storageKey } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
@@ -77,7 +78,7 @@ function requiredLabel<T extends ApiObject>(labels: LabelSelector): Lookup<Store
 }
 
 function labelOf(stored: StoredObject, key: string): string | undefined {
-  if (!stored.contains([`${JSON.stringify(key)}:`])) return undefined;
+  if (!mayHaveLabel(stored, [`${JSON.stringify(key)}:`])) return undefined;
   const labels = stored.labels ?? {};
   return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }
@@ -128,6 +129,10 @@ function matcher<T extends ApiObject>(
     matchesAllLabels(stored) && matchesFields(terms, (field) => selectableValue(definition, stored, field));
 }
 
+/** Looks for labels without parsing them. In a long object, which many selectors may ask for them, they are parsed once instead. */
+const mayHaveLabel = (stored: StoredObject, texts: readonly string[]): boolean =>
+  stored.textLength > shortTextLength || stored.contains(texts);
+
 /** Looking for a text costs a walk through the object, and a selector may have thousands: then its labels are parsed at once. */
 const mostTexts = 8;
 
@@ -138,7 +143,7 @@ function labelMatcher(labels: LabelSelector): (stored: StoredObject) => boolean 
   }
   // What the text of an object does not contain, its labels do not either: nearly all objects need no parsing.
   return (stored) =>
-    requirements.every(({ alone, texts }) => matchesLabels(alone, stored.contains(texts) ? stored.labels : {}));
+    requirements.every(({ alone, texts }) => matchesLabels(alone, mayHaveLabel(stored, texts) ? stored.labels : {}));
 }
 
 /** An object whose JSON contains none of them meets the requirement exactly if it would without any labels. */

@@ -1,4 +1,5 @@
 import type { ApiObject } from "../api/object-meta.ts";
+import { shortTextLength } from "../api/request-turn.ts";
 import { serviceUnavailable, ApiError } from "../api/api-error.ts";
 import type { TextsOfKind } from "./stored-texts.ts";
 
@@ -19,6 +20,11 @@ export function encodeStored(object: ApiObject): Buffer {
   const { resourceVersion: _resourceVersion, selfLink: _selfLink, ...stored } = metadata;
   return Buffer.from(JSON.stringify({ metadata: stored, ...content }));
 }
+
+type Labels = Readonly<Record<string, string>>;
+
+/** Each watch of an object asks for them. */
+const labelsOfLongTexts = new WeakMap<StoredObject, Labels | undefined>();
 
 interface StoredVersion {
   readonly prefix: KindPrefix;
@@ -139,9 +145,15 @@ export class StoredObject<T extends ApiObject = ApiObject> {
   }
 
   /** Read without the rest of the object, because label selectors ask many objects for them. */
-  get labels(): Readonly<Record<string, string>> | undefined {
+  get labels(): Labels | undefined {
+    if (this.textLength <= shortTextLength) return this.#readLabels();
+    if (!labelsOfLongTexts.has(this)) labelsOfLongTexts.set(this, this.#readLabels());
+    return labelsOfLongTexts.get(this);
+  }
+
+  #readLabels(): Labels | undefined {
     const text = jsonMember(this.#storedText, "labels");
-    return text === undefined ? undefined : (JSON.parse(text) as Readonly<Record<string, string>>); // our own encoding
+    return text === undefined ? undefined : (JSON.parse(text) as Labels); // our own encoding
   }
 
   /** Whether one of these texts occurs in the stored JSON, as JSON.stringify writes it. A look without parsing. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
+import { shortTextLength } from "../../../src/machinery/api/request-turn.ts";
 import { matchesLabels, parseLabelSelector } from "../../../src/machinery/api/label-selector.ts";
 import { jsonMember, encodeStored, StoredObject } from "../../../src/machinery/registry/stored-object.ts";
 import { listObjects } from "../../../src/machinery/registry/list-objects.ts";
@@ -43,7 +44,8 @@ describe("a label selector", () => {
       word.map((key) => `!${key}`),
     );
     fc.assert(
-      fc.property(labels, labels, fc.array(selector, { minLength: 1, maxLength: 3 }), (own, annotations, terms) => {
+      fc.property(labels, labels, fc.array(selector, { minLength: 1, maxLength: 3 }), fc.boolean(), (...drawn) => {
+        const [own, annotations, terms, isLong] = drawn;
         const text = terms.join(",");
         const metadata = {
           name: "car",
@@ -55,7 +57,7 @@ describe("a label selector", () => {
           kind: "Toy",
           apiVersion: "toys.example.com/v1",
           metadata,
-          color: JSON.stringify({ labels: own }),
+          color: JSON.stringify({ labels: own }) + (isLong ? "x".repeat(shortTextLength) : ""),
         };
         const stored = new StoredObject<Toy>({
           prefix: "",
@@ -64,7 +66,10 @@ describe("a label selector", () => {
           revision: 1,
         });
         const request = { namespace: "box", name: "", labelSelector: text, fieldSelector: "" };
-        assert.equal(objectSelector(toys, request).matches(stored), matchesLabels(parseLabelSelector(text), own), text);
+        const { matches } = objectSelector(toys, request);
+        for (let look = 0; look < 2; look += 1) {
+          assert.equal(matches(stored), matchesLabels(parseLabelSelector(text), own), text);
+        }
       }),
     );
   });

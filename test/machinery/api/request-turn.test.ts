@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { requestTurn } from "../../../src/machinery/api/request-turn.ts";
+
+describe("the turns of long requests", () => {
+  it("go from user to user, however many requests one of them sends", async () => {
+    const order: string[] = [];
+    const users = ["flood", "flood", "flood", "alice", "bob", "alice"];
+    await Promise.all(users.map((user) => requestTurn(user).then(() => order.push(user))));
+    assert.deepEqual(order, ["flood", "alice", "bob", "flood", "alice", "flood"]);
+  });
+
+  it("begin when the request before has ended, or waits for something that is not there yet", async () => {
+    const order: string[] = [];
+    const { promise: other, resolve } = Promise.withResolvers<void>();
+    const run = async (name: string): Promise<void> => {
+      await requestTurn("alice");
+      for (const step of ["begins", "goes on", "waits"]) {
+        order.push(`${name} ${step}`);
+        await Promise.resolve();
+      }
+      if (name === "two") resolve();
+      await other;
+      order.push(`${name} ends`);
+    };
+    await Promise.all([run("one"), run("two")]);
+    const steps = (name: string): string[] => ["begins", "goes on", "waits"].map((step) => `${name} ${step}`);
+    assert.deepEqual(order.slice(0, 6), [...steps("one"), ...steps("two")]);
+    assert.equal(order.length, 8);
+  });
+});

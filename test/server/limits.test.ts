@@ -5,7 +5,7 @@ import type { HttpResponse } from "../../src/machinery/api/http-message.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { InProcess } from "./in-process.ts";
-import type { Answer } from "./in-process.ts";
+import type { Answer, SentRequest } from "./in-process.ts";
 
 const collection = "/api/v1/namespaces/default/configmaps";
 
@@ -121,5 +121,74 @@ describe("a server that is busy", () => {
 
   it("has its turns back afterwards", async () => {
     for (const name of ["greedy", "modest", "greedy"]) assert.equal((await review(name, body)).status, 201);
+  });
+});
+
+describe("a burst of long requests", () => {
+  let server: TestServer;
+  let api: InProcess;
+  const tokens = new Map<string, string>();
+  before(async () => {
+    server = await startTestServer();
+    api = new InProcess(server);
+    const rules = { name: "view", apiGroup: "rbac.authorization.platform.io" };
+    await api.json("/apis/rbac.authorization.platform.io/v1/namespaces/default/rolebindings", {
+      method: "POST",
+      body: {
+        metadata: { name: "viewers" },
+        roleRef: { ...rules, kind: "ClusterRole" },
+        subjects: [{ apiGroup: rules.apiGroup, kind: "Group", name: "system:serviceaccounts:default" }],
+      },
+    });
+    const accounts = "/api/v1/namespaces/default/serviceaccounts";
+    for (const name of ["greedy", "modest"]) {
+      await api.json(accounts, { method: "POST", body: { metadata: { name } } });
+      const { status } = await api.json<{ status: { token: string } }>(`${accounts}/${name}/token`, {
+        method: "POST",
+        body: { spec: { audiences: [] } },
+      });
+      tokens.set(name, status.token);
+    }
+    const data = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`key-${n}`, "x".repeat(100)]));
+    await api.json(collection, { method: "POST", body: { metadata: { name: "long" }, data } });
+    await api.json(collection, { method: "POST", body: { metadata: { name: "short" } } });
+  });
+  after(() => server.stop());
+
+  /** Sends ten requests as one user, then one as another. Returns how many are answered before that one. */
+  async function answeredBefore(longOne: string, sent: SentRequest, otherOne = longOne): Promise<number> {
+    let answered = 0;
+    const send = (target: string, user: string): Promise<number> =>
+      api.send(target, { ...sent, token: tokens.get(user) ?? "" }).then(({ status }) => {
+        assert.equal(status, 200);
+        return answered++;
+      });
+    const burst = Array.from({ length: 10 }, () => send(longOne, "greedy"));
+    const before = await send(otherOne, "modest");
+    await Promise.all(burst);
+    return before;
+  }
+
+  const yaml = { headers: { accept: "application/yaml" } };
+
+  it("keeps no short request waiting", async () => {
+    assert.equal(await answeredBefore(`${collection}/long`, yaml, `${collection}/short`), 0);
+    assert.equal(await answeredBefore(`${collection}/long`, yaml, "/livez"), 0);
+  });
+
+  it("lets users take turns with long objects, long bodies and long lists", async () => {
+    assert.equal(await answeredBefore(`${collection}/long`, yaml), 1);
+    const review = { spec: { resourceAttributes: { verb: "get", resource: "x".repeat(30_000) } } };
+    const reviews = "/apis/authorization.platform.io/v1/selfsubjectaccessreviews";
+    let answered = 0;
+    const send = (user: string): Promise<number> =>
+      api
+        .send(reviews, { method: "POST", body: review, token: tokens.get(user) ?? "" })
+        .then(({ status }) => (assert.equal(status, 201), answered++));
+    const burst = Array.from({ length: 10 }, () => send("greedy"));
+    assert.equal(await send("modest"), 1);
+    await Promise.all(burst);
+    // Three lists of one user are made at the same time.
+    assert.ok((await answeredBefore(collection, yaml)) <= 4);
   });
 });

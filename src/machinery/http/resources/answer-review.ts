@@ -21,7 +21,7 @@ const maximumReviewBytes = 256 * 1024;
 export async function answerReview(review: AnsweredReview, resourceRequest: ResourceRequest): Promise<HttpResponse> {
   const { request, info, warnings, admission, clock, recordObject } = resourceRequest;
   const mediaType = negotiate(request, { isCollection: false, allowsTable: false });
-  const body = await readBody(request, maximumReviewBytes);
+  const body = await readBody(resourceRequest, maximumReviewBytes);
   const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
   const { fieldValidation } = options;
   const { schema } = review;

@@ -13,7 +13,7 @@ import { negotiate } from "../negotiation.ts";
 import { compiledStatus } from "../response.ts";
 import { representList } from "./represent-list.ts";
 import { representObject, representStored } from "./represent-object.ts";
-import { parseValue, typeOf } from "./request-object.ts";
+import { parseValue, readBytes, typeOf } from "./request-object.ts";
 import { requestCaller } from "./resource-request.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 import { withAuditDetails } from "./write-requests.ts";
@@ -54,7 +54,7 @@ export async function deleteCollectionRequest(
   registry: ResourceRegistry,
   resourceRequest: ResourceRequest,
 ): Promise<HttpResponse> {
-  const { request, info } = resourceRequest;
+  const { request, info, user } = resourceRequest;
   const mediaType = negotiate(request, { isCollection: false, allowsTable: true });
   const { namespace } = info;
   const list = parseListOptions(registry.definition, { query: request.query, namespace, name: "", isWatch: false });
@@ -62,7 +62,7 @@ export async function deleteCollectionRequest(
   const deleted = await deleteCollection(registry, { list, options, caller: requestCaller(resourceRequest, options) });
   const representation = { request, status: 200, mediaType };
   const { group, plural, answersStatusOfDeletedCollection = false } = registry.definition;
-  if (!answersStatusOfDeletedCollection) return representList(registry, deleted, representation);
+  if (!answersStatusOfDeletedCollection) return representList(registry, deleted, { ...representation, user });
   const { continue: next, remainingItemCount } = listMetadata(deleted);
   const status: Status = {
     ...success({ ...(group !== "" && { group }), kind: plural }),
@@ -74,8 +74,9 @@ export async function deleteCollectionRequest(
 }
 
 /** A body takes precedence. The query counts only without a body. */
-async function readDeleteOptions({ request, recordObject }: ResourceRequest): Promise<DeleteOptions> {
-  const bytes = await request.readBody(maximumOptionsBytes);
+async function readDeleteOptions(resourceRequest: ResourceRequest): Promise<DeleteOptions> {
+  const { request, recordObject } = resourceRequest;
+  const bytes = await readBytes(resourceRequest, maximumOptionsBytes);
   if (bytes.length === 0) return deleteOptionsOfQuery(request.query);
   const body = { format: bodyFormat(request.headers), bytes };
   const { value } = parseValue(body, { schema: compiledDeleteOptions, refuse: badRequest });

@@ -1,8 +1,9 @@
-import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
-import type { ResourceRequestInfo } from "../parse-request-info.ts";
+import type { HttpResponse } from "../../api/http-message.ts";
+import { requestTurn, shortTextLength } from "../../api/request-turn.ts";
 import { listObjects } from "../../registry/list-objects.ts";
 import { parseListOptions } from "../../registry/list-options.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
+import type { StoredObject } from "../../registry/stored-object.ts";
 import { negotiate, negotiateWatch } from "../negotiation.ts";
 import { representList } from "./represent-list.ts";
 import { representStored } from "./represent-object.ts";
@@ -19,14 +20,16 @@ export function allowsTable({ definition }: ResourceRegistry, subresource: strin
 /** GET of an object, also by the path of a subresource. */
 export function getRequest(
   registry: ResourceRegistry,
-  { request, info }: { readonly request: HttpRequest; readonly info: ResourceRequestInfo },
+  { request, info, user }: Pick<ResourceRequest, "request" | "info" | "user">,
 ): HttpResponse | Promise<HttpResponse> {
   const endpoint = { isCollection: false, allowsTable: allowsTable(registry, info.subresource) };
   const representation = { request, status: 200, mediaType: negotiate(request, endpoint) };
+  const represent = (stored: StoredObject): HttpResponse | Promise<HttpResponse> =>
+    stored.textLength > shortTextLength && request.inProcess === undefined
+      ? requestTurn(user.username).then(() => representStored(registry, stored, representation))
+      : representStored(registry, stored, representation);
   const found = registry.get(info, { resourceVersion: resourceVersionOf(request.query), waiter: request });
-  return found instanceof Promise
-    ? found.then((stored) => representStored(registry, stored, representation))
-    : representStored(registry, found, representation);
+  return found instanceof Promise ? found.then(represent) : represent(found);
 }
 
 const resourceVersionOf = (query: string): string =>
@@ -34,12 +37,13 @@ const resourceVersionOf = (query: string): string =>
 
 export async function listRequest(
   registry: ResourceRegistry,
-  { request, info }: ResourceRequest,
+  { request, info, user }: ResourceRequest,
 ): Promise<HttpResponse> {
   const mediaType = negotiate(request, { isCollection: true, allowsTable: true });
   const { namespace, name } = info;
   const options = parseListOptions(registry.definition, { query: request.query, namespace, name, isWatch: false });
-  return representList(registry, await listObjects(registry, options, request), { request, status: 200, mediaType });
+  const list = await listObjects(registry, options, request);
+  return representList(registry, list, { request, user, status: 200, mediaType });
 }
 
 export function watchRequest(registry: ResourceRegistry, { request, info, schedule }: ResourceRequest): HttpResponse {

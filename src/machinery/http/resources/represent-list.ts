@@ -3,6 +3,7 @@ import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { notAcceptable, requestCanceled } from "../../api/api-error.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
+import type { UserInfo } from "../../api/user-info.ts";
 import { noBytes } from "../../http2/byte-accumulator.ts";
 import type { ObjectList } from "../../registry/list-objects.ts";
 import { listMetadata } from "../../registry/partial-object-metadata.ts";
@@ -11,6 +12,7 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { parseIncludeObject } from "../../registry/table.ts";
 import { envelopeEnd, envelopeStart } from "../../schema/protobuf-envelope.ts";
 import { currentTrace } from "../../tracing/request-trace.ts";
+import { FairQueue } from "../fairness.ts";
 import { isPretty } from "../negotiation.ts";
 import {
   jsonParts,
@@ -29,18 +31,22 @@ const itemsAtOnce = 500;
 const charactersOfShortList = 1024 * 1024;
 const charactersAtOnce = 256 * 1024;
 
+export interface ListRepresentation extends Representation {
+  readonly user: UserInfo;
+}
+
 /** Encodes a list in the negotiated representation. For plain JSON, joins the stored texts of the items. */
 export function representList<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   list: ObjectList<T>,
-  { request, status, mediaType }: Representation,
+  { request, user: { username }, status, mediaType }: ListRepresentation,
 ): MaybePromise<HttpResponse> {
   currentTrace()?.begin("encode");
   const parts = partsOf(registry, list, { request, mediaType });
   const response = { status, headers: { "content-type": mediaType.contentType } };
   // YAML takes a hundred times as long to write as JSON: a list of any length may take long.
   if (isShort(list) && mediaType.format !== "yaml") return { ...response, body: joinedAtOnce(parts) };
-  return inTurns(parts, request.signal).then((body) => ({ ...response, body }));
+  return inTurns(parts, { username, signal: request.signal }).then((body) => ({ ...response, body }));
 }
 
 /** A body in parts that are made one by one. */
@@ -101,20 +107,21 @@ function joinedAtOnce({ parts, frame }: BodyParts): string | Buffer {
   return Buffer.concat([before, message, after]);
 }
 
-/** Of more lists at once, each would be in memory half finished for longer, and none would be ready earlier. */
-const listsAtOnce = 4;
-let running = 0;
-const waiting: (() => void)[] = [];
+/**
+ * Of more lists at once, each would be in memory half finished for longer, and none would be ready earlier. The requests that wait
+ * are limited where they come in.
+ */
+const lists = new FairQueue({ concurrency: 4, queueLength: Infinity, queueLengthPerUser: Infinity });
 
-async function inTurns(parts: BodyParts, signal: AbortSignal): Promise<Buffer> {
-  if (running === listsAtOnce) await new Promise<void>((resolve) => waiting.push(resolve));
-  else running += 1;
+async function inTurns(
+  parts: BodyParts,
+  { username, signal }: { readonly username: string; readonly signal: AbortSignal },
+): Promise<Buffer> {
+  await lists.enter(username);
   try {
     return await joinedInTurns(parts, signal);
   } finally {
-    const next = waiting.shift();
-    if (next === undefined) running -= 1;
-    else next();
+    lists.leave(username);
   }
 }
 

@@ -1,5 +1,5 @@
 import { badRequest } from "../../api/api-error.ts";
-import type { HttpRequest } from "../../api/http-message.ts";
+import { requestTurn, shortTextLength } from "../../api/request-turn.ts";
 import { apiVersionOf } from "../../api/resource-type.ts";
 import { textOf } from "../../schema/go-utf8.ts";
 import { JsonSyntaxError, parsedValue, parseJson, parseJsonBytes } from "../../schema/parse-json.ts";
@@ -18,6 +18,7 @@ import type { Format } from "../negotiation.ts";
 import { yamlToJson } from "../yaml.ts";
 import type { Warnings } from "../warnings.ts";
 import { noBytes } from "../../http2/byte-accumulator.ts";
+import type { ResourceRequest } from "./resource-request.ts";
 
 /** The kind that a body must have. */
 interface ExpectedKind {
@@ -35,17 +36,26 @@ export interface RequestBody {
   readonly value?: object;
 }
 
+type Caller = Pick<ResourceRequest, "request" | "user">;
+
 /** Reads the whole body. `maximumBytes` can lower the general limit. Throws 413 and 415. */
-export async function readBody(request: HttpRequest, maximumBytes = Infinity): Promise<RequestBody> {
+export async function readBody(caller: Caller, maximumBytes = Infinity): Promise<RequestBody> {
+  const { request } = caller;
   const format = bodyFormat(request.headers);
-  const trace = currentTrace();
-  trace?.begin("read body");
   const value = request.inProcess?.value;
   // Only a text has a length.
   if (value !== undefined && maximumBytes === Infinity) return { format, bytes: noBytes, value };
+  return { format, bytes: await readBytes(caller, maximumBytes) };
+}
+
+/** Reads the bytes of a body of any type, and waits for the request's turn when there are many. Throws a 413. */
+export async function readBytes({ request, user }: Caller, maximumBytes = Infinity): Promise<Buffer> {
+  const trace = currentTrace();
+  trace?.begin("read body");
   const bytes = await request.readBody(maximumBytes);
+  if (bytes.length > shortTextLength) await requestTurn(user.username);
   trace?.begin("decode");
-  return { format, bytes };
+  return bytes;
 }
 
 export interface DecodeOptions<T> {

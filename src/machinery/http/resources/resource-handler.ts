@@ -3,6 +3,7 @@ import type { AdmissionRule, Authorize, Verb } from "../../api/attributes.ts";
 import { systemClock, systemSchedule } from "../../api/clock.ts";
 import type { Clock, Schedule } from "../../api/clock.ts";
 import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
+import { requestTurn, shortTextLength } from "../../api/request-turn.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 import type { ResourceRequestInfo } from "../parse-request-info.ts";
 import type { UserInfo } from "../../api/user-info.ts";
@@ -63,7 +64,7 @@ export function createResourceHandler({
     const key = keyOf({ group: info.group, version: info.version, plural: info.resource });
     const registry = registryOf.get(key);
     if (registry !== undefined && info.verb === "get" && registry.compiled.deprecationWarning === undefined) {
-      return getRequest(registry, { request, info });
+      return getRequest(registry, { request, info, user });
     }
     const warnings = new Warnings();
     const resourceRequest = {
@@ -81,7 +82,10 @@ export function createResourceHandler({
     if (registry !== undefined) {
       const { deprecationWarning } = registry.compiled;
       if (deprecationWarning !== undefined) resourceRequest.warnings.add(deprecationWarning);
-      return withWarnings(resourceRequest, () => answers[info.verb](registry, resourceRequest));
+      const answer = (): HttpResponse | Promise<HttpResponse> => answers[info.verb](registry, resourceRequest);
+      return withWarnings(resourceRequest, () =>
+        mayTakeLong(registry, resourceRequest) ? requestTurn(user.username).then(answer) : answer(),
+      );
     }
     const review = reviewOf.get(key);
     if (review === undefined) throw pathNotFound();
@@ -91,6 +95,14 @@ export function createResourceHandler({
 
 const keyOf = ({ group, version, plural }: Readonly<Record<"group" | "version" | "plural", string>>): string =>
   `${group}/${version}/${plural}`;
+
+/** Of a create, its body tells. The server's own loops do not send bursts. */
+function mayTakeLong(registry: ResourceRegistry, { request, info }: ResourceRequest): boolean {
+  if (request.inProcess !== undefined || info.verb === "create") return false;
+  return isOfMany.has(info.verb) || (registry.peek(info)?.textLength ?? 0) > shortTextLength;
+}
+
+const isOfMany: ReadonlySet<Verb> = new Set<Verb>(["list", "watch", "deletecollection"]);
 
 /** Failures carry the warnings too, except for requests that upstream's router refuses. */
 async function withWarnings(

@@ -11,7 +11,6 @@ import type { Changed } from "../../registry/update-object.ts";
 import { textOf } from "../../schema/go-utf8.ts";
 import { parseWriteOptions } from "../../registry/write-options.ts";
 import type { WriteOptions } from "../../registry/write-options.ts";
-import { currentTrace } from "../../tracing/request-trace.ts";
 import { patchType } from "../content-type.ts";
 import type { RecordObject } from "../request-audit.ts";
 import { negotiate } from "../negotiation.ts";
@@ -20,7 +19,7 @@ import { yamlToJson } from "../yaml.ts";
 import { answerReview } from "./answer-review.ts";
 import { allowsTable } from "./read-requests.ts";
 import { representStored } from "./represent-object.ts";
-import { decodeBody, readBody } from "./request-object.ts";
+import { decodeBody, readBody, readBytes } from "./request-object.ts";
 import type { RequestBody } from "./request-object.ts";
 import { requestCaller, requestManager } from "./resource-request.ts";
 import type { ResourceRequest } from "./resource-request.ts";
@@ -37,7 +36,7 @@ export async function createRequest(
     return answerReview({ ...review, create: registry.answerOf(info.subresource) }, resourceRequest);
   }
   const mediaType = negotiate(request, { isCollection: false, allowsTable: true });
-  const body = await readBody(request);
+  const body = await readBody(resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
   const object = decodedObject(registry, { body, options, resourceRequest });
   recordObject?.(registry.served(object));
@@ -58,7 +57,7 @@ export async function updateRequest(
 ): Promise<HttpResponse> {
   const { request, info, recordObject } = resourceRequest;
   const mediaType = negotiateObject(registry, resourceRequest);
-  const body = await readBody(request);
+  const body = await readBody(resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "UpdateOptions" });
   const { namespace, name, subresource } = info;
   const object = decodedObject(registry, { body, options, resourceRequest });
@@ -84,10 +83,7 @@ export async function patchRequest(
   const { request, info, recordObject } = resourceRequest;
   const type = patchType(request.headers);
   const mediaType = negotiateObject(registry, resourceRequest);
-  const trace = currentTrace();
-  trace?.begin("read body");
-  const bytes = await request.readBody();
-  trace?.begin("decode");
+  const bytes = await readBytes(resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "PatchOptions", isApply: type === "apply" });
   const sent = textOf(bytes);
   const text = type === "apply" ? appliedJson(sent) : sent;

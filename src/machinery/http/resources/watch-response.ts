@@ -10,6 +10,7 @@ import { watchObjects } from "../../registry/watch-objects.ts";
 import { protobufMediaType, watchFrameLengthBytes } from "../../schema/protobuf-envelope.ts";
 import type { MediaType } from "../negotiation.ts";
 import { FrameQueue } from "./frame-queue.ts";
+import { ReaderPace } from "./reader-pace.ts";
 import { watchFrames } from "./watch-frames.ts";
 import type { WatchFrames } from "./watch-frames.ts";
 
@@ -25,11 +26,6 @@ const minimumDurationSeconds = 30 * 60;
 const bookmarkIntervalMilliseconds = 60_000;
 /** A last bookmark this long before the end spares the next watch most of its replay. */
 const lastBookmarkMilliseconds = 2000;
-/** A reader that lags this far behind gets no more of the initial state and the kept history for now. */
-const maximumAheadBytes = 1024 * 1024;
-/** When to look again whether it has read: at first soon, later this often. */
-const firstLookMilliseconds = 1;
-const maximumLookMilliseconds = 1000;
 /** A reader that lags this far behind is disconnected. It can resume where it stopped. */
 const maximumBufferedBytes = 16 * 1024 * 1024;
 
@@ -105,18 +101,7 @@ function stream<T extends ApiObject>(
     if (isInitial) initialBytes += sink.isInProcess === true ? frame.length : 0;
     else if (queue.waitingBytes > maximumBufferedBytes + initialBytes) end();
   };
-  const isAhead = (): boolean => !isEnded && queue.waitingBytes > maximumAheadBytes;
-  let cancelLook = (): void => {};
-  const untilRead = (): Promise<void> =>
-    new Promise((resolve) => {
-      const lookIn = (milliseconds: number): void => {
-        cancelLook = schedule(() => {
-          if (isAhead()) lookIn(Math.min(2 * milliseconds, maximumLookMilliseconds));
-          else resolve();
-        }, milliseconds);
-      };
-      lookIn(firstLookMilliseconds);
-    });
+  const pace = new ReaderPace({ waitingBytes: () => (isEnded ? 0 : queue.waitingBytes), schedule });
   const watch = watchObjects(registry, {
     options,
     observer: {
@@ -126,7 +111,7 @@ function stream<T extends ApiObject>(
       onInitialEventsEnd(at) {
         if (options.allowsBookmarks) write(frames.bookmark(at, { isInitialEventsEnd: true }));
       },
-      untilRead: () => (sink.isInProcess !== true && isAhead() ? untilRead() : undefined),
+      untilRead: () => (sink.isInProcess === true ? undefined : pace.untilRead()),
       onReady() {
         isInitial = false;
       },
@@ -161,7 +146,7 @@ function stream<T extends ApiObject>(
     isEnded = true;
     queue.flush();
     watch.stop();
-    cancelLook();
+    pace.stop();
     cancelBookmark();
     for (const cancel of cancels) cancel();
   };

@@ -5,13 +5,19 @@ import { parseLabelSelector } from "../api/label-selector.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { ParsedRequestInfo } from "./parse-request-info.ts";
 
-/** The authorizer's input for a request. A list or watch of one name, through a field selector, has that name. */
+/**
+ * The authorizer's input for a request. A list or watch of one name, through a field selector, has that name; a deletion of a
+ * collection has not (upstream: `NewRequestInfo`).
+ */
 export function attributesOf(info: ParsedRequestInfo, user: UserInfo, query: string): AuthorizationAttributes {
   if (info.kind === "path") return { kind: "path", user, verb: info.verb, path: info.path };
   const { verb, group, version, resource, subresource, namespace, name } = info;
   const attributes = { kind: "resource" as const, user, verb, group, version, resource, subresource, namespace, name };
   if (query === "" || name !== "" || !selectingVerbs.has(verb)) return attributes;
-  return { ...attributes, ...selectorsOf(query) };
+  const { name: selectedName, ...selectors } = selectorsOf(query);
+  return verb === "deletecollection" || selectedName === undefined
+    ? { ...attributes, ...selectors }
+    : { ...attributes, ...selectors, name: selectedName };
 }
 
 const selectingVerbs: ReadonlySet<string> = new Set(["list", "watch", "deletecollection"]);

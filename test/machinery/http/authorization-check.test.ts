@@ -37,6 +37,16 @@ const parsed = (text: string): FieldSelector | undefined => {
   }
 };
 
+describe("the attributes that an authorizer gets for a deletion of a collection", () => {
+  it("have its selectors, and no name", () => {
+    const query = "fieldSelector=metadata.name%3Da&labelSelector=b%3Dc";
+    const attributes = attributesOf(requestInfo("DELETE", path, query), user, query);
+    assert.ok(attributes.kind === "resource");
+    assert.deepEqual([attributes.verb, attributes.name], ["deletecollection", ""]);
+    assert.deepEqual([attributes.fieldSelector?.length, attributes.labelSelector?.length], [1, 1]);
+  });
+});
+
 describe("the attributes that an authorizer gets for a list", () => {
   it("is one name only where the selector lets no other name through, however it is written", () => {
     const selectors = fc.array(fc.constantFrom(...words), { maxLength: 12 }).map((parts) => parts.join(""));

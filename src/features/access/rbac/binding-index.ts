@@ -65,12 +65,15 @@ class SubjectIndex {
     }
   }
 
+  /** One of each role: a review may repeat a group thousands of times, or name many with the same roles. */
   grants(user: UserInfo): Grant[] {
-    const found: Grant[] = [];
-    const take = (grant: Grant): void => void found.push(grant);
+    const found: GrantByRole = new Map();
+    const take = (grant: Grant, role: string): void => {
+      if (!found.has(role)) found.set(role, grant);
+    };
     this.#users.get(user.username)?.forEach(take);
-    for (const group of user.groups) this.#groups.get(group)?.forEach(take);
-    return found;
+    for (const group of new Set(user.groups)) this.#groups.get(group)?.forEach(take);
+    return [...found.values()];
   }
 
   #add(grant: Grant): void {

@@ -64,11 +64,8 @@ export const nodeLifecycle = ({ graceMilliseconds, retentionMilliseconds }: Node
       const condition = foundCondition(node, clock.now());
       const back = condition === undefined ? node : await patchCondition(node, condition);
       await patchTaints(back, withoutLostTaints(names, back));
-      await record(
-        node,
-        "NodeReady",
-        `Node ${name} status is now: ${condition === undefined ? "NodeNotReady" : "NodeReady"}`,
-      );
+      const reason = readyOf(back)?.status === "True" ? "NodeReady" : "NodeNotReady";
+      await record(node, reason, `Node ${name} status is now: ${reason}`);
       log.info({ node: name }, "the node is back: its Lease is renewed again");
       return "took the marks of a lost node away";
     }

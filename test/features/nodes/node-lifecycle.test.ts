@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { nodeLifecycle } from "../../../src/features/nodes/node-lifecycle.ts";
+import type { Event } from "../../../src/features/core/index.ts";
 import type { Node } from "../../../src/features/nodes/resources.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ManualTime, runLoop } from "../../manual-time.ts";
@@ -42,14 +43,14 @@ afterEach(async () => {
 });
 
 const leases = () => server.client.resource(references.leases, names.namespaces.nodeLease);
-const report = (status: string): Promise<unknown> =>
-  server.client.resource(references.nodes).patch(
-    "edge-1",
-    {
-      status: { conditions: [{ type: "Ready", status, reason: "Test", lastHeartbeatTime: "2026-01-01T00:00:00Z" }] },
-    },
-    { type: "strategic-merge", subresource: "status" },
-  );
+const report = (status: string, lastHeartbeatTime = "2026-01-01T00:00:00Z"): Promise<unknown> =>
+  server.client
+    .resource(references.nodes)
+    .patch(
+      "edge-1",
+      { status: { conditions: [{ type: "Ready", status, reason: "Test", lastHeartbeatTime }] } },
+      { type: "strategic-merge", subresource: "status" },
+    );
 const renew = (renewTime: string): Promise<unknown> => leases().patch("edge-1", { spec: { renewTime } });
 
 const readyOf = (node: Node | undefined) => node?.status.conditions?.find(({ type }) => type === "Ready");
@@ -59,7 +60,7 @@ const lostTaints = ["node.platform.io/unreachable:NoSchedule", "node.platform.io
 const node = (isAsWanted: (found: Node | undefined) => boolean): Promise<Node | undefined> =>
   waitForObject(server.client, references.nodes, { name: "edge-1" }, isAsWanted);
 const isLost = (found: Node | undefined): boolean => taintsOf(found).includes(lostTaints[0] ?? "");
-const event = (reason: string): Promise<unknown> =>
+const event = (reason: string): Promise<Event> =>
   eventually(async () => {
     const { items } = await server.client.resource(references.events, "default").list();
     return items.find((one) => one.reason === reason && one.involvedObject.name === "edge-1");
@@ -101,7 +102,37 @@ describe("a node of which nothing is heard", () => {
     const back = await node((found) => found !== undefined && !isLost(found));
     assert.equal(readyOf(back)?.status, "True");
     assert.deepEqual(taintsOf(back), ["own:NoSchedule"]);
-    await event("NodeReady");
+    assert.equal((await event("NodeReady")).message, "Node edge-1 status is now: NodeReady");
+  });
+
+  it("is said to be ready when its own report says so before anything else is heard of it", async () => {
+    time.pass(51 * seconds);
+    await node(isLost);
+    await event("NodeNotReady");
+    await report("True", "2026-01-01T00:10:00Z");
+    const back = await node((found) => found !== undefined && !isLost(found));
+    assert.equal(readyOf(back)?.reason, "Test");
+    assert.equal((await event("NodeReady")).message, "Node edge-1 status is now: NodeReady");
+  });
+
+  it("is said not to be ready when it is back and has said so itself", async () => {
+    await report("False");
+    time.pass(102 * seconds);
+    await loop.queue.whenIdle();
+    time.pass(102 * seconds);
+    await node(isLost);
+    time.pass(10 * seconds);
+    await report("False", "2026-01-01T00:10:00Z");
+    await node((found) => found !== undefined && !isLost(found));
+    const notReady = await eventually(async () => {
+      const { items } = await server.client.resource(references.events, "default").list();
+      const found = items.filter(({ reason }) => reason === "NodeNotReady");
+      return found.length === 2 ? found : undefined;
+    });
+    assert.deepEqual(
+      notReady.map(({ message }) => message),
+      ["Node edge-1 status is now: NodeNotReady", "Node edge-1 status is now: NodeNotReady"],
+    );
   });
 
   it("keeps saying that it is not ready when it has said so itself", async () => {

@@ -66,6 +66,7 @@ const shortNames = new Map([
   ["0.9.2342.19200300.100.1.1", "UID"],
   ["0.9.2342.19200300.100.1.25", "DC"],
 ]);
+const typeOfShortName = new Map([...shortNames].map(([type, shortName]) => [shortName, type]));
 
 /** More are an attack: real names have at most about ten. */
 const maximumAttributes = 1000;
@@ -193,8 +194,8 @@ function encodeAttribute(type: string, value: string): Buffer {
 }
 
 /** The string form of RFC 4514: last relative name first, special characters escaped. */
-export function formatDistinguishedName(name: DistinguishedName): string {
-  return name.relativeNames
+export function formatDistinguishedName({ relativeNames }: Pick<DistinguishedName, "relativeNames">): string {
+  return relativeNames
     .map((attributes) =>
       attributes.map(({ type, value }) => `${shortNames.get(type) ?? type}=${escapeValue(value)}`).join("+"),
     )
@@ -207,3 +208,22 @@ const escapeValue = (value: string): string =>
     .replace(/[,+"\\<>;=]/g, "\\$&")
     .replace(/^[ #]| $/g, "\\$&")
     .replace(/\p{Cc}/gu, (control) => `\\${control.charCodeAt(0).toString(16).padStart(2, "0")}`);
+
+/** Whether `formatDistinguishedName` writes some name as this text. Another spelling of the same name is another text. */
+export function isFormattedDistinguishedName(text: string): boolean {
+  const relativeNames = piecesOf(text, /(?:\\.|[^\\,])+/gs).map((relativeName) =>
+    piecesOf(relativeName, /(?:\\.|[^\\+])+/gs).map((attribute) => {
+      const [, shown = "", value = ""] = /^([^=]*)=(.*)$/s.exec(attribute) ?? [];
+      return { type: typeOfShortName.get(shown) ?? shown, value: unescapeValue(value) };
+    }),
+  );
+  const isTyped = relativeNames.flat().every(({ type }) => /^\d+(?:\.\d+)+$/.test(type));
+  return isTyped && formatDistinguishedName({ relativeNames: relativeNames.toReversed() }) === text;
+}
+
+const piecesOf = (text: string, piece: RegExp): readonly string[] => text.match(piece) ?? [];
+
+const unescapeValue = (value: string): string =>
+  value.replace(/\\(?:([0-9a-f]{2})|(.))/gs, (_, code: string | undefined, character: string) =>
+    code === undefined ? character : String.fromCharCode(Number.parseInt(code, 16)),
+  );

@@ -70,6 +70,11 @@ describe("the commands for revocations", () => {
       [["token", "revoke", "--issued-before", "2999-01-01T00:00:00Z"], 1, /more than five minutes in the future/],
       [["certificates", "revoke"], 2, /give one of/],
       [["certificates", "revoke", "ff", "--issued-before", "2026-01-01T00:00:00Z"], 2, /give --subject too/],
+      [
+        ["certificates", "revoke", "--subject", "foo"],
+        1,
+        /spec\.certificate\.subject: Invalid value: "foo": must be a distinguished name/,
+      ],
       [["certificates", "revoke", "0f"], 1, /no record of a certificate "0f"/],
     ];
     for (const [args, code, message] of wrong) {

@@ -5,6 +5,7 @@ import { encodeSequence } from "../../src/pki/der-writer.ts";
 import {
   encodeDistinguishedName,
   formatDistinguishedName,
+  isFormattedDistinguishedName,
   parseDistinguishedName,
 } from "../../src/pki/distinguished-name.ts";
 import { formatIpAddress, isInIpRange, parseIpAddress, parseIpRange } from "../../src/pki/ip-address.ts";
@@ -33,6 +34,61 @@ describe("a distinguished name", () => {
   it("is formatted according to RFC 4514", () => {
     const encoded = encodeDistinguishedName({ commonName: " a,b+c ", organizations: ["x"], countries: ["DE"] });
     assert.equal(formatDistinguishedName(parseDistinguishedName(encoded)), "CN=\\ a\\,b\\+c\\ ,O=x,C=DE");
+  });
+
+  it("is recognized in the form that it is formatted in, whatever characters it has", () => {
+    const special = fc.constantFrom(
+      " ",
+      ",",
+      "+",
+      "=",
+      '"',
+      "\\",
+      "<",
+      ">",
+      ";",
+      "#",
+      "a",
+      "0",
+      "\u0000",
+      "\u009f",
+      "\n",
+    );
+    const character = fc.oneof(special, fc.string({ minLength: 1, maxLength: 1, unit: "binary" }));
+    const value = fc.string({ minLength: 1, maxLength: 8, unit: character });
+    const type = fc.constantFrom("2.5.4.3", "2.5.4.10", "0.9.2342.19200300.100.1.25", "1.2.840.113549.1.9.1");
+    const relativeName = fc.array(fc.record({ type, value }), { minLength: 1, maxLength: 3 });
+    fc.assert(
+      fc.property(fc.array(relativeName, { maxLength: 4 }), (relativeNames) => {
+        assert.ok(isFormattedDistinguishedName(formatDistinguishedName({ relativeNames })));
+      }),
+    );
+  });
+
+  it("is not recognized in another spelling, nor is what is no name", () => {
+    const others = [
+      "foo",
+      "=foo",
+      "foo=bar",
+      "cn=ann",
+      "CN=ann, O=ops",
+      "CN = ann",
+      "CN=ann,",
+      ",CN=ann",
+      "CN=ann,,O=ops",
+    ];
+    const escapes = [
+      "CN=a\\",
+      "CN=\\a",
+      "CN=a;b",
+      "CN=a\nb",
+      "CN=a\\0Ab",
+      "CN=#61",
+      "CN=ann ",
+      "CN=a\\ b",
+      "2.5.4.3=ann",
+    ];
+    for (const text of [...others, ...escapes]) assert.equal(isFormattedDistinguishedName(text), false, text);
   });
 
   it("may be empty", () => {

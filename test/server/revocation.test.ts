@@ -261,6 +261,9 @@ describe("a revocation", () => {
       { certificate: { serialNumber: "1f" } },
       { certificate: { issuer: "CN=a" } },
       { certificate: { issuer: "CN=a", serialNumber: "01f" } },
+      { certificate: { subject: "foo" } },
+      { certificate: { subject: "CN=a, O=b" } },
+      { certificate: { issuer: "foo", serialNumber: "1f" } },
       { certificate: { subject: "CN=a", fingerprint: "ab".repeat(32) } },
       { certificate: { fingerprint: "ab".repeat(32), issuedBefore: seconds(0) } },
     ];

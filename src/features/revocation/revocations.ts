@@ -9,6 +9,7 @@ import type { ResourceDefinition } from "../../machinery/registry/resource-defin
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { object, string, time } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
+import { isFormattedDistinguishedName } from "../../pki/distinguished-name.ts";
 import { revocationReasons } from "../../pki/revocation-reason.ts";
 import { revocationResource } from "./resources.ts";
 import { always, omitEmpty, pointer, struct } from "../../machinery/schema/struct.ts";
@@ -195,9 +196,9 @@ function certificateFaults(given: Spec["certificate"], now: number): FieldError[
   const isSerial = issuer !== undefined || serialNumber !== undefined;
   return [
     ...digits("fingerprint", fingerprint, /^[0-9a-f]{64}$/),
-    ...(isSerial ? text(`${field}.issuer`, issuer ?? "") : []),
+    ...(isSerial ? distinguishedName(`${field}.issuer`, issuer ?? "") : []),
     ...(isSerial ? digits("serialNumber", serialNumber ?? "", /^(?:0|[1-9a-f][0-9a-f]{0,79})$/) : []),
-    ...(subject === undefined ? [] : text(`${field}.subject`, subject)),
+    ...(subject === undefined ? [] : distinguishedName(`${field}.subject`, subject)),
     ...timeFaults(`${field}.issuedBefore`, before, now),
   ];
 }
@@ -205,6 +206,14 @@ function certificateFaults(given: Spec["certificate"], now: number): FieldError[
 function text(field: string, value: string): FieldError[] {
   if (value === "") return [required(field, "")];
   return Buffer.byteLength(value) > longestTextBytes ? [tooLong(field, longestTextBytes)] : [];
+}
+
+/** Any other text could never match: names are compared as texts. */
+function distinguishedName(field: string, value: string): FieldError[] {
+  const faults = text(field, value);
+  return faults.length > 0 || isFormattedDistinguishedName(value)
+    ? faults
+    : [invalidValue(field, value, "must be a distinguished name as IssuedCertificates show it, such as CN=ann,O=ops")];
 }
 
 const timeFaults = (field: string, time: string | undefined, now: number): FieldError[] =>

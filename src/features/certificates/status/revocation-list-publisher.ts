@@ -83,7 +83,7 @@ export function revocationListPublisher({ settings, authorities }: RevocationLis
           if (!maySignLists(certificate)) {
             const problem =
               "this CA's key usage lacks cRLSign, so verifiers would not accept its revocation list and none is published: " +
-              "replace its certificate as docs/operations.md says";
+              "replace its certificate as docs/revocation.md says";
             if (!unable.has(id)) log.error({ controller: this.name, ca: certificate.subject.commonName }, problem);
             unable.add(id);
             continue;

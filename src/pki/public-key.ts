@@ -28,7 +28,10 @@ export interface PublicKeyInfo {
 const maximumReadableRsaBits = 16_384;
 /** A larger modulus never verifies a signature, as in Go's crypto/tls: the cost grows with the square of the size. */
 const maximumRsaBits = 8192;
-const minimumRsaBits = 1024;
+/** A smaller modulus never verifies a signature, as in Go's crypto/rsa. */
+const minimumUsableRsaBits = 1024;
+/** Certificates are issued for smaller keys no more, and they sign no tokens. */
+export const minimumRsaBits = 2048;
 
 /**
  * Reads a SubjectPublicKeyInfo from its whole encoding, as strictly as Go. A well-formed key that must not be used is
@@ -93,7 +96,7 @@ function readRsaKey(encoded: Buffer): Pick<PublicKeyInfo, "sizeBits" | "weakness
 /** The rules of Go's crypto/rsa `checkPublicKey`, and the largest size of crypto/tls. */
 function rsaWeakness(modulus: Buffer, exponent: Buffer): string | undefined {
   const sizeBits = bitLength(modulus);
-  if (sizeBits < minimumRsaBits) {
+  if (sizeBits < minimumUsableRsaBits) {
     return `crypto/rsa: ${sizeBits}-bit keys are insecure (see https://go.dev/pkg/crypto/rsa#hdr-Minimum_key_size)`;
   }
   if (sizeBits > maximumRsaBits) return `x509: RSA keys of more than ${maximumRsaBits} bits are not supported`;

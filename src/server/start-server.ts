@@ -57,7 +57,7 @@ import { connectRevocation } from "../features/revocation/feature.ts";
 import { createAuthorization } from "../machinery/authorization/authorizer.ts";
 import { pendingQuestions } from "./server-config.ts";
 import type { ServerConfig } from "./server-config.ts";
-import { retryOnConflict } from "./retry-on-conflict.ts";
+import { retryOnConflict } from "../machinery/client/retry-on-conflict.ts";
 
 export interface StartOptions {
   readonly log: Logger;

@@ -8,9 +8,6 @@ import type { NodeSettings } from "./settings.ts";
 import { microTimestamp, timestamp } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
 
-/** Timers hold no more than 2^31 ms: a later end is looked at again on the way. */
-const longestWaitMilliseconds = 24 * 3_600_000;
-
 /**
  * Marks nodes that are heard of no more, as upstream's node lifecycle controller: `Ready` becomes `Unknown`, two taints keep Pods
  * away, an event says so. When the Lease is renewed again, all of it is undone. Nodes that stay away are deleted after the time
@@ -41,7 +38,7 @@ export const nodeLifecycle = ({ graceMilliseconds, retentionMilliseconds }: Node
       heard.set(name, last);
       const wait = last + graceMilliseconds - clock.now();
       if (wait > 0) {
-        queue.addAfter(name, Math.min(wait, longestWaitMilliseconds));
+        queue.addAfter(name, wait);
         return lostSince(names, node) === undefined ? "nothing to do: the node was heard of" : found(node);
       }
       return lostSince(names, node) === undefined ? lose(node) : collect(node);
@@ -75,7 +72,7 @@ export const nodeLifecycle = ({ graceMilliseconds, retentionMilliseconds }: Node
       if (retentionMilliseconds === undefined) return "nothing to do: lost nodes are kept";
       const wait = (lostSince(names, node) ?? clock.now()) + retentionMilliseconds - clock.now();
       if (wait > 0) {
-        queue.addAfter(name, Math.min(wait, longestWaitMilliseconds));
+        queue.addAfter(name, wait);
         return `waits: the Node is deleted in ${Math.ceil(wait / 1000)} s`;
       }
       await record(node, "RemovingNode", `Node ${name} event: Removing Node ${name} from Controller`);

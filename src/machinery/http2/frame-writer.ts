@@ -1,6 +1,6 @@
 import { writeFrameHeader } from "./control-frames.ts";
 import type { FrameHeader } from "./control-frames.ts";
-import { staticTable } from "./header-decoder.ts";
+import { staticTable } from "./header-table.ts";
 import type { PendingBytes } from "./pending-bytes.ts";
 import { flags, frameHeaderBytes, frameTypes, maximumFrameBytes } from "./protocol.ts";
 

@@ -1,76 +1,7 @@
 import { noBytes } from "./byte-accumulator.ts";
+import { entryOverheadBytes, firstDynamicIndex, maximumTableBytes, staticTable } from "./header-table.ts";
 import { decodeHuffman } from "./huffman-code.ts";
 import { ConnectionError, errorCodes } from "./protocol.ts";
-
-/** RFC 7541 appendix A. Index 1 is the first. */
-export const staticTable: readonly (readonly [name: string, value: string])[] = [
-  [":authority", ""],
-  [":method", "GET"],
-  [":method", "POST"],
-  [":path", "/"],
-  [":path", "/index.html"],
-  [":scheme", "http"],
-  [":scheme", "https"],
-  [":status", "200"],
-  [":status", "204"],
-  [":status", "206"],
-  [":status", "304"],
-  [":status", "400"],
-  [":status", "404"],
-  [":status", "500"],
-  ["accept-charset", ""],
-  ["accept-encoding", "gzip, deflate"],
-  ["accept-language", ""],
-  ["accept-ranges", ""],
-  ["accept", ""],
-  ["access-control-allow-origin", ""],
-  ["age", ""],
-  ["allow", ""],
-  ["authorization", ""],
-  ["cache-control", ""],
-  ["content-disposition", ""],
-  ["content-encoding", ""],
-  ["content-language", ""],
-  ["content-length", ""],
-  ["content-location", ""],
-  ["content-range", ""],
-  ["content-type", ""],
-  ["cookie", ""],
-  ["date", ""],
-  ["etag", ""],
-  ["expect", ""],
-  ["expires", ""],
-  ["from", ""],
-  ["host", ""],
-  ["if-match", ""],
-  ["if-modified-since", ""],
-  ["if-none-match", ""],
-  ["if-range", ""],
-  ["if-unmodified-since", ""],
-  ["last-modified", ""],
-  ["link", ""],
-  ["location", ""],
-  ["max-forwards", ""],
-  ["proxy-authenticate", ""],
-  ["proxy-authorization", ""],
-  ["range", ""],
-  ["referer", ""],
-  ["refresh", ""],
-  ["retry-after", ""],
-  ["server", ""],
-  ["set-cookie", ""],
-  ["strict-transport-security", ""],
-  ["transfer-encoding", ""],
-  ["user-agent", ""],
-  ["vary", ""],
-  ["via", ""],
-  ["www-authenticate", ""],
-];
-
-/** What this server allows its clients' tables to take: HTTP/2's initial value. */
-const maximumTableBytes = 4096;
-/** Counted for each entry besides its name and value (RFC 7541 section 4.1). */
-const entryOverheadBytes = 32;
 
 interface Field {
   readonly name: string;
@@ -88,7 +19,6 @@ export interface FieldSink {
 
 const evicted: Field = { name: "", value: "", isValid: false };
 const staticFields: readonly Field[] = staticTable.map(([name, value]) => ({ name, value, isValid: true }));
-const firstDynamicIndex = staticTable.length + 1;
 
 const nameCharacters = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 const valueCharacters = /^[\t\x20-\x7e\x80-\xff]*$/;

@@ -1,12 +1,8 @@
-import { isValidField, staticTable } from "./header-decoder.ts";
+import { isValidField } from "./header-decoder.ts";
+import { entryOverheadBytes, firstDynamicIndex, maximumTableBytes, staticTable } from "./header-table.ts";
 
 /** Names in lower case, the pseudo-fields first. */
 export type HeaderFields = readonly (readonly [name: string, value: string])[];
-
-const maximumTableBytes = 4096;
-/** Counted for each entry besides its name and value (RFC 7541 section 4.1). */
-const entryOverheadBytes = 32;
-const firstDynamicIndex = staticTable.length + 1;
 
 const keyOf = (name: string, value: string): string => `${name}\0${value}`;
 const staticIndexes = new Map(staticTable.map(([name, value], at) => [keyOf(name, value), at + 1]));

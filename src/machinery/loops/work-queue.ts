@@ -38,6 +38,7 @@ export interface WorkQueueOptions {
 
 const firstRetryMilliseconds = 20;
 const longestRetryMilliseconds = 60_000;
+const longestDelayMilliseconds = 24 * 3_600_000;
 
 /**
  * A queue of keys to reconcile. A key that is added several times is reconciled once. A key that is added during its
@@ -71,11 +72,12 @@ export class WorkQueue {
 
   /**
    * Queues a key for reconciliation after a delay, or now if there is none. A shorter delay replaces a longer one that was given before,
-   * and starts now.
+   * and starts now. After a day the key is reconciled in any case: timers hold no more than 2^31 ms.
    */
-  addAfter(key: string, milliseconds: number): void {
+  addAfter(key: string, delayMilliseconds: number): void {
     if (this.#isStopped) return;
-    if (milliseconds <= 0) return this.add(key);
+    if (delayMilliseconds <= 0) return this.add(key);
+    const milliseconds = Math.min(delayMilliseconds, longestDelayMilliseconds);
     const pending = this.#timers.get(key);
     if (pending !== undefined && pending.dueAfter <= milliseconds) return;
     pending?.cancel();

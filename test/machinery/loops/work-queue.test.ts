@@ -153,3 +153,10 @@ test("a key that need not wait is worked on at once", async () => {
   assert.deepEqual(worked, ["now", "late"]);
   assert.deepEqual(waits(), [1]);
 });
+
+test("a delay that is too long for a timer is cut to a day", () => {
+  const { schedule, waits } = manualSchedule();
+  const queue = new WorkQueue({ reconcile: () => Promise.resolve(), onError: () => assert.fail(), schedule });
+  queue.addAfter("a", 400 * 24 * 3_600_000);
+  assert.deepEqual(waits(), [24 * 3_600_000]);
+});

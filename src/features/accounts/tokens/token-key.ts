@@ -3,6 +3,7 @@ import type { KeyObject } from "node:crypto";
 import { generatePrivateKey, publicKeyInfoOf } from "../../../pki/keys.ts";
 import type { KeyType } from "../../../pki/keys.ts";
 import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
+import { minimumRsaBits } from "../../../pki/public-key.ts";
 import type { CurveName, PublicKeyInfo } from "../../../pki/public-key.ts";
 
 /** A public key for verifying tokens. */
@@ -139,8 +140,6 @@ const algorithmsOfCurves = new Map<CurveName | undefined, SigningAlgorithm>([
   ["P-384", "ES384"],
   ["P-521", "ES512"],
 ]);
-
-const minimumRsaBits = 2048;
 
 /** The only algorithm for a key. Throws an Error with the reason when the key may not sign tokens. */
 function algorithmOf(key: PublicKeyInfo): SigningAlgorithm {

@@ -2,6 +2,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { mastersGroup, nodesGroup, nodeUsernamePrefix } from "../../../machinery/api/user-info.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { dnsNameFault } from "../../../pki/dns-name.ts";
+import { minimumRsaBits } from "../../../pki/public-key.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { requestsCaCertificate, countUnsupportedNames } from "../requests/requested-extensions.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
@@ -77,7 +78,7 @@ function nameWarnings({ request, context }: ApprovalWarningInput): string[] {
   ];
 }
 
-const smallestBits = { RSA: 2048, ECDSA: 256, Ed25519: 0, other: Infinity } as const;
+const smallestBits = { RSA: minimumRsaBits, ECDSA: 256, Ed25519: 0, other: Infinity } as const;
 
 function keyWarnings({ publicKey, signatureAlgorithm }: CertificateRequest): string[] {
   const { algorithm, sizeBits } = publicKey;

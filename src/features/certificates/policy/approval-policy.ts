@@ -1,5 +1,6 @@
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import type { IpRange } from "../../../pki/ip-address.ts";
+import { minimumRsaBits } from "../../../pki/public-key.ts";
 import { PatternFields } from "./name-pattern.ts";
 import type { NamePattern } from "./name-pattern.ts";
 import { parseYamlSettings } from "../../../machinery/command-line/parse-yaml-settings.ts";
@@ -88,7 +89,7 @@ const defaultMaximumLifetimeSeconds = 86_400;
 /** The allowed keys when a rule sets none. */
 const defaultKeys: readonly KeyRequirement[] = [
   { type: "ECDSA", minimumBits: 256 },
-  { type: "RSA", minimumBits: 2048 },
+  { type: "RSA", minimumBits: minimumRsaBits },
   { type: "Ed25519", minimumBits: 256 },
 ];
 
@@ -168,7 +169,7 @@ function parseKey(value: unknown, context: FieldContext): KeyRequirement {
   key.refuseOthers();
   const known = defaultKeys.find((one) => one.type === type);
   if (known === undefined) key.fault("type", 'must be "RSA", "ECDSA" or "Ed25519"');
-  const { type: keyType, minimumBits: defaultBits } = known ?? { type: "RSA", minimumBits: 2048 };
+  const { type: keyType, minimumBits: defaultBits } = known ?? { type: "RSA", minimumBits: minimumRsaBits };
   return { type: keyType, minimumBits: minimumBits ?? defaultBits };
 }
 

@@ -9,6 +9,7 @@ import { nameConstraintViolation } from "../../../pki/name-constraints.ts";
 import { extendedKeyUsages, oids } from "../../../pki/object-identifiers.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
+import { minimumRsaBits } from "../../../pki/public-key.ts";
 import type { AuthorityKey } from "../../../pki/signing-key.ts";
 import { encodeSubjectAltNames, hasSubjectAltNames } from "../../../pki/subject-alt-names.ts";
 import { certificateUsagesOf } from "./usages.ts";
@@ -42,8 +43,6 @@ export interface SignedCertificate {
   /** One CERTIFICATE block. */
   readonly pem: string;
 }
-
-const minimumRsaBits = 2048;
 
 /**
  * Returns the reasons why this CA must not sign a request, independent of the signer's own rules; one sentence each.

@@ -6,6 +6,7 @@ import type { Clock } from "../../../machinery/api/clock.ts";
 import { OutageReport } from "../../../machinery/api/outage-report.ts";
 import type { FetchDocument } from "./fetch-document.ts";
 import { publicKeyInfoOf } from "../../../pki/keys.ts";
+import { minimumRsaBits } from "../../../pki/public-key.ts";
 import type { PublicKeyInfo } from "../../../pki/public-key.ts";
 
 /** Signature algorithms of JWTs that other issuers use (RFC 7518 section 3.1, RFC 8037). Never HMAC or `none`. */
@@ -16,8 +17,6 @@ export interface IssuerKey {
   /** Whether this key made the signature by the algorithm. Never throws. */
   verifies(algorithm: string, data: Uint8Array, signature: Uint8Array): boolean;
 }
-
-const minimumRsaBits = 2048;
 
 /**
  * Reads a JWK (RFC 7517). Undefined for keys that verify no token: of other types, for other uses, symmetric, too weak.

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import { ApiError } from "../../../machinery/api/api-error.ts";
 import type { AdmissionAttributes, AdmissionRule } from "../../../machinery/api/attributes.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
 import { nodeNameOf } from "../../../machinery/api/user-info.ts";
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
+import { retryOnConflict } from "../../../machinery/client/retry-on-conflict.ts";
 import { admissionForbidden } from "../../../machinery/registry/admission.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { secretResource } from "../../core/index.ts";
@@ -77,18 +77,9 @@ export function bootstrapRule({
       const id = bootstrapTokenIdOf(attributes.user);
       const request = requestedCertificate((attributes.object as RequestObject).spec.request ?? "");
       if (id === undefined || request === undefined) return;
-      for (let attempt = 1; ; attempt++) {
-        try {
-          return await check(attributes, id, request);
-        } catch (error) {
-          // Somebody wrote the Secret first: look at what it says now.
-          if (!(error instanceof ApiError && error.code === 409) || attempt === maximumAttempts) throw error;
-        }
-      }
+      await retryOnConflict(() => check(attributes, id, request));
     },
   };
 }
-
-const maximumAttempts = 5;
 
 const base64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");

@@ -14,9 +14,6 @@ export function bootstrapTokenEnd({ data = {} }: Secret): number | undefined {
   return Number.isNaN(end) ? 0 : end;
 }
 
-/** Timers take at most 2^31 ms: check a later expiration again in between. */
-const longestWaitMilliseconds = 24 * 3_600_000;
-
 /** Deletes bootstrap tokens that have expired (upstream: the tokencleaner). */
 export const bootstrapTokenCleaner: Controller = {
   name: "tokencleaner",
@@ -32,7 +29,7 @@ export const bootstrapTokenCleaner: Controller = {
       if (end === undefined) return "nothing to do: the token never expires";
       const wait = end - clock.now();
       if (wait > 0) {
-        queue.addAfter(key, Math.min(wait, longestWaitMilliseconds));
+        queue.addAfter(key, wait);
         return `waits: the token expires in ${Math.ceil(wait / 1000)} s`;
       }
       const { name = "", uid = "" } = secret.metadata;

@@ -1,8 +1,8 @@
-import { ApiError } from "../machinery/api/api-error.ts";
+import { ApiError } from "../api/api-error.ts";
 
 const maximumAttempts = 5;
 
-/** Repeats a startup step after a 409: another process that starts at the same time did a part of it first. */
+/** Repeats a step after a 409: somebody else wrote first, and the step looks at what is there now. Throws the fifth 409. */
 export async function retryOnConflict(step: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -181,7 +181,10 @@ describe("token keys that rotate", () => {
     time.pass(publishMilliseconds + 24 * 60 * minute);
     await assert.rejects(retire(kid), /Secrets hold tokens of this key, which never end: default\/forever/);
     await asked.api.json(`${secrets}/forever`, { method: "DELETE" });
+    const other = { metadata: { name: "other" }, stringData: { token: "unreadable" } };
+    await asked.api.json(secrets, { method: "POST", body: other });
     await retire(kid);
+    await asked.api.json(`${secrets}/other`, { method: "DELETE" });
   });
 
   it("rotate once when two operators rotate at once, and the rotation can be taken back", async () => {

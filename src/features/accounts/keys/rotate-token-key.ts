@@ -171,20 +171,22 @@ async function secretsWithTokensOf(
   const prefix = resourcePrefix(secretResource(names));
   const secrets = entriesInPages(store, { start: prefix, end: prefixEnd(prefix), limit: pageLength });
   for await (const { key, value } of secrets) {
-    const token = tokenIn(value);
-    if (token === "unreadable") unreadable += 1;
-    else if (token !== undefined && parseToken(token)?.header.kid === kid) found.push(key.slice(prefix.length));
+    const secret = secretIn(value);
+    const token = secret?.data?.["token"];
+    if (secret === undefined) unreadable += 1;
+    else if (token !== undefined && parseToken(decoded(token))?.header.kid === kid)
+      found.push(key.slice(prefix.length));
   }
   return { found, unreadable };
 }
 
-function tokenIn(value: Buffer): string | undefined {
-  let secret: Secret;
+/** Undefined: the stored text is not plain JSON. */
+function secretIn(value: Buffer): Secret | undefined {
   try {
-    secret = JSON.parse(value.toString("utf8")) as Secret; // the registry validated it
+    return JSON.parse(value.toString("utf8")) as Secret; // the registry validated it
   } catch {
-    return "unreadable";
+    return undefined;
   }
-  const token = secret.data?.["token"];
-  return token === undefined ? undefined : Buffer.from(token, "base64").toString("utf8");
 }
+
+const decoded = (base64: string): string => Buffer.from(base64, "base64").toString("utf8");

@@ -45,8 +45,11 @@ export function readGeneralNames(value: Buffer): DerElement[] {
 
 /** Parses the value of a subjectAltName extension. Throws PkiError. */
 export function parseSubjectAltNames(value: Buffer): SubjectAltNames {
-  const names = { dnsNames: [], emailAddresses: [], ipAddresses: [], uris: [] } as {
-    [kind in keyof SubjectAltNames]: string[];
+  const names: { [kind in keyof SubjectAltNames]: string[] } = {
+    dnsNames: [],
+    emailAddresses: [],
+    ipAddresses: [],
+    uris: [],
   };
   for (const { tag, content } of readGeneralNames(value)) {
     if (tag === generalNameTags.email) names.emailAddresses.push(ia5(content, "rfc822Name"));

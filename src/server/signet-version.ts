@@ -4,4 +4,5 @@ import { join } from "node:path";
 /** The version in package.json. */
 export const signetVersion: string = (
   JSON.parse(readFileSync(join(import.meta.dirname, "../../package.json"), "utf8")) as { version: string }
-).version;
+) // no package is without one
+.version;

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { ApiError } from "../api/api-error.ts";
+import { internalError } from "../api/api-error.ts";
 import { microTimestamp } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { HttpRequest } from "../api/http-message.ts";
@@ -60,7 +60,7 @@ export const auditRequests = (options: AuditOptions): RequestAudit => ({
       () => recorded,
       () => {
         options.onRejected();
-        throw new ApiError({ code: 500, reason: "InternalError", message: "failed to store audit event" });
+        throw internalError("failed to store audit event");
       },
     );
   },

@@ -1,3 +1,4 @@
+import { jsonFields } from "../api/json-object.ts";
 import { kubernetesNames, namesFor, platformNames } from "../api/names.ts";
 import type { Names } from "../api/names.ts";
 import { UnreadableAnswer } from "./transport.ts";
@@ -10,7 +11,7 @@ import type { ApiClient } from "./api-client.ts";
 export async function namesOfServer(client: ApiClient): Promise<Names | undefined> {
   const { groups } = await client.request<{ groups?: unknown }>("GET", "/apis");
   if (!Array.isArray(groups)) throw new UnreadableAnswer("the answer is not a list of API groups");
-  const served = new Set((groups as readonly ({ name?: unknown } | null)[]).map((group) => group?.name));
+  const served = new Set(groups.map((group) => jsonFields(group)["name"]));
   const serves = (names: Names): boolean => served.has(names.group("authentication"));
   const hasUpstreamNames = serves(kubernetesNames);
   if (serves(platformNames)) return namesFor("platform", { hasUpstreamNames });

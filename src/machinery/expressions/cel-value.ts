@@ -25,7 +25,7 @@ export function celValueOf(value: unknown, depth = 0): unknown {
 
 /** The entries of a map: of JSON, or one that an expression made, which is a plain object. */
 export function celMapOf(value: unknown): ReadonlyMap<string, unknown> | undefined {
-  if (value instanceof Map) return value as ReadonlyMap<string, unknown>;
+  if (value instanceof Map) return value;
   return isPlainObject(value) ? new Map(Object.entries(value)) : undefined;
 }
 

@@ -55,9 +55,9 @@ function meterNode(node: LibraryNode): void {
       return handle(left, right, ...rest);
     };
   } else if (handle !== undefined && op === "rcall") {
-    const [name] = node.args as [string];
+    const [name] = node.args as [string]; // a call's first argument is the name of the function
     node.handle = (given, ...rest) => {
-      spendSteps(stepsOfCall(name, given as readonly unknown[]));
+      spendSteps(stepsOfCall(name, given as readonly unknown[])); // the values that the function is called with
       return handle(given, ...rest);
     };
   }

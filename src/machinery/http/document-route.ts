@@ -18,7 +18,7 @@ export function documentRoute(
       const agreed = options.isJsonOnly ? undefined : negotiateDocument(request.headers);
       const format = agreed?.format === "yaml" ? "yaml" : "json";
       const mediaType = { format, contentType: contentTypes[format], isPretty: agreed?.isPretty ?? false } as const;
-      const value = typeof document === "function" ? (document as () => object)() : document;
+      const value = typeof document === "function" ? (document as () => object)() : document; // no document is a function
       return textResponse(value, { request, status: 200, mediaType });
     },
   };

@@ -131,7 +131,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     isClosing: false,
   };
   const sessions = new Map<Http2Session, TlsConnection>();
-  const connections = new WeakMap<TLSSocket, TlsConnection>();
+  const connections = new WeakMap<object, TlsConnection>();
   /** From their first byte on: closing ends those too that never finish their handshake. */
   const sockets = new Set<Socket>();
   const contextFor = tls?.contextFor;
@@ -194,7 +194,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
   server.on("tlsClientError", (_error, socket) => socket.destroy());
   /** The connection of a request that may be served. Others are answered here. */
   const connectionOf = (request: IncomingMessage, response: ServerResponse): TlsConnection | undefined => {
-    const connection = connections.get(request.socket as TLSSocket);
+    const connection = connections.get(request.socket);
     const isTarget = request.url?.startsWith("/") ?? false;
     // Node.js also parses requests that say 0.9 (or no version) and 2.0.
     const isVersion = request.httpVersionMajor === 1;
@@ -223,7 +223,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
       },
     );
   });
-  server.on("clientError", (error, socket) => refuseMalformed(error, socket, connections.get(socket as TLSSocket)));
+  server.on("clientError", (error, socket) => refuseMalformed(error, socket, connections.get(socket)));
 
   const notAccepted = rateLimitedReport<Error>((error, count) =>
     log?.error({ err: error, count }, "could not accept connections, will go on"),
@@ -258,7 +258,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
           server.off("error", reject);
           // No file descriptor is left for this connection. The next connection may get one.
           server.on("error", notAccepted);
-          resolve((server.address() as AddressInfo).port);
+          resolve((server.address() as AddressInfo).port); // it listens on TCP
         });
       }),
     setCertificate: (next) => server.setSecureContext(servingContextOptions(next, tls?.protocol)),

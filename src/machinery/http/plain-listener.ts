@@ -102,6 +102,7 @@ async function boundedBody(request: IncomingMessage, longestBytes: number): Prom
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
+    // without an encoding, chunks are bytes
     chunks.push(chunk);
     size += chunk.length;
     if (size > longestBytes) break;

@@ -107,7 +107,7 @@ export async function compressed(request: HttpRequest, response: HttpResponse): 
 
 /** Whether `compressed` might compress. When false, the request path need not await it. */
 export const isCompressible = ({ body }: HttpResponse): boolean =>
-  "length" in Object(body) && (body as Buffer | string).length >= minimumCompressedBytes;
+  (typeof body === "string" || Buffer.isBuffer(body)) && body.length >= minimumCompressedBytes;
 
 function acceptsGzip(request: HttpRequest): boolean {
   const value = request.headers["accept-encoding"];

@@ -32,13 +32,16 @@ export function refuseHandshake({ headers, connection }: Pick<HttpRequest, "head
   const origin = single(headers, "origin") ?? "";
   const host = single(headers, "host") ?? "";
   if (URL.parse(origin)?.host !== URL.parse(`https://${host}`)?.host) {
-    throw new ApiError({
-      code: 403,
-      reason: "Forbidden",
-      message: "forbidden: a page of another origin cannot open a WebSocket with its user's client certificate",
-    });
+    throw foreignPage();
   }
 }
+
+const foreignPage = (): ApiError =>
+  new ApiError({
+    code: 403,
+    reason: "Forbidden",
+    message: "forbidden: a page of another origin cannot open a WebSocket with its user's client certificate",
+  });
 
 function single(headers: Headers, name: string): string | undefined {
   const value = headers[name];

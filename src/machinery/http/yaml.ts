@@ -53,9 +53,9 @@ export function toYaml(value: unknown): string {
  * list, or anything else to iterate over, each item is a part.
  */
 export function* yamlParts(object: object): Generator<string> {
-  const members = Object.entries(object).filter(([, value]) => value !== undefined);
+  const members: [string, unknown][] = Object.entries(object).filter(([, value]) => value !== undefined);
   members.sort(([left], [right]) => (left < right ? -1 : 1));
-  for (const [key, value] of members as [string, unknown][]) {
+  for (const [key, value] of members) {
     if (!isList(value)) {
       yield toYaml({ [key]: value });
       continue;

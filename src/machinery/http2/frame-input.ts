@@ -80,6 +80,7 @@ export class FrameInput {
         return at;
       }
       const isWanted = onFrame({
+        // The whole frame is there.
         type: chunk[at + 3] as number,
         flags: chunk[at + 4] as number,
         // The first bit is reserved.

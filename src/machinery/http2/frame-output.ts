@@ -27,7 +27,7 @@ function flushAll(): void {
   waiting = [];
   let next = 0;
   try {
-    while (next < outputs.length) (outputs[next++] as FrameOutput).flush();
+    while (next < outputs.length) (outputs[next++] as FrameOutput).flush(); // the loop ends at the length
   } finally {
     // Also after an error: the other connections must not wait endlessly.
     if (next < outputs.length) {
@@ -160,7 +160,7 @@ export class FrameOutput {
       let next = 0;
       try {
         while (next < streams.length && left > 0 && !this.#isSocketFull) {
-          left -= this.#writeStream(streams[next++] as Http2Stream);
+          left -= this.#writeStream(streams[next++] as Http2Stream); // the loop ends at the length
         }
       } finally {
         // Also after an error: the other streams must not wait endlessly.

@@ -46,7 +46,7 @@ export class HeaderDecoder {
     this.#at = 0;
     let mayResize = true;
     while (this.#at < block.length) {
-      const first = block[this.#at] as number;
+      const first = block[this.#at] as number; // the loop ends at the length
       if ((first & 0x80) !== 0) {
         const field = this.#field(this.#readInteger(7));
         if (field.isValid) sink.add(field.name, field.value);
@@ -95,7 +95,7 @@ export class HeaderDecoder {
 
   #evict(): void {
     while (this.#tableBytes > this.#allowedTableBytes) {
-      this.#tableBytes -= bytesOf(this.#fields[this.#oldest] as Field);
+      this.#tableBytes -= bytesOf(this.#fields[this.#oldest] as Field); // as long as it has bytes, it has an entry
       // An entry can be larger than the table: it must not stay in memory until the array is cut.
       this.#fields[this.#oldest] = evicted;
       this.#oldest++;

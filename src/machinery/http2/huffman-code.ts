@@ -89,8 +89,9 @@ export function decodeHuffman(bytes: Buffer, { start, end }: { readonly start: n
   let state = 0;
   let length = 0;
   for (let at = start; at < end; at++) {
-    const byte = bytes[at] as number;
+    const byte = bytes[at] as number; // the caller gives an end within the bytes
     for (let shift = 4; shift >= 0; shift -= 4) {
+      // There is one for each state and nibble.
       const transition = transitions[state * nibbles + ((byte >> shift) & 0xf)] as number;
       if (transition === failure) throw malformed();
       const symbol = transition & 0x1ff;

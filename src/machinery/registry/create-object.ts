@@ -47,14 +47,7 @@ export async function createObject<T extends ApiObject>(
       const isNameTaken = error instanceof ApiError && error.reason === "AlreadyExists";
       const { name = "", generateName: prefix = "" } = tracked.metadata;
       if (!isNameTaken || name !== "" || prefix === "") throw error;
-      if (attempt === maximumNameAttempts) {
-        throw new ApiError({
-          code: 409,
-          reason: "AlreadyExists",
-          message: `${error.message}, the server was not able to generate a unique name for the object`,
-          details: { ...error.details, retryAfterSeconds: 1 },
-        });
-      }
+      if (attempt === maximumNameAttempts) throw noUniqueName(error);
     }
   }
 }
@@ -145,6 +138,14 @@ function validateNew<T extends ApiObject>(
   const found = faults.length > 0 ? faults : validatePathSafeNames(object.metadata);
   if (found.length > 0) throw invalid(registry.kind, object.metadata.name ?? "", found);
 }
+
+const noUniqueName = (lastFailure: ApiError): ApiError =>
+  new ApiError({
+    code: 409,
+    reason: "AlreadyExists",
+    message: `${lastFailure.message}, the server was not able to generate a unique name for the object`,
+    details: { ...lastFailure.details, retryAfterSeconds: 1 },
+  });
 
 function nameTaken<T extends ApiObject>(
   registry: ResourceRegistry<T>,

@@ -228,7 +228,7 @@ function decodeContinue(token: string): ContinuePoint {
   if (unreadable !== null) throw invalidToken(`illegal base64 data at input byte ${unreadable.index}`);
   const sent = parsed(Buffer.from(token, "base64url"));
   if (typeof sent !== "object" || sent === null) throw invalidToken("not an object");
-  const { v, rv, start } = sent as Readonly<Record<string, unknown>>;
+  const { v, rv, start } = sent as Readonly<Record<string, unknown>>; // an object has members
   if (v !== tokenVersion)
     throw badRequest(
       "invalid continue token: continue key is not valid: server does not recognize this encoded version",

@@ -62,7 +62,8 @@ export class JsonReader {
   #readValueInto(container: Container, key: string | number): void {
     this.#skipSpaceBeforeToken();
     const value = this.#readValue(container, key);
-    if (Array.isArray(container)) container[key as number] = value;
+    if (Array.isArray(container))
+      container[key as number] = value; // an item's key is its index
     else if (key === "__proto__") defineOwn(container, value);
     else container[key] = value;
   }
@@ -251,6 +252,7 @@ function defineOwn(object: Record<string, unknown>, value: unknown): void {
 
 /** The existing object that a duplicate member is merged into, or a new one. */
 function previousObject(container: Container, key: string | number): Record<string, unknown> {
+  // A list has its indexes as keys.
   const previous = Object.hasOwn(container, key) ? (container as Record<string, unknown>)[key] : undefined;
   return typeof previous === "object" && previous !== null && !Array.isArray(previous)
     ? (previous as Record<string, unknown>) // an object that this reader made

@@ -139,7 +139,7 @@ async function timeOf(server: string, { authorityFile, clientCertificate: pair }
         }),
       })
     : http.get(`${server}/version`, { signal, agent: false });
-  const [response] = (await once(asking, "response")) as [IncomingMessage];
+  const [response] = (await once(asking, "response")) as [IncomingMessage]; // the event's only argument
   const { date = "" } = response.headers;
   asking.on("error", () => {}).destroy();
   return Date.parse(date);

@@ -54,7 +54,7 @@ export function writeObserver({
     const request = next?.object as CertificateSigningRequest | undefined; // of this resource
     if (request === undefined) return;
     const state = certificateRequestState(request);
-    const before = certificateRequestState(previous.object as CertificateSigningRequest);
+    const before = certificateRequestState(previous.object as CertificateSigningRequest); // of this resource
     if (state === before) return;
     const { signerName, username: requester } = request.spec;
     const signer = signerLabel(signerName);

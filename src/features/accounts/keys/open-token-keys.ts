@@ -51,6 +51,7 @@ type FirstAlgorithm = keyof typeof firstKeyFiles;
 /** The ring of a store that has none: the keys of the data directory, one of which is made where there is none. */
 function ringOfFiles(ring: KeyRing, { settings, dataDirectory, clock }: OpenTokenKeysOptions): KeyRing {
   const configured: FirstAlgorithm = "algorithm" in settings.signingKey ? settings.signingKey.algorithm : "ES256";
+  // It has no other keys.
   const others = (Object.keys(firstKeyFiles) as FirstAlgorithm[]).filter((algorithm) => algorithm !== configured);
   const now = clock.now();
   const found = (algorithm: FirstAlgorithm): TokenSigningKey | undefined => {

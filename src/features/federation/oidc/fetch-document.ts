@@ -39,6 +39,7 @@ export const fetchDocument: FetchDocument = async (url, { certificateAuthority, 
     const chunks: Buffer[] = [];
     let length = 0;
     for await (const chunk of response as AsyncIterable<Buffer>) {
+      // without an encoding, chunks are bytes
       length += chunk.length;
       if (length > largestBytes) throw new Error("its answer is larger than 1 MiB");
       chunks.push(chunk);

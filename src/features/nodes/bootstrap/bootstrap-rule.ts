@@ -75,6 +75,7 @@ export function bootstrapRule({
       bootstrapTokenIdOf(user) !== undefined,
     async validate(attributes) {
       const id = bootstrapTokenIdOf(attributes.user);
+      // The resource tells the type.
       const request = requestedCertificate((attributes.object as RequestObject).spec.request ?? "");
       if (id === undefined || request === undefined) return;
       await retryOnConflict(() => check(attributes, id, request));

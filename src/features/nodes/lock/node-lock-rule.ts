@@ -40,6 +40,7 @@ export function nodeLockRule(names: Names, locked: LockedNodes): AdmissionRule {
 /** Whether a write asks for a certificate, or brings a request nearer to one. */
 function isGranting({ operation, object, oldObject }: AdmissionAttributes): boolean {
   if (operation === "CREATE") return true;
+  // The resource tells the type.
   const [next, previous] = [object, oldObject].map((one) => (one as RequestObject | undefined)?.status ?? {});
   const isApproved = (status: RequestObject["status"]): boolean =>
     (status?.conditions ?? []).some(({ type }) => type === "Approved");

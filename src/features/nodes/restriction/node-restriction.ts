@@ -205,7 +205,7 @@ function checkLease(attributes: NodeAttributes, names: Names): void {
 function checkSigningRequest(attributes: NodeAttributes, { certifiesNodes }: NodeRestrictionOptions): void {
   const { operation, subresource, object, node } = attributes;
   if (operation !== "CREATE" || subresource !== "" || object === undefined) return;
-  const { signerName, request = "" } = (object as SigningRequestObject).spec;
+  const { signerName, request = "" } = (object as SigningRequestObject).spec; // the resource tells the type
   if (!certifiesNodes(signerName)) return;
   if (commonNameOf(attributes, request) === `${nodeUsernamePrefix}${node}`) return;
   throw admissionForbidden(attributes, `can only create a node CSR with CN=${nodeUsernamePrefix}${node}`);

@@ -51,8 +51,10 @@ const sets = new Sets();
 export function addListFunctions(environment: Environment): void {
   const add = (signature: string, handler: (...given: never[]) => unknown): unknown =>
     environment.registerFunction(signature, handler, { async: false });
-  add("list.isSorted(): bool", (list: readonly Ordered[]) =>
-    list.every((one, index) => index === 0 || !isBefore(one, list[index - 1] as Ordered)),
+  add(
+    "list.isSorted(): bool",
+    // The index is above 0.
+    (list: readonly Ordered[]) => list.every((one, index) => index === 0 || !isBefore(one, list[index - 1] as Ordered)),
   );
   add("list.sum(): dyn", (list: readonly Ordered[]) =>
     list.reduce((sum: Ordered, one) => (typeof sum === typeof one ? plus(sum, one) : unsummable()), zeroOf(list[0])),

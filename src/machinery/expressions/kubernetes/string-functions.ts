@@ -110,7 +110,7 @@ const isNumber = (value: unknown): value is number | bigint => typeof value === 
 /** As upstream prints values: texts without quotes, lists in brackets. */
 function shownText(value: unknown): string {
   spendSteps(typeof value === "string" ? 1 + value.length / 10 : 1);
-  if (typeof value !== "object" || value === null) return `${value as string | number | bigint | boolean | null}`;
+  if (typeof value !== "object" || value === null) return String(value);
   if (Array.isArray(value)) return `[${value.map(shownText).join(", ")}]`;
   if (value instanceof Date) return value.toISOString().replace(/\.000Z$/, "Z");
   const map = celMapOf(value);

@@ -118,7 +118,7 @@ function sendTurn(): void {
   let next = 0;
   try {
     while (next < queues.length) {
-      const queue = queues[next++] as FrameQueue;
+      const queue = queues[next++] as FrameQueue; // the loop ends at the length
       const hasMore = queue.sendSome(joined);
       if (hasMore) waiting.push(queue);
       const isLook = hasMore || next % queuesBetweenLooks === 0;

@@ -109,6 +109,7 @@ function withoutSpecialEntries(
   const deleted = new Set<unknown>();
   let isReplaced = false;
   for (const entry of patch as readonly JsonObject[]) {
+    // mergeList checked that all are objects
     if (!hasDirective(entry)) entries.push(entry);
     else if (entry[patchDirective] === "delete") deleted.add(keyValue(entry, mergeKey, path));
     else if (entry[patchDirective] === "replace") isReplaced = true;

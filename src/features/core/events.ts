@@ -174,16 +174,17 @@ const isOfNewGroup = (names: Names, { askedGroup }: HookContext): boolean =>
 /** What the group `events` asks of a new event besides (upstream: `ValidateEventCreate`). */
 function validateNewEvent(event: Event): FieldError[] {
   const { eventTime, type = "", firstTimestamp, lastTimestamp, count, source } = event;
-  const unset = (field: string, isSet: boolean): FieldError[] =>
-    isSet ? [invalidValue(field, "", "needs to be unset")] : [];
+  const old = {
+    firstTimestamp: (firstTimestamp ?? null) !== null,
+    lastTimestamp: (lastTimestamp ?? null) !== null,
+    count: (count ?? 0) !== 0,
+    source: (source.component ?? "") !== "" || (source.host ?? "") !== "",
+  };
   return [
     ...validateSeries(event),
     ...((eventTime ?? null) === null ? [required("eventTime", "")] : []),
     ...(type === "Normal" || type === "Warning" ? [] : [invalidValue("type", "", `has invalid value: ${type}`)]),
-    ...unset("firstTimestamp", (firstTimestamp ?? null) !== null),
-    ...unset("lastTimestamp", (lastTimestamp ?? null) !== null),
-    ...unset("count", (count ?? 0) !== 0),
-    ...unset("source", (source.component ?? "") !== "" || (source.host ?? "") !== ""),
+    ...Object.entries(old).flatMap(([field, isSet]) => (isSet ? [invalidValue(field, "", "needs to be unset")] : [])),
   ];
 }
 

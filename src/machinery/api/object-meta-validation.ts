@@ -51,11 +51,12 @@ function validateNames({ generateName = "", name = "" }: ObjectMeta, validateNam
 }
 
 /** Upstream's rules for every kind. */
-function validateGeneralMeta(meta: ObjectMeta, { isNamespaced, validateName }: ObjectMetaRules): FieldError[] {
+function validateGeneralMeta(meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
+  const { validateName } = rules;
   const { generation = 0 } = meta;
   return [
     ...validateNames(meta, validateName),
-    ...validateNamespace(meta.namespace ?? "", isNamespaced),
+    ...validateNamespace(meta.namespace ?? "", rules),
     ...(generation < 0 ? [invalidValue("metadata.generation", generation, "must be greater than or equal to 0")] : []),
     ...validateLabels(meta.labels, "metadata.labels"),
     ...validateAnnotations(meta.annotations, "metadata.annotations"),
@@ -109,7 +110,7 @@ function validateChanges(next: ObjectMeta, previous: ObjectMeta): FieldError[] {
 const immutable = (field: string, value: unknown): FieldError =>
   invalidValue(`metadata.${field}`, value, "field is immutable");
 
-function validateNamespace(namespace: string, isNamespaced: boolean): FieldError[] {
+function validateNamespace(namespace: string, { isNamespaced }: Pick<ObjectMetaRules, "isNamespaced">): FieldError[] {
   const field = "metadata.namespace";
   if (!isNamespaced) return namespace === "" ? [] : [forbiddenField(field, "not allowed on this type")];
   if (namespace === "") return [required(field, "")];

@@ -136,11 +136,12 @@ class RecordedRequest implements AuditedRequest {
     this.#requestObject = recordedObject(object, { rule: this.#bodyRule, omitManagedFields });
   }
 
-  #take({ user, decision, response, isPanic }: RecordedAnswer): void {
+  #take(answer: RecordedAnswer): void {
+    const { user, decision, response } = answer;
     const { info } = this.#received;
     if (user !== undefined && user !== this.#received.user) this.#impersonatedUser = user;
     this.#object = response.audited?.object;
-    this.#status = this.#statusOf(response, isPanic);
+    this.#status = this.#statusOf(answer);
     if (decision !== undefined) {
       this.annotate({
         "authorization.k8s.io/decision": decision.decision === "allow" ? "allow" : "forbid",
@@ -174,7 +175,8 @@ class RecordedRequest implements AuditedRequest {
     return status === 400 || (status > 400 && this.#bodyRule.type !== "whole" && status !== 403 && status !== 404);
   }
 
-  #statusOf({ status, audited }: RecordedAnswer["response"], isPanic: boolean): Failure {
+  #statusOf({ response, isPanic }: RecordedAnswer): Failure {
+    const { status, audited } = response;
     if (status < 400) return { metadata: {}, code: status };
     const { request, user } = this.#received;
     const { error } = audited ?? {};

@@ -3,6 +3,7 @@ import { apiPathOf, apiVersionOf } from "../api/resource-type.ts";
 import { documentRoute, taggedDocument, taggedResponse } from "./document-route.ts";
 import type { TaggedDocument } from "./document-route.ts";
 import { acceptedTypes, contentTypes, documentNegotiator } from "./negotiation.ts";
+import type { AskedConversion } from "./negotiation.ts";
 import type { PathRoute, PathRoutes } from "./path-routes.ts";
 import { verbsOf, verbsOfSubresource } from "./served-resources.ts";
 import type { Definition } from "./served-resources.ts";
@@ -149,14 +150,12 @@ const storageVersionHash = (groupVersionKind: string): string =>
 
 // ---- aggregated ---------------------------------------------------------------------------------
 
-const isAggregated = (kind: string, version: string, group: string): boolean =>
+const isAggregated = ({ kind, version, group }: AskedConversion): boolean =>
   group === discoveryGroup && kind === discoveryKind && discoveryVersions.some((known) => known === version);
 
 /** Returns the aggregated discovery of some groups to a client that asks for it in any clause of the Accept header. */
 function withAggregated(plain: PathRoute, groups: readonly Group[]): PathRoute {
-  const negotiate = documentNegotiator((kind, version, group) => isAggregated(kind, version, group), {
-    isConversionRequired: true,
-  });
+  const negotiate = documentNegotiator(isAggregated, { isConversionRequired: true });
   const documents = new Map<string, TaggedDocument>(
     discoveryVersions.map((version) => {
       const contentType = `${contentTypes.json};g=${discoveryGroup};v=${version};as=${discoveryKind}`;

@@ -80,7 +80,7 @@ export function negotiateStatus(request: Pick<HttpRequest, "headers">): MediaTyp
  * when no clause can be met.
  */
 export function documentNegotiator(
-  isConversionAllowed?: (kind: string, version: string, group: string) => boolean,
+  isConversionAllowed?: (asked: AskedConversion) => boolean,
   { isConversionRequired = false }: { readonly isConversionRequired?: boolean } = {},
 ): (headers: Headers) => Agreed | undefined {
   const cached = cachedByHeader((header) => ({
@@ -115,9 +115,16 @@ export interface Agreed {
   readonly isPretty: boolean;
 }
 
+/** The kind that a clause asks for in place of the resource's own. What it leaves out is empty. */
+export interface AskedConversion {
+  readonly kind: string;
+  readonly version: string;
+  readonly group: string;
+  readonly format: Format;
+}
+
 interface Restrictions {
-  readonly isConversionAllowed?:
-    ((kind: string, version: string, group: string, format: Format) => boolean) | undefined;
+  readonly isConversionAllowed?: ((asked: AskedConversion) => boolean) | undefined;
   readonly isConversionRequired?: boolean;
   readonly isStream?: boolean;
 }
@@ -135,17 +142,11 @@ function agree(header: string, restrictions: Restrictions): Agreed | undefined {
       if (stream && (!isStreamable || stream !== "watch")) continue;
       // Clients cannot choose a version of the server's own groups.
       if (parameters.get("sv")) continue;
-      const [as, version, group] = [parameters.get("as"), parameters.get("v"), parameters.get("g")];
-      const isConverted = as !== undefined || version !== undefined || group !== undefined;
+      const isConverted = ["as", "v", "g"].some((name) => parameters.has(name));
+      const [as = "", version = "", group = ""] = [parameters.get("as"), parameters.get("v"), parameters.get("g")];
       if (!isConverted && isConversionRequired) continue;
-      if (isConverted && !isConversionAllowed?.(as ?? "", version ?? "", group ?? "", format)) continue;
-      return {
-        format,
-        as: as ?? "",
-        version: version ?? "",
-        group: group ?? "",
-        isPretty: parameters.get("pretty") === "1",
-      };
+      if (isConverted && !isConversionAllowed?.({ kind: as, version, group, format })) continue;
+      return { format, as, version, group, isPretty: parameters.get("pretty") === "1" };
     }
   }
   return undefined;
@@ -160,23 +161,23 @@ interface EndpointNegotiator {
 }
 
 function endpointNegotiator({ isCollection, allowsTable }: Endpoint): EndpointNegotiator {
-  const isConversionAllowed = (kind: string, version: string, group: string, format: Format): boolean => {
+  const isConversionAllowed = ({ kind, version, group, format }: AskedConversion): boolean => {
     if (group !== "meta.k8s.io" || (version !== "v1" && version !== "v1beta1")) return false;
     return kind === "Table" ? allowsTable && format !== "protobuf" : /^PartialObjectMetadata(?:List)?$/.test(kind);
   };
   const produces = isCollection ? collectionTypes : acceptedTypes;
-  const mediaTypeOf = (header: string, isStream: boolean): MediaType | undefined => {
+  const mediaTypeOf = (header: string, { isStream = false } = {}): MediaType | undefined => {
     const agreed = agree(header, { isConversionAllowed, isStream });
     return agreed && mediaType(agreed);
   };
   const whole = cachedByHeader((header) => {
     if (header !== "" && !routeAccepts(header, produces)) return routeNotAcceptable(produces);
-    return mediaTypeOf(header, false) ?? onlyAccepted(acceptedTypes);
+    return mediaTypeOf(header) ?? onlyAccepted(acceptedTypes);
   });
   const stream = cachedByHeader((header) => {
     const first = whole(header);
     if (first instanceof Error) return first;
-    return mediaTypeOf(header, true) ?? onlyAccepted([contentTypes.json, contentTypes.protobuf]);
+    return mediaTypeOf(header, { isStream: true }) ?? onlyAccepted([contentTypes.json, contentTypes.protobuf]);
   });
   return { whole: orThrow(whole), stream: orThrow(stream) };
 }

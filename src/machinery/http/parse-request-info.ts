@@ -1,5 +1,6 @@
 import type { Verb } from "../api/attributes.ts";
 import { badRequest } from "../api/api-error.ts";
+import type { HttpRequest } from "../api/http-message.ts";
 
 /** A request to the resource API, parsed from its method, path and query (upstream: `request.RequestInfo`). */
 export interface ResourceRequestInfo {
@@ -59,7 +60,11 @@ const namespaceSubresources: ReadonlySet<string> = new Set(["status", "finalize"
  * is split. So an escaped slash also separates segments, and no later code can interpret the path differently. Throws a
  * 400 for escapes that are malformed or not UTF-8.
  */
-export function requestInfo(method: string, path: string, query: string): ParsedRequestInfo {
+export function requestInfo({
+  method,
+  path,
+  query,
+}: Pick<HttpRequest, "method" | "path" | "query">): ParsedRequestInfo {
   const decodedPath = path.includes("%") ? decodePath(path) : path;
   const segments = splitPath(decodedPath);
   const prefix = segments[0];

@@ -27,10 +27,14 @@ export interface AnnotatedRequest {
   annotate(annotations: Readonly<Record<string, string>>): void;
 }
 
-/** One request that is recorded. */
-export interface AuditedRequest extends AnnotatedRequest {
+/** Takes what is done for a request. */
+export interface RecordedWork extends AnnotatedRequest {
   /** Takes the object of the body, or a patch, once it is decoded. Undefined: it is not wanted. */
   readonly recordObject: RecordObject | undefined;
+}
+
+/** One request that is recorded. */
+export interface AuditedRequest extends RecordedWork {
   /** The answer is ready. Never rejects. */
   answered(answer: RecordedAnswer): MaybePromise<void>;
   /** The stream of a watch has ended. */

@@ -15,12 +15,20 @@ import { refuseMalformedHeaders } from "./malformed-headers.ts";
 import { routePath } from "./path-routes.ts";
 import type { PathRoutes } from "./path-routes.ts";
 import { requestUri } from "./request-audit.ts";
-import type { AnnotatedRequest, AuditedRequest, RecordedAnswer, RecordObject, RequestAudit } from "./request-audit.ts";
+import type { AuditedRequest, RecordedAnswer, RecordedWork, RequestAudit } from "./request-audit.ts";
 import { compressed, errorResponse, isCompressible, pageNotFound } from "./response.ts";
 import type { ServedResources } from "./served-resources.ts";
 import { addWarnings } from "./warnings.ts";
 import { refuseHandshake } from "./web-socket-handshake.ts";
 import { accessDenied } from "../api/access-denied.ts";
+
+/** Without an options object, which would be one more for every request. `audited`: undefined when the request is not recorded. */
+export type HandleResource = (
+  request: HttpRequest,
+  info: ResourceRequestInfo,
+  user: UserInfo,
+  audited?: RecordedWork,
+) => MaybePromise<HttpResponse>;
 
 /** What the steps of a request are, in the order in which they run. */
 export interface ChainOptions {
@@ -37,13 +45,7 @@ export interface ChainOptions {
   /** Warnings for the caller about its credentials. */
   identityWarnings(request: HttpRequest, user: UserInfo): readonly string[];
   /** Called only with verbs that the resource or subresource supports at this path. */
-  handleResource(
-    request: HttpRequest,
-    info: ResourceRequestInfo,
-    user: UserInfo,
-    recordObject?: RecordObject,
-    audited?: AnnotatedRequest,
-  ): MaybePromise<HttpResponse>;
+  readonly handleResource: HandleResource;
   readonly pathRoutes: PathRoutes;
   readonly servedResources: ServedResources;
   readonly log: ChainLog;
@@ -96,7 +98,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       trace?.begin("parse");
       refuseMalformedHeaders(request.headers);
       if (request.isWebSocket === true) refuseHandshake(request);
-      const info = requestInfo(request.method, request.path, request.query);
+      const info = requestInfo(request);
       lifecycle.info = info;
       trace?.begin("authenticate");
       const authenticating = options.authenticate(request);
@@ -256,7 +258,7 @@ function route(
   if (verbs.length === 0) throw pathNotFound();
   if (info.kind === "unserved" || !verbs.includes(info.verb)) throw routeMethodNotAllowed();
   lifecycle.isServed = true;
-  return options.handleResource(request, info, user, lifecycle.audited?.recordObject, lifecycle.audited);
+  return options.handleResource(request, info, user, lifecycle.audited);
 }
 
 /** Watches, health checks and administrators do not wait in a queue. */

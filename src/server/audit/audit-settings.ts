@@ -211,7 +211,8 @@ function logSettings(values: Values): AuditLogSettings | undefined {
         perSecond: values["audit-log-batch-throttle-qps"],
         burst: values["audit-log-batch-throttle-burst"],
       }),
-      ...truncation(values["audit-log-truncate-enabled"], {
+      ...truncation({
+        isEnabled: values["audit-log-truncate-enabled"],
         batchBytes: values["audit-log-truncate-max-batch-size"],
         maximumEventBytes: values["audit-log-truncate-max-event-size"],
       }),
@@ -241,7 +242,8 @@ function webhookSettings(values: Values): AuditWebhookSettings | undefined {
         perSecond: values["audit-webhook-batch-throttle-qps"],
         burst: values["audit-webhook-batch-throttle-burst"],
       }),
-      ...truncation(values["audit-webhook-truncate-enabled"], {
+      ...truncation({
+        isEnabled: values["audit-webhook-truncate-enabled"],
         batchBytes: values["audit-webhook-truncate-max-batch-size"],
         maximumEventBytes: values["audit-webhook-truncate-max-event-size"],
       }),
@@ -255,8 +257,12 @@ const throttleOf = (
   { isEnabled, ...limit }: { readonly isEnabled: boolean; readonly perSecond: number; readonly burst: number },
 ): BackendSettings["throttle"] => (mode === "batch" && isEnabled ? limit : undefined);
 
-const truncation = (
-  isEnabled: boolean,
-  limits: { readonly batchBytes: number; readonly maximumEventBytes: number },
-): Pick<BackendSettings, "batchBytes" | "maximumEventBytes"> =>
+const truncation = ({
+  isEnabled,
+  ...limits
+}: {
+  readonly isEnabled: boolean;
+  readonly batchBytes: number;
+  readonly maximumEventBytes: number;
+}): Pick<BackendSettings, "batchBytes" | "maximumEventBytes"> =>
   isEnabled ? limits : { batchBytes: largestBatchBytes, maximumEventBytes: undefined };

@@ -53,7 +53,7 @@ describe("the attributes that an authorizer gets for a list", () => {
     fc.assert(
       fc.property(selectors, fc.constantFrom("", "&watch=1"), (text, more) => {
         const query = `fieldSelector=${encodeURIComponent(text)}${more}`;
-        const attributes = attributesOf(requestInfo("GET", path, query), user, query);
+        const attributes = attributesOf(requestInfo({ method: "GET", path, query }), user, query);
         assert.ok(attributes.kind === "resource");
         const selector = parsed(text);
         // What cannot be read selects nothing: the list is refused, and the authorizer is told of no selector.

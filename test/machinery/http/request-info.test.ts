@@ -6,7 +6,7 @@ import { isApiPath, requestInfo } from "../../../src/machinery/http/parse-reques
 
 /** The relevant words of an info, in one line. */
 function told(method: string, path: string, query = ""): string {
-  const info = requestInfo(method, path, query);
+  const info = requestInfo({ method, path, query });
   if (info.kind === "path") return `path ${info.verb} ${info.path}`;
   const { kind, verb, group, version, namespace, resource, name, subresource, rest, isWatchPath } = info;
   const target = [group || "core", version, namespace || "-", resource, name || "-", subresource || "-"].join(" ");
@@ -70,7 +70,7 @@ describe("requestInfo", () => {
   it("refuses malformed escapes and escapes that are not UTF-8", () => {
     for (const path of ["/api/v1/%", "/api/v1/%zz", "/api/v1/namespaces/%ff/secrets"]) {
       assert.throws(
-        () => requestInfo("GET", path, ""),
+        () => requestInfo({ method: "GET", path, query: "" }),
         (error) => error instanceof ApiError && error.code === 400,
         path,
       );
@@ -87,7 +87,7 @@ describe("requestInfo", () => {
         const path = `/${segments.join("/")}`;
         let info;
         try {
-          info = requestInfo(method, path, "");
+          info = requestInfo({ method, path, query: "" });
         } catch (error) {
           assert.ok(error instanceof ApiError && error.code === 400);
           return;

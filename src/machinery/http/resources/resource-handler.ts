@@ -2,16 +2,14 @@ import { ApiError, pathNotFound, RouteError } from "../../api/api-error.ts";
 import type { AdmissionRule, Authorize, Verb } from "../../api/attributes.ts";
 import { systemClock, systemSchedule } from "../../api/clock.ts";
 import type { Clock, Schedule } from "../../api/clock.ts";
-import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
+import type { HttpResponse } from "../../api/http-message.ts";
 import { requestTurn, shortTextLength } from "../../api/request-turn.ts";
 import type { ResourceRequest } from "./resource-request.ts";
-import type { ResourceRequestInfo } from "../parse-request-info.ts";
-import type { UserInfo } from "../../api/user-info.ts";
 import { compileReview } from "../../registry/compile-kind.ts";
 import type { AnsweredReview } from "../../registry/create-review.ts";
 import type { ReviewDefinition } from "../../registry/resource-definition.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
-import type { AnnotatedRequest, RecordObject } from "../request-audit.ts";
+import type { HandleResource } from "../request-chain.ts";
 import { errorResponse } from "../response.ts";
 import { answerReview } from "./answer-review.ts";
 import { deleteCollectionRequest, deleteRequest } from "./delete-requests.ts";
@@ -30,14 +28,6 @@ export interface ResourceHandlerOptions {
   /** The timers of watches. */
   readonly schedule?: Schedule;
 }
-
-export type HandleResource = (
-  request: HttpRequest,
-  info: ResourceRequestInfo,
-  user: UserInfo,
-  recordObject?: RecordObject,
-  audited?: AnnotatedRequest,
-) => HttpResponse | Promise<HttpResponse>;
 
 /**
  * Answers authorized requests for served resources and verbs. A get of a cached object returns without a promise.
@@ -60,7 +50,7 @@ export function createResourceHandler({
       { ...compileReview(review), create: (object, context) => review.create(object, context) },
     ]),
   );
-  return (request, info, user, recordObject, audited) => {
+  return (request, info, user, audited) => {
     const key = keyOf({ group: info.group, version: info.version, plural: info.resource });
     const registry = registryOf.get(key);
     if (registry !== undefined && info.verb === "get" && registry.compiled.deprecationWarning === undefined) {
@@ -76,7 +66,7 @@ export function createResourceHandler({
       authorize,
       clock,
       schedule,
-      recordObject,
+      recordObject: audited?.recordObject,
       audited,
     };
     if (registry !== undefined) {

@@ -26,11 +26,8 @@ export const newMember = (): Record<PathElement, FieldSet> => ({ [ownMark]: empt
 /** Whether the path of this node is itself a member. */
 const isMember = (node: FieldSet): boolean => ownMark in node || isEmpty(node);
 
-/** Creates a node. Undefined when the path is not a member and nothing is below it. */
-function nodeOf(isOwn: boolean, children: FieldSet): FieldSet | undefined {
-  if (isEmpty(children)) return isOwn ? {} : undefined;
-  return isOwn ? { [ownMark]: {}, ...children } : children;
-}
+/** A node whose path is no member. Undefined when nothing is below it either. */
+const withoutMember = (children: FieldSet): FieldSet | undefined => (isEmpty(children) ? undefined : children);
 
 /** The same node, with its own path as a member. */
 export const withMember = (node: FieldSet | undefined): FieldSet =>
@@ -58,7 +55,7 @@ function unionOfNodes(left: FieldSet, right: FieldSet): FieldSet {
     const theirs = right[element] ?? {};
     children[element] = mine === undefined ? theirs : unionOfNodes(mine, theirs);
   }
-  return nodeOf(isMember(left) || isMember(right), children) ?? emptySet;
+  return isMember(left) || isMember(right) ? withMember(children) : children;
 }
 
 /** The paths that are members of both sets. */
@@ -75,7 +72,7 @@ function intersectionOfNodes(left: FieldSet, right: FieldSet): FieldSet | undefi
     const both = intersectionOfNodes(mine, theirs);
     if (both !== undefined) children[element] = both;
   }
-  return nodeOf(isMember(left) && isMember(right), children);
+  return isMember(left) && isMember(right) ? withMember(children) : withoutMember(children);
 }
 
 /** The members of `left` that are not members of `right`; what is below a member of `right` stays. */
@@ -93,7 +90,7 @@ function differenceOfNodes(left: FieldSet, right: FieldSet): FieldSet | undefine
     const rest = theirs === undefined ? mine : differenceOfNodes(mine, theirs);
     if (rest !== undefined) children[element] = rest;
   }
-  return nodeOf(isMember(left) && !isMember(right), children);
+  return isMember(left) && !isMember(right) ? withMember(children) : withoutMember(children);
 }
 
 /** The members of `left` that are neither members of `right` nor below a member of `right`. */
@@ -112,7 +109,7 @@ function recursiveDifferenceOfNodes(left: FieldSet, right: FieldSet): FieldSet |
     const rest = theirs === undefined ? mine : recursiveDifferenceOfNodes(mine, theirs);
     if (rest !== undefined) children[element] = rest;
   }
-  return nodeOf(isMember(left), children);
+  return isMember(left) ? withMember(children) : withoutMember(children);
 }
 
 /** The node of an element below the root: whether it is a member, and what is below it. */

@@ -67,7 +67,7 @@ function mergeObject(merge: ObjectMerge): JsonObject {
       !key.startsWith(orderPrefix) &&
       !(ordered.has(key) && Array.isArray(value))
     ) {
-      mergeMember(merge, merged, key, value);
+      mergeMember(merge, { merged, key, value });
     }
   }
   return merged;
@@ -144,7 +144,13 @@ function deleteFromList(merged: JsonObject, key: string, values: unknown): void 
   );
 }
 
-function mergeMember({ schema, path }: ObjectMerge, merged: JsonObject, key: string, value: unknown): void {
+interface PatchedMember {
+  readonly merged: JsonObject;
+  readonly key: string;
+  readonly value: unknown;
+}
+
+function mergeMember({ schema, path }: ObjectMerge, { merged, key, value }: PatchedMember): void {
   const original = memberOf(merged, key);
   if (value === null) {
     delete merged[key];

@@ -50,7 +50,7 @@ async function scene({
     timers,
     async send(target, { method = "GET", body = "", headers = {} } = {}) {
       const [path = "", query = ""] = `${collection}${target}`.split("?");
-      const info = requestInfo(method, path, query);
+      const info = requestInfo({ method, path, query });
       assert.equal(info.kind, "resource");
       const request = {
         method,

@@ -1,8 +1,9 @@
-import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import { collectDefaultMetrics, Registry } from "prom-client";
 import type { Logger } from "pino";
 import { systemClock } from "../machinery/api/clock.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { Transport } from "../machinery/client/transport.ts";
+import { addAskedMetric } from "../machinery/http/asked-metric.ts";
 import { pageNotFound, plainText, typedText } from "../machinery/http/response.ts";
 import type { OutsideKeyObserver } from "../machinery/keys/outside-keys.ts";
 import type { ElectedState } from "../machinery/loops/elected-controllers.ts";
@@ -94,14 +95,12 @@ function registryOf({ queueCounts, state }: ControllersStatusOptions): Registry 
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   addQueueMetrics(registry, queueCounts);
-  const leading: Gauge<"name"> = new Gauge({
+  addAskedMetric(registry, {
+    type: "gauge",
     name: "leader_election_master_status",
     help: "1 while the controllers run in this process, 0 while it stands by.",
     labelNames: ["name"],
-    registers: [registry],
-    collect() {
-      leading.set({ name: "signet-controllers" }, state() === "standby" ? 0 : 1);
-    },
+    read: () => [[{ name: "signet-controllers" }, state() === "standby" ? 0 : 1]],
   });
   return registry;
 }

@@ -1,5 +1,7 @@
-import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
+import { collectDefaultMetrics, Registry } from "prom-client";
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
+import { addAskedMetric, onlySample } from "./asked-metric.ts";
+import type { Sample } from "./asked-metric.ts";
 import type { AnsweredRequest } from "./request-chain.ts";
 import { exemplarText, withoutExemplars } from "./exemplar.ts";
 import type { Exemplar } from "./exemplar.ts";
@@ -9,9 +11,11 @@ import { typedText } from "./response.ts";
 /** Upper bounds in seconds: upstream's, but fewer. */
 const durationBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
+type SeriesLabel = "verb" | "group" | "version" | "resource" | "subresource";
+
 /** Counts requests of one kind in plain numbers. prom-client reads them only on a scrape. */
 interface Series {
-  readonly labels: Record<string, string>;
+  readonly labels: Readonly<Record<SeriesLabel, string>>;
   readonly countByCode: Map<number, number>;
   readonly buckets: number[];
   /** The last one of each bucket. Undefined: no request was exported as a trace. */
@@ -20,7 +24,7 @@ interface Series {
   count: number;
 }
 
-const newSeries = (labels: Record<string, string>): Series => ({
+const newSeries = (labels: Series["labels"]): Series => ({
   labels,
   countByCode: new Map(),
   buckets: durationBuckets.map(() => 0),
@@ -63,83 +67,82 @@ export class Metrics {
 
   constructor({ inflight, longRunning, audit, others = async () => [] }: MetricsOptions) {
     this.#others = others;
-    const registers = [this.registry];
     collectDefaultMetrics({ register: this.registry });
-    const labelNames = ["verb", "group", "version", "resource", "subresource"];
-    const requests = new Counter({
+    addAskedMetric(this.registry, {
+      type: "counter",
       name: "apiserver_request_total",
       help: "Requests by verb, resource and status code.",
-      labelNames: [...labelNames, "code"],
-      registers,
-      collect: () => {
-        requests.reset();
-        for (const { labels, countByCode } of this.#series.values()) {
-          for (const [code, count] of countByCode) requests.inc({ ...labels, code: String(code) }, count);
-        }
-      },
+      labelNames: ["verb", "group", "version", "resource", "subresource", "code"],
+      read: () => this.#answered(),
     });
-    const addByKind = (name: string, help: string, count: "running" | "waiting"): void => {
-      const gauge = new Gauge({
-        ...{ name, help, labelNames: ["request_kind"], registers },
-        collect: () => {
-          const { readOnly, mutating } = inflight();
-          gauge.set({ request_kind: "readOnly" }, readOnly[count]);
-          gauge.set({ request_kind: "mutating" }, mutating[count]);
-        },
-      });
+    const byKind = (count: keyof Inflight) => (): readonly Sample<"request_kind">[] => {
+      const { readOnly, mutating } = inflight();
+      return [
+        [{ request_kind: "readOnly" }, readOnly[count]],
+        [{ request_kind: "mutating" }, mutating[count]],
+      ];
     };
-    addByKind("apiserver_current_inflight_requests", "Requests that run now, by kind.", "running");
-    addByKind("apiserver_current_inqueue_requests", "Requests that wait for their turn, by kind.", "waiting");
-    const watches: Gauge = new Gauge({
+    addAskedMetric(this.registry, {
+      type: "gauge",
+      name: "apiserver_current_inflight_requests",
+      help: "Requests that run now, by kind.",
+      labelNames: ["request_kind"],
+      read: byKind("running"),
+    });
+    addAskedMetric(this.registry, {
+      type: "gauge",
+      name: "apiserver_current_inqueue_requests",
+      help: "Requests that wait for their turn, by kind.",
+      labelNames: ["request_kind"],
+      read: byKind("waiting"),
+    });
+    addAskedMetric(this.registry, {
+      type: "gauge",
       name: "apiserver_longrunning_requests",
       help: "Watches that are open now.",
-      registers,
-      collect: () => {
-        watches.set(longRunning());
-      },
+      read: () => onlySample(longRunning()),
     });
     if (audit !== undefined) this.#countAudit(audit);
   }
 
+  *#answered(): Generator<Sample<SeriesLabel | "code">> {
+    for (const { labels, countByCode } of this.#series.values()) {
+      for (const [code, count] of countByCode) yield [{ ...labels, code: String(code) }, count];
+    }
+  }
+
   #countAudit(audit: () => AuditCounts): void {
-    const registers = [this.registry];
-    const events = new Counter({
+    addAskedMetric(this.registry, {
+      type: "counter",
       name: "apiserver_audit_event_total",
       help: "Audit events, lost ones included.",
-      registers,
-      collect: () => {
-        events.reset();
-        for (const count of audit().levels.values()) events.inc(count);
+      *read() {
+        for (const count of audit().levels.values()) yield [{}, count];
       },
     });
-    const levels = new Counter({
+    addAskedMetric(this.registry, {
+      type: "counter",
       name: "apiserver_audit_level_total",
       help: "Audit events by level.",
       labelNames: ["level"],
-      registers,
-      collect: () => {
-        levels.reset();
-        for (const [level, count] of audit().levels) levels.inc({ level }, count);
+      *read() {
+        for (const [level, count] of audit().levels) yield [{ level }, count];
       },
     });
-    const errors = new Counter({
+    addAskedMetric(this.registry, {
+      type: "counter",
       name: "apiserver_audit_error_total",
       help: "Audit events that were lost because they could not be written.",
       labelNames: ["plugin"],
-      registers,
-      collect: () => {
-        errors.reset();
-        for (const { plugin, events: lost } of audit().lost) errors.inc({ plugin }, lost);
+      *read() {
+        for (const { plugin, events } of audit().lost) yield [{ plugin }, events];
       },
     });
-    const rejected = new Counter({
+    addAskedMetric(this.registry, {
+      type: "counter",
       name: "apiserver_audit_requests_rejected_total",
       help: "Requests that were refused because they could not be recorded.",
-      registers,
-      collect: () => {
-        rejected.reset();
-        rejected.inc(audit().rejected);
-      },
+      read: () => onlySample(audit().rejected),
     });
   }
 

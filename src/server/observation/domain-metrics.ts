@@ -1,8 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { Gauge } from "prom-client";
 import type { Registry } from "prom-client";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
+import { addAskedMetric, onlySample } from "../../machinery/http/asked-metric.ts";
+import type { Sample } from "../../machinery/http/asked-metric.ts";
 import type { QueueCounts } from "../../machinery/loops/work-queue.ts";
 import { followRegistry, readableObjects } from "../../machinery/registry/follow-registry.ts";
 import type { ResourceRegistry } from "../../machinery/registry/resource-registry.ts";
@@ -10,7 +11,7 @@ import type { Stores } from "../../machinery/registry/stores.ts";
 import { certificateRequestState } from "../../features/certificates/requests/certificate-request-state.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../../features/certificates/resources.ts";
 import type { Store } from "../../machinery/storage/store.ts";
-import { countedBy } from "./tallies.ts";
+import { addTallyCounter } from "./tallies.ts";
 import type { Tallies } from "./tallies.ts";
 import { addQueueMetrics } from "./queue-metrics.ts";
 
@@ -40,40 +41,56 @@ export function addDomainMetrics(options: DomainMetricsOptions): void {
 }
 
 function addCounters({ registry, tallies }: DomainMetricsOptions): void {
-  const counter = countedBy(registry);
-  counter("signet_certificates_issued_total", ["signer"], "Certificates issued.", tallies.issued);
-  counter("signet_certificate_requests_denied_total", ["signer"], "Certificate requests denied.", tallies.denied);
-  counter("signet_certificate_requests_failed_total", ["signer"], "Certificate requests failed.", tallies.failed);
-  counter("signet_tokens_issued_total", [], "Tokens issued by TokenRequest.", tallies.tokensIssued);
-  counter("signet_token_reviews_total", ["outcome"], "Tokens reviewed, by outcome.", tallies.tokenReviews);
-  counter(
-    "signet_authentications_total",
-    ["method", "outcome"],
-    "Requests with a credential, by the credential that decided and its outcome.",
-    tallies.authentications,
-  );
+  addTallyCounter(registry, {
+    name: "signet_certificates_issued_total",
+    help: "Certificates issued.",
+    tally: tallies.issued,
+  });
+  addTallyCounter(registry, {
+    name: "signet_certificate_requests_denied_total",
+    help: "Certificate requests denied.",
+    tally: tallies.denied,
+  });
+  addTallyCounter(registry, {
+    name: "signet_certificate_requests_failed_total",
+    help: "Certificate requests failed.",
+    tally: tallies.failed,
+  });
+  addTallyCounter(registry, {
+    name: "signet_tokens_issued_total",
+    help: "Tokens issued by TokenRequest.",
+    tally: tallies.tokensIssued,
+  });
+  addTallyCounter(registry, {
+    name: "signet_token_reviews_total",
+    help: "Tokens reviewed, by outcome.",
+    tally: tallies.tokenReviews,
+  });
+  addTallyCounter(registry, {
+    name: "signet_authentications_total",
+    help: "Requests with a credential, by the credential that decided and its outcome.",
+    tally: tallies.authentications,
+  });
 }
 
 function addCertificateGauges(options: DomainMetricsOptions): void {
   const { registry, clock, signerLabel, authorityEnds } = options;
   const followed = new FollowedCertificates(options);
-  const pending: Gauge<"signer"> = new Gauge({
+  addAskedMetric(registry, {
+    type: "gauge",
     name: "signet_certificate_requests_pending",
     help: "Certificate requests that wait for an approval or for their signer.",
     labelNames: ["signer"],
-    registers: [registry],
-    collect() {
-      pending.reset();
-      for (const signerName of followed.waiting()) pending.inc({ signer: signerLabel(signerName) });
+    *read() {
+      for (const signerName of followed.waiting()) yield [{ signer: signerLabel(signerName) }, 1];
     },
   });
-  const soonest: Gauge<"signer"> = new Gauge({
+  addAskedMetric(registry, {
+    type: "gauge",
     name: "signet_certificate_soonest_expiry_seconds",
     help: "Seconds until the first of the recorded certificates of a signer ends that are valid now.",
     labelNames: ["signer"],
-    registers: [registry],
-    collect() {
-      soonest.reset();
+    *read() {
       const now = clock.now();
       const ends = new Map<string, number>();
       for (const { signerName, notAfter } of followed.issued()) {
@@ -81,17 +98,16 @@ function addCertificateGauges(options: DomainMetricsOptions): void {
         const signer = signerLabel(signerName);
         ends.set(signer, Math.min(ends.get(signer) ?? Infinity, notAfter));
       }
-      for (const [signer, end] of ends) soonest.set({ signer }, (end - now) / 1000);
+      for (const [signer, end] of ends) yield [{ signer }, (end - now) / 1000];
     },
   });
-  const authorities: Gauge<"certificate"> = new Gauge({
+  addAskedMetric(registry, {
+    type: "gauge",
     name: "signet_authority_expiry_seconds",
     help: "Seconds until a certificate ends that the server needs: its CAs, and its own certificate. Negative after that.",
     labelNames: ["certificate"],
-    registers: [registry],
-    collect() {
-      authorities.reset();
-      for (const [certificate, end] of authorityEnds()) authorities.set({ certificate }, (end - clock.now()) / 1000);
+    *read() {
+      for (const [certificate, end] of authorityEnds()) yield [{ certificate }, (end - clock.now()) / 1000];
     },
   });
 }
@@ -100,36 +116,39 @@ function addCertificateGauges(options: DomainMetricsOptions): void {
 const storeAnswerMilliseconds = 500;
 
 function addStorageGauges({ registry, store, storedBytes }: DomainMetricsOptions): void {
-  const gauge = (name: string, help: string, read: () => MaybeNumber | Promise<MaybeNumber>): void => {
-    const known = boundedQuestion(read, storeAnswerMilliseconds);
-    const added: Gauge = new Gauge({
-      name,
-      help,
-      registers: [registry],
-      async collect() {
-        // Without an answer of the store, the other metrics are still served.
-        const value = await known();
-        if (value === undefined) added.remove();
-        else added.set(value);
-      },
-    });
+  /** Without an answer of the store, the other metrics are still served. */
+  const asked = (ask: () => MaybeNumber | Promise<MaybeNumber>): (() => Promise<Iterable<Sample<never>>>) => {
+    const known = boundedQuestion(ask, storeAnswerMilliseconds);
+    return async () => onlySample(await known());
   };
-  gauge("signet_storage_revision", "The newest revision of the store.", () => store.latestRevision());
-  gauge("signet_storage_compacted_revision", "The newest revision that was compacted away.", () =>
-    store.compactedRevision(),
-  );
-  gauge("signet_storage_size_bytes", "The size of the store's file, or of the etcd member's.", storedBytes);
+  addAskedMetric(registry, {
+    type: "gauge",
+    name: "signet_storage_revision",
+    help: "The newest revision of the store.",
+    read: asked(() => store.latestRevision()),
+  });
+  addAskedMetric(registry, {
+    type: "gauge",
+    name: "signet_storage_compacted_revision",
+    help: "The newest revision that was compacted away.",
+    read: asked(() => store.compactedRevision()),
+  });
+  addAskedMetric(registry, {
+    type: "gauge",
+    name: "signet_storage_size_bytes",
+    help: "The size of the store's file, or of the etcd member's.",
+    read: asked(storedBytes),
+  });
 }
 
 function addFileGauge({ registry, unusableFiles }: DomainMetricsOptions): void {
-  const files: Gauge<"setting"> = new Gauge({
+  addAskedMetric(registry, {
+    type: "gauge",
     name: "signet_unusable_files",
     help: "1 for each setting whose file has changed and cannot be used: its last good contents are in use.",
     labelNames: ["setting"],
-    registers: [registry],
-    collect() {
-      files.reset();
-      for (const setting of unusableFiles()) files.set({ setting }, 1);
+    *read() {
+      for (const setting of new Set(unusableFiles())) yield [{ setting }, 1];
     },
   });
 }

@@ -1,9 +1,10 @@
-import { Counter, Gauge, Histogram } from "prom-client";
+import { Histogram } from "prom-client";
 import type { Registry } from "prom-client";
 import type { AuthorizationObserver } from "../../features/authorization/feature.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
+import { addAskedMetric } from "../../machinery/http/asked-metric.ts";
 import type { DecisionCount } from "../authorizers.ts";
-import { countedBy, Tally } from "./tallies.ts";
+import { addTallyCounter, Tally } from "./tallies.ts";
 
 export interface AuthorizationMetrics {
   readonly observer: AuthorizationObserver;
@@ -40,60 +41,52 @@ export function authorizationObserver(clock: Clock): AuthorizationMetrics {
       },
     },
     addMetrics(registry, decisions) {
-      const count = countedBy(registry);
-      const decided: Counter<"type" | "name" | "decision"> = new Counter({
+      addAskedMetric(registry, {
+        type: "counter",
         name: "apiserver_authorization_decisions_total",
         help: "Requests that an authorizer allowed or denied, by type and name.",
         labelNames: ["type", "name", "decision"],
-        registers: [registry],
-        collect() {
-          decided.reset();
+        *read() {
           for (const { type, name, allowed, denied } of decisions()) {
-            if (allowed > 0) decided.inc({ type, name, decision: "allowed" }, allowed);
-            if (denied > 0) decided.inc({ type, name, decision: "denied" }, denied);
+            if (allowed > 0) yield [{ type, name, decision: "allowed" }, allowed];
+            if (denied > 0) yield [{ type, name, decision: "denied" }, denied];
           }
         },
       });
       registry.registerMetric(durations);
       const prefix = "apiserver_authorization";
-      count(
-        `${prefix}_webhook_evaluations_total`,
-        ["name", "result"],
-        "Questions to webhook authorizers.",
-        evaluations,
-      );
-      count(
-        `${prefix}_webhook_evaluations_fail_open_total`,
-        ["name", "result"],
-        "Requests that went on to the next authorizer because a webhook did not answer.",
-        failedOpen,
-      );
-      count(
-        `${prefix}_match_condition_exclusions_total`,
-        ["type", "name"],
-        "Requests that match conditions kept from a webhook.",
-        excluded,
-      );
-      count(
-        `${prefix}_match_condition_evaluation_errors_total`,
-        ["type", "name"],
-        "Requests for which a match condition could not be evaluated.",
-        conditionErrors,
-      );
-      count(
-        `${prefix}_config_controller_automatic_reloads_total`,
-        ["status"],
-        "How often --authorization-config was read again.",
-        reloads,
-      );
-      const last: Gauge<"status"> = new Gauge({
+      addTallyCounter(registry, {
+        name: `${prefix}_webhook_evaluations_total`,
+        help: "Questions to webhook authorizers.",
+        tally: evaluations,
+      });
+      addTallyCounter(registry, {
+        name: `${prefix}_webhook_evaluations_fail_open_total`,
+        help: "Requests that went on to the next authorizer because a webhook did not answer.",
+        tally: failedOpen,
+      });
+      addTallyCounter(registry, {
+        name: `${prefix}_match_condition_exclusions_total`,
+        help: "Requests that match conditions kept from a webhook.",
+        tally: excluded,
+      });
+      addTallyCounter(registry, {
+        name: `${prefix}_match_condition_evaluation_errors_total`,
+        help: "Requests for which a match condition could not be evaluated.",
+        tally: conditionErrors,
+      });
+      addTallyCounter(registry, {
+        name: `${prefix}_config_controller_automatic_reloads_total`,
+        help: "How often --authorization-config was read again.",
+        tally: reloads,
+      });
+      addAskedMetric(registry, {
+        type: "gauge",
         name: `${prefix}_config_controller_automatic_reload_last_timestamp_seconds`,
         help: "When --authorization-config was read again last.",
         labelNames: ["status"],
-        registers: [registry],
-        collect() {
-          last.reset();
-          for (const [status, seconds] of reloadedAt) last.set({ status }, seconds);
+        *read() {
+          for (const [status, seconds] of reloadedAt) yield [{ status }, seconds];
         },
       });
     },

@@ -1,8 +1,9 @@
-import { Gauge, Histogram } from "prom-client";
+import { Histogram } from "prom-client";
 import type { Registry } from "prom-client";
 import type { Clock } from "../../machinery/api/clock.ts";
+import { addAskedMetric, onlySample } from "../../machinery/http/asked-metric.ts";
 import type { OutsideKey, OutsideKeyObserver } from "../../machinery/keys/outside-keys.ts";
-import { countedBy, Tally } from "./tallies.ts";
+import { addTallyCounter, Tally } from "./tallies.ts";
 
 export interface OutsideKeyMetrics {
   readonly observer: OutsideKeyObserver;
@@ -61,60 +62,56 @@ export function outsideKeyObserver(clock: Clock): OutsideKeyMetrics {
       },
     },
     addMetrics(registry) {
-      const count = countedBy(registry);
-      count(
-        "signet_outside_key_signatures_total",
-        ["provider", "key", "outcome"],
-        "Signatures that keys outside the process were asked for.",
-        signatures,
-      );
+      addTallyCounter(registry, {
+        name: "signet_outside_key_signatures_total",
+        help: "Signatures that keys outside the process were asked for.",
+        tally: signatures,
+      });
       registry.registerMetric(durations);
-      const gauge = (name: string, help: string, read: (key: KnownKey) => number | undefined): void => {
-        const added: Gauge<"provider" | "key"> = new Gauge({
-          name,
-          help,
-          labelNames: ["provider", "key"],
-          registers: [registry],
-          collect() {
-            for (const known of keys.values()) {
-              const value = read(known);
-              if (value !== undefined) added.set({ provider: known.provider, key: known.key }, value);
-            }
-          },
-        });
-      };
-      gauge(
-        "signet_outside_key_usable",
-        "1 when the last signature of a key outside the process was made, 0 when it failed.",
-        ({ isUsable }) => Number(isUsable),
-      );
-      gauge(
-        "signet_outside_key_last_signed_timestamp_seconds",
-        "When a key outside the process made its last signature.",
-        ({ lastSignedSeconds }) => lastSignedSeconds,
-      );
+      addAskedMetric(registry, {
+        type: "gauge",
+        name: "signet_outside_key_usable",
+        help: "1 when the last signature of a key outside the process was made, 0 when it failed.",
+        labelNames: ["provider", "key"],
+        *read() {
+          for (const { provider, key, isUsable } of keys.values()) yield [{ provider, key }, Number(isUsable)];
+        },
+      });
+      addAskedMetric(registry, {
+        type: "gauge",
+        name: "signet_outside_key_last_signed_timestamp_seconds",
+        help: "When a key outside the process made its last signature.",
+        labelNames: ["provider", "key"],
+        *read() {
+          for (const { provider, key, lastSignedSeconds } of keys.values()) {
+            if (lastSignedSeconds !== undefined) yield [{ provider, key }, lastSignedSeconds];
+          }
+        },
+      });
       registry.registerMetric(calls);
       const prefix = "apiserver_externaljwt";
-      count(`${prefix}_sign_request_total`, ["code"], "Requests to the external signer for a signature.", signed);
-      count(`${prefix}_fetch_keys_request_total`, ["code"], "Requests to the external signer for its keys.", fetched);
-      const time = (name: string, help: string, read: () => number | undefined): void => {
-        const added: Gauge<never> = new Gauge({
-          name: `${prefix}_${name}`,
-          help,
-          registers: [registry],
-          collect() {
-            const value = read();
-            if (value === undefined) added.remove();
-            else added.set(value);
-          },
-        });
-      };
-      time("fetch_keys_success_timestamp", "When the external signer last told its keys.", () => times.fetchedSeconds);
-      time(
-        "fetch_keys_data_timestamp",
-        "When the external signer read the keys that it told last, as it says.",
-        () => times.dataSeconds,
-      );
+      addTallyCounter(registry, {
+        name: `${prefix}_sign_request_total`,
+        help: "Requests to the external signer for a signature.",
+        tally: signed,
+      });
+      addTallyCounter(registry, {
+        name: `${prefix}_fetch_keys_request_total`,
+        help: "Requests to the external signer for its keys.",
+        tally: fetched,
+      });
+      addAskedMetric(registry, {
+        type: "gauge",
+        name: `${prefix}_fetch_keys_success_timestamp`,
+        help: "When the external signer last told its keys.",
+        read: () => onlySample(times.fetchedSeconds),
+      });
+      addAskedMetric(registry, {
+        type: "gauge",
+        name: `${prefix}_fetch_keys_data_timestamp`,
+        help: "When the external signer read the keys that it told last, as it says.",
+        read: () => onlySample(times.dataSeconds),
+      });
     },
   };
 }

@@ -1,7 +1,7 @@
 import { Histogram } from "prom-client";
 import type { Registry } from "prom-client";
 import type { PolicyObserver } from "../../features/admission/feature.ts";
-import { countedBy, Tally } from "./tallies.ts";
+import { addTallyCounter, Tally } from "./tallies.ts";
 
 const labelNames = ["policy", "policy_binding", "error_type", "enforcement_action"] as const;
 
@@ -31,12 +31,11 @@ export function policyObserver(): PolicyMetrics {
     },
     addMetrics(registry) {
       registry.registerMetric(durations);
-      countedBy(registry)(
-        `${prefix}_check_total`,
-        labelNames,
-        "Failed validations, by policy, binding, error and what was done: deny, warn, audit, or allow for an error.",
-        checks,
-      );
+      addTallyCounter(registry, {
+        name: `${prefix}_check_total`,
+        help: "Failed validations, by policy, binding, error and what was done: deny, warn, audit, or allow for an error.",
+        tally: checks,
+      });
     },
   };
 }

@@ -1,30 +1,43 @@
-import { Counter, Gauge } from "prom-client";
 import type { Registry } from "prom-client";
+import { addAskedMetric } from "../../machinery/http/asked-metric.ts";
+import type { AskedMetric } from "../../machinery/http/asked-metric.ts";
 import type { QueueCount, QueueCounts } from "../../machinery/loops/work-queue.ts";
 
-/** Adds what the queues of loops had to do, under the names that client-go gives these metrics. */
-export function addQueueMetrics(registry: Registry, queueCounts: QueueCounts): void {
-  const depth: Gauge<"name"> = new Gauge({
+interface QueueMetric extends Pick<AskedMetric<"name">, "type" | "name" | "help"> {
+  readonly valueOf: (count: QueueCount) => number;
+}
+
+/** Under the names that client-go gives them. */
+const queueMetrics: readonly QueueMetric[] = [
+  {
+    type: "gauge",
     name: "workqueue_depth",
     help: "Keys that wait in the queue of a loop.",
-    labelNames: ["name"],
-    registers: [registry],
-    collect() {
-      for (const [name, count] of queueCounts.entries()) depth.set({ name }, count.depth);
-    },
-  });
-  const counter = (name: string, help: string, read: (count: QueueCount) => number): void => {
-    const added: Counter<"name"> = new Counter({
-      name,
-      help,
+    valueOf: ({ depth }) => depth,
+  },
+  {
+    type: "counter",
+    name: "workqueue_adds_total",
+    help: "Keys that were added to the queue of a loop.",
+    valueOf: ({ adds }) => adds,
+  },
+  {
+    type: "counter",
+    name: "workqueue_retries_total",
+    help: "Keys that a loop tries again after a failure.",
+    valueOf: ({ retries }) => retries,
+  },
+];
+
+/** Adds what the queues of loops had to do. */
+export function addQueueMetrics(registry: Registry, queueCounts: QueueCounts): void {
+  for (const { valueOf, ...metric } of queueMetrics) {
+    addAskedMetric(registry, {
+      ...metric,
       labelNames: ["name"],
-      registers: [registry],
-      collect() {
-        added.reset();
-        for (const [loop, count] of queueCounts.entries()) added.inc({ name: loop }, read(count));
+      *read() {
+        for (const [name, count] of queueCounts.entries()) yield [{ name }, valueOf(count)];
       },
     });
-  };
-  counter("workqueue_adds_total", "Keys that were added to the queue of a loop.", ({ adds }) => adds);
-  counter("workqueue_retries_total", "Keys that a loop tries again after a failure.", ({ retries }) => retries);
+  }
 }

@@ -1,26 +1,27 @@
-import { Counter } from "prom-client";
 import type { Registry } from "prom-client";
+import { addAskedMetric } from "../../machinery/http/asked-metric.ts";
+import type { Sample } from "../../machinery/http/asked-metric.ts";
 
 /** Counts by the values of labels. Callers of `add` must bound the number of different values: none may come from a request. */
 export class Tally<Label extends string> {
-  readonly #names: readonly Label[];
+  readonly labelNames: readonly Label[];
   readonly #counts = new Map<string, { readonly labels: Readonly<Record<Label, string>>; count: number }>();
 
   /** Every label, in any order: `new Tally<"method">()` does not compile. */
   constructor(...names: [Label] extends [never] ? [] : [Label, ...Label[]]) {
-    this.#names = names;
+    this.labelNames = names;
   }
 
   add(labels: Readonly<Record<Label, string>>): void {
     let key = "";
-    for (const name of this.#names) key += `${labels[name]}\n`;
+    for (const name of this.labelNames) key += `${labels[name]}\n`;
     const counted = this.#counts.get(key);
     if (counted === undefined) this.#counts.set(key, { labels, count: 1 });
     else counted.count += 1;
   }
 
-  values(): Iterable<{ readonly labels: Readonly<Record<Label, string>>; readonly count: number }> {
-    return this.#counts.values();
+  *samples(): Generator<Sample<Label>> {
+    for (const { labels, count } of this.#counts.values()) yield [labels, count];
   }
 }
 
@@ -43,18 +44,15 @@ export const newTallies = (): Tallies => ({
   authentications: new Tally("method", "outcome"),
 });
 
-/** Adds counters to the metrics that show a tally. */
-export const countedBy =
-  (registry: Registry) =>
-  <Label extends string>(name: string, labelNames: readonly Label[], help: string, tally: Tally<Label>): void => {
-    const added: Counter<Label> = new Counter<Label>({
-      name,
-      help,
-      labelNames: [...labelNames],
-      registers: [registry],
-      collect() {
-        added.reset();
-        for (const { labels, count } of tally.values()) added.inc(labels, count);
-      },
-    });
-  };
+export interface TallyCounter<Label extends string> {
+  readonly name: string;
+  readonly help: string;
+  readonly tally: Tally<Label>;
+}
+
+/** Adds a counter to the metrics that shows a tally. */
+export const addTallyCounter = <Label extends string>(
+  registry: Registry,
+  { name, help, tally }: TallyCounter<Label>,
+): void =>
+  addAskedMetric(registry, { type: "counter", name, help, labelNames: tally.labelNames, read: () => tally.samples() });

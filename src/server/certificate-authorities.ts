@@ -46,8 +46,14 @@ export async function openCertificateAuthorities(
   // First of all: nothing may be recorded of CAs that differ from those of the other replicas.
   if (isReplica) await checkReplicaFiles(store, { authorities: own, sealingKey });
   const signing = openSigningAuthorities({
-    ...{ settings, dataDirectory, names, own: own.ofSigner },
-    ...{ clock, log, followed, observer },
+    settings,
+    dataDirectory,
+    names,
+    own: own.ofSigner,
+    clock,
+    log,
+    followed,
+    observer,
   });
   const configuredAuthorities = openConfiguredAuthorities(access, followed);
   const generated = new GeneratedAuthorities({ ...options, dataDirectory });

@@ -67,7 +67,11 @@ function startControllers(server: ServerLoopsOptions): { stop(): Promise<void> }
   const bearerToken = server.controllersToken();
   const client = new ApiClient(inProcessTransport(handler, { bearerToken, userAgent: "signet-controllers" }));
   const controllers = controllerList({
-    ...{ settings, names, policy, issueSecretToken, definitions: stores.definitions },
+    settings,
+    names,
+    policy,
+    issueSecretToken,
+    definitions: stores.definitions,
     signers: runningSigners({
       names,
       authorityFor: signing.authorityFor,
@@ -82,7 +86,12 @@ function startControllers(server: ServerLoopsOptions): { stop(): Promise<void> }
     isRetired: (anchor) => authorities.isRetired(anchor),
   });
   const running = startElectedControllers({
-    ...{ names, client, clock, log, controllers, queueCounts },
+    names,
+    client,
+    clock,
+    log,
+    controllers,
+    queueCounts,
     leases: client.resource(leaseResource(names), names.namespaces.system),
     openInformer: (type, onError) => new RegistryInformer(stores.serving(type), { onError }),
     isElected: settings.isElected,

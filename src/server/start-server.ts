@@ -122,6 +122,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const folder = opening.adopt(given.folder ?? lockDataDirectory(dataDirectory), (owned) => owned.release());
   const keysBefore = dataDirectoryFiles(dataDirectory).keys;
   const followed = opening.use(new FollowedFiles({ log, lookMilliseconds: followMilliseconds }));
+  const shared = { names, dataDirectory, clock, log, followed };
   const { store, healthChecks } = opening.adopt(
     await openServerStore(config, { log, followed, given: given.store }),
     (opened) => opened.close(),
@@ -143,8 +144,10 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   if (!usesEtcd) opening.adopt(noticeOtherPrograms(store), (looks) => looks.stop());
 
   const sealingKey = SealingKey.open(dataDirectory);
+  const keyStore = { store, records, sealingKey };
   const authorities = await openCertificateAuthorities(config, {
-    ...{ store, records, sealingKey, clock, log, followed },
+    ...shared,
+    ...keyStore,
     observer: observation.outsideKeys,
   });
   const { own, signing, configuredAuthorities, configuredSigners } = authorities;
@@ -152,8 +155,10 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const revocation = connectRevocation(stores);
   const certificate = opening.adopt(
     await openTlsCertificate(config.listener, {
-      ...{ dataDirectory, authority: own.server, clock, log, followed },
-      ...{ isRevoked: revokedIn(revocation), revocation: certificateSettings.revocation },
+      ...shared,
+      authority: own.server,
+      isRevoked: revokedIn(revocation),
+      revocation: certificateSettings.revocation,
     }),
     (opened) => opened.stop(),
   );
@@ -162,10 +167,8 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const { resolver, rbac } = connectRbac(stores, spelling);
   const authorization = opening.adopt(
     await connectAuthorization({
+      ...shared,
       settings: config.authorization,
-      clock,
-      log,
-      followed,
       maximumPending: pendingQuestions(config.limits),
       observer: observation.authorization,
     }),
@@ -185,18 +188,18 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     spelling && ((attributes) => respelledAttributes(spelling, attributes)),
   );
   const accounts = await connectAccounts({
-    ...{ settings: config.accounts, names, clock, log, followed, store, stores, records, sealingKey },
+    ...shared,
+    ...keyStore,
+    settings: config.accounts,
+    stores,
     areThereReplicas: usesEtcd,
     observer: observation.outsideKeys,
   });
   opening.defer(() => accounts.close());
   const { tokenKeys, tokens } = accounts;
   const access = connectAccess({
+    ...shared,
     settings: config.access,
-    names,
-    clock,
-    log,
-    followed,
     stores,
     authorize,
     resolver,
@@ -208,11 +211,8 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   });
   const federation = opening.adopt(
     await connectFederation({
+      ...shared,
       settings: config.federation,
-      names,
-      clock,
-      log,
-      followed,
       apiAudiences: tokens.apiAudiences,
       ownIssuers: tokens.issuers,
       isAnonymousWanted: config.access.isAnonymousWanted,
@@ -222,8 +222,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const core = connectCore({ names, stores, authorize });
   const certificates = connectCertificates({ names, authorize });
   const nodes = connectNodes({
-    names,
-    clock,
+    ...shared,
     stores,
     authorize,
     apiAudiences: tokens.apiAudiences,
@@ -239,8 +238,13 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const status =
     certificateSettings.revocation &&
     (await connectCertificateStatus({
-      ...{ settings: certificateSettings.revocation, names, clock, log, stores, signing, own },
-      ...{ configuredSigners, client: () => client },
+      ...shared,
+      settings: certificateSettings.revocation,
+      stores,
+      signing,
+      own,
+      configuredSigners,
+      client: () => client,
     }));
 
   const loopback = new LoopbackTokens();
@@ -257,11 +261,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const audit = opening.adopt(
     config.audit &&
       (await import("./audit/open-audit.ts")).openAudit(config.audit, {
-        names,
-        clock,
-        log,
-        dataDirectory,
-        followed,
+        ...shared,
         resources,
         reviews,
       }),
@@ -337,7 +337,10 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
 
   const listener = opening.adopt(
     createListener({
-      ...{ handler, log, certificate: certificate.current(), tls: certificate.tls },
+      handler,
+      log,
+      certificate: certificate.current(),
+      tls: certificate.tls,
       limits: {
         connections: connectionLimit(config.listener.maximumConnections, openFileLimit()),
         connectionsPerAddress: config.listener.maximumConnectionsPerAddress,
@@ -357,7 +360,11 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const plain = opening.adopt(await status?.listen({ ...config.listener, isPortShared }), (opened) => opened?.close());
   const caCertificates = (): string => certificate.caCertificates();
   const administrator = await openAdministrator({
-    ...{ names, dataDirectory, clock, log, client, revocation, caCertificates, server: url },
+    ...shared,
+    client,
+    revocation,
+    caCertificates,
+    server: url,
     authority: () => own.administrator.current(),
     lifetimeMilliseconds: config.listener.administratorLifetimeMilliseconds,
     revocationSettings: certificateSettings.revocation,
@@ -377,8 +384,19 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     hasLoops = true;
     running.use(
       startServerLoops({
-        ...{ config, clock, log, store, stores, handler, authorities, certificate, status, policy, grantTo },
-        ...{ administrator, delegated, issueSecretToken: tokens.issueSecretToken },
+        ...shared,
+        config,
+        store,
+        stores,
+        handler,
+        authorities,
+        certificate,
+        status,
+        policy,
+        grantTo,
+        administrator,
+        delegated,
+        issueSecretToken: tokens.issueSecretToken,
         controllersToken: () => loopback.issue(controllersUser(names)),
         queueCounts: observation.queueCounts,
       }),

@@ -153,7 +153,9 @@ export class GrpcChannel {
     }
     const { url } = this;
     return new GrpcCall({
-      ...{ url, observer, maximumMessageBytes: observer.maximumMessageBytes ?? this.#maximumMessageBytes },
+      url,
+      observer,
+      maximumMessageBytes: observer.maximumMessageBytes ?? this.#maximumMessageBytes,
       open: (exchange) => this.#client.open(this.#headOf(path), exchange),
     });
   }

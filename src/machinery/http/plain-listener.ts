@@ -85,7 +85,9 @@ async function respond(
   const { method = "", url = "", headers } = request;
   const [path = ""] = url.split("?", 1);
   const answered = await answer({
-    ...{ method, path, headers },
+    method,
+    path,
+    headers,
     readBody: (longestBytes) => boundedBody(request, longestBytes),
   });
   send(response, request.complete ? answered : { ...answered, headers: { ...answered.headers, connection: "close" } });

@@ -11,7 +11,10 @@ export interface ModuleFunction {
 }
 
 const define = (name: string, number: number, request: string, answer: string): ModuleFunction => ({
-  ...{ name, number, request, answer },
+  name,
+  number,
+  request,
+  answer,
 });
 
 export const functions = {

@@ -57,7 +57,9 @@ export function parsePkcs11Uri(text: string): Pkcs11Uri {
     manufacturer: word("manufacturer"),
     model: word("model"),
     slotId: slotId === undefined ? undefined : Number(slotId),
-    ...{ object, id, modulePath },
+    object,
+    id,
+    modulePath,
     pinFile: pinFileOf(queryPart.get("pin-source")?.toString("utf8")),
   };
 }

@@ -65,7 +65,9 @@ function ringOfFiles(ring: KeyRing, { settings, dataDirectory, clock }: OpenToke
     first: { algorithm: FirstAlgorithm; longestLifetimeSeconds: 0 | null },
   ) =>
     withKey(to, key, {
-      ...{ now, publishMilliseconds: 0, longestLifetimeSeconds: first.longestLifetimeSeconds },
+      now,
+      publishMilliseconds: 0,
+      longestLifetimeSeconds: first.longestLifetimeSeconds,
       privateKey: { file: firstKeyFiles[first.algorithm] },
     });
   let filled = ring;

@@ -108,7 +108,9 @@ export async function openCertificateStatus(options: CertificateStatusOptions): 
       if (revocationAddress === undefined) return undefined;
       const { startPlainListener } = await import("../../../machinery/http/plain-listener.ts");
       const listener = await startPlainListener({
-        ...{ ...revocationAddress, isPortShared, log },
+        ...revocationAddress,
+        isPortShared,
+        log,
         answer: async (request) => (request.path.startsWith(revocationPath) ? answer(request) : pageNotFound()),
       });
       log.info({ url: `${listener.url}${revocationPath}` }, "serving revocation lists and OCSP over plain HTTP");

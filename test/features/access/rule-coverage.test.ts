@@ -33,7 +33,7 @@ describe("the rules that a user holds", () => {
     assert.deepEqual(uncoveredRules(held, [rule({ resourceNames: ["x", "y"] })]), [rule({ resourceNames: ["y"] })]);
   });
 
-  it("add up", () => {
+  it("cover together what no single one of them covers", () => {
     const held = [rule({ verbs: ["get"] }), rule({ verbs: ["list"] }), rule({ resources: ["secrets"], verbs: ["*"] })];
     assert.deepEqual(uncoveredRules(held, [rule({ verbs: ["get", "list"], resources: ["pods", "secrets"] })]), []);
   });

@@ -73,7 +73,7 @@ describe("in a token of SoftHSM,", { skip: softTokenMissing }, () => {
       await jwtVerify(tokenOf((await request()).body), createLocalJWKSet(keySet), { audience: "vault" });
     });
 
-    it("sign certificates", async () => {
+    it("sign certificates with the key that stays in the token", async () => {
       const scene = new CertificateScene(server.client);
       const signerName = `${names.domain}/apiserver-client`;
       const [leaf] = await scene.obtain({ name: "laptop", signerName, commonName: "laptop" });

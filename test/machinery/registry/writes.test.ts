@@ -243,7 +243,7 @@ describe("a delete", () => {
 });
 
 describe("names that reach out of their place", () => {
-  it("find nothing", async () => {
+  it("find no object, however the two are cut", async () => {
     const box = await toyBox();
     await box.add("bear");
     for (const [namespace, name] of [

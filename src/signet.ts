@@ -1,4 +1,4 @@
-// Before anything else is loaded: see there.
+// Before anything else is loaded, so that no signal opens the debugger meanwhile.
 await import("./without-debugger.ts");
 
 if (process.argv[2] === "agent") {

@@ -128,7 +128,7 @@ function mayImport(row: string, { path, isTypeOnly }: Import): boolean {
   );
 }
 
-const violations = files
+const faults = files
   .filter(({ path }) => !assemblers.has(folderOf(inSource(path))))
   .flatMap(({ path, imports }) =>
     imports
@@ -152,7 +152,7 @@ function unusedExports(file: SourceFile, importers: readonly SourceFile[]): stri
 
 describe("the source", () => {
   it("imports in every folder only what the design allows", () => {
-    assert.deepEqual(violations, []);
+    assert.deepEqual(faults, []);
   });
 
   it("has every folder in the table", () => {

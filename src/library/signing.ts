@@ -3,7 +3,7 @@ export { loadSigningAuthority } from "../features/certificates/authorities/signi
 export type { SigningAuthorityInProcess as SigningAuthority } from "../features/certificates/authorities/signing-authority.ts";
 export { certificateSigningRequestResource } from "../features/certificates/resources.ts";
 export type { CertificateSigningRequest } from "../features/certificates/resources.ts";
-export { issueCertificate, issuingViolations, lifetimeSeconds } from "../features/certificates/signers/issue.ts";
+export { issueCertificate, issuingFaults, lifetimeSeconds } from "../features/certificates/signers/issue.ts";
 export type { SignedCertificate, IssueOptions } from "../features/certificates/signers/issue.ts";
 export { parseCertificateRequestPem } from "../pki/certificate-request.ts";
 export type { CertificateRequest } from "../pki/certificate-request.ts";

@@ -1,6 +1,6 @@
 import type { Certificate } from "./certificate.ts";
 import { checkSignature } from "./check-signature.ts";
-import { nameConstraintViolation } from "./name-constraints.ts";
+import { nameConstraintFault } from "./name-constraints.ts";
 import { extendedKeyUsages, type ExtendedKeyUsageName } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
 
@@ -168,8 +168,8 @@ function nameFault(chain: readonly Certificate[]): string | undefined {
   for (const [index, { nameConstraints }] of chain.entries()) {
     if (nameConstraints === undefined) continue;
     for (const certificate of chain.slice(0, index)) {
-      const violation = nameConstraintViolation(nameConstraints, certificate);
-      if (violation !== undefined) return `x509: a name is not permitted: ${violation}`;
+      const fault = nameConstraintFault(nameConstraints, certificate);
+      if (fault !== undefined) return `x509: a name is not permitted: ${fault}`;
     }
   }
   return undefined;

@@ -124,7 +124,7 @@ const maximumComparisons = 250_000;
  * wildcard is excluded when any name that it matches is excluded. An IPv4-mapped IPv6 address counts as IPv6, and is
  * also excluded when its IPv4 address is.
  */
-export function nameConstraintViolation(
+export function nameConstraintFault(
   { permitted, excluded }: NameConstraints,
   certificate: ConstrainedCertificate,
 ): string | undefined {

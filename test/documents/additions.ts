@@ -108,7 +108,7 @@ export const serviceServing = {
   isClientAuthenticating: false,
   holdsNodeNames: false,
   isApprovedAutomatically: false,
-  violations: ({ subjectAltNames }, usages) => [
+  faults: ({ subjectAltNames }, usages) => [
     ...(subjectAltNames.dnsNames.length === 0 ? ["DNS subjectAltName is required"] : []),
     ...(usages.length === 1 && usages[0] === "server auth" ? [] : ["usages must be server auth alone"]),
   ],

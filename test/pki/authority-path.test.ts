@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { loadSigningAuthority } from "../../src/features/certificates/authorities/signing-authority.ts";
-import { usageViolations } from "../../src/features/certificates/signers/issue.ts";
+import { usageFaults } from "../../src/features/certificates/signers/issue.ts";
 import { validityFault } from "../../src/pki/authority-path.ts";
 import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import type { CertificateAuthority } from "../../src/pki/certificate-authority.ts";
@@ -100,7 +100,7 @@ describe("the file of a CA below an offline root", () => {
   it("lends no usage that a CA above does not have", () => {
     const serving = below(root, "serving", { extendedKeyUsages: ["serverAuth"] });
     const { path } = load(serving, serving, root);
-    assert.deepEqual(usageViolations(["digital signature", "server auth"], path), []);
-    assert.match(usageViolations(["client auth"], path).join(), /of the CA do not include clientAuth/);
+    assert.deepEqual(usageFaults(["digital signature", "server auth"], path), []);
+    assert.match(usageFaults(["client auth"], path).join(), /of the CA do not include clientAuth/);
   });
 });

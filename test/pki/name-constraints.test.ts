@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { encodeElement, encodeSequence } from "../../src/pki/der-writer.ts";
 import { encodeDistinguishedName, parseDistinguishedName } from "../../src/pki/distinguished-name.ts";
-import { nameConstraintViolation, parseNameConstraints } from "../../src/pki/name-constraints.ts";
+import { nameConstraintFault, parseNameConstraints } from "../../src/pki/name-constraints.ts";
 import { oids } from "../../src/pki/object-identifiers.ts";
 import { PkiError } from "../../src/pki/pki-error.ts";
 
@@ -21,7 +21,7 @@ function allows(constraints: Buffer, names: readonly GeneralName[], commonName =
   const value = encodeSequence(...names.map(encode));
   const subject = parseDistinguishedName(encodeDistinguishedName({ commonName }));
   const extensions = [{ id: oids.subjectAltName, isCritical: false, value }];
-  return nameConstraintViolation(parseNameConstraints(constraints), { subject, extensions }) === undefined;
+  return nameConstraintFault(parseNameConstraints(constraints), { subject, extensions }) === undefined;
 }
 
 const permits = (base: GeneralName, name: GeneralName): boolean => allows(constraintsOf("permitted", base), [name]);
@@ -130,10 +130,10 @@ describe("a name constraint", () => {
       encodeElement(0x16, Buffer.from("joe@evil.org")),
     );
     const subject = parseDistinguishedName(encodeSequence(encodeElement(0x31, attribute)));
-    const violation = (constraints: Buffer): string | undefined =>
-      nameConstraintViolation(parseNameConstraints(constraints), { subject, extensions: [] });
-    assert.match(violation(constraintsOf("permitted", [email, "example.com"])) ?? "", /not permitted/);
-    assert.equal(violation(constraintsOf("permitted", [dns, "example.com"])), undefined);
+    const fault = (constraints: Buffer): string | undefined =>
+      nameConstraintFault(parseNameConstraints(constraints), { subject, extensions: [] });
+    assert.match(fault(constraintsOf("permitted", [email, "example.com"])) ?? "", /not permitted/);
+    assert.equal(fault(constraintsOf("permitted", [dns, "example.com"])), undefined);
   });
 
   it("that cannot be understood is no constraint, and its certificate none", () => {

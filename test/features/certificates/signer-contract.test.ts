@@ -32,7 +32,7 @@ const configuredSigners = parseSignerConfiguration(readFileSync(exampleFile, "ut
   }),
 );
 const ownSigners = wellKnownSigners.map((signer) => ({
-  violations: signer.violations,
+  faults: signer.faults,
   name: signer.nameIn(platformNames),
   lifetime: { maximumSeconds: 86_400, defaultSeconds: 86_400 },
 }));
@@ -136,7 +136,7 @@ for (const signer of [...ownSigners, ...configuredSigners]) {
         if (acceptable.keys?.includes(keyType) === false) continue;
         it(`issues what every reader accepts for a ${keyType} key under a ${authorityKey} CA`, () => {
           const request = parseCertificateRequestPem(createCertificateRequestPem({ privateKey, ...acceptable }));
-          assert.deepEqual(signer.violations(request, acceptable.usages), []);
+          assert.deepEqual(signer.faults(request, acceptable.usages), []);
           const { certificate, pem } = issueCertificate({
             request,
             usages: acceptable.usages,
@@ -160,10 +160,7 @@ for (const signer of [...ownSigners, ...configuredSigners]) {
           assert.equal(answer.isValid, true);
 
           // What was issued, read again, still keeps the signer's rules, and never outlives what it gives.
-          assert.deepEqual(
-            signer.violations({ ...request, ...parseCertificate(certificate.der) }, acceptable.usages),
-            [],
-          );
+          assert.deepEqual(signer.faults({ ...request, ...parseCertificate(certificate.der) }, acceptable.usages), []);
           assert.ok(certificate.notAfter - now <= signer.lifetime.maximumSeconds * 1000);
 
           const byNode = new X509Certificate(pem);
@@ -193,9 +190,9 @@ for (const signer of [...ownSigners, ...configuredSigners]) {
       const request = parseCertificateRequestPem(
         createCertificateRequestPem({ privateKey: privateKeys[0]!.privateKey, ...acceptable }),
       );
-      assert.notDeepEqual(signer.violations(request, ["code signing"]), []);
-      assert.notDeepEqual(signer.violations(request, []), []);
-      assert.notDeepEqual(signer.violations(request, [...acceptable.usages, "any"]), []);
+      assert.notDeepEqual(signer.faults(request, ["code signing"]), []);
+      assert.notDeepEqual(signer.faults(request, []), []);
+      assert.notDeepEqual(signer.faults(request, [...acceptable.usages, "any"]), []);
     });
   });
 }

@@ -23,28 +23,28 @@ const client = ["digital signature", "client auth"];
 const serving = ["digital signature", "server auth"];
 
 describe("apiserver-client", () => {
-  const { violations } = apiserverClient;
+  const { faults } = apiserverClient;
 
   it("requires client auth, and also allows digital signature and key encipherment", () => {
     const request = requestOf({ commonName: "a" });
-    assert.deepEqual(violations(request, ["client auth"]), []);
-    assert.deepEqual(violations(request, ["key encipherment", "client auth", "digital signature"]), []);
-    assert.deepEqual(violations(request, ["digital signature"]), [
+    assert.deepEqual(faults(request, ["client auth"]), []);
+    assert.deepEqual(faults(request, ["key encipherment", "client auth", "digital signature"]), []);
+    assert.deepEqual(faults(request, ["digital signature"]), [
       "missing required usage for client certificate: client auth",
     ]);
-    assert.deepEqual(violations(request, []), ["missing required usage for client certificate: client auth"]);
-    assert.deepEqual(violations(request, [...client, "server auth"]), [
+    assert.deepEqual(faults(request, []), ["missing required usage for client certificate: client auth"]);
+    assert.deepEqual(faults(request, [...client, "server auth"]), [
       "invalid usage for client certificate: server auth",
     ]);
   });
 });
 
 describe("apiserver-client-nodeagent", () => {
-  const { violations } = apiserverClientNodeAgent;
+  const { faults } = apiserverClientNodeAgent;
 
   it("accepts a node's client request, with and without key encipherment", () => {
-    assert.deepEqual(violations(requestOf(node), client), []);
-    assert.deepEqual(violations(requestOf(node), [...client, "key encipherment"]), []);
+    assert.deepEqual(faults(requestOf(node), client), []);
+    assert.deepEqual(faults(requestOf(node), [...client, "key encipherment"]), []);
   });
 
   it("refuses every other organization and name", () => {
@@ -54,42 +54,42 @@ describe("apiserver-client-nodeagent", () => {
       ["system:nodes", "system:masters"],
       ["system:nodes", "system:nodes"],
     ]) {
-      assert.deepEqual(violations(requestOf({ ...node, organizations }), client), [
+      assert.deepEqual(faults(requestOf({ ...node, organizations }), client), [
         "subject organization is not system:nodes",
       ]);
     }
-    assert.deepEqual(violations(requestOf({ ...node, commonName: "alice" }), client), [
+    assert.deepEqual(faults(requestOf({ ...node, commonName: "alice" }), client), [
       "subject common name does not begin with system:node:",
     ]);
-    assert.deepEqual(violations(requestOf({ ...node, commonName: "system:node:" }), client), [
+    assert.deepEqual(faults(requestOf({ ...node, commonName: "system:node:" }), client), [
       "subject common name does not name a node",
     ]);
   });
 
   it("refuses names of every type, with a message for each", () => {
     const names = { dnsNames: ["a"], emailAddresses: ["a@b"], ipAddresses: ["::1"], uris: ["a:b"] };
-    assert.equal(violations(requestOf(node, names), client).length, 4);
+    assert.equal(faults(requestOf(node, names), client).length, 4);
   });
 
   it("refuses more usages and fewer", () => {
     for (const usages of [[], ["client auth"], serving, [...client, "server auth"], [...client, "any"]]) {
-      assert.equal(violations(requestOf(node), usages).length, 1, usages.join());
+      assert.equal(faults(requestOf(node), usages).length, 1, usages.join());
     }
   });
 });
 
 describe("nodeagent-serving", () => {
-  const { violations } = nodeAgentServing;
+  const { faults } = nodeAgentServing;
 
   it("requires a DNS name or an address, and refuses other types", () => {
-    assert.deepEqual(violations(requestOf(node, { dnsNames: ["n1"] }), serving), []);
-    assert.deepEqual(violations(requestOf(node, { ipAddresses: ["10.0.0.1"] }), [...serving, "key encipherment"]), []);
-    assert.deepEqual(violations(requestOf(node), serving), ["DNS or IP subjectAltName is required"]);
-    assert.deepEqual(
-      violations(requestOf(node, { dnsNames: ["n1"], uris: ["a:b"], emailAddresses: ["a@b"] }), serving),
-      ["Email subjectAltNames are not allowed", "URI subjectAltNames are not allowed"],
-    );
-    assert.equal(violations(requestOf(node, { dnsNames: ["n1"] }), client).length, 1);
+    assert.deepEqual(faults(requestOf(node, { dnsNames: ["n1"] }), serving), []);
+    assert.deepEqual(faults(requestOf(node, { ipAddresses: ["10.0.0.1"] }), [...serving, "key encipherment"]), []);
+    assert.deepEqual(faults(requestOf(node), serving), ["DNS or IP subjectAltName is required"]);
+    assert.deepEqual(faults(requestOf(node, { dnsNames: ["n1"], uris: ["a:b"], emailAddresses: ["a@b"] }), serving), [
+      "Email subjectAltNames are not allowed",
+      "URI subjectAltNames are not allowed",
+    ]);
+    assert.equal(faults(requestOf(node, { dnsNames: ["n1"] }), client).length, 1);
   });
 });
 

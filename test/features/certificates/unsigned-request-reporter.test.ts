@@ -30,7 +30,7 @@ const signers = runningSigners({
     [authority, undefined].map((own, index) => ({
       name: `example.com/configured-${index}`,
       lifetime: { maximumSeconds: 3600, defaultSeconds: 3600 },
-      violations: () => [],
+      faults: () => [],
       authority: () => own,
       existingAuthority: () => own,
       revocationUrl: undefined,

@@ -46,7 +46,7 @@ export function certificateRequestReport(
   const { username = "", groups = [], signerName, usages = [], expirationSeconds } = spec;
   const request = parse(spec.request ?? "");
   const signer = findWellKnownSigner(names, signerName);
-  const broken = request instanceof PkiError ? [request.message] : (signer?.violations(request, usages) ?? []);
+  const broken = request instanceof PkiError ? [request.message] : (signer?.faults(request, usages) ?? []);
   return {
     name: metadata.name ?? "",
     created: metadata.creationTimestamp ?? "",

@@ -121,6 +121,6 @@ interface NodeClientInput {
 export function nodeClientSubresources(names: Names, input: NodeClientInput): NodeClientSubresource[] {
   const { signerName, username, usages, request } = input;
   const signer = findWellKnownSigner(names, signerName);
-  if (signer?.isApprovedAutomatically !== true || signer.violations(request, usages).length > 0) return [];
+  if (signer?.isApprovedAutomatically !== true || signer.faults(request, usages).length > 0) return [];
   return username === request.subject.commonName ? ["selfnodeclient", "nodeclient"] : ["nodeclient"];
 }

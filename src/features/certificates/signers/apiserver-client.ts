@@ -11,7 +11,7 @@ export const apiserverClient = {
   isClientAuthenticating: true,
   holdsNodeNames: false,
   isApprovedAutomatically: false,
-  violations: (_request, usages) => [
+  faults: (_request, usages) => [
     ...usages
       .filter((usage) => !allowedUsages.has(usage))
       .map((usage) => `invalid usage for client certificate: ${usage}`),

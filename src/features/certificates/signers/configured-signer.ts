@@ -37,9 +37,9 @@ export interface SignerLifetime {
   readonly defaultSeconds: number;
 }
 
-/** The rules of a signer in the file. Each violation names the field of the rule. */
+/** The rules of a signer in the file. Each fault names the field of the rule. */
 export const configuredSignerRules = (specification: SignerSpecification): SignerRules => ({
-  violations: (request, usages) =>
+  faults: (request, usages) =>
     [
       ...subjectFaults(specification, request),
       ...namePatternFaults(specification, request.subjectAltNames),

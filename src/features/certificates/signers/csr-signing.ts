@@ -4,8 +4,8 @@ import { parseRequestField } from "../../../pki/certificate-request.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
-import { issuingViolations, usageViolations } from "./issue.ts";
-import { serverNameViolations } from "./server-identity.ts";
+import { issuingFaults, usageFaults } from "./issue.ts";
+import { serverNameFaults } from "./server-identity.ts";
 import type { ServerIdentity } from "./server-identity.ts";
 import type { RunningSigner } from "./running-signers.ts";
 import { certificateRequestState, withCondition } from "../requests/certificate-request-state.ts";
@@ -67,10 +67,10 @@ export function csrSigning({ findSigner, server, intervalMilliseconds }: CsrSign
           request instanceof PkiError
             ? [request.message]
             : [
-                ...signer.violations(request, usages),
-                ...issuingViolations(request, authority.path),
-                ...usageViolations(usages, authority.path),
-                ...serverNameViolations(request.subjectAltNames, { authority, server: server() }),
+                ...signer.faults(request, usages),
+                ...issuingFaults(request, authority.path),
+                ...usageFaults(usages, authority.path),
+                ...serverNameFaults(request.subjectAltNames, { authority, server: server() }),
               ];
         if (request instanceof PkiError || faults.length > 0) {
           return fail(stored, { reason: "SignerValidationFailure", message: faults.join("; ") });

@@ -5,7 +5,7 @@ import { parseCertificate, type Certificate } from "../../../pki/certificate.ts"
 import { checkSignature, checkSignatureInThreadPool } from "../../../pki/check-signature.ts";
 import type { SignedData } from "../../../pki/check-signature.ts";
 import { encodeDistinguishedName } from "../../../pki/distinguished-name.ts";
-import { nameConstraintViolation } from "../../../pki/name-constraints.ts";
+import { nameConstraintFault } from "../../../pki/name-constraints.ts";
 import { extendedKeyUsages, oids } from "../../../pki/object-identifiers.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
@@ -49,7 +49,7 @@ export interface SignedCertificate {
  * `issuers` are the CA's certificate and those above it: clients would not accept names that their name constraints
  * exclude.
  */
-export function issuingViolations(request: CertificateRequest, issuers: readonly Certificate[]): string[] {
+export function issuingFaults(request: CertificateRequest, issuers: readonly Certificate[]): string[] {
   const { publicKey, subject, subjectAltNames } = request;
   const faults: string[] = [];
   if (publicKey.weakness !== undefined) faults.push(`the key is not fit for use: ${publicKey.weakness}`);
@@ -61,8 +61,8 @@ export function issuingViolations(request: CertificateRequest, issuers: readonly
     // Check what would be issued, not how the request encodes it or what else it contains.
     const names = { id: oids.subjectAltName, isCritical: false, value: encodeSubjectAltNames(subjectAltNames) };
     const extensions = hasSubjectAltNames(subjectAltNames) ? [names] : [];
-    const violation = nameConstraintViolation(nameConstraints, { subject, extensions });
-    if (violation !== undefined) faults.push(`the CA may not certify the names: ${violation}`);
+    const fault = nameConstraintFault(nameConstraints, { subject, extensions });
+    if (fault !== undefined) faults.push(`the CA may not certify the names: ${fault}`);
   }
   return faults;
 }
@@ -71,7 +71,7 @@ export function issuingViolations(request: CertificateRequest, issuers: readonly
  * Returns the extended key usages that clients would refuse below `issuers`, the CA's certificate and those above it; one
  * sentence each. A CA that names usages passes on only those (as Go and OpenSSL read RFC 5280 section 4.2.1.12).
  */
-export const usageViolations = (usages: readonly string[], issuers: readonly Certificate[]): string[] =>
+export const usageFaults = (usages: readonly string[], issuers: readonly Certificate[]): string[] =>
   certificateUsagesOf(usages)
     .extendedKeyUsages.filter((usage) =>
       issuers.some(
@@ -85,7 +85,7 @@ export const usageViolations = (usages: readonly string[], issuers: readonly Cer
 /**
  * Issues the certificate for a request, then parses and checks it. Copies only subject, key and subject alternative
  * names of the request, never other extensions. Throws PkiError when the CA has expired, a usage is unknown or there
- * are `issuingViolations`. Check the signer's rules before with `SignerRules.violations`.
+ * are `issuingFaults`. Check the signer's rules before with `SignerRules.faults`.
  */
 export function issueCertificate(options: IssueOptions): SignedCertificate {
   const { authority } = options;
@@ -117,8 +117,8 @@ export function lifetimeSeconds(requested: number | undefined, maximum: number):
 function certificateTemplate(options: IssueWithOptions): CertificateTemplate {
   const { request, now, authority } = options;
   const { path = [authority.certificate] } = authority;
-  const violations = [...issuingViolations(request, path), ...usageViolations(options.usages, path)];
-  if (violations.length > 0) throw new PkiError(violations.join("; "));
+  const faults = [...issuingFaults(request, path), ...usageFaults(options.usages, path)];
+  if (faults.length > 0) throw new PkiError(faults.join("; "));
   const { keyUsages, extendedKeyUsages, unrecognized } = certificateUsagesOf(options.usages);
   if (unrecognized.length > 0) throw new PkiError(`unrecognized usage values: ${JSON.stringify(unrecognized)}`);
   const caNotAfter = Math.min(...path.map(({ notAfter }) => notAfter));

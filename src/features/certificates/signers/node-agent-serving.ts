@@ -1,5 +1,5 @@
 import { signerNames } from "../signer-names.ts";
-import { nodeSubjectViolations, nodeUsageViolations } from "./node-identity-rules.ts";
+import { nodeSubjectFaults, nodeUsageFaults } from "./node-identity-rules.ts";
 import type { WellKnownSigner } from "./signer.ts";
 
 /** Serving certificates of node agents. The approver checks that the names are the node's own. */
@@ -10,12 +10,12 @@ export const nodeAgentServing = {
   isClientAuthenticating: false,
   holdsNodeNames: true,
   isApprovedAutomatically: false,
-  violations: (request, usages) => {
+  faults: (request, usages) => {
     const { dnsNames, emailAddresses, ipAddresses, uris } = request.subjectAltNames;
-    const violations = nodeSubjectViolations(request);
-    if (dnsNames.length + ipAddresses.length === 0) violations.push("DNS or IP subjectAltName is required");
-    if (emailAddresses.length > 0) violations.push("Email subjectAltNames are not allowed");
-    if (uris.length > 0) violations.push("URI subjectAltNames are not allowed");
-    return [...violations, ...nodeUsageViolations(usages, "server auth")];
+    const faults = nodeSubjectFaults(request);
+    if (dnsNames.length + ipAddresses.length === 0) faults.push("DNS or IP subjectAltName is required");
+    if (emailAddresses.length > 0) faults.push("Email subjectAltNames are not allowed");
+    if (uris.length > 0) faults.push("URI subjectAltNames are not allowed");
+    return [...faults, ...nodeUsageFaults(usages, "server auth")];
   },
 } as const satisfies WellKnownSigner;

@@ -2,21 +2,21 @@ import { nodesGroup, nodeUsernamePrefix } from "../../../machinery/api/user-info
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 
 /** The subject rules of both node signers: O is exactly the nodes' group, CN is a node's user name. */
-export function nodeSubjectViolations({ subject }: CertificateRequest): string[] {
-  const violations: string[] = [];
+export function nodeSubjectFaults({ subject }: CertificateRequest): string[] {
+  const faults: string[] = [];
   if (subject.organizations.length !== 1 || subject.organizations[0] !== nodesGroup) {
-    violations.push(`subject organization is not ${nodesGroup}`);
+    faults.push(`subject organization is not ${nodesGroup}`);
   }
   if (!subject.commonName.startsWith(nodeUsernamePrefix)) {
-    violations.push(`subject common name does not begin with ${nodeUsernamePrefix}`);
+    faults.push(`subject common name does not begin with ${nodeUsernamePrefix}`);
   } else if (subject.commonName === nodeUsernamePrefix) {
-    violations.push("subject common name does not name a node");
+    faults.push("subject common name does not name a node");
   }
-  return violations;
+  return faults;
 }
 
 /** Exactly digital signature and one extended usage. Key encipherment is optional: RSA needs it. */
-export function nodeUsageViolations(usages: readonly string[], extendedUsage: "client auth" | "server auth"): string[] {
+export function nodeUsageFaults(usages: readonly string[], extendedUsage: "client auth" | "server auth"): string[] {
   const wanted = new Set(["digital signature", extendedUsage]);
   const given = new Set(usages);
   given.delete("key encipherment");

@@ -68,7 +68,7 @@ export function runningSigners(options: RunningSignersOptions): RunningSigners {
       return {
         authority,
         lifetime,
-        violations: (request, usages) => rules.violations(request, usages),
+        faults: (request, usages) => rules.faults(request, usages),
         revocationUrls: hasUrls ? certificateUrls({ ...revocation, url, issuer: authority.certificate }) : undefined,
       };
     },

@@ -57,7 +57,7 @@ export const isTrustedThrough = ({ path }: SigningAuthority, anchors: readonly C
  * Returns the requested names that a CA must not sign, one sentence each, even if approved: with such a certificate,
  * the holder could impersonate the API server.
  */
-export const serverNameViolations = (
+export const serverNameFaults = (
   wanted: SubjectAltNames,
   { authority, server }: { readonly authority: SigningAuthority; readonly server: ServerIdentity },
 ): string[] =>

@@ -4,7 +4,7 @@ import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 /** The rules that `csrsigning` checks. */
 export interface SignerRules {
   /** Every rule that the request breaks, one sentence each; empty when it may be signed. */
-  violations(request: CertificateRequest, usages: readonly string[]): string[];
+  faults(request: CertificateRequest, usages: readonly string[]): string[];
 }
 
 /**

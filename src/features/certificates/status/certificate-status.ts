@@ -138,9 +138,9 @@ async function connectStatus({
   authorities,
   client,
 }: StatusConnection): Promise<AnswerStatus> {
-  const badList = rateLimitedReport<{ name: string; problem: unknown }>(({ name, problem }, count) =>
+  const badList = rateLimitedReport<{ name: string; fault: unknown }>(({ name, fault }, count) =>
     log.error(
-      { name, err: problem, count },
+      { name, err: fault, count },
       "a stored revocation list cannot be served: delete its ConfigMap, and it is made again",
     ),
   );
@@ -150,7 +150,7 @@ async function connectStatus({
   const lists = new PublishedLists({
     configMaps: stores.of(configMapResource),
     namespace: names.namespaces.system,
-    onBadList: (name, problem) => badList({ name, problem }),
+    onBadList: (name, fault) => badList({ name, fault }),
   });
   const statuses = new CertificateStatuses({
     records: stores.of(issuedCertificateResource),

@@ -66,8 +66,8 @@ export class ListWriter {
     if (previous !== undefined && previous.issuer.equals(issuer) && this.#isGood(previous, { entries, now }))
       return false;
     if (entries.length > maximumListBytes) {
-      const problem = "the revocation list would be too large, so it is not published";
-      log.error({ controller: "revocation-list-publisher", ca: id, bytes: entries.length }, problem);
+      const fault = "the revocation list would be too large, so it is not published";
+      log.error({ controller: "revocation-list-publisher", ca: id, bytes: entries.length }, fault);
       return false;
     }
     // After a restore from a backup the previous number is an old one. The time is not.

@@ -32,7 +32,7 @@ export interface PublishedList {
 export class PublishedLists {
   readonly #registry: ResourceRegistry<ConfigMap>;
   readonly #namespace: string;
-  readonly #onBadList: (name: string, problem: unknown) => void;
+  readonly #onBadList: (name: string, fault: unknown) => void;
   readonly #lists = new Map<string, PublishedList>();
   readonly #unread = new Set<string>();
   #reading: Promise<void> | undefined;
@@ -40,7 +40,7 @@ export class PublishedLists {
   constructor(options: {
     readonly configMaps: ResourceRegistry<ConfigMap>;
     readonly namespace: string;
-    readonly onBadList: (name: string, problem: unknown) => void;
+    readonly onBadList: (name: string, fault: unknown) => void;
   }) {
     this.#registry = options.configMaps;
     this.#namespace = options.namespace;

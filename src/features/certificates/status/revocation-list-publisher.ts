@@ -81,10 +81,10 @@ export function revocationListPublisher({ settings, authorities }: RevocationLis
           const { certificate } = authority;
           const id = authorityId(certificate);
           if (!maySignLists(certificate)) {
-            const problem =
+            const fault =
               "this CA's key usage lacks cRLSign, so verifiers would not accept its revocation list and none is published: " +
               "replace its certificate as docs/revocation.md says";
-            if (!unable.has(id)) log.error({ controller: this.name, ca: certificate.subject.commonName }, problem);
+            if (!unable.has(id)) log.error({ controller: this.name, ca: certificate.subject.commonName }, fault);
             unable.add(id);
             continue;
           }

@@ -285,7 +285,7 @@ interface NativeEnvironment {
  * and printing blocks the process while its standard error is not read.
  */
 function silenceCommitErrors(root: RootDatabase<Buffer, Buffer>): void {
-  const { env } = root as unknown as { readonly env: NativeEnvironment }; // see there
+  const { env } = root as unknown as { readonly env: NativeEnvironment }; // a field that lmdb's types leave out
   const startWriting = env.startWriting.bind(env);
   const quietly: NativeEnvironment["startWriting"] = (address, onStatus) =>
     startWriting(address, (status) => withoutPrinting(() => onStatus(status)));

@@ -8,7 +8,7 @@ import { pageNotFound, plainText, typedText } from "../machinery/http/response.t
 import type { OutsideKeyObserver } from "../machinery/keys/outside-keys.ts";
 import type { ElectedState } from "../machinery/loops/elected-controllers.ts";
 import type { QueueCounts } from "../machinery/loops/work-queue.ts";
-import { outsideKeyObserver } from "./observation/observe-outside-keys.ts";
+import { outsideKeyObserver } from "./observation/outside-key-observer.ts";
 import { addQueueMetrics } from "./observation/queue-metrics.ts";
 import type { PlainAddress } from "./listener-settings.ts";
 import { startPlainListener } from "../machinery/http/plain-listener.ts";

@@ -1,6 +1,6 @@
 import type { ObjectSchema } from "../../src/machinery/schema/schema.ts";
 import type { ReviewAnswer, ReviewContext } from "../../src/machinery/registry/resource-definition.ts";
-import { compileDecoder } from "../../src/machinery/schema/decode.ts";
+import { compileDecoder } from "../../src/machinery/schema/compile-decoder.ts";
 import { TestClock } from "./accounts/token-scene.ts";
 
 const now = new TestClock().now();

@@ -4,7 +4,7 @@ import pino from "pino";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import { certificateSigningRequestResource } from "../../src/features/certificates/resources.ts";
 import { apiserverClient } from "../../src/features/certificates/signers/apiserver-client.ts";
-import { LineLimit } from "../../src/server/observation/observe-authentication.ts";
+import { LineLimit } from "../../src/server/observation/authentication-observer.ts";
 import { certificateRequest } from "../clients/certificate-request.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";

@@ -7,7 +7,7 @@ import {
   compiledPartialMetadataList,
   compiledPartialMetadata,
 } from "../../src/machinery/registry/partial-object-metadata.ts";
-import { compileDecoder } from "../../src/machinery/schema/decode.ts";
+import { compileDecoder } from "../../src/machinery/schema/compile-decoder.ts";
 import { deleteOptionsSchema, statusSchema } from "../../src/machinery/schema/meta-schemas.ts";
 import { compileProtobuf } from "../../src/machinery/schema/protobuf.ts";
 import { decodeEnvelope, encodeEnvelope } from "../../src/machinery/schema/protobuf-envelope.ts";

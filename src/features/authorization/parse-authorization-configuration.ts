@@ -5,7 +5,7 @@ import { duplicate, invalidValue, notSupported, required } from "../../machinery
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { dnsSubdomainFaults } from "../../machinery/api/name-validation.ts";
 import { parseConfigurationFile, refuseFieldErrors } from "../../machinery/command-line/parse-configuration-file.ts";
-import { compileDecoder } from "../../machinery/schema/decode.ts";
+import { compileDecoder } from "../../machinery/schema/compile-decoder.ts";
 import { defaultWebhookMilliseconds } from "./settings.ts";
 import type { BuiltInAuthorizer, ConfiguredAuthorizer, WebhookAuthorizerSettings } from "./settings.ts";
 import { conditionFaults, matchCondition } from "./webhook/match-conditions.ts";

@@ -8,7 +8,7 @@ import type { ResourceRequestInfo, ParsedRequestInfo } from "./parse-request-inf
 import { mastersGroup } from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { requestChannel, RequestTrace } from "../tracing/request-trace.ts";
-import { attributesOf } from "./authorization-check.ts";
+import { authorizationAttributes } from "./authorization-attributes.ts";
 import { emptyListRoutes } from "./document-route.ts";
 import type { FairQueue } from "./fairness.ts";
 import { refuseMalformedHeaders } from "./malformed-headers.ts";
@@ -126,7 +126,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       if (user !== authenticatedUser) trace?.decided(user.username);
 
       trace?.begin("authorize");
-      const attributes = attributesOf(info, user, request.query);
+      const attributes = authorizationAttributes(info, user, request.query);
       const deciding = options.authorize(attributes);
       const decision = deciding instanceof Promise ? await deciding : deciding;
       lifecycle.decision = decision;

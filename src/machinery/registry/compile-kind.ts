@@ -3,7 +3,7 @@ import type { ApiObject } from "../api/object-meta.ts";
 import { apiVersionOf } from "../api/resource-type.ts";
 import type { FieldSet } from "./apply/field-set.ts";
 import { setOfPaths } from "./apply/owned-fields.ts";
-import { TrackedReviews } from "./apply/track-review.ts";
+import { TrackedReviews } from "./apply/tracked-reviews.ts";
 import { CompiledSchema } from "./compiled-schema.ts";
 import { storedAs } from "./resource-definition.ts";
 import type {

@@ -1,6 +1,6 @@
 import type { ApiList } from "../api/object-meta.ts";
-import { compileDecoder } from "../schema/decode.ts";
-import type { Decoded } from "../schema/decode.ts";
+import { compileDecoder } from "../schema/compile-decoder.ts";
+import type { Decoded } from "../schema/compile-decoder.ts";
 import { listSchema } from "../schema/meta-schemas.ts";
 import { compileProtobuf } from "../schema/protobuf.ts";
 import type { ProtobufCodec } from "../schema/protobuf.ts";

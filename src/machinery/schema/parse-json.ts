@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { textOf } from "./go-utf8.ts";
+import { decodeUtf8 } from "./decode-utf8.ts";
 import { checkValueCount, endOfString, maximumValues } from "./value-limit.ts";
 import { isDigit, JsonReader, maximumJsonDepth } from "./json-reader.ts";
 import type { RepeatedKey } from "./json-reader.ts";
@@ -32,7 +32,7 @@ export function parseJson(text: string, maximum?: number): ParsedJson {
 export function parseJsonBytes(bytes: Buffer): ParsedJson {
   if (isUtf8(bytes)) return parseJson(bytes.toString("utf8"));
   new JsonReader(bytes.toString("latin1"), { isLatin1: true }).read();
-  return parseJson(textOf(bytes));
+  return parseJson(decodeUtf8(bytes));
 }
 
 /**

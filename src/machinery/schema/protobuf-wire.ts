@@ -1,5 +1,5 @@
 import { countValues, maximumValues, tooManyValues } from "./value-limit.ts";
-import { textOf } from "./go-utf8.ts";
+import { decodeUtf8 } from "./decode-utf8.ts";
 import { largestInt64 } from "./decode-scalar.ts";
 
 /** The bytes are not a valid protobuf message of the expected type. */
@@ -215,7 +215,7 @@ export class ProtobufReader {
   }
 
   string(): string {
-    return textOf(this.bytes());
+    return decodeUtf8(this.bytes());
   }
 
   message(): ProtobufReader {

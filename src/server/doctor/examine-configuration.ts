@@ -15,7 +15,7 @@ import { parseSettingsFile, readFollowedFile } from "../../machinery/command-lin
 import { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import { parseEncryptionConfiguration } from "../encryption/encryption-configuration.ts";
 import { readEncryptionKeys } from "../encryption/encryption-key-file.ts";
-import { authorizationObserver } from "../observation/observe-authorization.ts";
+import { authorizationObserver } from "../observation/authorization-observer.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";

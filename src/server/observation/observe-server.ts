@@ -16,11 +16,11 @@ import type { DomainMetricsOptions } from "./domain-metrics.ts";
 import type { AuthorizationObserver } from "../../features/authorization/feature.ts";
 import type { DecisionCount } from "../authorizers.ts";
 import type { PolicyObserver } from "../../features/admission/feature.ts";
-import { policyObserver } from "./observe-policies.ts";
-import { outsideKeyObserver } from "./observe-outside-keys.ts";
-import { authorizationObserver } from "./observe-authorization.ts";
-import { authenticationObserver, countedReviews } from "./observe-authentication.ts";
-import { writeObserver } from "./observe-writes.ts";
+import { policyObserver } from "./policy-observer.ts";
+import { outsideKeyObserver } from "./outside-key-observer.ts";
+import { authorizationObserver } from "./authorization-observer.ts";
+import { authenticationObserver, countedReviews } from "./authentication-observer.ts";
+import { writeObserver } from "./write-observer.ts";
 import { newTallies } from "./tallies.ts";
 
 export interface ServerObservationOptions {

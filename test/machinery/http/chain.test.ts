@@ -9,7 +9,7 @@ import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { createApiServer } from "../../../src/machinery/http/api-server.ts";
 import type { ApiServerOptions } from "../../../src/machinery/http/api-server.ts";
 import type { Definition } from "../../../src/machinery/http/served-resources.ts";
-import { compileDecoder } from "../../../src/machinery/schema/decode.ts";
+import { compileDecoder } from "../../../src/machinery/schema/compile-decoder.ts";
 import { statusSchema } from "../../../src/machinery/schema/meta-schemas.ts";
 import { compileProtobuf } from "../../../src/machinery/schema/protobuf.ts";
 import { decodeEnvelope } from "../../../src/machinery/schema/protobuf-envelope.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compileDecoder } from "../../../src/machinery/schema/decode.ts";
+import { compileDecoder } from "../../../src/machinery/schema/compile-decoder.ts";
 import { parseJson } from "../../../src/machinery/schema/parse-json.ts";
 import { strictFaults } from "../../../src/machinery/schema/decode-faults.ts";
 import { serviceAccount } from "./sample-kinds.ts";

@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { kubernetesNames } from "../../../src/machinery/api/names.ts";
 import { compiledPartialMetadata } from "../../../src/machinery/registry/partial-object-metadata.ts";
 import { tokenRequestSchema } from "../../../src/features/accounts/token-request-schema.ts";
-import { compileDecoder } from "../../../src/machinery/schema/decode.ts";
+import { compileDecoder } from "../../../src/machinery/schema/compile-decoder.ts";
 import { deleteOptionsSchema, statusSchema } from "../../../src/machinery/schema/meta-schemas.ts";
 import { compileProtobuf } from "../../../src/machinery/schema/protobuf.ts";
 import { decodeEnvelope, encodeEnvelope } from "../../../src/machinery/schema/protobuf-envelope.ts";

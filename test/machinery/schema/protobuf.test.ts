@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
-import { compileDecoder } from "../../../src/machinery/schema/decode.ts";
+import { compileDecoder } from "../../../src/machinery/schema/compile-decoder.ts";
 import { listSchema, statusSchema } from "../../../src/machinery/schema/meta-schemas.ts";
 import { compileProtobuf, ProtobufError } from "../../../src/machinery/schema/protobuf.ts";
 import { decodeEnvelope, encodeEnvelope, encodeWatchFrame } from "../../../src/machinery/schema/protobuf-envelope.ts";

@@ -3,7 +3,7 @@ import type { FieldError } from "../../../machinery/api/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
 import { parseConfigurationFile, refuseFieldErrors } from "../../../machinery/command-line/parse-configuration-file.ts";
-import { compileDecoder } from "../../../machinery/schema/decode.ts";
+import { compileDecoder } from "../../../machinery/schema/compile-decoder.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import { authenticationConfigurationSchema } from "./authentication-configuration.ts";
 import type { AuthenticationConfiguration, JwtAuthenticator, PrefixedClaim } from "./authentication-configuration.ts";

@@ -1,7 +1,7 @@
 import { badRequest } from "../../api/api-error.ts";
 import { requestTurn, shortTextLength } from "../../api/request-turn.ts";
 import { apiVersionOf } from "../../api/resource-type.ts";
-import { textOf } from "../../schema/go-utf8.ts";
+import { decodeUtf8 } from "../../schema/decode-utf8.ts";
 import { JsonSyntaxError, parsedValue, parseJson, parseJsonBytes } from "../../schema/parse-json.ts";
 import type { RepeatedKey } from "../../schema/parse-json.ts";
 import { ProtobufError } from "../../schema/protobuf.ts";
@@ -143,7 +143,7 @@ export function parseValue(
   try {
     if (value !== undefined) return parsedValue(value);
     if (format === "json") return parseJsonBytes(bytes);
-    if (format === "yaml") return parseJson(yamlToJson(textOf(bytes)));
+    if (format === "yaml") return parseJson(yamlToJson(decodeUtf8(bytes)));
     const { kind, apiVersion, raw } = decodeEnvelope(bytes);
     return { value: { kind, apiVersion, ...schema.protobuf.decode(raw) }, duplicateFields: [], repeatedKeys: [] };
   } catch (error) {

@@ -8,7 +8,7 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored-object.ts";
 import { updateObject } from "../../registry/update-object.ts";
 import type { Changed } from "../../registry/update-object.ts";
-import { textOf } from "../../schema/go-utf8.ts";
+import { decodeUtf8 } from "../../schema/decode-utf8.ts";
 import { parseWriteOptions } from "../../registry/write-options.ts";
 import type { WriteOptions } from "../../registry/write-options.ts";
 import { patchType } from "../content-type.ts";
@@ -85,7 +85,7 @@ export async function patchRequest(
   const mediaType = negotiateObject(registry, resourceRequest);
   const bytes = await readBytes(resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "PatchOptions", isApply: type === "apply" });
-  const sent = textOf(bytes);
+  const sent = decodeUtf8(bytes);
   const text = type === "apply" ? appliedJson(sent) : sent;
   const { namespace, name, subresource } = info;
   if (recordObject !== undefined) recordPatch(recordObject, text);

@@ -17,7 +17,7 @@ import type {
 } from "../store.ts";
 import { LogWatches } from "../log-watches.ts";
 import type { ChangeBounds } from "../log-watches.ts";
-import { sweepHistory } from "./lmdb-compaction.ts";
+import { sweepHistory } from "./sweep-history.ts";
 import { counterOf, openEnvironment } from "./lmdb-environment.ts";
 import type { LmdbEnvironment, LmdbEnvironmentOptions } from "./lmdb-environment.ts";
 import { copied, decodeLogRecord, decodeLogValue, decodePreviousRevision, encodeRevision } from "./lmdb-records.ts";

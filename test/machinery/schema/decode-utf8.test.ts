@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { isUtf8 } from "node:buffer";
 import { test } from "node:test";
 import fc from "fast-check";
-import { textOf } from "../../../src/machinery/schema/go-utf8.ts";
+import { decodeUtf8 } from "../../../src/machinery/schema/decode-utf8.ts";
 
 /** The same, a character at a time, with the runtime's own check. */
 function slowTextOf(bytes: Buffer): string {
@@ -27,7 +27,7 @@ test("each byte that is not of a valid character becomes one replacement charact
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
       const bytes = Buffer.concat(pieces);
-      assert.equal(textOf(bytes), slowTextOf(bytes));
+      assert.equal(decodeUtf8(bytes), slowTextOf(bytes));
     }),
     { numRuns: 2000 },
   );

@@ -9,7 +9,11 @@ import type { ParsedRequestInfo } from "./parse-request-info.ts";
  * The authorizer's input for a request. A list or watch of one name, through a field selector, has that name; a deletion of a
  * collection has not (upstream: `NewRequestInfo`).
  */
-export function attributesOf(info: ParsedRequestInfo, user: UserInfo, query: string): AuthorizationAttributes {
+export function authorizationAttributes(
+  info: ParsedRequestInfo,
+  user: UserInfo,
+  query: string,
+): AuthorizationAttributes {
   if (info.kind === "path") return { kind: "path", user, verb: info.verb, path: info.path };
   const { verb, group, version, resource, subresource, namespace, name } = info;
   const attributes = { kind: "resource" as const, user, verb, group, version, resource, subresource, namespace, name };

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { platformNames } from "../../../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
-import { TrackedReviews } from "../../../../src/machinery/registry/apply/track-review.ts";
+import { TrackedReviews } from "../../../../src/machinery/registry/apply/tracked-reviews.ts";
 import { trackUpdate } from "../../../../src/machinery/registry/apply/track-update.ts";
 import { subjectAccessReviews } from "../../../../src/features/access/reviews/subject-access-reviews.ts";
 import { tokenRequestSchema } from "../../../../src/features/accounts/token-request-schema.ts";

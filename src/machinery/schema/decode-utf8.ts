@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 
 /** Decodes UTF-8 like Go: each invalid byte becomes one U+FFFD. */
-export function textOf(bytes: Buffer): string {
+export function decodeUtf8(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString("utf8");
   // An invalid byte becomes three.
   const mended = Buffer.allocUnsafe(bytes.length * 3);

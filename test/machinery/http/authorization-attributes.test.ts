@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import { matchesFields, parseFieldSelector } from "../../../src/machinery/api/field-selector.ts";
 import type { FieldSelector } from "../../../src/machinery/api/field-selector.ts";
-import { attributesOf } from "../../../src/machinery/http/authorization-check.ts";
+import { authorizationAttributes } from "../../../src/machinery/http/authorization-attributes.ts";
 import { requestInfo } from "../../../src/machinery/http/parse-request-info.ts";
 
 const path = "/api/v1/namespaces/n/secrets";
@@ -40,7 +40,7 @@ const parsed = (text: string): FieldSelector | undefined => {
 describe("the attributes that an authorizer gets for a deletion of a collection", () => {
   it("have its selectors, and no name", () => {
     const query = "fieldSelector=metadata.name%3Da&labelSelector=b%3Dc";
-    const attributes = attributesOf(requestInfo("DELETE", path, query), user, query);
+    const attributes = authorizationAttributes(requestInfo({ method: "DELETE", path, query }), user, query);
     assert.ok(attributes.kind === "resource");
     assert.deepEqual([attributes.verb, attributes.name], ["deletecollection", ""]);
     assert.deepEqual([attributes.fieldSelector?.length, attributes.labelSelector?.length], [1, 1]);
@@ -53,7 +53,7 @@ describe("the attributes that an authorizer gets for a list", () => {
     fc.assert(
       fc.property(selectors, fc.constantFrom("", "&watch=1"), (text, more) => {
         const query = `fieldSelector=${encodeURIComponent(text)}${more}`;
-        const attributes = attributesOf(requestInfo({ method: "GET", path, query }), user, query);
+        const attributes = authorizationAttributes(requestInfo({ method: "GET", path, query }), user, query);
         assert.ok(attributes.kind === "resource");
         const selector = parsed(text);
         // What cannot be read selects nothing: the list is refused, and the authorizer is told of no selector.

@@ -70,7 +70,7 @@ function programOf(name: string, flags: IssueFlags): IssueProgram {
     throw new UsageError("--chain-out: give --key-out too; a file with the key has the whole chain");
   }
   for (const [flag, file] of Object.entries({ out, "key-out": keyOut, "chain-out": chainOut })) {
-    if (file !== undefined) checkOutputFile({ flag, file });
+    if (file !== undefined) checkOutputFile({ flag, file, isForKey: flag !== "chain-out" });
   }
   return {
     name,

@@ -14,6 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { encodePrivateKeyPem, generatePrivateKey } from "../../src/pki/keys.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { runSignet } from "./run-signet.ts";
@@ -78,6 +79,47 @@ describe("a command that writes files", { concurrency: 1 }, () => {
       }
     });
   }
+
+  /** Each command with an output that is no key, given the file for it. */
+  const otherWriters: Readonly<Record<string, (file: string) => Promise<Outcome>>> = {
+    ...secretWriters,
+    "csr get --output-file": (file) => signet("csr", "get", "eve", "--output-file", file),
+    "csr create --request-file": (file) =>
+      signet("csr", "create", "eve", "--key-file", join(folder, "new.key"), "--request-file", file),
+    "certificates issue --chain-out": (file) =>
+      signet(
+        ...["certificates", "issue", "eve", "--signer", "a.io/b", "--out", join(folder, "eve.crt")],
+        ...["--key-out", join(folder, "eve.key"), "--chain-out", file],
+      ),
+    backup: (file) => runSignet(["backup", "--data-dir", join(folder, "none"), file]),
+    "support-bundle": (file) => runSignet(["support-bundle", "--data-dir", join(folder, "none"), file]),
+  };
+  for (const [command, write] of Object.entries(otherWriters)) {
+    it(`keeps a file that holds a private key: ${command}`, async () => {
+      const file = join(folder, "ann.pem");
+      const key = `# of ann\n${encodePrivateKeyPem(generatePrivateKey("ECDSA P-256"))}`;
+      writeFileSync(file, key, { mode: 0o600 });
+      const { code, stdout, stderr } = await write(file);
+      assert.deepEqual([code, stdout], [2, ""], stderr);
+      assert.match(stderr, /ann\.pem holds a private key and is not replaced; name another file, or remove it\n$/);
+      assert.equal(readFileSync(file, "utf8"), key);
+    });
+  }
+
+  it("keeps the key that it has just made when both flags name one file: csr create", async () => {
+    const file = join(folder, "same");
+    const { code, stderr } = await signet("csr", "create", "same", "--key-file", file, "--request-file", file);
+    assert.equal(code, 2, stderr);
+    assert.match(readFileSync(file, "utf8"), /PRIVATE KEY/);
+  });
+
+  it("replaces a kubeconfig that embeds a key", async () => {
+    const file = join(folder, "anna.kubeconfig");
+    for (const round of ["first", "second"]) {
+      const { code, stderr } = await signet("kubeconfig", "--user", "anna", "--output-file", file);
+      assert.equal(code, 0, `${round}: ${stderr}`);
+    }
+  });
 
   it("makes no key in the place of a link, and uses none that others can read: csr create --key-file", async () => {
     const target = join(folder, "target");

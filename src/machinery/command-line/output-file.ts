@@ -1,4 +1,4 @@
-import { accessSync, constants, statSync } from "node:fs";
+import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { checkReplaceable, writePrivateFile, writePublicFile } from "../files/atomic-file.ts";
 import { fileFailureReason, UnusableFile } from "../files/unusable-file.ts";
@@ -10,6 +10,8 @@ export interface OutputFile {
   /** The flag's name, such as `output-file`. */
   readonly flag: string;
   readonly file: string;
+  /** Whether the command writes a private key there, and so replaces one. */
+  readonly isForKey?: boolean;
 }
 
 /** The file of an optional flag, after `checkOutputFile`. */
@@ -21,29 +23,56 @@ export function outputFile(flag: string, file: string | undefined): OutputFile |
 
 /**
  * Throws CommandFailure when the file cannot be written. Call it before the request to the server, whose result would
- * otherwise be lost. Refuses the name `-` (UsageError), because other tools use it for standard output.
+ * otherwise be lost. Throws UsageError for the name `-`, because other tools use it for standard output, and for a file with
+ * a private key in PEM, which may be the only copy. Keys in base64, as in kubeconfigs, may be replaced.
  */
-export function checkOutputFile({ flag, file }: OutputFile): void {
+export function checkOutputFile(output: OutputFile): void {
+  const { flag, file } = output;
   if (file === "-") throw new UsageError(`--${flag}: - is not a file name; write ./- for a file of that name`);
-  explain({ flag, file }, () => {
+  explain(output, () => {
     checkReplaceable(file);
     const folder = dirname(file);
     if (!statSync(folder).isDirectory()) throw new UnusableFile(`${folder} is a file, not a folder; name another`);
     accessSync(folder, constants.W_OK | constants.X_OK);
   });
+  refuseToReplaceKey(output);
+}
+
+function refuseToReplaceKey(output: OutputFile): void {
+  const { flag, file, isForKey = false } = output;
+  if (isForKey || !explain(output, () => holdsPrivateKey(file))) return;
+  throw new UsageError(`--${flag}: ${file} holds a private key and is not replaced; name another file, or remove it`);
+}
+
+/** A key is searched in this much: even a long chain before it is shorter. */
+const searchedBytes = 2 ** 20;
+
+function holdsPrivateKey(file: string): boolean {
+  if (statSync(file, { throwIfNoEntry: false }) === undefined) return false;
+  const descriptor = openSync(file, "r");
+  try {
+    const start = Buffer.alloc(searchedBytes);
+    const text = start.toString("latin1", 0, readSync(descriptor, start, 0, searchedBytes, 0));
+    return /^[ \t]*-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/m.test(text);
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 /** Writes a private key or a token (0600) and replaces an existing file. Throws CommandFailure. */
 export const writePrivateOutput = (output: OutputFile, contents: string | Uint8Array): void =>
   explain(output, () => writePrivateFile(output.file, contents));
 
-/** Writes public data and replaces an existing file. Throws CommandFailure. */
-export const writePublicOutput = (output: OutputFile, contents: string): void =>
+/** Writes public data and replaces an existing file, unless it holds a private key. Throws CommandFailure. */
+export function writePublicOutput(output: OutputFile, contents: string): void {
+  // Another flag of the command may have made the key just now.
+  refuseToReplaceKey(output);
   explain(output, () => writePublicFile(output.file, contents));
+}
 
-function explain({ flag, file }: OutputFile, act: () => void): void {
+function explain<T>({ flag, file }: OutputFile, act: () => T): T {
   try {
-    act();
+    return act();
   } catch (cause) {
     const reason = cause instanceof UnusableFile ? cause.message : `cannot write ${file}: ${fileFailureReason(cause)}`;
     throw new CommandFailure(`--${flag}: ${reason}`, { exit: "unwritable", cause });

@@ -1,6 +1,8 @@
 import { ApiError } from "../machinery/api/api-error.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import { ApiClient } from "../machinery/client/api-client.ts";
+import { connectionFault } from "../machinery/client/connection-fault.ts";
+import type { CaSource } from "../machinery/client/connection-fault.ts";
 import { firstReachable } from "../machinery/client/first-reachable.ts";
 import { httpsTransport } from "../machinery/client/https-transport.ts";
 import type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
@@ -101,17 +103,20 @@ export class AgentClients {
 
   #client({ clientCertificate, bearerToken, onSend, explain }: ClientIdentity): ApiClient {
     const { access, serverClock, localClock, monotonic, userAgent, connect = httpsTransport } = this.#options;
-    const { servers, serverName } = access;
+    const { servers, serverName, caSource } = access;
     const tlsCredentials = currentCredentials(access.caCertificates, clientCertificate);
     const transports = servers.map((server) =>
-      connect({
-        server,
-        tlsCredentials,
-        ...(serverName !== undefined && { serverName }),
-        ...(bearerToken !== undefined && { bearerToken }),
-        timeoutMilliseconds,
-        userAgent,
-      }),
+      explained(
+        connect({
+          server,
+          tlsCredentials,
+          ...(serverName !== undefined && { serverName }),
+          ...(bearerToken !== undefined && { bearerToken }),
+          timeoutMilliseconds,
+          userAgent,
+        }),
+        { server, caSource },
+      ),
     );
     const transport = observed(firstReachable(transports, { monotonic }), () => {
       const sentAt = localClock.now();
@@ -122,6 +127,17 @@ export class AgentClients {
       };
     });
     return new ApiClient(transport, { explain });
+  }
+}
+
+/** There was no answer. The message names the server, and says why and what to do. */
+export class ServerUnreachable extends Error {
+  readonly reason: string;
+
+  constructor(server: string, { reason, cause }: { readonly reason: string; readonly cause: Error }) {
+    super(`cannot reach the server ${server}: ${reason}`, { cause });
+    this.name = "ServerUnreachable";
+    this.reason = reason;
   }
 }
 
@@ -153,6 +169,24 @@ function currentCredentials(
     return credentials;
   };
 }
+
+/** Its failures name the server, and say what to do. */
+const explained = (
+  transport: Transport,
+  { server, caSource }: { readonly server: string; readonly caSource: CaSource },
+): Transport => ({
+  async send(request) {
+    try {
+      return await transport.send(request);
+    } catch (error) {
+      if (!(error instanceof Error) || request.signal?.aborted === true) throw error;
+      const fault = connectionFault(error, caSource);
+      if (fault === undefined) throw error;
+      throw new ServerUnreachable(server, { reason: fault.text, cause: error });
+    }
+  },
+  close: () => transport.close(),
+});
 
 const observed = (transport: Transport, onSend: ObserveRequest): Transport => ({
   async send(request) {

@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { errorCode } from "../machinery/api/thrown-error.ts";
+import { errorCode, messageOf } from "../machinery/api/thrown-error.ts";
 import { jsonFields } from "../machinery/api/json-object.ts";
 import { createServer, request } from "../machinery/api/node-http.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
-import { failureText } from "./agent-log.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { AgentStatus } from "./agent-status.ts";
 import type { RunningAgent } from "./start-agent.ts";
@@ -34,7 +33,7 @@ export async function openControlSocket(
   server.maxConnections = 16;
   await new Promise<void>((resolve) => {
     server.once("error", (error) => {
-      log.warn({ path }, `signet agent status and renew are not available: ${failureText(error)}`);
+      log.warn({ path }, `signet agent status and renew are not available: ${messageOf(error)}`);
       resolve();
     });
     server.listen({ path }, resolve);
@@ -87,7 +86,7 @@ function ask(
         answer.on("end", () => {
           const body: unknown = JSON.parse(text);
           if ((answer.statusCode ?? 500) < 300) resolve(body);
-          else reject(new UnusableFile(messageOf(body)));
+          else reject(new UnusableFile(refusalIn(body)));
         });
       },
     );
@@ -106,7 +105,7 @@ function ask(
   });
 }
 
-function messageOf(body: unknown): string {
+function refusalIn(body: unknown): string {
   const { message } = jsonFields(body);
   return typeof message === "string" ? message : "the agent refused";
 }

@@ -1,4 +1,5 @@
 import type { LogSettings } from "../machinery/files/process-log.ts";
+import type { CaSource } from "../machinery/client/connection-fault.ts";
 import type { TlsCredentials } from "../machinery/client/tls-options.ts";
 import type { KeyType } from "../pki/keys.ts";
 import type { CertificateOutput } from "./certificate-output.ts";
@@ -15,6 +16,8 @@ export interface ServerAccess {
   readonly servers: readonly string[];
   /** PEM of the CAs that the server's certificate must chain to, read for each request; undefined: the system's. */
   readonly caCertificates: () => string | undefined;
+  /** For messages. */
+  readonly caSource?: CaSource;
   /** The name that the server's certificate must be valid for, if it is not the host's. */
   readonly serverName?: string;
   readonly bootstrap: BootstrapCredential;

@@ -8,7 +8,7 @@ import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/repe
 import type { Backoff, Sleep } from "../machinery/loops/repetition.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
 import { serialNumberHex } from "../pki/certificate.ts";
-import { failureText } from "./agent-log.ts";
+import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { AgentLog } from "./agent-log.ts";
 import { certificateState, nextStep, renewalTime, requestState } from "./certificate-renewal.ts";
 import type { CertificateState, RenewalStep } from "./certificate-renewal.ts";
@@ -223,7 +223,7 @@ export class CertificateManager {
   #fail(error: unknown): void {
     const { name, monotonic, log, random, onFailed } = this.#options;
     this.#failures++;
-    this.#failure = failureText(error);
+    this.#failure = messageOf(error);
     if (error instanceof RequestRefused) this.#pendingRequest = undefined;
     const backoff = error instanceof RequestRefused ? refusedBackoff : unreachableBackoff;
     const requested = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;

@@ -3,7 +3,8 @@ import { dirname } from "node:path";
 import { systemClock } from "../machinery/api/clock.ts";
 import { namesOfServer } from "../machinery/client/names-of-server.ts";
 import { fileFailureReason } from "../machinery/files/unusable-file.ts";
-import { failureText } from "./agent-log.ts";
+import { messageOf } from "../machinery/api/thrown-error.ts";
+import { ServerUnreachable } from "./agent-clients.ts";
 import type { AgentSettings } from "./agent-settings.ts";
 import { outputPath } from "./certificate-output.ts";
 import { readUsable, CertificateStore } from "./certificate-store.ts";
@@ -66,7 +67,7 @@ async function faultOf(action: () => Promise<void>): Promise<string | undefined>
     await action();
     return undefined;
   } catch (error) {
-    return failureText(error);
+    return error instanceof ServerUnreachable ? error.reason : messageOf(error);
   }
 }
 

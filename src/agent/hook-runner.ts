@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Clock } from "../machinery/api/clock.ts";
 import { backoffMilliseconds } from "../machinery/loops/repetition.ts";
 import type { Backoff, Sleep } from "../machinery/loops/repetition.ts";
-import { failureText } from "./agent-log.ts";
+import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { Hook } from "./agent-settings.ts";
 import { writePrivateFile } from "../machinery/files/atomic-file.ts";
@@ -157,7 +157,7 @@ export class HookRunner {
         this.#running = undefined;
         resolve(fault);
       };
-      child.once("error", (error) => end(`could not be run: ${failureText(error)}`));
+      child.once("error", (error) => end(`could not be run: ${messageOf(error)}`));
       child.once("exit", (code, signal) => {
         if (code === 0) end(undefined);
         else if (isLate) end(`was killed: it ran longer than ${timeoutMilliseconds / 1000} s`);
@@ -204,7 +204,7 @@ export class HookMemory {
     try {
       writePrivateFile(this.#file, `${JSON.stringify(Object.fromEntries(this.#finished), undefined, 2)}\n`);
     } catch (error) {
-      this.#log.warn({ file }, `cannot record that the hook has finished: ${failureText(error)}`);
+      this.#log.warn({ file }, `cannot record that the hook has finished: ${messageOf(error)}`);
     }
   }
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Sleep } from "../machinery/loops/repetition.ts";
-import { failureText } from "./agent-log.ts";
+import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { Hook } from "./agent-settings.ts";
 import { outputPath, writeCertificateOutput } from "./certificate-output.ts";
@@ -58,7 +58,7 @@ export class PublishedCertificate {
       if (hook !== undefined)
         hooks.changed({ change: `${name}-certificate`, file: changedFile ?? files[0] ?? file, digest, hook });
     } catch (error) {
-      const fault = failureText(error);
+      const fault = messageOf(error);
       if (fault !== this.#fault) log.error({ certificate: name }, `the files stay as they were: ${fault}`);
       this.#fault = fault;
     }

@@ -4,7 +4,7 @@ import { namesOfServer } from "../machinery/client/names-of-server.ts";
 import { Repetition } from "../machinery/loops/repetition.ts";
 import type { Backoff, Sleep } from "../machinery/loops/repetition.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
-import { failureText } from "./agent-log.ts";
+import { messageOf } from "../machinery/api/thrown-error.ts";
 import { LeaseHeartbeat, leaseIntervalMilliseconds } from "./lease-heartbeat.ts";
 import { addressTowards, nodeSystemInfo } from "./machine.ts";
 import { registerNode } from "./node-registration.ts";
@@ -94,7 +94,7 @@ async function findNames(
       intervalMilliseconds: 0,
       random,
       sleep,
-      onFailure: (error, failures) => log.warn({ failures }, `not connected to the server: ${failureText(error)}`),
+      onFailure: (error, failures) => log.warn({ failures }, `not connected to the server: ${messageOf(error)}`),
     },
   );
   await search.run(AbortSignal.any([signal, found.signal]));
@@ -139,7 +139,7 @@ async function runNode(parts: AgentParts, names: Names, signal: AbortSignal): Pr
     intervalMilliseconds: statusIntervalMilliseconds,
     random,
     sleep,
-    onFailure: (error, failures) => log.warn({ failures }, `could not report the node: ${failureText(error)}`),
+    onFailure: (error, failures) => log.warn({ failures }, `could not report the node: ${messageOf(error)}`),
   });
   parts.certificateInstalled.addEventListener("serving", () => registration.now(), { signal });
 
@@ -166,7 +166,7 @@ async function runNode(parts: AgentParts, names: Names, signal: AbortSignal): Pr
       sleep,
       onFailure: (error, failures) => {
         metrics.leaseRenewal("failure");
-        log.warn({ failures }, `could not renew the node's lease: ${failureText(error)}`);
+        log.warn({ failures }, `could not renew the node's lease: ${messageOf(error)}`);
       },
     },
   );

@@ -6,7 +6,7 @@ import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import { serviceManager } from "../machinery/service-manager.ts";
 import { sendTraces } from "../machinery/trace-export/send-traces.ts";
 import { openControlSocket } from "./agent-control.ts";
-import { failureText } from "./agent-log.ts";
+import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { AgentSettings } from "./agent-settings.ts";
 import { startAgent } from "./start-agent.ts";
@@ -56,7 +56,7 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
       agent = await startAgent(settings, { log, version });
     } catch (error) {
       if (previous === settings) throw error;
-      log.error({}, `the new settings cannot be used, the old ones stay: ${failureText(error)}`);
+      log.error({}, `the new settings cannot be used, the old ones stay: ${messageOf(error)}`);
       settings = previous;
       continue;
     }
@@ -95,7 +95,7 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
         log.level = next.log.level;
         return wake;
       } catch (error) {
-        log.error({}, `the settings cannot be used, the old ones stay: ${failureText(error)}`);
+        log.error({}, `the settings cannot be used, the old ones stay: ${messageOf(error)}`);
       }
     }
   }

@@ -8,7 +8,7 @@ import { Informer } from "../machinery/loops/informer.ts";
 import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/repetition.ts";
 import type { Sleep } from "../machinery/loops/repetition.ts";
 import { decodePemBlocks, encodePem } from "../pki/pem.ts";
-import { failureText } from "./agent-log.ts";
+import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { TrustBundleFile } from "./agent-settings.ts";
 
@@ -41,7 +41,7 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
     "bundleName" in source ? `metadata.name=${source.bundleName}` : `spec.signerName=${source.signerName}`;
   const informer = new Informer(bundles, {
     selectors: { fieldSelector },
-    onError: (error) => log.warn({ ...source }, `cannot follow the trust bundles: ${failureText(error)}`),
+    onError: (error) => log.warn({ ...source }, `cannot follow the trust bundles: ${messageOf(error)}`),
     backoffMilliseconds: (failures) =>
       backoffMilliseconds(unreachableBackoff, { failures: failures + 1, random: random() }),
   });
@@ -78,7 +78,7 @@ function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundle
     makeFolder(dirname(file), { mode: 0o755 });
     writePublicFile(file, pem);
   } catch (error) {
-    log.error({ ...source, file }, `the trust bundle stays as it was: ${failureText(error)}`);
+    log.error({ ...source, file }, `the trust bundle stays as it was: ${messageOf(error)}`);
     return false;
   }
   log.info({ ...source, file, anchors: count }, "wrote the trust bundle");

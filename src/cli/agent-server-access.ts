@@ -33,6 +33,9 @@ export function serverAccess(flags: ServerAccessFlags): ServerAccess {
   return {
     servers,
     caCertificates: caFile === undefined ? () => transport?.caCertificates : rereadCaFile(caFile),
+    ...(caFile !== undefined
+      ? { caSource: "--ca-file" as const }
+      : transport !== undefined && { caSource: "the kubeconfig" as const }),
     ...(transport?.serverName !== undefined && { serverName: transport.serverName }),
     bootstrap: bootstrapCredential(flags, transport),
   };

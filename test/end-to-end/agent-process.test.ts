@@ -104,7 +104,7 @@ describe("the process of an agent", () => {
     assert.match(await SignetProcess.run("agent", "renew", "client", "--config", config), /renews client/);
     await assert.rejects(
       SignetProcess.run("agent", "check", "--config", config),
-      /ok {2}the settings\n[^]*FAULT {2}the server https:\/\/127.0.0.1:1: connect ECONNREFUSED/,
+      /ok {2}the settings\n[^]*FAULT {2}the server https:\/\/127.0.0.1:1: nothing listens there; start it with signet serve/,
     );
     await agent.end("SIGTERM");
     await assert.rejects(SignetProcess.run("agent", "status", "--config", config), /no agent runs with the data dir/);

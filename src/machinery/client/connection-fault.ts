@@ -1,0 +1,93 @@
+import { errorCode } from "../api/thrown-error.ts";
+
+/** Why there was no answer, and what to do next. */
+export interface ConnectionFault {
+  readonly text: string;
+  /** Whether the client's own certificates or key cannot be used. */
+  readonly isOfCredentials?: true;
+}
+
+/** What names the server's CA to the client. Undefined: nothing does, so that the system's CAs count. */
+export type CaSource = "the kubeconfig" | "--ca-file" | undefined;
+
+/** Explains why there was no answer. Undefined for what is not known to be the connection's fault. */
+export function connectionFault(error: Error, caSource: CaSource): ConnectionFault | undefined {
+  const code = errorCode(error);
+  const hasKubeconfig = caSource === "the kubeconfig";
+  const url = hasKubeconfig ? "the server's URL in the kubeconfig" : "the server's URL";
+  const kind = error.name === "TimeoutError" ? "late" : kinds[code];
+  if (kind !== undefined) return { text: kind === "untrusted" ? untrusted(caSource) : texts[kind](url) };
+  const clock = `or this machine's clock is wrong (it says ${new Date().toISOString()})`;
+  if (code === "CERT_HAS_EXPIRED") {
+    return { text: `its certificate has expired, ${clock}; set the clock, or restart the server, which renews it` };
+  }
+  if (code === "CERT_NOT_YET_VALID") return { text: `its certificate is not valid yet, ${clock}; set the clock` };
+  if (code.startsWith("HPE_")) return { text: texts.noHttp(url) };
+  if (code.startsWith("ERR_SSL_")) {
+    const where = hasKubeconfig ? " in the kubeconfig" : "";
+    return { text: `TLS failed (${error.message}); check the client certificate${where}` };
+  }
+  // Certificates and keys are read when the first connection is made.
+  if (code.startsWith("ERR_OSSL_")) {
+    const text = hasKubeconfig
+      ? "the kubeconfig's certificates or key cannot be used; get a new kubeconfig with signet kubeconfig"
+      : "the CA's certificate, or the client certificate or its key, cannot be used; give another";
+    return { text: `${text} (${error.message})`, isOfCredentials: true };
+  }
+  return undefined;
+}
+
+const texts = {
+  refused: (url: string) => `nothing listens there; start it with signet serve, or check ${url}`,
+  unknownHost: (url: string) => `there is no such host; check ${url}, and the DNS`,
+  noRoute: (url: string) => `there is no way to it on the network; check the network and ${url}`,
+  late: (url: string) => `it did not answer in time; check the network and ${url}`,
+  closed: () => "it closed the connection before it had answered; try again, and look at the server's log",
+  noTls: (url: string) => `what listens there does not speak TLS; check ${url}`,
+  noHttp: (url: string) => `the program that listens there is not an API server; check ${url}`,
+  otherNames: () =>
+    "its certificate is for other names; use a name that it is for, or start the server with --tls-san and this name",
+};
+
+function untrusted(caSource: CaSource): string {
+  switch (caSource) {
+    case "the kubeconfig":
+      return (
+        "its certificate is from a CA that the kubeconfig does not name; use the kubeconfig of this very server " +
+        "(a server writes admin.kubeconfig in its data directory)"
+      );
+    case "--ca-file":
+      return (
+        "its certificate is from a CA that --ca-file does not hold; give it the CA of this very server " +
+        "(ca.crt in the server's data directory)"
+      );
+    case undefined:
+      return (
+        "its certificate is from a CA that this machine does not know; give the server's CA with --ca-file " +
+        "(ca.crt in the server's data directory)"
+      );
+  }
+}
+
+const kinds: Readonly<Record<string, keyof typeof texts | "untrusted">> = {
+  ECONNREFUSED: "refused",
+  ENOTFOUND: "unknownHost",
+  EAI_AGAIN: "unknownHost",
+  EHOSTUNREACH: "noRoute",
+  ENETUNREACH: "noRoute",
+  ETIMEDOUT: "late",
+  ECONNRESET: "closed",
+  ECONNABORTED: "closed",
+  EPIPE: "closed",
+  EPROTO: "noTls",
+  ERR_SSL_WRONG_VERSION_NUMBER: "noTls",
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: "noTls",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "untrusted",
+  SELF_SIGNED_CERT_IN_CHAIN: "untrusted",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "untrusted",
+  UNABLE_TO_GET_ISSUER_CERT: "untrusted",
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "untrusted",
+  CERT_SIGNATURE_FAILURE: "untrusted",
+  CERT_UNTRUSTED: "untrusted",
+  ERR_TLS_CERT_ALTNAME_INVALID: "otherNames",
+};

@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { connectionFault } from "../../../src/machinery/client/connection-fault.ts";
+import type { CaSource } from "../../../src/machinery/client/connection-fault.ts";
+
+const failure = (code: string, message = "it failed"): Error => Object.assign(new Error(message), { code });
+const textFor = (code: string, caSource: CaSource): string =>
+  connectionFault(failure(code), caSource)?.text ?? assert.fail(code);
+
+describe("the fault of a connection", () => {
+  it("of a CA that is not trusted says where to name the server's CA", () => {
+    for (const code of [
+      "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+      "SELF_SIGNED_CERT_IN_CHAIN",
+      "DEPTH_ZERO_SELF_SIGNED_CERT",
+    ]) {
+      assert.match(textFor(code, undefined), /this machine does not know; give the server's CA with --ca-file/);
+      assert.match(textFor(code, "--ca-file"), /that --ca-file does not hold; give it the CA of this very server/);
+      assert.match(textFor(code, "the kubeconfig"), /does not name; use the kubeconfig of this very server/);
+    }
+  });
+
+  it("names a kubeconfig only where there is one", () => {
+    for (const code of ["ECONNREFUSED", "ENOTFOUND", "ENETUNREACH", "ETIMEDOUT", "EPROTO", "HPE_X", "ERR_SSL_X"]) {
+      assert.match(textFor(code, "the kubeconfig"), /in the kubeconfig/);
+      for (const source of ["--ca-file", undefined] as const) assert.doesNotMatch(textFor(code, source), /kubeconfig/);
+    }
+  });
+
+  it("says of certificates of the client that they cannot be used, and nothing of what it does not know", () => {
+    assert.equal(connectionFault(failure("ERR_OSSL_X"), "the kubeconfig")?.isOfCredentials, true);
+    assert.equal(connectionFault(failure("ECONNREFUSED"), "the kubeconfig")?.isOfCredentials, undefined);
+    assert.equal(connectionFault(failure("EOTHER"), "the kubeconfig"), undefined);
+    assert.equal(connectionFault(new Error("other"), undefined), undefined);
+  });
+});

@@ -1,46 +1,157 @@
-import { accessSync, constants, existsSync } from "node:fs";
-import { dirname } from "node:path";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { clusterTrustBundleResource } from "../features/certificates/resources.ts";
+import { ApiError } from "../machinery/api/api-error.ts";
 import { systemClock } from "../machinery/api/clock.ts";
+import type { Names } from "../machinery/api/names.ts";
+import { errorCode, messageOf } from "../machinery/api/thrown-error.ts";
+import type { ApiClient } from "../machinery/client/api-client.ts";
 import { namesOfServer } from "../machinery/client/names-of-server.ts";
-import { fileFailureReason } from "../machinery/files/unusable-file.ts";
-import { messageOf } from "../machinery/api/thrown-error.ts";
+import { listenFault, tryListening } from "../machinery/command-line/listen-fault.ts";
+import { checkReplaceable } from "../machinery/files/atomic-file.ts";
+import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
 import { ServerUnreachable } from "./agent-clients.ts";
-import type { AgentSettings } from "./agent-settings.ts";
+import { readAgentStatus } from "./agent-control.ts";
+import type { AgentSettings, TrustBundleFile } from "./agent-settings.ts";
 import { outputPath } from "./certificate-output.ts";
 import { readUsable, CertificateStore } from "./certificate-store.ts";
 import { NodeIdentity } from "./node-identity.ts";
 import { ServerClock } from "./server-clock.ts";
-import { join } from "node:path";
+import { bundleSelector } from "./trust-bundle-follower.ts";
 
 export interface CheckOptions {
   readonly print: (line: string) => void;
   readonly version: string;
 }
 
-/** Checks what an agent with these settings needs, and changes nothing. Returns whether everything is in order. */
+/** What was found of one subject, and why. */
+interface Finding {
+  readonly state: "ok" | "FAULT" | "not checked";
+  readonly why?: string;
+}
+
+const ok: Finding = { state: "ok" };
+const faulty = (why: string): Finding => ({ state: "FAULT", why });
+const notChecked = (why: string): Finding => ({ state: "not checked", why });
+
+/**
+ * Checks what an agent with these settings needs, and changes nothing. Prints a line for each subject. Returns whether there is
+ * no fault.
+ */
 export async function checkAgent(settings: AgentSettings, { print, version }: CheckOptions): Promise<boolean> {
   let isInOrder = true;
-  const report = (subject: string, fault: string | undefined): void => {
-    print(`${fault === undefined ? "ok" : "FAULT"}  ${subject}${fault === undefined ? "" : `: ${fault}`}`);
-    if (fault !== undefined) isInOrder = false;
+  const report = (subject: string, { state, why }: Finding): void => {
+    print(`${state}  ${subject}${why === undefined ? "" : `: ${why}`}`);
+    if (state === "FAULT") isInOrder = false;
   };
-  report("the settings", undefined);
-  report(`the data directory ${settings.dataDirectory}`, writeFault(settings.dataDirectory));
-  for (const { name, outputs } of settings.certificates) {
-    for (const output of outputs) report(`${name}: ${outputPath(output)}`, writeFault(dirname(outputPath(output))));
+  const { dataDirectory, port, certificates, trustBundles } = settings;
+  report("the settings", ok);
+  report(`the data directory ${dataDirectory}`, await foundBy(() => checkFolder(dataDirectory)));
+  if (port !== 0) report(`the port ${port}`, await portFinding(settings));
+  for (const { name, outputs } of certificates) {
     for (const output of outputs) {
-      if ("password" in output) report(`${name}: the password`, await faultOf(async () => void output.password()));
+      report(`${name}: ${outputPath(output)}`, await foundBy(() => checkFolder(dirname(outputPath(output)))));
+    }
+    for (const output of outputs) {
+      if ("password" in output) report(`${name}: the password`, await foundBy(() => void output.password()));
     }
   }
-  for (const { file } of settings.trustBundles) report(`the trust bundle ${file}`, writeFault(dirname(file)));
-  for (const server of settings.servers) {
-    report(`the server ${server}`, await serverFault({ ...settings, servers: [server] }, version));
+  for (const { file } of trustBundles) {
+    report(
+      `the file ${file}`,
+      await foundBy(() => {
+        checkReplaceable(file);
+        return checkFolder(dirname(file));
+      }),
+    );
   }
+  let answering: AgentSettings | undefined;
+  for (const server of settings.servers) {
+    const ofServer = { ...settings, servers: [server] };
+    const finding = await foundBy(() => asAgent({ settings: ofServer, version }, async () => ok));
+    if (finding === ok) answering ??= ofServer;
+    report(`the server ${server}`, finding);
+  }
+  for (const { source } of trustBundles) report(subjectOf(source), await bundleFinding(source, { answering, version }));
   return isInOrder;
 }
 
-/** Whether the server answers the request that every agent begins with. */
-async function serverFault(settings: AgentSettings, version: string): Promise<string | undefined> {
+/** What `check` returns, or that it failed. */
+async function foundBy(check: () => Promise<Finding> | Finding | void): Promise<Finding> {
+  try {
+    return (await check()) ?? ok;
+  } catch (error) {
+    return faulty(error instanceof ServerUnreachable ? error.reason : messageOf(error));
+  }
+}
+
+/** Throws UnusableFile unless files can be written in a folder, or the folder can be made. */
+function checkFolder(folder: string): Finding {
+  let present = folder;
+  while (!existsSync(present) && dirname(present) !== present) present = dirname(present);
+  if (!statSync(present).isDirectory()) throw new UnusableFile(`${present} is a file, not a folder; name another`);
+  try {
+    accessSync(present, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new UnusableFile(`${present}: ${fileFailureReason(error)}`, { cause: error });
+  }
+  return present === folder ? ok : { state: "ok", why: "the folder is not there yet; the agent makes it" };
+}
+
+async function portFinding({ listenAddress, port, dataDirectory }: AgentSettings): Promise<Finding> {
+  try {
+    await tryListening({ host: listenAddress, port });
+    return ok;
+  } catch (error) {
+    if (errorCode(error) === "EADDRINUSE" && (await runsAgent(dataDirectory))) {
+      return notChecked("an agent with this data directory runs");
+    }
+    return faulty(listenFault(error) ?? messageOf(error));
+  }
+}
+
+const runsAgent = (dataDirectory: string): Promise<boolean> =>
+  readAgentStatus(dataDirectory).then(
+    () => true,
+    () => false,
+  );
+
+const subjectOf = (source: TrustBundleFile["source"]): string =>
+  "bundleName" in source
+    ? `the trust bundle ${source.bundleName}`
+    : `the trust bundles of the signer ${source.signerName}`;
+
+interface BundleLook {
+  /** The settings of a server that answers. Undefined: there is none. */
+  readonly answering: AgentSettings | undefined;
+  readonly version: string;
+}
+
+function bundleFinding(
+  source: TrustBundleFile["source"],
+  { answering, version }: BundleLook,
+): Promise<Finding> | Finding {
+  if (answering === undefined) return notChecked("no server answers");
+  return foundBy(() =>
+    asAgent({ settings: answering, version }, async (client, names) => {
+      try {
+        const { items } = await client
+          .resource(clusterTrustBundleResource(names))
+          .list({ fieldSelector: bundleSelector(source) });
+        return items.length > 0 ? ok : faulty("there is none; check the name: signet trust list shows all");
+      } catch (error) {
+        if (error instanceof ApiError && error.code === 403) return notChecked("this credential may not look it up");
+        throw error;
+      }
+    }),
+  );
+}
+
+/** Runs something with the identity that the agent has now. Rejects unless the server answers what every agent begins with. */
+async function asAgent(
+  { settings, version }: { readonly settings: AgentSettings; readonly version: string },
+  run: (client: ApiClient, names: Names) => Promise<Finding>,
+): Promise<Finding> {
   const pki = join(settings.dataDirectory, "pki");
   const pair = existsSync(pki) ? readUsable(new CertificateStore(pki, "client"), () => {}) : undefined;
   const identity = new NodeIdentity({
@@ -52,33 +163,12 @@ async function serverFault(settings: AgentSettings, version: string): Promise<st
     userAgent: `signet-agent/${version}`,
   });
   try {
-    return await faultOf(async () => {
-      const client = identity.requestClient();
-      if (client === undefined) throw new Error(identity.missingCredential);
-      if ((await namesOfServer(client)) === undefined) throw new Error("it offers no authentication API");
-    });
+    const client = identity.requestClient();
+    if (client === undefined) throw new Error(identity.missingCredential);
+    const names = await namesOfServer(client);
+    if (names === undefined) throw new Error("it offers no authentication API; name a Signet server");
+    return await run(client, names);
   } finally {
     identity.connection.close();
-  }
-}
-
-async function faultOf(action: () => Promise<void>): Promise<string | undefined> {
-  try {
-    await action();
-    return undefined;
-  } catch (error) {
-    return error instanceof ServerUnreachable ? error.reason : messageOf(error);
-  }
-}
-
-/** Why nothing can be written in a folder, or in the folder above it that exists. */
-function writeFault(folder: string): string | undefined {
-  let present = folder;
-  while (!existsSync(present) && dirname(present) !== present) present = dirname(present);
-  try {
-    accessSync(present, constants.W_OK | constants.X_OK);
-    return undefined;
-  } catch (error) {
-    return `${present}: ${fileFailureReason(error)}`;
   }
 }

@@ -37,10 +37,8 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
   const saved = savedText(file);
   // The agent may have been killed after it wrote the file, before the hook ran.
   if (saved !== undefined) options.onContents(file, saved);
-  const fieldSelector =
-    "bundleName" in source ? `metadata.name=${source.bundleName}` : `spec.signerName=${source.signerName}`;
   const informer = new Informer(bundles, {
-    selectors: { fieldSelector },
+    selectors: { fieldSelector: bundleSelector(source) },
     onError: (error) => log.warn({ ...source }, `cannot follow the trust bundles: ${messageOf(error)}`),
     backoffMilliseconds: (failures) =>
       backoffMilliseconds(unreachableBackoff, { failures: failures + 1, random: random() }),
@@ -61,6 +59,10 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
   informer.addHandler({ onAdd: changed, onUpdate: changed, onDelete: changed });
   changed();
 }
+
+/** The field selector of the bundles whose anchors go into a file. */
+export const bundleSelector = (source: TrustBundleFile["source"]): string =>
+  "bundleName" in source ? `metadata.name=${source.bundleName}` : `spec.signerName=${source.signerName}`;
 
 /** Returns false when the file could not be written. */
 function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundleFollowerOptions): boolean {

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -63,6 +66,52 @@ describe("the check of an agent's settings", () => {
       line,
       /^FAULT {2}the server https:\/\/127.0.0.1:1: nothing listens there; start it with signet serve, or/,
     );
+  });
+
+  it("finds a port that another program has taken, and an address that the machine does not have", async (context) => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    context.after(() => taken.close());
+    await once(taken, "listening");
+    const { port } = taken.address() as AddressInfo; // it listens on TCP
+    const [line = ""] = await check({ port });
+    assert.match(line, /^FAULT {2}the port \d+: another program listens on 127.0.0.1:\d+; stop it, or choose another/);
+    const [other = ""] = await check({ port, listenAddress: "192.0.2.1" });
+    assert.match(other, /^FAULT {2}the port \d+: this machine has no address 192.0.2.1:\d+; choose one that it has/);
+  });
+
+  const bundle = (bundleName: string, file: string): Partial<AgentSettings> => ({
+    trustBundles: [{ source: { bundleName }, file: join(folder, file), hook: undefined }],
+  });
+
+  it("finds a trust bundle that the server does not have, and does not check what it may not look up", async () => {
+    const missing = await check(bundle("nosuch", "a.pem"));
+    assert.deepEqual(missing, [
+      "FAULT  the trust bundle nosuch: there is none; check the name: signet trust list shows all",
+    ]);
+    const nobody = { bootstrap: { type: "token", source: "a test", token: () => "unknown" } } as const;
+    const refused = await check({ ...bundle("nosuch", "a.pem"), ...nobody });
+    assert.match(refused.at(-1) ?? "", /^not checked {2}the trust bundle nosuch: no server answers$/);
+  });
+
+  it("says which folder the agent makes", async () => {
+    const lines: string[] = [];
+    await checkAgent(settings({ dataDirectory: join(folder, "not", "there") }), {
+      print: (line) => lines.push(line),
+      version: "test",
+    });
+    assert.match(
+      lines[1] ?? "",
+      /^ok {2}the data directory \S+there: the folder is not there yet; the agent makes it$/,
+    );
+  });
+
+  it("finds a file that cannot be written", async () => {
+    writeFileSync(join(folder, "file"), "");
+    const [inFile = ""] = await check(bundle("nosuch", "file/a.pem"));
+    assert.match(inFile, /^FAULT {2}the file \S+a.pem: \S+file is a file, not a folder; name another$/);
+    mkdirSync(join(folder, "taken.pem"));
+    const [asFolder = ""] = await check(bundle("nosuch", "taken.pem"));
+    assert.match(asFolder, /^FAULT {2}the file \S+taken.pem: \S+ is a folder; name a file$/);
   });
 });
 

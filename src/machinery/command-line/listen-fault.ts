@@ -1,0 +1,40 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { errorCode } from "../api/thrown-error.ts";
+
+const portFlags = "signet serve: --secure-port, signet agent: --port";
+const addressFlags = "signet serve: --bind-address, signet agent: --listen-address";
+
+/** Why the system let nobody listen at an address, and what to do. Undefined for another error. */
+export function listenFault(error: unknown): string | undefined {
+  const { syscall, address, port, hostname } = error as NodeJS.ErrnoException & Place; // of Node.js; each may be missing
+  if (!(error instanceof Error) || !["listen", "bind", "getaddrinfo"].includes(syscall ?? "")) return undefined;
+  const place = [hostname ?? address, port].filter((part) => part !== undefined).join(":");
+  switch (errorCode(error)) {
+    case "EADDRINUSE":
+      return `another program listens on ${place}; stop it, or choose another port (${portFlags})`;
+    case "EACCES":
+      return `this user may not listen on ${place}; choose a port above 1023 (${portFlags}), or give the permission`;
+    case "EADDRNOTAVAIL":
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return `this machine has no address ${place}; choose one that it has (${addressFlags})`;
+    default:
+      return `cannot listen on ${place}: ${error.message}`;
+  }
+}
+
+interface Place {
+  readonly address?: string;
+  readonly port?: number;
+  /** Of a name that could not be looked up. */
+  readonly hostname?: string;
+}
+
+/** Listens for a moment. Rejects with the system's error, which `listenFault` explains, when that is not possible. */
+export async function tryListening(address: { readonly host: string; readonly port: number }): Promise<void> {
+  const server = createServer().listen(address);
+  await once(server, "listening");
+  server.close();
+  await once(server, "close");
+}

@@ -60,7 +60,9 @@ function answer(
   else if (method === "GET" && pathname === "/status") send(200, agent.status());
   else if (method === "POST" && pathname === "/renew") {
     const isKnown = agent.renewNow(searchParams.get("name") ?? "");
-    send(isKnown ? 202 : 404, { message: isKnown ? "accepted" : "there is no certificate of this name" });
+    const names = agent.status().certificates.map(({ name }) => name);
+    const message = isKnown ? "accepted" : `there is no certificate of this name; there are ${names.join(", ")}`;
+    send(isKnown ? 202 : 404, { message });
   } else send(404, { message: "there is no such command" });
 }
 

@@ -7,6 +7,7 @@ import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
 import { readAgentStatus, renewThroughAgent } from "./agent-control.ts";
 import { agentFaults } from "./agent-status.ts";
+import { approvalAdvice } from "./certificate-manager.ts";
 import type { AgentStatus } from "./agent-status.ts";
 import { checkAgent } from "./check-agent.ts";
 import { runAgentUntilStopped } from "./run-until-stopped.ts";
@@ -75,7 +76,15 @@ const isUpToDate = (status: AgentStatus): boolean =>
   status.certificates.every(({ state }) => state === "current") &&
   status.trustBundles.every(({ anchors }) => anchors !== undefined);
 
-function statusText({ nodeName, now, certificates, trustBundles, hookFaults, hasPendingHooks }: AgentStatus): string {
+/** What `signet agent status` shows. */
+export function statusText({
+  nodeName,
+  now,
+  certificates,
+  trustBundles,
+  hookFaults,
+  hasPendingHooks,
+}: AgentStatus): string {
   const time = (milliseconds: number | undefined): string =>
     milliseconds === undefined ? "-" : timestamp(milliseconds);
   const rows = certificates.map(({ name, state, notAfter, renewAt }) => [
@@ -85,8 +94,12 @@ function statusText({ nodeName, now, certificates, trustBundles, hookFaults, has
     time(renewAt),
   ]);
   const others = [
-    ...certificates.flatMap(({ name, failure, fileFault, pendingRequest }) => [
-      ...(pendingRequest === undefined ? [] : [`${name}: waits for request ${pendingRequest}`]),
+    ...certificates.flatMap(({ name, failure, fileFault, pendingRequest, signerName = "" }) => [
+      ...(pendingRequest === undefined
+        ? []
+        : [
+            `${name}: waits for request ${pendingRequest}; unless it is approved, ${approvalAdvice(signerName, pendingRequest)}`,
+          ]),
       ...(failure === undefined ? [] : [`${name}: ${failure}`]),
       ...(fileFault === undefined ? [] : [`${name}: ${fileFault}`]),
     ]),

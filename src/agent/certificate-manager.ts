@@ -60,6 +60,8 @@ export interface CertificateReport {
   readonly failure: string | undefined;
   /** The request that waits for approval or issuance. */
   readonly pendingRequest: string | undefined;
+  /** The signer of that request. Undefined: nothing is wanted yet. */
+  readonly signerName: string | undefined;
 }
 
 /** A request was denied or failed, or its certificate cannot be used: people have to act before another one succeeds. */
@@ -103,6 +105,7 @@ export class CertificateManager {
       renewAt: this.#current && this.#renewAt,
       failure: this.#failure,
       pendingRequest: this.#pendingRequest,
+      signerName: this.#specification?.wanted.signerName,
     };
   }
 

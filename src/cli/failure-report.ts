@@ -3,6 +3,7 @@ import { ApiError } from "../machinery/api/api-error.ts";
 import { KubeconfigError } from "../machinery/client/kubeconfig.ts";
 import { UnreadableAnswer } from "../machinery/client/transport.ts";
 import { CommandFailure, exitCodes } from "../machinery/command-line/command-failure.ts";
+import { listenFault } from "../machinery/command-line/listen-fault.ts";
 import { printable } from "../machinery/command-line/printable.ts";
 import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
 import { PkiError } from "../pki/pki-error.ts";
@@ -69,37 +70,10 @@ function refusalReport({ code, reason, message }: ApiError): FailureReport {
 }
 
 /** Explains what the operating system refused. */
-function systemFailure(error: Error & { readonly code?: unknown }): string {
-  const { syscall, path, address, port } = error as {
-    syscall?: unknown;
-    path?: unknown;
-    address?: unknown;
-    port?: unknown;
-  };
-  if (syscall === "listen" || syscall === "bind") {
-    return listenFailure(
-      error,
-      [address, port]
-        .filter((part) => part !== undefined)
-        .map(String)
-        .join(":"),
-    );
-  }
-  return typeof path === "string" ? `cannot use ${path}: ${fileFailureReason(error)}` : error.message;
-}
-
-const portFlags = "signet serve: --secure-port, signet agent: --port";
-const addressFlags = "signet serve: --bind-address, signet agent: --listen-address";
-
-function listenFailure({ code, message }: Error & { readonly code?: unknown }, place: string): string {
-  if (code === "EADDRINUSE") {
-    return `another program listens on ${place}; stop it, or choose another port (${portFlags})`;
-  }
-  if (code === "EACCES") {
-    return `this user may not listen on ${place}; choose a port above 1023 (${portFlags}), or give the permission`;
-  }
-  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN") {
-    return `this machine has no address ${place}; choose one that it has (${addressFlags})`;
-  }
-  return `cannot listen on ${place}: ${message}`;
+function systemFailure(error: Error): string {
+  const fault = listenFault(error);
+  if (fault !== undefined) return fault;
+  return "path" in error && typeof error.path === "string"
+    ? `cannot use ${error.path}: ${fileFailureReason(error)}`
+    : error.message;
 }

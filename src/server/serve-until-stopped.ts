@@ -2,6 +2,7 @@ import type { Names } from "../machinery/api/names.ts";
 import cluster from "node:cluster";
 import type { Logger } from "pino";
 import { UsageError } from "../machinery/command-line/flag.ts";
+import { tryListening } from "../machinery/command-line/listen-fault.ts";
 import { openProcessLog, openProcessOutput } from "../machinery/files/process-log.ts";
 import { passedSocket, serviceManager } from "../machinery/service-manager.ts";
 import { sendTraces } from "../machinery/trace-export/send-traces.ts";
@@ -41,6 +42,8 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
   if (socket !== undefined && config.workers > 1) {
     throw new UsageError("--workers: workers open the port themselves: disable the unit's socket, or use one worker");
   }
+  // Before a data directory is made for a server that could not start.
+  if (socket === undefined) await tryListening({ host: config.listener.host, port: 0 });
   const started = readSettings();
   let serving: Serving;
   try {

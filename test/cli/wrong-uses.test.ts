@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
@@ -279,10 +279,12 @@ describe(
       const uses: WrongUse[] = [
         ["an address in use", serve("--secure-port", String(port)), "refused", /another program listens on 127\.0\.0\.1:\d+; stop it, or choose another port/],
         ["an address of another machine", serve("--bind-address", "192.0.2.1"), "refused", /this machine has no address 192\.0\.2\.1/],
+        ["a name that is no address", ["serve", "--data-dir", file("unmade"), "--bind-address", "nowhere.invalid"], "refused", /this machine has no address nowhere\.invalid; choose one that it has \(signet serve: --bind-address/],
         ["an invalid port", serve("--secure-port", "70000"), "usage", /not a whole number from 0 to 65535/],
         ["an unknown setting in the file", serve("--config", write("conf", "secure-prot: 1")), "usage", /unknown setting "secure-prot"/],
         ["a file of settings that is no YAML", serve("--config", write("conf2", "a: [")), "usage", /is not YAML: /],
         ["a data directory below a file", ["serve", "--data-dir", join(unwritable, "data")], "usage", /a part of the path is a file, not a folder; name another/],
+        ["a signer of tokens that is not there", serve("--service-account-signing-endpoint", file("none.sock")), "usage", /--service-account-signing-endpoint: no signer answers at \S+none\.sock: .*; start it, or name the socket where it listens/],
         ["a data directory of another server", ["serve", "--data-dir", server.dataDirectory], "usage", /is in use by the process \d+/],
         ["a policy that is not there", serve("--approval-policy", file("none")), "usage", /--approval-policy: cannot read \S+: there is no such file; name another/],
         ["an invalid certificate for TLS", serve("--tls-cert-file", noPem, "--tls-private-key-file", noPem), "usage", /--tls-cert-file, --tls-private-key-file: \S+ and \S+ are not a certificate and its private key/],
@@ -292,11 +294,16 @@ describe(
         ["an audit log in a missing folder", serve("--audit-log-path", file("none/audit.log")), "usage", /--audit-log-path: cannot write \S+: the folder does not exist/],
         ["a CA whose key is damaged", ["serve", "--secure-port", "0", "--data-dir", damaged], "usage", /ca\.crt, \S+ca\.key: .*; restore both from a backup/],
         ["a store that is damaged", ["serve", "--secure-port", "0", "--data-dir", file("overwritten")], "usage", /store\.mdb is damaged, or is not a Signet store; restore a backup/],
+        ["keys of no server", ["keys", "list", "--data-dir", file("none")], "usage", /none does not exist; name the data directory of a server$/m],
+        ["encryption of no server", ["encryption", "status", "--data-dir", file("none")], "usage", /none does not exist; name the data directory of a server$/m],
         ["controllers without a kubeconfig file", ["controllers", "--kubeconfig", file("none")], "usage", /there is no such file; name another/],
         ["an agent without a server", ["agent", "--data-dir", file("agent")], "usage", /name a server: --server, or --kubeconfig/],
       ];
       try {
-        for (const use of uses) check(await signet.run(use[1]), use);
+        for (const use of uses) {
+          check(await signet.run(use[1]), use);
+          assert.ok(!existsSync(file("unmade")), use[0]);
+        }
       } finally {
         taken.close();
       }

@@ -76,12 +76,20 @@ async function maximumOf(
           `it must sign tokens of ${minimumSeconds} s (max_token_expiration_seconds)`,
       );
     } catch (error) {
-      if (!isNotThere(error) || performance.now() > until) throw error;
+      if (!isNotThere(error)) throw error;
+      if (performance.now() > until) throw nobodyAnswers(socket, error);
       if (isFirst) log.warn({ socket }, "the external signer does not answer yet; waiting for it");
       await pause(pauseMilliseconds);
     }
   }
 }
+
+const nobodyAnswers = (socket: string, cause: unknown): UsageError =>
+  new UsageError(
+    `--service-account-signing-endpoint: no signer answers at ${socket}: ${messageOf(cause)}; start it, or name the ` +
+      "socket where it listens",
+    { cause },
+  );
 
 /** No program listens on the socket yet. */
 const isNotThere = (error: unknown): boolean => error instanceof GrpcError && !error.mayHaveRun;

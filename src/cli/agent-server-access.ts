@@ -1,6 +1,6 @@
 import type { BootstrapCredential, ServerAccess } from "../agent/agent-settings.ts";
 import type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
-import { readKubeconfig } from "../machinery/client/kubeconfig.ts";
+import { KubeconfigError, readKubeconfig } from "../machinery/client/kubeconfig.ts";
 import { parsePrivateKeyPem } from "../pki/keys.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
@@ -19,10 +19,10 @@ export interface ServerAccessFlags {
   readonly clientKey?: string;
 }
 
-/** From the flags, else from the kubeconfig. Throws UsageError or KubeconfigError. */
+/** From the flags, else from the kubeconfig. Throws UsageError. */
 export function serverAccess(flags: ServerAccessFlags): ServerAccess {
   const { kubeconfig } = flags;
-  const transport = kubeconfig === undefined ? undefined : readKubeconfig({ file: kubeconfig }).transport;
+  const transport = kubeconfig === undefined ? undefined : kubeconfigTransport(kubeconfig);
   const servers = flags.server.length > 0 ? flags.server : transport === undefined ? [] : [transport.server];
   if (servers.length === 0) throw new UsageError("name a server: --server, or --kubeconfig");
   const wrong = servers.find((server) => !URL.canParse(server) || new URL(server).protocol !== "https:");
@@ -39,6 +39,16 @@ export function serverAccess(flags: ServerAccessFlags): ServerAccess {
     ...(transport?.serverName !== undefined && { serverName: transport.serverName }),
     bootstrap: bootstrapCredential(flags, transport),
   };
+}
+
+/** The agent has the flag --kubeconfig, and neither --context nor --token. */
+function kubeconfigTransport(file: string): HttpsTransportOptions {
+  try {
+    return readKubeconfig({ file, hasFlags: false }).transport;
+  } catch (cause) {
+    if (!(cause instanceof KubeconfigError)) throw cause;
+    throw new UsageError(`--kubeconfig: ${cause.message}`, { cause });
+  }
 }
 
 function bootstrapCredential(

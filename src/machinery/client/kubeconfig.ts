@@ -22,6 +22,11 @@ export interface KubeconfigSelection {
   readonly isTokenGiven?: boolean;
   /** The file is read again while others wait: a pipe, which may never end, is refused. */
   readonly isFollowed?: boolean;
+  /**
+   * Whether the user has the flags --kubeconfig, --context and --token, so that messages may name them. Default: true. False for
+   * a file that a setting names, whose name the caller puts before the message.
+   */
+  readonly hasFlags?: boolean;
 }
 
 /** Server, credentials and namespace of one kubeconfig context. */
@@ -34,12 +39,12 @@ export interface KubeconfigContext {
 
 /** Reads a context like kubectl does. Relative file names are relative to the kubeconfig. Throws KubeconfigError. */
 export function readKubeconfig(selection: KubeconfigSelection = {}): KubeconfigContext {
-  const { file, context, isTokenGiven, isFollowed = false } = selection;
+  const { file, context, isTokenGiven, isFollowed = false, hasFlags = true } = selection;
   const paths = file === undefined ? defaultFiles() : [file];
-  const sources = paths.map((path) => ({ path, yaml: readConfig(path, { isPipeRefused: isFollowed }) }));
+  const sources = paths.map((path) => ({ path, yaml: readConfig(path, { isPipeRefused: isFollowed, hasFlags }) }));
   return contextOf(
     sources.map(({ path, yaml }) => parseSource(yaml, path)),
-    { context, isTokenGiven },
+    { context, isTokenGiven, hasFlags },
   );
 }
 
@@ -67,7 +72,12 @@ function ownFiles(): string[] {
 /** The largest file that is read. */
 const largestBytes = 16 * 2 ** 20;
 
-function readConfig(path: string, { isPipeRefused }: { readonly isPipeRefused: boolean }): string {
+interface Reading {
+  readonly isPipeRefused: boolean;
+  readonly hasFlags: boolean;
+}
+
+function readConfig(path: string, { isPipeRefused, hasFlags }: Reading): string {
   try {
     // A device may never end. A pipe that is read once may be `<(command)`.
     const status = statSync(path);
@@ -83,15 +93,20 @@ function readConfig(path: string, { isPipeRefused }: { readonly isPipeRefused: b
     return readFileSync(path, "utf8");
   } catch (cause) {
     if (cause instanceof KubeconfigError) throw cause;
-    throw new KubeconfigError(`cannot read kubeconfig ${path}: ${reasonFor(cause)}`, { cause });
+    throw new KubeconfigError(`cannot read kubeconfig ${path}: ${reasonFor(cause, { hasFlags })}`, { cause });
   }
 }
 
-function reasonFor(error: unknown): string {
-  const code = errorCode(error);
-  if (code === "ENOENT") return "there is no such file; name another with --kubeconfig";
-  if (code === "EACCES") return "this user has no permission; run as its owner, or name another with --kubeconfig";
-  return messageOf(error);
+function reasonFor(error: unknown, { hasFlags }: Pick<Reading, "hasFlags">): string {
+  const another = hasFlags ? "name another with --kubeconfig" : "name another";
+  switch (errorCode(error)) {
+    case "ENOENT":
+      return `there is no such file; ${another}`;
+    case "EACCES":
+      return `this user has no permission; run as its owner, or ${another}`;
+    default:
+      return messageOf(error);
+  }
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -132,10 +147,14 @@ interface Entry {
 interface Choice {
   readonly context?: string | undefined;
   readonly isTokenGiven?: boolean | undefined;
+  readonly hasFlags?: boolean;
 }
 
 /** A context of some kubeconfigs. The first that has an entry, or says the current context, wins. */
-function contextOf(sources: readonly Source[], { context, isTokenGiven = false }: Choice): KubeconfigContext {
+function contextOf(
+  sources: readonly Source[],
+  { context, isTokenGiven = false, hasFlags = true }: Choice,
+): KubeconfigContext {
   const where = `kubeconfig ${sources.map(({ path }) => path).join(":")}`;
   const entries = (list: string): { readonly name: unknown; readonly path: string; readonly fields: Fields }[] =>
     sources.flatMap(({ path, fields }) =>
@@ -153,13 +172,15 @@ function contextOf(sources: readonly Source[], { context, isTokenGiven = false }
   const current = sources.map(({ fields }) => text(fields["current-context"])).find((one) => one !== undefined);
   const contextName = context ?? current;
   if (contextName === undefined) {
-    throw new KubeconfigError(`${where} has no current-context; choose one with --context`);
+    throw new KubeconfigError(
+      `${where} has no current-context; ${hasFlags ? "choose one with --context" : "write one there"}`,
+    );
   }
   const chosen = named("contexts", contextName).fields;
   const cluster = named("clusters", text(chosen["cluster"]) ?? "");
   const userName = text(chosen["user"]);
   const user = userName === undefined ? { path: cluster.path, fields: {} } : named("users", userName);
-  if (!isTokenGiven) checkLogin(user, `${where}: user ${JSON.stringify(userName)}`);
+  if (!isTokenGiven) checkLogin(user, { who: `${where}: user ${JSON.stringify(userName)}`, hasFlags });
   return {
     namespace: text(chosen["namespace"]) ?? "default",
     files: [
@@ -188,8 +209,10 @@ function serverOf(cluster: Entry, where: string): HttpsTransportOptions {
 }
 
 /** Ways to log in that kubectl knows and Signet does not, each with what to do. */
-function checkLogin({ fields }: Entry, who: string): void {
-  const advice = "give --token, or make a kubeconfig with signet kubeconfig";
+function checkLogin({ fields }: Entry, { who, hasFlags }: { readonly who: string; readonly hasFlags: boolean }): void {
+  const advice = hasFlags
+    ? "give --token, or make a kubeconfig with signet kubeconfig"
+    : "give it a token, or a client certificate and its key";
   for (const way of ["exec", "auth-provider", "username"]) {
     if (fields[way] !== undefined && fields[way] !== null) {
       throw new KubeconfigError(`${who} logs in by ${way}, which signet cannot do; ${advice}`);
@@ -261,9 +284,12 @@ function readNamedFile(name: string, kubeconfig: string): string {
     return readFileSync(file, "utf8");
   } catch (cause) {
     if (cause instanceof KubeconfigError) throw cause;
-    throw new KubeconfigError(`kubeconfig ${kubeconfig} names ${file}, which cannot be read: ${reasonFor(cause)}`, {
-      cause,
-    });
+    throw new KubeconfigError(
+      `kubeconfig ${kubeconfig} names ${file}, which cannot be read: ${reasonFor(cause, { hasFlags: false })}`,
+      {
+        cause,
+      },
+    );
   }
 }
 

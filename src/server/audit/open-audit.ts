@@ -178,7 +178,7 @@ function openWebhook(settings: AuditWebhookSettings, options: OpenAuditOptions):
 
 function webhookConnection(file: string): ReturnType<typeof readKubeconfig>["transport"] {
   try {
-    return readKubeconfig({ file }).transport;
+    return readKubeconfig({ file, hasFlags: false }).transport;
   } catch (cause) {
     if (!(cause instanceof KubeconfigError)) throw cause;
     throw new UsageError(`--audit-webhook-config-file: ${cause.message}`, { cause });

@@ -60,7 +60,7 @@ function checksOf(config: ServerConfig): Readonly<Record<string, Check>> {
   const parse = (setting: string, file: string | undefined, parser: (text: string) => unknown): Check =>
     file === undefined ? undefined : () => parseSettingsFile(setting, file, parser, readFollowedFile);
   const kubeconfig = (file: string | undefined): Check =>
-    file === undefined ? undefined : () => readKubeconfig({ file });
+    file === undefined ? undefined : () => readKubeconfig({ file, hasFlags: false });
   const chainKey = audit?.log?.chain?.keyFile;
   return {
     [authorization.type === "file" ? "authorization-config" : "authorization-webhook-config-file"]:

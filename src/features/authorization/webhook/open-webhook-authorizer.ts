@@ -69,7 +69,9 @@ interface Connection {
 }
 
 function connectionOf({ kubeconfig, version }: WebhookAuthorizerSettings): Connection {
-  if (kubeconfig !== undefined) return { ...readKubeconfig({ file: kubeconfig, isFollowed: true }), path: "" };
+  if (kubeconfig !== undefined) {
+    return { ...readKubeconfig({ file: kubeconfig, isFollowed: true, hasFlags: false }), path: "" };
+  }
   const host = process.env["KUBERNETES_SERVICE_HOST"] ?? "";
   const port = process.env["KUBERNETES_SERVICE_PORT"] ?? "";
   if (host === "" || port === "") {

@@ -79,7 +79,7 @@ function openGeneration(
 
 function contextOf(file: string): KubeconfigContext {
   try {
-    return readKubeconfig({ file, isFollowed: true });
+    return readKubeconfig({ file, isFollowed: true, hasFlags: false });
   } catch (cause) {
     if (!(cause instanceof KubeconfigError)) throw cause;
     throw new UsageError(`--${flag}: ${cause.message}`, { cause });

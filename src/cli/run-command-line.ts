@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { exitCodes } from "../machinery/command-line/command-failure.ts";
 import { fileFailureReason } from "../machinery/files/unusable-file.ts";
+import { arrangeHelp } from "./arrange-help.ts";
 import { failureReport } from "./failure-report.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 
@@ -55,22 +56,6 @@ function reportOutputFailures(): void {
     console.error(`signet: cannot write to standard output: ${fileFailureReason(error)}`);
   });
   process.stderr.on("error", () => {});
-}
-
-/** The heading of a command's own flags: it comes first. */
-const ownFlags = "Options:";
-
-/** Lays out the help of a command: its own flags first, then the groups that many commands have. */
-function arrangeHelp(command: Command): void {
-  command.configureHelp({
-    groupItems(unsorted, visible, groupOf) {
-      const groups = new Map<string, typeof visible>();
-      for (const item of unsorted) groups.set(groupOf(item), []);
-      for (const item of visible) groups.set(groupOf(item), [...(groups.get(groupOf(item)) ?? []), item]);
-      const own = groups.get(ownFlags);
-      return own === undefined ? groups : new Map([[ownFlags, own], ...groups]);
-    },
-  });
 }
 
 /**

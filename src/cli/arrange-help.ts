@@ -1,0 +1,30 @@
+import { Help } from "commander";
+import type { Command } from "commander";
+
+/** The heading of a command's own flags: it comes first. */
+const ownFlags = "Options:";
+/** What does not fit into this many columns has a line of its own: commander would wrap no description beside it. */
+const longestTermColumns = 30;
+/** Narrower terminals do not get wrapped descriptions. */
+const minimumDescriptionColumns = 20;
+
+/** Lays out the help of a command: its own flags first, then the groups that many commands have. */
+export function arrangeHelp(command: Command): void {
+  command.configureHelp({
+    minWidthToWrap: minimumDescriptionColumns,
+    groupItems(unsorted, visible, groupOf) {
+      const groups = new Map<string, typeof visible>();
+      for (const item of unsorted) groups.set(groupOf(item), []);
+      for (const item of visible) groups.set(groupOf(item), [...(groups.get(groupOf(item)) ?? []), item]);
+      const own = groups.get(ownFlags);
+      return own === undefined ? groups : new Map([[ownFlags, own], ...groups]);
+    },
+    padWidth: (of, help) => Math.min(longestTermColumns, Help.prototype.padWidth.call(help, of, help)),
+    formatItem(term, termColumns, description, help) {
+      const format = (before: string): string =>
+        Help.prototype.formatItem.call(help, before, termColumns, description, help);
+      if (description === "" || help.displayWidth(term) <= termColumns) return format(term);
+      return `  ${term}\n${format("")}`;
+    },
+  });
+}

@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { Command } from "commander";
+import { describe, it } from "node:test";
+import { arrangeHelp } from "../../src/cli/arrange-help.ts";
+import { signetCommand } from "../../src/cli/program.ts";
+import { programs } from "../../src/programs.ts";
+
+const withSubcommands = (command: Command): Command[] => [command, ...command.commands.flatMap(withSubcommands)];
+
+/** The help without its examples, as it is printed where there is no terminal. */
+function helpOf(command: Command): string {
+  arrangeHelp(command);
+  return command.helpInformation();
+}
+
+describe("the help", () => {
+  it("of every command fits into 80 columns", () => {
+    const wide = withSubcommands(signetCommand(programs)).flatMap((command) =>
+      helpOf(command)
+        .split("\n")
+        .filter((line) => line.length > 80)
+        .map((line) => `${command.name()}: ${line}`),
+    );
+    assert.deepEqual(wide, []);
+  });
+
+  it("puts the description of a long flag below the flag", () => {
+    const command = new Command("x")
+      .option("--short <file>", "a short one")
+      .option("--a-very-long-name-of-a-flag-that-is-wide <file>", "what it is for");
+    assert.match(
+      helpOf(command),
+      /\n {2}--short <file> {18}a short one\n {2}--a-very-long-name-of-a-flag-that-is-wide <file>\n {34}what it is for\n/,
+    );
+  });
+});

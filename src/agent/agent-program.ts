@@ -38,7 +38,8 @@ export async function runAgentProgram(program: AgentProgram, version: string): P
     }
     case "check": {
       const isInOrder = await checkAgent(program.load(), { print: (line) => console.log(printable(line)), version });
-      if (!isInOrder) process.exitCode = exitCodes.refused.code;
+      // Meanwhile it may have been found that the lines cannot be written.
+      if (!isInOrder) process.exitCode ||= exitCodes.refused.code;
       return;
     }
     case "renew":

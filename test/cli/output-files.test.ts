@@ -6,6 +6,7 @@ import {
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -138,6 +139,17 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     chmodSync(file, 0o600);
     const wrong = await signet("csr", "create", `key-${count}-again`, "--key-file", file);
     assert.deepEqual([wrong.code, wrong.stderr.split("\n").length], [2, 2]);
+  });
+
+  it("ends with the code for an output that cannot be written when a backup does not fit", async (context) => {
+    const kept = await startTestServer({ storage: "lmdb" });
+    context.after(() => kept.stop());
+    const backup = `"${process.execPath}" "${main}" backup --data-dir "${kept.dataDirectory}" "${join(folder, "b")}"`;
+    // Files that may not grow fail like on a full disk.
+    const { status, stderr } = spawnSync("sh", ["-c", `ulimit -f 1; ${backup}`], { encoding: "utf8" });
+    assert.match(stderr, /^signet: cannot write \S+: no file may be so large there \(ulimit -f\); raise the limit/);
+    assert.equal(status, 5);
+    assert.deepEqual(readdirSync(folder), []);
   });
 
   it("says in one line that standard output is a full disk, and ends quietly when its reader has gone", () => {

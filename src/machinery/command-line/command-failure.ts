@@ -3,7 +3,10 @@
  * rely on these numbers.
  */
 export const exitCodes = {
-  done: { code: 0, meaning: "Done. The answer to a question is yes." },
+  done: {
+    code: 0,
+    meaning: "Done. The answer to a question is yes. What runs until a signal stops it was stopped in order.",
+  },
   refused: { code: 1, meaning: "The server refused, the work failed, or the answer to a question is no." },
   usage: { code: 2, meaning: "The command line, a setting, a kubeconfig or an input file is wrong. Nothing was done." },
   unreachable: { code: 3, meaning: "The server cannot be reached, cannot be trusted, or did not answer in time." },
@@ -11,12 +14,12 @@ export const exitCodes = {
   unwritable: { code: 5, meaning: "The output, or a file for it, cannot be written." },
   pending: { code: 6, meaning: "What --wait waits for did not happen in time. It may still happen." },
   bug: { code: 70, meaning: "A fault in Signet. Please report it with what is printed." },
-  interrupted: { code: 130, meaning: "Ctrl-C (SIGINT) ended the command." },
+  interrupted: { code: 130, meaning: "Ctrl-C (SIGINT) ended the command before it was done." },
   readerGone: {
     code: 141,
     meaning: "The reader of the output went away, as in `signet ... | head`. Nothing is printed.",
   },
-  terminated: { code: 143, meaning: "SIGTERM ended the command." },
+  terminated: { code: 143, meaning: "SIGTERM ended the command before it was done." },
 } as const;
 
 export type ExitName = keyof typeof exitCodes;

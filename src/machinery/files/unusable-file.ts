@@ -15,6 +15,7 @@ const reasons: Readonly<Record<string, string>> = {
   EROFS: "the file system is read-only; name a place on one that is not",
   ENOSPC: "no space is left on the disk; make room",
   EDQUOT: "the user's disk quota is used up; make room",
+  EFBIG: "no file may be so large there (ulimit -f); raise the limit, or name another place",
   ENOENT: "the folder does not exist and cannot be made there; name another",
   ENOTDIR: "a part of the path is a file, not a folder; name another",
   EISDIR: "it is a folder; name a file",

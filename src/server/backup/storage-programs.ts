@@ -1,7 +1,8 @@
 import { errorCode } from "../../machinery/api/thrown-error.ts";
 import { systemClock } from "../../machinery/api/clock.ts";
+import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
-import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
+import { fileFailureReason, unreadableFileReason } from "../../machinery/files/unusable-file.ts";
 import { UnreadableSource } from "../../machinery/storage/copy-objects.ts";
 import { StoreUnavailable } from "../../machinery/storage/store.ts";
 import type { StoreLocation } from "../open-store.ts";
@@ -17,7 +18,7 @@ export async function runBackUp(
   location: StoreLocation,
   { file, withKeys }: { readonly file: string; readonly withKeys: boolean },
 ): Promise<void> {
-  const report = await explained(file, () => backUp(location, { file, withKeys, clock: systemClock }));
+  const report = await explained({ written: file }, () => backUp(location, { file, withKeys, clock: systemClock }));
   console.log(
     `${file}: ${report.objects} objects at revision ${report.revision}, ${report.files} files; read again and complete`,
   );
@@ -36,13 +37,15 @@ export async function runRestore(
   { file, isDryRun }: { readonly file: string; readonly isDryRun: boolean },
 ): Promise<void> {
   if (isDryRun) {
-    const { header, objects, files } = await explained(file, () => verifyBackupFile(file));
+    const { header, objects, files } = await explained({ read: file }, () => verifyBackupFile(file));
     console.log(`${file}: complete; ${objects} objects at revision ${header.revision}, ${files} files`);
     console.log(`  made ${header.time} by signet ${header.signet} (${header.profile} names)`);
     return;
   }
-  const report = await explained(file, () => interruptible((signal) => restoreBackup(location, { file, signal })));
   const { dataDirectory } = location;
+  const report = await explained({ read: file, written: dataDirectory }, () =>
+    interruptible((signal) => restoreBackup(location, { file, signal })),
+  );
   console.log(`${dataDirectory}: ${report.objects} objects up to revision ${report.revision}, ${report.files} files`);
   if (report.withoutKeys.length > 0)
     sayKeys(report.withoutKeys, `the backup has no keys: copy them to ${dataDirectory} first`);
@@ -54,7 +57,7 @@ export async function runMigrateStorage(
   location: StoreLocation,
   { from, to }: Pick<MigrateOptions, "from" | "to">,
 ): Promise<void> {
-  const report = await explained("", () =>
+  const report = await explained({ written: location.dataDirectory }, () =>
     interruptible((signal) => migrateStorage(location, { from, to, clock: systemClock, signal })),
   );
   console.log(`moved ${report.objects} objects from ${from} to ${to}, up to revision ${report.revision}`);
@@ -84,22 +87,35 @@ async function interruptible<T>(run: (signal: AbortSignal) => Promise<T>): Promi
   }
 }
 
+/** What a program reads from and writes to. */
+interface Places {
+  readonly read?: string;
+  readonly written?: string;
+}
+
+/** There is no room for what is written. */
+const fullCodes = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
+
 /** Makes one line for people of what can go wrong outside this program. */
-async function explained<T>(file: string, run: () => Promise<T>): Promise<T> {
+async function explained<T>({ read, written }: Places, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
     if (error instanceof DamagedBackup) {
-      throw new UsageError(`${file} cannot be restored: ${error.message}`, { cause: error });
+      throw new UsageError(`${read ?? written} cannot be restored: ${error.message}`, { cause: error });
     }
     if (error instanceof UnreadableSource) throw new UsageError(error.message, { cause: error });
     if (error instanceof StoreUnavailable) throw new UsageError(`the store: ${error.message}`, { cause: error });
     if (error instanceof Error && "syscall" in error) {
-      const path = "path" in error && typeof error.path === "string" ? error.path : file;
-      const isMissing = path === file && errorCode(error) === "ENOENT" && error.syscall === "open";
-      throw new UsageError(`${path}: ${isMissing ? "there is no such file" : fileFailureReason(error)}`, {
-        cause: error,
-      });
+      if (fullCodes.has(errorCode(error))) {
+        throw new CommandFailure(`cannot write ${written}: ${fileFailureReason(error)}`, {
+          exit: "unwritable",
+          cause: error,
+        });
+      }
+      const path = "path" in error && typeof error.path === "string" ? error.path : (read ?? written);
+      const reason = path === read && error.syscall === "open" ? unreadableFileReason(error) : fileFailureReason(error);
+      throw new UsageError(`${path}: ${reason}`, { cause: error });
     }
     throw error;
   }

@@ -2,10 +2,8 @@ import { Command } from "commander";
 import type { ChainReport } from "../machinery/audit/chain/verify-chain.ts";
 import { CommandFailure } from "../machinery/command-line/command-failure.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
-import { UsageError } from "../machinery/command-line/flag.ts";
 import { printable } from "../machinery/command-line/printable.ts";
 import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings-files.ts";
-import { unreadableFileReason } from "../machinery/files/unusable-file.ts";
 
 /** `signet audit`: checks the audit log as evidence. */
 export const audit = (): Command =>
@@ -52,16 +50,15 @@ async function reportOn(files: readonly string[], flags: VerifyFlags): Promise<C
     flags.publicKey === undefined ? undefined : parseSettingsFile("public-key", flags.publicKey, parsePublicKey);
   const checkpoint =
     flags.checkpoint === undefined ? undefined : readFollowedFile("checkpoint", flags.checkpoint).trimEnd();
-  try {
-    return await verifyAuditChain({ files, publicKey, checkpoint });
-  } catch (cause) {
-    throw new UsageError(`cannot read the log: ${unreadableFileReason(cause)}`, { cause });
-  }
+  return verifyAuditChain({ files, publicKey, checkpoint });
 }
 
 function* reportLines(report: ChainReport, { publicKey, checkpoint }: VerifyFlags): Generator<string> {
   const { files, faults, signedUntil, signedLate, checkpoints } = report;
-  for (const { file, lines, first, last } of files) yield `${file}: ${lines} lines, numbers ${first} to ${last}`;
+  for (const { file, lines, first, last } of files) {
+    const count = `${lines} ${lines === 1 ? "line" : "lines"}`;
+    yield last === 0 ? `${file}: ${count}, none with a number` : `${file}: ${count}, numbers ${first} to ${last}`;
+  }
   for (const fault of faults) yield `fault: ${fault}`;
   const first = files[0]?.first ?? 0;
   const last = files.at(-1)?.last ?? 0;

@@ -29,7 +29,7 @@ export const supportBundle = (run: DoctorPrograms["supportBundle"]): Command =>
       )
       .argument("<file>", "the file to write, as compressed JSON")
       .action(async (file: string, _flags: unknown, self: Command) => {
-        checkOutputFile({ flag: "file", file });
+        checkOutputFile({ namedBy: "FILE", file });
         await run(serverConfigOf(self, serveFlags), file);
       }),
     [

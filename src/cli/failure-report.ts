@@ -42,7 +42,10 @@ function commandLineReport(error: CommanderError, words: string): FailureReport 
   const exitCode = exitCodes.usage.code;
   // Help was printed in place of an error.
   if (error.code === "commander.help") return { exitCode, message: "" };
-  const reason = error.message.replace(/^error: /, "").replaceAll("\n", " ");
+  const reason = error.message
+    .replace(/^error: /, "")
+    .replaceAll("\n", " ")
+    .replace(/\.$/, "");
   return { exitCode, message: printable(`${reason}; see ${words} --help`) };
 }
 

@@ -69,8 +69,8 @@ function programOf(name: string, flags: IssueFlags): IssueProgram {
   if (chainOut !== undefined && keyOut === undefined) {
     throw new UsageError("--chain-out: give --key-out too; a file with the key has the whole chain");
   }
-  for (const [flag, file] of Object.entries({ out, "key-out": keyOut, "chain-out": chainOut })) {
-    if (file !== undefined) checkOutputFile({ flag, file, isForKey: flag !== "chain-out" });
+  for (const [namedBy, file] of Object.entries({ "--out": out, "--key-out": keyOut, "--chain-out": chainOut })) {
+    if (file !== undefined) checkOutputFile({ namedBy, file, isForKey: namedBy !== "--chain-out" });
   }
   return {
     name,

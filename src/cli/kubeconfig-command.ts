@@ -42,7 +42,7 @@ export const kubeconfig = (): Command =>
         if (flags.group !== undefined && flags.user === undefined) {
           throw new UsageError("--group: only a user has groups that you choose; give --user");
         }
-        const output = outputFile("output-file", flags.outputFile);
+        const output = outputFile("--output-file", flags.outputFile);
         await withServer(flags, async (connection) => {
           const { server, caCertificates = "" } = connection.transport;
           const identity = await credentialsFor(flags, connection);

@@ -53,7 +53,7 @@ export function givenSettings(
   return {
     commandLine,
     environment: environmentFlags(Object.keys(known), process.env),
-    file: typeof config === "string" ? readConfig(config) : {},
+    ...(typeof config === "string" ? { file: readConfig(config), fileName: config } : { file: {} }),
   };
 }
 

@@ -36,7 +36,7 @@ export const backup = (run: StoragePrograms["backUp"]): Command =>
         false,
       )
       .action(async (file: string, flags: { readonly withoutKeys: boolean }, self: Command) => {
-        checkOutputFile({ flag: "file", file });
+        checkOutputFile({ namedBy: "FILE", file });
         await run(serverConfigOf(self, dataFlags), { file, withKeys: !flags.withoutKeys });
       }),
     ["Back up the server of a data directory, while it runs", "signet backup --data-dir /var/lib/signet signet.backup"],

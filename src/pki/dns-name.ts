@@ -31,3 +31,15 @@ export function dnsNameFault(
 }
 
 const wildcardRule = "may have a wildcard only as its whole first label, in front of other labels";
+
+/**
+ * The host name in lower case, in the form that name constraints compare. Undefined when the text is not a host name:
+ * then no constraint can be decided. Also accepts underscores, which `dnsNameFault` refuses: many names in use have
+ * them.
+ */
+export function hostNameOf(text: string, options: { readonly allowsWildcard: boolean }): string | undefined {
+  const host = text.toLowerCase();
+  // Lower-casing other text may change its length or turn it into ASCII, so only ASCII counts as a name.
+  if (!/^\p{ASCII}*$/u.test(text)) return undefined;
+  return dnsNameFault(host.replaceAll("_", "x"), options) === undefined ? host : undefined;
+}

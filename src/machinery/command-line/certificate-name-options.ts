@@ -1,7 +1,9 @@
 import type { Command } from "commander";
 import { dnsNameFault } from "../../pki/dns-name.ts";
 import { formatIpAddress, parseIpAddress } from "../../pki/ip-address.ts";
+import { mailboxOf } from "../../pki/mailbox.ts";
 import type { SubjectAltNames } from "../../pki/subject-alt-names.ts";
+import { readUri } from "../../pki/uri.ts";
 import { UsageError } from "./flag.ts";
 import { repeatedOption } from "./options.ts";
 
@@ -40,12 +42,20 @@ export interface CertificateNames {
   readonly usages: readonly string[];
 }
 
-/** Throws UsageError for a DNS name or an address that is not valid. */
+/** Throws UsageError for a name or an address that is not valid. */
 export function certificateNamesOf(flags: CertificateNameFlags, defaultCommonName: string): CertificateNames {
   const { commonName = defaultCommonName, organization = [], dns = [], ip = [], email = [], uri = [], usage } = flags;
   for (const name of dns) {
     const fault = dnsNameFault(name, { allowsWildcard: true });
     if (fault !== undefined) throw new UsageError(`--dns: ${JSON.stringify(name)}: ${fault}`);
+  }
+  for (const text of email) {
+    if (mailboxOf(text) !== undefined) continue;
+    throw new UsageError(`--email: ${JSON.stringify(text)} is not an e-mail address, such as ann@example.com`);
+  }
+  for (const text of uri) {
+    const parsed = readUri(text);
+    if (!parsed.isValid) throw new UsageError(`--uri: ${JSON.stringify(text)} is not a URI: ${parsed.reason}`);
   }
   const purpose = dns.length + ip.length > 0 ? "server auth" : "client auth";
   return {

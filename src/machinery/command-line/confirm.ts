@@ -4,12 +4,15 @@ import { createInterface } from "node:readline/promises";
 export async function confirm(question: string): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return false;
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const { promise: ended, resolve } = Promise.withResolvers<string>();
-  terminal.once("close", () => resolve(""));
+  const { promise: ended, resolve } = Promise.withResolvers<undefined>();
+  terminal.once("close", () => resolve(undefined));
   // A listener here would otherwise be the terminal's own, which only closes it.
   terminal.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
   try {
-    return /^y(es)?$/i.test((await Promise.race([terminal.question(`${question} [y/N] `), ended])).trim());
+    const answer = await Promise.race([terminal.question(`${question} [y/N] `), ended]);
+    // Ctrl-D leaves the cursor behind the question.
+    if (answer === undefined) process.stderr.write("\n");
+    return /^y(es)?$/i.test((answer ?? "").trim());
   } finally {
     terminal.close();
   }

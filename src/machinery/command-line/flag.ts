@@ -71,6 +71,8 @@ export interface GivenFlags {
   readonly commandLine: Readonly<Record<string, unknown>>;
   readonly environment?: Readonly<Record<string, string>>;
   readonly file: Readonly<Record<string, unknown>>;
+  /** The name of that file, for messages. */
+  readonly fileName?: string;
 }
 
 /**
@@ -79,10 +81,12 @@ export interface GivenFlags {
  */
 export function resolveFlags<F extends Flags>(
   flags: F,
-  { commandLine, environment = {}, file }: GivenFlags,
+  { commandLine, environment = {}, file, fileName }: GivenFlags,
 ): FlagValues<F> {
+  const inFile = fileName === undefined ? "configuration file" : `--config: ${fileName}`;
   for (const key of Object.keys(file)) {
-    if (!Object.hasOwn(flags, key)) throw new UsageError(`configuration file: unknown setting ${JSON.stringify(key)}`);
+    if (Object.hasOwn(flags, key)) continue;
+    throw new UsageError(`${inFile}: unknown setting ${JSON.stringify(key)}; --help shows those that there are`);
   }
   const values = Object.entries(flags).map(([name, flag]) => {
     const given =
@@ -90,7 +94,7 @@ export function resolveFlags<F extends Flags>(
         ? `--${name}`
         : environment[name] !== undefined
           ? environmentName(name)
-          : `configuration file: ${name}`;
+          : `${inFile}: ${name}`;
     const raw = commandLine[name] ?? environment[name] ?? file[name] ?? ("default" in flag ? flag.default : undefined);
     return [name, raw === undefined ? emptyValue(flag) : parseValue(flag, raw, given)];
   });

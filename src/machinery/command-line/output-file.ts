@@ -5,20 +5,20 @@ import { fileFailureReason, UnusableFile } from "../files/unusable-file.ts";
 import { CommandFailure } from "./command-failure.ts";
 import { UsageError } from "./flag.ts";
 
-/** A file that a flag names for a command's output. */
+/** A file that a flag or an argument names for a command's output. */
 export interface OutputFile {
-  /** The flag's name, such as `output-file`. */
-  readonly flag: string;
+  /** What names it, as in the help: `--output-file`, `FILE`. */
+  readonly namedBy: string;
   readonly file: string;
   /** Whether the command writes a private key there, and so replaces one. */
   readonly isForKey?: boolean;
 }
 
 /** The file of an optional flag, after `checkOutputFile`. */
-export function outputFile(flag: string, file: string | undefined): OutputFile | undefined {
+export function outputFile(namedBy: string, file: string | undefined): OutputFile | undefined {
   if (file === undefined) return undefined;
-  checkOutputFile({ flag, file });
-  return { flag, file };
+  checkOutputFile({ namedBy, file });
+  return { namedBy, file };
 }
 
 /**
@@ -27,8 +27,8 @@ export function outputFile(flag: string, file: string | undefined): OutputFile |
  * a private key in PEM, which may be the only copy. Keys in base64, as in kubeconfigs, may be replaced.
  */
 export function checkOutputFile(output: OutputFile): void {
-  const { flag, file } = output;
-  if (file === "-") throw new UsageError(`--${flag}: - is not a file name; write ./- for a file of that name`);
+  const { namedBy, file } = output;
+  if (file === "-") throw new UsageError(`${namedBy}: - is not a file name; write ./- for a file of that name`);
   explain(output, () => {
     checkReplaceable(file);
     const folder = dirname(file);
@@ -39,9 +39,9 @@ export function checkOutputFile(output: OutputFile): void {
 }
 
 function refuseToReplaceKey(output: OutputFile): void {
-  const { flag, file, isForKey = false } = output;
+  const { namedBy, file, isForKey = false } = output;
   if (isForKey || !explain(output, () => holdsPrivateKey(file))) return;
-  throw new UsageError(`--${flag}: ${file} holds a private key and is not replaced; name another file, or remove it`);
+  throw new UsageError(`${namedBy}: ${file} holds a private key and is not replaced; name another file, or remove it`);
 }
 
 /** A key is searched in this much: even a long chain before it is shorter. */
@@ -70,11 +70,11 @@ export function writePublicOutput(output: OutputFile, contents: string): void {
   explain(output, () => writePublicFile(output.file, contents));
 }
 
-function explain<T>({ flag, file }: OutputFile, act: () => T): T {
+function explain<T>({ namedBy, file }: OutputFile, act: () => T): T {
   try {
     return act();
   } catch (cause) {
     const reason = cause instanceof UnusableFile ? cause.message : `cannot write ${file}: ${fileFailureReason(cause)}`;
-    throw new CommandFailure(`--${flag}: ${reason}`, { exit: "unwritable", cause });
+    throw new CommandFailure(`${namedBy}: ${reason}`, { exit: "unwritable", cause });
   }
 }

@@ -174,7 +174,7 @@ const get = (): Command =>
       .option("--output-file <file>", "where to write it; default: standard output")
       .option("--wait", "wait until the certificate is issued")
       .action(async (name: string, flags: GetFlags) => {
-        const output = outputFile("output-file", flags.outputFile);
+        const output = outputFile("--output-file", flags.outputFile);
         await withServer(flags, async (connection) => {
           const request =
             flags.wait === true ? await awaitCertificate(connection, name) : await requestsOf(connection).get(name);

@@ -63,7 +63,7 @@ export const createCertificateRequest = (): Command =>
       .action(async (name: string, flags: CreateFlags) => {
         // Before a key is made, or the server is asked.
         const { usages, ...named } = certificateNamesOf(flags, name);
-        const requestFile = outputFile("request-file", flags.requestFile);
+        const requestFile = outputFile("--request-file", flags.requestFile);
         await withServer(flags, async (connection) => {
           const type = certificateSigningRequestResource(connection.names);
           const pem = requestPem(flags, named);
@@ -108,7 +108,7 @@ function requestPem(
 
 /** The key of the file, or a new key that is written to the file before the request is sent. */
 function openKey({ keyFile, keyType }: CreateFlags): KeyObject {
-  const output = { flag: "key-file", file: keyFile };
+  const output = { namedBy: "--key-file", file: keyFile };
   const kept = readPrivateFile(keyFile);
   if (kept !== undefined) {
     try {

@@ -74,7 +74,7 @@ const create = (): Command =>
         if (flags.node !== undefined && !isNodePattern(flags.node)) {
           throw new UsageError(`--node: ${JSON.stringify(flags.node)} is not a node's name, nor one with a single *`);
         }
-        const output = outputFile("kubeconfig-file", flags.kubeconfigFile);
+        const output = outputFile("--kubeconfig-file", flags.kubeconfigFile);
         await withServer(flags, async (connection) => {
           if (flags.permissions) {
             for (const name of await permitNodeBootstrap(connection)) {

@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { open } from "node:fs/promises";
 import { createGunzip } from "node:zlib";
+import { UnusableFile, unreadableFileReason } from "../../files/unusable-file.ts";
 import { beforeFirst, hashOf, isCheckpointSignedBy, keyId, parseLine } from "./chain-line.ts";
 import type { ChainPosition, ParsedLine } from "./chain-line.ts";
 
@@ -36,7 +37,7 @@ const maximumFaults = 100;
 /**
  * Reads the files of a chained log and finds every line that was changed, taken out, added or moved. Two things cannot be
  * seen in the files alone: that the oldest files are missing, and that the end is missing from a checkpoint on. Rejects with
- * the system's error for a file that cannot be read.
+ * UnusableFile for a file that cannot be read.
  */
 export async function verifyAuditChain({ files, publicKey, checkpoint }: VerifyOptions): Promise<ChainReport> {
   const ordered = await inOrder(files);
@@ -177,15 +178,23 @@ class Verification {
   }
 }
 
-/** Reads the lines of a file, compressed or not. The last may lack its line break. */
+/** Reads the lines of a file, compressed or not. The last may lack its line break. Throws UnusableFile, which names the file. */
 async function* linesOf(file: string): AsyncGenerator<Line> {
+  try {
+    yield* readLines(file);
+  } catch (cause) {
+    throw new UnusableFile(`cannot read ${file}: ${unreadableFileReason(cause)}`, { cause });
+  }
+}
+
+async function* readLines(file: string): AsyncGenerator<Line> {
   const handle = await open(file, "r");
   try {
     const magic = Buffer.alloc(2);
     await handle.read(magic, 0, 2, 0);
     const source = handle.createReadStream({ start: 0, autoClose: false });
     const bytes: AsyncIterable<Buffer> = magic.equals(gzipMagic) ? source.pipe(createGunzip()) : source;
-    yield* splitLines(bytes, file);
+    yield* splitLines(bytes);
   } finally {
     await handle.close();
   }
@@ -194,7 +203,7 @@ async function* linesOf(file: string): AsyncGenerator<Line> {
 const gzipMagic = Buffer.of(0x1f, 0x8b);
 const newline = 0x0a;
 
-async function* splitLines(source: AsyncIterable<Buffer>, file: string): AsyncGenerator<Line> {
+async function* splitLines(source: AsyncIterable<Buffer>): AsyncGenerator<Line> {
   let parts: Buffer[] = [];
   let length = 0;
   for await (const chunk of source) {
@@ -206,7 +215,8 @@ async function* splitLines(source: AsyncIterable<Buffer>, file: string): AsyncGe
       begin = end + 1;
     }
     length += chunk.length - begin;
-    if (length > longestLineBytes) throw new Error(`${file}: a line is longer than ${longestLineBytes} bytes`);
+    if (length > longestLineBytes)
+      throw new UnusableFile(`a line is longer than ${longestLineBytes} bytes; name an audit log`);
     if (begin < chunk.length) parts.push(chunk.subarray(begin));
   }
   if (length > 0) yield { bytes: Buffer.concat(parts), isWhole: false };

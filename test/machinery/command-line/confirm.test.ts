@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+const file = join(import.meta.dirname, "../../../src/machinery/command-line/confirm.ts");
+const program = `import { confirm } from "${file}"; console.log(String(await confirm("Sure?")));`;
+/** Runs its command on a terminal. */
+const hasScript = spawnSync("script", ["--version"]).status === 0;
+
+describe("a question on the terminal", { skip: !hasScript && "script(1) is not installed" }, () => {
+  const answerTo = (typed: string): string => {
+    const command = `"${process.execPath}" --input-type=module -e '${program}'`;
+    return spawnSync("script", ["-qec", command, "/dev/null"], { input: typed, encoding: "utf8" }).stdout;
+  };
+
+  it("is answered with no by Ctrl-D, and what follows begins on a new line", () => {
+    assert.match(answerTo("\u0004"), /Sure\? \[y\/N\] [^\n]*\nfalse\r?\n$/);
+  });
+
+  it("is answered with yes by y", () => {
+    assert.match(answerTo("y\n"), /\ntrue\r?\n$/);
+  });
+});

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { isLoopback } from "../machinery/api/is-loopback.ts";
 import type { Names } from "../machinery/api/names.ts";
 import { namesOfServer } from "../machinery/client/names-of-server.ts";
 import { Repetition } from "../machinery/loops/repetition.ts";
@@ -185,8 +186,6 @@ async function runNode(parts: AgentParts, names: Names, signal: AbortSignal): Pr
     ),
   ]);
 }
-
-const isLoopback = (address: string): boolean => address.startsWith("127.") || address === "::1";
 
 /** The names and addresses of the settings, or the address that the server sees. The node's name comes first. */
 async function machineNames({ settings }: AgentParts): Promise<MachineNames> {

@@ -1,3 +1,4 @@
+import { isLoopback } from "../machinery/api/is-loopback.ts";
 import { keyPairFiles, UsageError } from "../machinery/command-line/flag.ts";
 import type { FlagValues, Flags, KeyPairFiles } from "../machinery/command-line/flag.ts";
 
@@ -69,10 +70,6 @@ function etcdServers(given: readonly string[], { allowsPlaintext }: { readonly a
   }
   return servers;
 }
-
-/** Of a URL, which has addresses in their shortest form. */
-const isLoopback = (host: string): boolean =>
-  host === "localhost" || host === "[::1]" || /^127(?:\.\d+){3}$/.test(host);
 
 function etcdPrefix(given: string): string {
   const prefix = given.replace(/\/+$/, "");

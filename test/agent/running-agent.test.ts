@@ -198,6 +198,19 @@ describe("a running agent", () => {
     assert.deepEqual([store.pendingKey(), requested()], [key, name]);
   });
 
+  it("publishes its port unless it listens on the loopback interface, by name or by address", async (context) => {
+    for (const [nodeName, listenAddress, isPublished] of [
+      ["by-address", "127.0.0.1", false],
+      ["by-name", "localhost", false],
+      ["everywhere", "0.0.0.0", true],
+    ] as const) {
+      const { agent } = await start(context, nodeName, { listenAddress });
+      const status = await eventually("its Node", async () => (await node(nodeName))?.status);
+      const port = status.daemonEndpoints.kubeletEndpoint.Port;
+      assert.equal(port, isPublished ? agent.port : 0, listenAddress);
+    }
+  });
+
   it("writes no file when only the order of anchors has changed", async (context) => {
     await publish("order", 0, 1);
     const file = join(folder, "order.pem");

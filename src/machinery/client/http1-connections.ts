@@ -1,4 +1,5 @@
 import https from "node:https";
+import { isLoopback } from "../api/is-loopback.ts";
 import { connectionTimeout } from "./connections.ts";
 import type { Connections, WireRequest } from "./connections.ts";
 import { tlsOptions } from "./tls-options.ts";
@@ -13,8 +14,6 @@ const namesProxy = (environment: NodeJS.ProcessEnv): boolean =>
 
 /** Whether the environment names a proxy that this version of Node.js does not use: connections are direct then. */
 export const isProxyIgnored = (environment: NodeJS.ProcessEnv): boolean => !knowsProxies && namesProxy(environment);
-
-const isLoopback = (host: string): boolean => /^(localhost|127\.[\d.]+|\[::1\])$/.test(host);
 
 /**
  * Whether connections to a server may go through the proxy of the environment. As in Go, a loopback address is never reached

@@ -10,6 +10,7 @@ import { parseAuthenticationConfiguration } from "../../features/federation/oidc
 import { systemClock } from "../../machinery/api/clock.ts";
 import { readChainKey } from "../../machinery/audit/chain/chain-key.ts";
 import { parseAuditPolicy } from "../../machinery/audit/audit-policy.ts";
+import { isLoopback } from "../../machinery/api/is-loopback.ts";
 import { readKubeconfig } from "../../machinery/client/kubeconfig.ts";
 import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings-files.ts";
 import { FollowedFiles } from "../../machinery/files/followed-files.ts";
@@ -111,13 +112,11 @@ function checksOf(config: ServerConfig): Readonly<Record<string, Check>> {
   };
 }
 
-const loopback = /^(?:127\.|::1$|localhost$)/;
-
 /** Settings that are meant for development, or that open more than is usual. */
 export function examineSettings({ access, authorization, listener, storage, audit }: ServerConfig): Finding[] {
   const subject = "settings";
   const findings: Finding[] = [];
-  const isPublic = !loopback.test(listener.host);
+  const isPublic = !isLoopback(listener.host);
   if (authorizersOf(authorization).some(({ type }) => type === "AlwaysAllow")) {
     const where =
       authorization.type === "file"

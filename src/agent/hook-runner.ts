@@ -43,6 +43,9 @@ interface Task {
 
 const failedHookBackoff: Backoff = { firstMilliseconds: 10_000, longestMilliseconds: 10 * 60_000 };
 
+/** The end of a process must not wait longer for a hook. */
+export const hookGraceMilliseconds = 4000;
+
 /**
  * Runs hooks after changes, one at a time. A hook that has finished for the present contents of a file is not run again. One
  * that failed, or that the agent did not live to run, is: after 10 s, doubling to 10 minutes, and after a restart.

@@ -13,7 +13,7 @@ import type { AgentStatus } from "./agent-status.ts";
 import { CertificateManager } from "./certificate-manager.ts";
 import type { CertificateManagerOptions } from "./certificate-manager.ts";
 import { CertificateStore } from "./certificate-store.ts";
-import { HookMemory, HookRunner } from "./hook-runner.ts";
+import { hookGraceMilliseconds, HookMemory, HookRunner } from "./hook-runner.ts";
 import { NodeIdentity } from "./node-identity.ts";
 import { PublishedCertificate } from "./published-certificate.ts";
 import { runAgent } from "./run-agent.ts";
@@ -42,9 +42,6 @@ export interface RunningAgent {
   /** Ends all loops and the listener. Files stay. A running hook has so long to finish. */
   stop(options?: { readonly hookGraceMilliseconds?: number }): Promise<void>;
 }
-
-/** The end of a process must not wait longer for a hook. */
-const hookGraceMilliseconds = 4000;
 
 /**
  * Starts an agent: its listener at once, everything else as soon as the server answers. It continues until it is stopped,

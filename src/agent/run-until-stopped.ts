@@ -1,4 +1,5 @@
 import { isProxyIgnored } from "../machinery/client/http1-connections.ts";
+import { listenFault } from "../machinery/command-line/listen-fault.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog, openProcessOutput } from "../machinery/files/process-log.ts";
@@ -56,7 +57,8 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
       agent = await startAgent(settings, { log, version });
     } catch (error) {
       if (previous === settings) throw error;
-      log.error({}, `the new settings cannot be used, the old ones stay: ${messageOf(error)}`);
+      const reason = listenFault(error) ?? messageOf(error);
+      log.error({}, `the new settings cannot be used, the old ones stay: ${reason}`);
       settings = previous;
       continue;
     }

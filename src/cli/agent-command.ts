@@ -102,7 +102,7 @@ export function agent(words: AgentCommandWords, run: (program: AgentProgram) => 
       ]).action(async (_flags: unknown, self: Command) => run({ type: "status", ...sourceOf(self) })),
     )
     .addCommand(
-      subcommand("check", "check the configuration, the files and the access to each server", [
+      subcommand("check", "check the configuration, the files, the port, each server and the trust bundles", [
         "Find out before the start what will not work",
         `${words} check ${config}`,
       ]).action(async (_flags: unknown, self: Command) => run({ type: "check", ...sourceOf(self) })),

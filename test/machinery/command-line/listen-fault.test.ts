@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { listenFault, tryListening } from "../../../src/machinery/command-line/listen-fault.ts";
+
+const faultAt = (host: string, port = 0): Promise<string | undefined> =>
+  tryListening({ host, port }).then(() => "it listens", listenFault);
+
+describe("the fault of an address to listen on", () => {
+  it("is none where a program may listen", async () => {
+    assert.equal(await faultAt("127.0.0.1"), "it listens");
+  });
+
+  it("names an address that the machine does not have, and a name that cannot be looked up", async () => {
+    assert.match((await faultAt("192.0.2.1", 7)) ?? "", /^this machine has no address 192\.0\.2\.1:7; choose one/);
+    assert.match((await faultAt("nowhere.invalid")) ?? "", /^this machine has no address nowhere\.invalid; choose one/);
+  });
+
+  it("says nothing of other errors", () => {
+    assert.equal(
+      listenFault(Object.assign(new Error("gone"), { syscall: "connect", code: "ECONNREFUSED" })),
+      undefined,
+    );
+    assert.equal(listenFault("text"), undefined);
+  });
+});

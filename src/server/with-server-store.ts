@@ -44,7 +44,8 @@ export async function withServerStore<T>(
 
 /** A file that another user makes in there could not be used by the server. Throws UsageError. */
 export function checkOwner(directory: string): void {
-  if (!existsSync(directory)) throw new UsageError(`--data-dir: ${directory} does not exist; name the data directory of a server`);
+  if (!existsSync(directory))
+    throw new UsageError(`--data-dir: ${directory} does not exist; name the data directory of a server`);
   const { uid } = statSync(directory);
   const user = process.getuid?.();
   if (user === undefined || uid === user) return;

@@ -137,6 +137,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     clock,
     maximumObjectBytes: config.limits.maximumObjectBytes,
     onWritten: observation.onWritten,
+    onRefused: observation.onRefused,
   });
   const records = new FollowedKeyRecords(feed);
   // In one turn, so that they share the reading: then a copy that is fresh has the newest keys too.

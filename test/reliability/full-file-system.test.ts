@@ -22,13 +22,14 @@ const configMap = (name: string, bytes: number): ApiObject & { data: Record<stri
   data: { filler: "f".repeat(bytes) },
 });
 
-/** The result of a write: the name, or the refusal. */
+/** The result of a write. A refusal says what is wrong. */
 const outcomeOf = (write: Promise<unknown>): Promise<"written" | "refused"> =>
   write.then(
     () => "written",
     (error: unknown) => {
       assert.ok(error instanceof ApiError, String(error));
       assert.deepEqual([error.code, error.reason], [503, "ServiceUnavailable"]);
+      assert.match(error.message, /takes no writes now: .*no space is left on the server's disk; make room/);
       return "refused";
     },
   );

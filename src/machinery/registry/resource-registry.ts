@@ -60,6 +60,8 @@ export interface RegistryOptions<T extends ApiObject> {
   readonly futureWaitMilliseconds?: number;
   /** Called after each write of this process. It runs on the request path, so keep it fast; it must not throw. */
   readonly onWritten?: ((write: ObservedWrite) => void) | undefined;
+  /** Called for each write that the store refused because it takes none now. */
+  readonly onRefused?: ((error: StoreUnavailable) => void) | undefined;
   /** Where cached objects find their text again. Absent: they keep it. */
   readonly texts?: StoredTexts | undefined;
   /** The registry of the same objects as they are stored, where the definition serves them under another version. */
@@ -119,6 +121,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   readonly #answers: Map<string, AnswerCreate>;
   readonly #maximumObjectBytes: number;
   readonly #onWritten: ((write: ObservedWrite) => void) | undefined;
+  readonly #onRefused: ((error: StoreUnavailable) => void) | undefined;
 
   constructor({
     definition,
@@ -130,6 +133,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     maximumObjectBytes = defaultObjectBytes,
     futureWaitMilliseconds = 3000,
     onWritten,
+    onRefused,
     texts,
     stored,
   }: RegistryOptions<T>) {
@@ -141,6 +145,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     this.compiled = compileKind(definition, stored?.compiled);
     this.#maximumObjectBytes = maximumObjectBytes;
     this.#onWritten = onWritten;
+    this.#onRefused = onRefused;
     this.#storedPrefix = kindPrefix({ kind: definition.kind, apiVersion: this.compiled.storedApiVersion });
     this.#servedPrefix = kindPrefix({ kind: definition.kind, apiVersion: this.apiVersion });
     this.#answers = stored === undefined ? new Map<string, AnswerCreate>() : stored.#answers;
@@ -164,7 +169,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       });
     const others = stored === undefined ? servedDefinitions(definition).slice(1) : [];
     const bounds = { historyLength, maximumObjectBytes, futureWaitMilliseconds };
-    const shared = { store, feed, admission, clock, onWritten, ...bounds };
+    const shared = { store, feed, admission, clock, onWritten, onRefused, ...bounds };
     this.versions = [
       this,
       ...others.map((served) => new ResourceRegistry({ ...shared, definition: served, stored: this })),
@@ -369,6 +374,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       trace?.decided(result.isWritten ? `revision ${result.revision}` : "another write came first");
       return result;
     } catch (error) {
+      if (error instanceof StoreUnavailable) this.#onRefused?.(error);
       if (error instanceof WriteAbandoned) throw requestCanceled();
       if (error instanceof TransactionRefused) {
         const name = request.key.slice(request.key.lastIndexOf("/") + 1);

@@ -3,12 +3,14 @@ import type { ConfiguredSigner } from "../../features/certificates/signers/signe
 import { findWellKnownSigner, wellKnownSigners } from "../../features/certificates/signers/well-known-signers.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
+import { rateLimitedReport } from "../../machinery/api/rate-limited-report.ts";
 import type { ObservedAuthentication } from "../../machinery/authentication/create-authentication.ts";
 import type { OutsideKeyObserver } from "../../machinery/keys/outside-keys.ts";
 import { QueueCounts } from "../../machinery/loops/work-queue.ts";
 import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
 import type { AnsweredRequest } from "../../machinery/http/request-chain.ts";
 import type { ObservedWrite } from "../../machinery/registry/resource-registry.ts";
+import type { StoreUnavailable } from "../../machinery/storage/store.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
 import { addDomainMetrics } from "./domain-metrics.ts";
@@ -52,6 +54,7 @@ interface ServerMetricsOptions extends Pick<
 /** Observes each place where something is decided, and makes log lines and metrics of it. */
 export interface ServerObservation {
   onWritten(write: ObservedWrite): void;
+  onRefused(error: StoreUnavailable): void;
   onAuthenticated(observed: ObservedAuthentication): void;
   onAnswered(answered: AnsweredRequest): void;
   counted(review: ReviewToken): ReviewToken;
@@ -77,6 +80,9 @@ export function observeServer(options: ServerObservationOptions): ServerObservat
     "other";
   return {
     onWritten: writeObserver({ names, log, tallies, signerLabel }),
+    onRefused: rateLimitedReport(({ message }, count) =>
+      log.error({ refusedWrites: count }, `the store takes no writes now: ${message}`),
+    ),
     onAuthenticated: authenticationObserver({ log, clock, tallies }),
     onAnswered({ info, isServed, response }) {
       if (!isServed || response.status !== 201 || info?.kind !== "resource") return;

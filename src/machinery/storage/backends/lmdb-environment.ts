@@ -2,6 +2,7 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
+  statfsSync,
   statSync,
   closeSync,
   fstatSync,
@@ -27,6 +28,7 @@ const FORMAT_VERSION = 1;
 const MAP_BYTES = 64 * 2 ** 30;
 
 export interface LmdbEnvironment {
+  readonly directory: string;
   readonly root: RootDatabase<Buffer, Buffer>;
   /** Revision -> the write, see lmdb-records.ts. */
   readonly log: Database<Buffer, Buffer>;
@@ -104,6 +106,7 @@ export function openEnvironment({ directory, profile, firstRevision = 1 }: LmdbE
   root.readerCheck(); // the slots of processes that were killed would keep old pages alive
   const binary = { encoding: "binary", keyEncoding: "binary" } as const;
   const environment: LmdbEnvironment = {
+    directory,
     root,
     log: root.openDB<Buffer, Buffer>("log", binary),
     heads: root.openDB<Buffer, Buffer>("heads", { ...binary, useVersions: true }),
@@ -306,7 +309,10 @@ function withoutPrinting(call: () => unknown): unknown {
 const CAUSE_WAIT_MILLISECONDS = 100;
 
 /** Converts lmdb's rejection of a commit to an error for clients. Nothing of the transaction was written. */
-export async function commitFailure(rejection: unknown): Promise<StoreUnavailable> {
+export async function commitFailure(
+  { directory }: Pick<LmdbEnvironment, "directory">,
+  rejection: unknown,
+): Promise<StoreUnavailable> {
   let cause = rejection;
   if (rejection instanceof Error && "commitError" in rejection) {
     try {
@@ -316,5 +322,21 @@ export async function commitFailure(rejection: unknown): Promise<StoreUnavailabl
       cause = commitError;
     }
   }
-  return new StoreUnavailable(`the store can't be written: ${messageOf(cause)}`, { cause });
+  const reason = isFull(directory)
+    ? `no space is left on the server's disk; make room (${messageOf(cause)})`
+    : messageOf(cause);
+  return new StoreUnavailable(`the store can't be written: ${reason}`, { cause });
+}
+
+/** Less than a transaction may take. */
+const fewFreeBytes = 16 * 2 ** 20;
+
+/** LMDB takes what did not fit for an I/O error. */
+function isFull(directory: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(directory);
+    return bavail * bsize < fewFreeBytes;
+  } catch {
+    return false;
+  }
 }

@@ -94,7 +94,7 @@ export class WriteQueue {
           else resolve(ofTransaction);
         }
       } catch (error) {
-        const refusal = await commitFailure(error);
+        const refusal = await commitFailure(this.#options.environment, error);
         for (const { reject } of batch) reject(refusal);
       }
     }

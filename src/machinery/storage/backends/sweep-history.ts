@@ -59,7 +59,8 @@ async function sweepStep(
     writes.push(meta.put("swept", NOTHING, looked < STEP_LENGTH ? upTo : last));
   });
   const outcomes = await Promise.allSettled([batch, ...writes]);
-  for (const outcome of outcomes) if (outcome.status === "rejected") throw await commitFailure(outcome.reason);
+  for (const outcome of outcomes)
+    if (outcome.status === "rejected") throw await commitFailure(environment, outcome.reason);
 }
 
 /**
@@ -74,7 +75,7 @@ async function raiseCounter(environment: LmdbEnvironment, name: "compacted", rev
     try {
       if (await meta.put(name, NOTHING, revision, current)) return revision;
     } catch (error) {
-      throw await commitFailure(error);
+      throw await commitFailure(environment, error);
     }
   }
 }

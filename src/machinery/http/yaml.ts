@@ -23,7 +23,7 @@ const shareOfMark = new Map<string, number>([
 /** The maximum size of a document after its aliases are expanded. */
 const maximumJsonLength = 3 * 1024 * 1024;
 /** How much a merged member adds to that size besides its text: the work of copying it. */
-const mergedMemberLength = 16;
+const mergedMemberLength = 128;
 
 /** YAML 1.1 types that upstream's parser does not have (it has YAML 1.1's booleans and octal numbers). */
 const foreignTags = new Set(["intTime", "floatTime", "timestamp", "binary", "omap", "pairs", "set", "merge"]);

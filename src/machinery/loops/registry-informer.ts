@@ -5,7 +5,8 @@ import type { ResourceRegistry } from "../registry/resource-registry.ts";
 import { resourcePrefix } from "../registry/storage-key.ts";
 import type { StoredObject } from "../registry/stored-object.ts";
 import { prefixEnd, RevisionCompacted } from "../storage/store.ts";
-import type { CachedObjects, CacheEvent, KeyRange } from "../storage/watch-cache.ts";
+import type { CacheEvent } from "../storage/cache-event.ts";
+import type { CachedObjects, KeyRange } from "../storage/watch-cache.ts";
 import { tellEach } from "./informer.ts";
 import type { FollowedObjects, InformerHandler } from "./informer.ts";
 

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { conflict, ApiError, requestCanceled } from "../api/api-error.ts";
 import { timestamp } from "../api/clock.ts";
+import { LongWork } from "../api/long-work.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { Admitted, Caller } from "./admission.ts";
@@ -218,7 +219,11 @@ export async function deleteCollection<T extends ApiObject>(
       if (!(error instanceof ApiError && error.code === 404)) throw error;
     }
   };
+  // A dry run waits for no store.
+  const work = new LongWork();
   for (let start = 0; start < items.length; start += parallelDeletions) {
+    const pause = work.pause();
+    if (pause !== undefined) await pause;
     if (caller.signal.aborted) throw requestCanceled();
     const results = await Promise.allSettled(items.slice(start, start + parallelDeletions).map(deleteOne));
     const failed = results.find((result) => result.status === "rejected");

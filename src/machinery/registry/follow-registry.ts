@@ -4,7 +4,7 @@ import type { ResourceRegistry } from "./resource-registry.ts";
 import { resourcePrefix } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
 import { prefixEnd, RevisionCompacted } from "../storage/store.ts";
-import type { CacheEvent } from "../storage/watch-cache.ts";
+import type { CacheEvent } from "../storage/cache-event.ts";
 
 export interface RegistryFollower<T extends ApiObject> {
   /**

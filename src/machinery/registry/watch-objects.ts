@@ -3,7 +3,7 @@ import { LongWork } from "../api/long-work.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { RevisionCompacted } from "../storage/store.ts";
 import type { Items } from "../storage/snapshot.ts";
-import type { CacheEvent } from "../storage/watch-cache.ts";
+import type { CacheEvent } from "../storage/cache-event.ts";
 import type { ListOptions } from "./list-options.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { parseResourceVersion } from "./resource-version.ts";

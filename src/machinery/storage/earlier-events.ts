@@ -1,4 +1,4 @@
-import type { CacheEvent } from "./watch-cache.ts";
+import type { CacheEvent } from "./cache-event.ts";
 import type { EarlierLog } from "./feed-follower.ts";
 import type { Cached } from "./sorted-objects.ts";
 import type { Entry, Head } from "./store.ts";

@@ -1,3 +1,4 @@
+import type { CacheEvent } from "./cache-event.ts";
 import type { ChangeFeed } from "./change-feed.ts";
 import { earlierEvents } from "./earlier-events.ts";
 import { earlierObjects } from "./earlier-objects.ts";
@@ -39,17 +40,6 @@ const nothing = (): number => 0;
  * written again and again counts twice.
  */
 const MAX_HISTORY_BYTES = 32 * 2 ** 20;
-
-export type CacheEvent<T extends Cached> =
-  | {
-      readonly type: "put";
-      readonly key: string;
-      readonly revision: number;
-      readonly object: T;
-      /** Undefined when the key is new. */
-      readonly previous: T | undefined;
-    }
-  | { readonly type: "delete"; readonly key: string; readonly revision: number; readonly previous: T };
 
 /** Keys in `[start, end)`, in UTF-8 byte order. */
 export interface KeyRange {

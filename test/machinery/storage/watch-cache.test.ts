@@ -6,7 +6,8 @@ import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
 import { RevisionCompacted, StoreUnavailable } from "../../../src/machinery/storage/store.ts";
 import type { RangeRequest, RangeResult, Store, WatchRequest } from "../../../src/machinery/storage/store.ts";
 import { WatchCache } from "../../../src/machinery/storage/watch-cache.ts";
-import type { CacheEvent, CacheWatchRequest } from "../../../src/machinery/storage/watch-cache.ts";
+import type { CacheEvent } from "../../../src/machinery/storage/cache-event.ts";
+import type { CacheWatchRequest } from "../../../src/machinery/storage/watch-cache.ts";
 import { put } from "./store-contract.ts";
 import { StoreModel, isBetween } from "./store-model.ts";
 

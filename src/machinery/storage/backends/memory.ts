@@ -12,7 +12,7 @@ import type {
 import { LogWatches } from "../log-watches.ts";
 import { SortedMap } from "../sorted-map.ts";
 
-/** A store for tests, and for servers that do not need to keep their state. */
+/** A store for tests: those of this repository, and those that use `signet/testing`. */
 export class MemoryStore implements Store {
   /** Starts with the change after #compactedRevision. */
   #log: Change[] = [];

@@ -1,10 +1,13 @@
 import type { MaybePromise } from "../../machinery/api/maybe-promise.ts";
 import { spellingIn } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";
+import type { ApiClient } from "../../machinery/client/api-client.ts";
 import type { Secret } from "../core/index.ts";
 import type { ServiceAccount } from "./service-accounts.ts";
 import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
-import type { Controller } from "../../machinery/loops/controller.ts";
+import type { Controller, ControllerContext, StartedController } from "../../machinery/loops/controller.ts";
+import type { FollowedObjects } from "../../machinery/loops/informer.ts";
+import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
 import { secretResource } from "../core/index.ts";
 import { serviceAccountResource } from "./resources.ts";
 
@@ -20,109 +23,140 @@ const lookMilliseconds = 5_000;
 /** A key of the queue that cannot be the name of a secret. */
 const everySecret = "";
 
+const controllerName = "serviceaccount-token";
+
 /**
  * Fills secrets of the type service-account-token with a token, the namespace and the CA. Deletes those whose account
  * is gone or was replaced by another one with the same name (upstream: the tokens controller).
  */
-export function serviceAccountTokenSecrets({ caCertificates, issueToken }: TokenSecretsOptions): Controller {
-  return {
-    name: "serviceaccount-token",
-    start(context) {
-      const { client, informers, names } = context;
-      const secrets = informers.of(secretResource(names));
-      const accounts = informers.of(serviceAccountResource(names));
-      const tokenType = names.key("service-account-token");
-      const isOfType = ({ type = "" }: Secret): boolean => names.ownKey(type) === tokenType;
-      const nameKey = (one: Names): string => one.key("service-account.name");
-      /** The annotations that name the account, in the spelling in which the secret has them. */
-      const keysOf = ({ metadata }: Secret): { readonly name: string; readonly uid: string } => {
-        const spelling = spellingIn(names, metadata.annotations, nameKey);
-        return { name: nameKey(spelling), uid: spelling.key("service-account.uid") };
-      };
+export const serviceAccountTokenSecrets = (options: TokenSecretsOptions): Controller => ({
+  name: controllerName,
+  start: (context) => new ServiceAccountTokenSecrets(context, options).run(),
+});
 
-      let published = caCertificates();
-      const queue = controllerQueue(this.name, context, async (key) => {
-        if (key === everySecret) {
-          queue.addAfter(everySecret, lookMilliseconds);
-          if (published === caCertificates()) return "nothing to do: the server has the same CAs";
-          published = caCertificates();
-          for (const keys of secretsOf.values()) for (const one of keys) queue.add(one);
-          return "the server has other CAs: looks at every secret";
-        }
-        const secret = secrets.get(key);
-        if (secret === undefined || !isOfType(secret) || secret.metadata.deletionTimestamp !== undefined) {
-          return "nothing to do: the secret is gone, being deleted, or not of this type";
-        }
-        const namespace = secret.metadata.namespace ?? "";
-        const account = await findAccount(secret, namespace);
-        const inNamespace = client.resource(secretResource(names), namespace);
-        if (account === undefined) {
-          const { uid = "", resourceVersion = "" } = secret.metadata;
-          await ignoring([404, 409], inNamespace.delete(secret.metadata.name ?? "", { uid, resourceVersion }));
-          return "removed the secret: its account is gone";
-        }
-        const filled = await fill(secret, account, namespace);
-        if (filled === undefined) return "nothing to do: the secret is filled";
-        await inNamespace.update(filled);
-        return "filled the secret";
-      });
+class ServiceAccountTokenSecrets {
+  readonly #options: TokenSecretsOptions;
+  readonly #names: Names;
+  readonly #client: ApiClient;
+  readonly #secrets: FollowedObjects<Secret>;
+  readonly #accounts: FollowedObjects<ServiceAccount>;
+  readonly #queue: WorkQueue;
+  /** The keys of the secrets of this type, by the namespace and name of their account. */
+  readonly #secretsOf = new Map<string, Set<string>>();
+  /** The CAs that the secrets were last filled with, as PEM. */
+  #published: string;
 
-      /** Reads the account from the server when it is not in the cache: it may have just been created. */
-      async function findAccount(secret: Secret, namespace: string): Promise<ServiceAccount | undefined> {
-        const keys = keysOf(secret);
-        const { [keys.name]: name = "", [keys.uid]: uid } = secret.metadata.annotations ?? {};
-        const account =
-          accounts.get(`${namespace}/${name}`) ??
-          (await client.resource(serviceAccountResource(names), namespace).find(name));
-        return uid === undefined || account?.metadata.uid === uid ? account : undefined;
-      }
+  constructor(context: ControllerContext, options: TokenSecretsOptions) {
+    const { client, informers, names } = context;
+    this.#options = options;
+    this.#names = names;
+    this.#client = client;
+    this.#secrets = informers.of(secretResource(names));
+    this.#accounts = informers.of(serviceAccountResource(names));
+    this.#published = options.caCertificates();
+    this.#queue = controllerQueue(controllerName, context, (key) =>
+      key === everySecret ? this.#lookAtAuthorities() : this.#reconcile(key),
+    );
+  }
 
-      async function fill(secret: Secret, account: ServiceAccount, namespace: string): Promise<Secret | undefined> {
-        const base64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");
-        const { data = {} } = secret;
-        const wanted = {
-          "ca.crt": base64(caCertificates()),
-          namespace: base64(namespace),
-          token: data["token"] ?? base64(await issueToken(account, secret)),
-        };
-        const isFilled = Object.entries(wanted).every(([key, value]) => data[key] === value);
-        const uidKey = keysOf(secret).uid;
-        if (isFilled && secret.metadata.annotations?.[uidKey] === account.metadata.uid) return undefined;
-        const annotations = { ...secret.metadata.annotations, [uidKey]: account.metadata.uid ?? "" };
-        return { ...secret, metadata: { ...secret.metadata, annotations }, data: { ...data, ...wanted } };
-      }
+  run(): StartedController {
+    this.#secrets.addHandler({
+      onAdd: (secret) => this.#add(secret),
+      onUpdate: (secret, previous) => {
+        this.#remove(previous);
+        this.#add(secret);
+      },
+      onDelete: (secret) => this.#remove(secret),
+    });
+    this.#accounts.addHandler({
+      onDelete: ({ metadata }) => {
+        for (const key of this.#secretsOf.get(`${metadata.namespace}/${metadata.name}`) ?? []) this.#queue.add(key);
+      },
+    });
+    return { queue: this.#queue, onSynced: () => this.#queue.add(everySecret) };
+  }
 
-      /** The keys of the secrets of this type, by the namespace and name of their account. */
-      const secretsOf = new Map<string, Set<string>>();
-      const keyOf = ({ metadata }: Secret): string => `${metadata.namespace}/${metadata.name}`;
-      const accountOf = (secret: Secret): string =>
-        `${secret.metadata.namespace}/${secret.metadata.annotations?.[keysOf(secret).name] ?? ""}`;
-      const add = (secret: Secret): void => {
-        if (!isOfType(secret)) return;
-        const account = accountOf(secret);
-        secretsOf.set(account, (secretsOf.get(account) ?? new Set()).add(keyOf(secret)));
-        queue.add(keyOf(secret));
-      };
-      const remove = (secret: Secret): void => {
-        const account = accountOf(secret);
-        const ofAccount = secretsOf.get(account);
-        ofAccount?.delete(keyOf(secret));
-        if (ofAccount?.size === 0) secretsOf.delete(account);
-      };
-      secrets.addHandler({
-        onAdd: add,
-        onUpdate(secret, previous) {
-          remove(previous);
-          add(secret);
-        },
-        onDelete: remove,
-      });
-      accounts.addHandler({
-        onDelete: ({ metadata }) => {
-          for (const key of secretsOf.get(`${metadata.namespace}/${metadata.name}`) ?? []) queue.add(key);
-        },
-      });
-      return { queue, onSynced: () => queue.add(everySecret) };
-    },
-  };
+  #add(secret: Secret): void {
+    if (!this.#isOfType(secret)) return;
+    const account = this.#accountOf(secret);
+    this.#secretsOf.set(account, (this.#secretsOf.get(account) ?? new Set()).add(keyOf(secret)));
+    this.#queue.add(keyOf(secret));
+  }
+
+  #remove(secret: Secret): void {
+    const account = this.#accountOf(secret);
+    const ofAccount = this.#secretsOf.get(account);
+    ofAccount?.delete(keyOf(secret));
+    if (ofAccount?.size === 0) this.#secretsOf.delete(account);
+  }
+
+  async #lookAtAuthorities(): Promise<string> {
+    this.#queue.addAfter(everySecret, lookMilliseconds);
+    if (this.#published === this.#options.caCertificates()) return "nothing to do: the server has the same CAs";
+    this.#published = this.#options.caCertificates();
+    for (const keys of this.#secretsOf.values()) for (const key of keys) this.#queue.add(key);
+    return "the server has other CAs: looks at every secret";
+  }
+
+  async #reconcile(key: string): Promise<string> {
+    const secret = this.#secrets.get(key);
+    if (secret === undefined || !this.#isOfType(secret) || secret.metadata.deletionTimestamp !== undefined) {
+      return "nothing to do: the secret is gone, being deleted, or not of this type";
+    }
+    const { name = "", namespace = "", uid = "", resourceVersion = "" } = secret.metadata;
+    const account = await this.#findAccount(secret);
+    const inNamespace = this.#client.resource(secretResource(this.#names), namespace);
+    if (account === undefined) {
+      await ignoring([404, 409], inNamespace.delete(name, { uid, resourceVersion }));
+      return "removed the secret: its account is gone";
+    }
+    const filled = await this.#filled(secret, account);
+    if (filled === undefined) return "nothing to do: the secret is filled";
+    await inNamespace.update(filled);
+    return "filled the secret";
+  }
+
+  /** Reads the account from the server when it is not in the cache: it may have just been created. */
+  async #findAccount(secret: Secret): Promise<ServiceAccount | undefined> {
+    const { namespace = "", annotations = {} } = secret.metadata;
+    const keys = this.#keysOf(secret);
+    const { [keys.name]: name = "", [keys.uid]: uid } = annotations;
+    const account =
+      this.#accounts.get(`${namespace}/${name}`) ??
+      (await this.#client.resource(serviceAccountResource(this.#names), namespace).find(name));
+    return uid === undefined || account?.metadata.uid === uid ? account : undefined;
+  }
+
+  /** The secret with everything that it should have. Undefined: it has that already. */
+  async #filled(secret: Secret, account: ServiceAccount): Promise<Secret | undefined> {
+    const { metadata, data = {} } = secret;
+    const wanted = {
+      "ca.crt": base64(this.#options.caCertificates()),
+      namespace: base64(metadata.namespace ?? ""),
+      token: data["token"] ?? base64(await this.#options.issueToken(account, secret)),
+    };
+    const isFilled = Object.entries(wanted).every(([key, value]) => data[key] === value);
+    const uidKey = this.#keysOf(secret).uid;
+    if (isFilled && metadata.annotations?.[uidKey] === account.metadata.uid) return undefined;
+    const annotations = { ...metadata.annotations, [uidKey]: account.metadata.uid ?? "" };
+    return { ...secret, metadata: { ...metadata, annotations }, data: { ...data, ...wanted } };
+  }
+
+  #isOfType({ type = "" }: Secret): boolean {
+    return this.#names.ownKey(type) === this.#names.key("service-account-token");
+  }
+
+  #accountOf(secret: Secret): string {
+    return `${secret.metadata.namespace}/${secret.metadata.annotations?.[this.#keysOf(secret).name] ?? ""}`;
+  }
+
+  /** The annotations that name the account, in the spelling in which the secret has them. */
+  #keysOf({ metadata }: Secret): { readonly name: string; readonly uid: string } {
+    const spelling = spellingIn(this.#names, metadata.annotations, nameKey);
+    return { name: nameKey(spelling), uid: spelling.key("service-account.uid") };
+  }
 }
+
+const nameKey = (names: Names): string => names.key("service-account.name");
+const keyOf = ({ metadata }: Secret): string => `${metadata.namespace}/${metadata.name}`;
+const base64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");

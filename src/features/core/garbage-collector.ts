@@ -1,137 +1,164 @@
 import { isServedAs } from "../../machinery/registry/resource-definition.ts";
 import type { ServedType } from "../../machinery/registry/resource-definition.ts";
-import type { ApiObject, OwnerReference } from "../../machinery/api/object-meta.ts";
-import type { ResourceClient } from "../../machinery/client/api-client.ts";
+import type { ApiObject, ObjectMeta, OwnerReference } from "../../machinery/api/object-meta.ts";
+import type { ApiClient, ResourceClient } from "../../machinery/client/api-client.ts";
 import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
-import type { Controller } from "../../machinery/loops/controller.ts";
+import type { Controller, ControllerContext, StartedController } from "../../machinery/loops/controller.ts";
+import type { InformerSet } from "../../machinery/loops/informer.ts";
+import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
 import type { ResourceType } from "../../machinery/api/resource-type.ts";
 
 const foregroundFinalizer = "foregroundDeletion";
 const orphanFinalizer = "orphan";
+
+const controllerName = "garbagecollector";
+
+interface GarbageCollectorOptions {
+  readonly resources: readonly ServedType[];
+}
 
 /**
  * Deletes objects whose owners are all gone, and implements the deletion policies. `orphan` first removes the owner
  * from its dependents. `foregroundDeletion` waits until the dependents that block their owner are gone (upstream: the
  * garbage collector).
  */
-export function garbageCollector({ resources }: { readonly resources: readonly ServedType[] }): Controller {
-  return {
-    name: "garbagecollector",
-    start(context) {
-      const { client, informers } = context;
-      const graph = new DependencyGraph();
-      const queue = controllerQueue(this.name, context, async (uid) => {
-        const node = graph.get(uid);
-        if (node === undefined) return "nothing to do: the object is gone";
-        const { deletionTimestamp, finalizers = [] } = node.object.metadata;
-        if (deletionTimestamp === undefined) return collect(node);
-        if (finalizers.includes(orphanFinalizer)) return orphanDependents(node);
-        if (finalizers.includes(foregroundFinalizer)) return finishForeground(node);
-        return "nothing to do: the object has no finalizer of the garbage collector";
+export const garbageCollector = (options: GarbageCollectorOptions): Controller => ({
+  name: controllerName,
+  start: (context) => new GarbageCollector(context, options).run(),
+});
+
+type OwnerState = "alive" | "gone" | "awaits its dependents";
+
+class GarbageCollector {
+  readonly #resources: readonly ServedType[];
+  readonly #client: ApiClient;
+  readonly #informers: InformerSet;
+  readonly #queue: WorkQueue;
+  readonly #graph = new DependencyGraph();
+
+  constructor(context: ControllerContext, { resources }: GarbageCollectorOptions) {
+    this.#resources = resources;
+    this.#client = context.client;
+    this.#informers = context.informers;
+    this.#queue = controllerQueue(controllerName, context, (uid) => this.#reconcile(uid));
+  }
+
+  run(): StartedController {
+    for (const resource of this.#resources) {
+      this.#informers.of(resource).addHandler({
+        fields: ["ownerReferences", "deletionTimestamp"],
+        onAdd: (object) => this.#put({ resource, object }),
+        onUpdate: (object, previous) => {
+          // Between two look-ups, another object may have got the same name.
+          if (previous.metadata.uid !== object.metadata.uid) this.#forget(previous);
+          this.#put({ resource, object });
+        },
+        onDelete: (object) => this.#forget(object),
       });
+    }
+    return { queue: this.#queue };
+  }
 
-      const clientOf = ({ resource, object }: GraphNode): ResourceClient<ApiObject> =>
-        client.resource(resource, object.metadata.namespace ?? "");
+  #put(node: GraphNode): void {
+    const { uid = "", deletionTimestamp } = node.object.metadata;
+    // Most objects have no owner and are not being deleted: the graph need not contain them.
+    if (ownersOf(node.object).length === 0 && deletionTimestamp === undefined) return this.#graph.remove(uid);
+    this.#graph.put(node);
+    this.#queue.add(uid);
+  }
 
-      /** Deletes an object without a living owner; with one, drops the references to those that are gone. */
-      async function collect(node: GraphNode): Promise<string> {
-        const owners = ownersOf(node.object);
-        if (owners.length === 0) return "nothing to do: the object has no owner";
-        const states = await Promise.all(owners.map((owner) => stateOf(owner, node)));
-        const { uid = "", resourceVersion = "", name = "" } = node.object.metadata;
-        const kept = owners.filter((_, index) => states[index] === "alive");
-        if (kept.length === owners.length) return "nothing to do: all owners are alive";
-        if (kept.length > 0) {
-          await ignoring([404], clientOf(node).patch(name, { metadata: { resourceVersion, ownerReferences: kept } }));
-          return "dropped the references to owners that are gone";
-        }
-        const isAwaited = states.includes("awaits its dependents");
-        const hasDependents = graph.dependentsOf(uid).length > 0;
-        const propagationPolicy = isAwaited && hasDependents ? "Foreground" : "Background";
-        await ignoring([404, 409], clientOf(node).delete(name, { uid, propagationPolicy }));
-        return "deleted the object: its owners are gone";
-      }
+  #forget(object: ApiObject): void {
+    const { uid = "" } = object.metadata;
+    const dependents = this.#graph.dependentsOf(uid);
+    this.#graph.remove(uid);
+    for (const dependent of dependents) this.#queue.add(dependent.object.metadata.uid ?? "");
+    for (const owner of ownersOf(object)) this.#queue.add(owner.uid);
+  }
 
-      type OwnerState = "alive" | "gone" | "awaits its dependents";
+  async #reconcile(uid: string): Promise<string> {
+    const node = this.#graph.get(uid);
+    if (node === undefined) return "nothing to do: the object is gone";
+    const { deletionTimestamp, finalizers = [] } = node.object.metadata;
+    if (deletionTimestamp === undefined) return this.#collect(node);
+    if (finalizers.includes(orphanFinalizer)) return this.#orphanDependents(node);
+    if (finalizers.includes(foregroundFinalizer)) return this.#finishForeground(node);
+    return "nothing to do: the object has no finalizer of the garbage collector";
+  }
 
-      async function stateOf(owner: OwnerReference, { object }: GraphNode): Promise<OwnerState> {
-        const resource = resources.find((type) => owner.kind === type.kind && isServedAs(type, owner.apiVersion));
-        // An owner of a kind that is not served here cannot be looked up. Never delete on a guess.
-        if (resource === undefined) return "alive";
-        const { namespace = "" } = object.metadata;
-        if (resource.scope === "Namespaced" && namespace === "") return "alive";
-        const found =
-          graph.get(owner.uid)?.object ??
-          (await client.resource(resource, resource.scope === "Namespaced" ? namespace : "").find(owner.name));
-        if (found === undefined || found.metadata.uid !== owner.uid) return "gone";
-        // Owners live in the namespace of their dependents, or in none.
-        if (resource.scope === "Namespaced" && found.metadata.namespace !== namespace) return "gone";
-        const isForeground =
-          found.metadata.deletionTimestamp !== undefined && found.metadata.finalizers?.includes(foregroundFinalizer);
-        return isForeground === true ? "awaits its dependents" : "alive";
-      }
+  /** Deletes an object without a living owner; with one, drops the references to those that are gone. */
+  async #collect(node: GraphNode): Promise<string> {
+    const owners = ownersOf(node.object);
+    if (owners.length === 0) return "nothing to do: the object has no owner";
+    const states = await Promise.all(owners.map((owner) => this.#stateOf(owner, node)));
+    const { uid = "", name = "" } = node.object.metadata;
+    const kept = owners.filter((_, index) => states[index] === "alive");
+    if (kept.length === owners.length) return "nothing to do: all owners are alive";
+    if (kept.length > 0) {
+      await this.#patch(node, { ownerReferences: kept });
+      return "dropped the references to owners that are gone";
+    }
+    const isAwaited = states.includes("awaits its dependents");
+    const hasDependents = this.#graph.dependentsOf(uid).length > 0;
+    const propagationPolicy = isAwaited && hasDependents ? "Foreground" : "Background";
+    await ignoring([404, 409], this.#clientOf(node).delete(name, { uid, propagationPolicy }));
+    return "deleted the object: its owners are gone";
+  }
 
-      async function orphanDependents(node: GraphNode): Promise<string> {
-        const { uid = "" } = node.object.metadata;
-        await Promise.all(
-          graph.dependentsOf(uid).map((dependent) => {
-            const { name = "", resourceVersion } = dependent.object.metadata;
-            const ownerReferences = ownersOf(dependent.object).filter((owner) => owner.uid !== uid);
-            return ignoring([404], clientOf(dependent).patch(name, { metadata: { resourceVersion, ownerReferences } }));
-          }),
-        );
-        await removeFinalizer(node, orphanFinalizer);
-        return "orphaned the dependents";
-      }
+  async #stateOf(owner: OwnerReference, { object }: GraphNode): Promise<OwnerState> {
+    const resource = this.#resources.find((type) => owner.kind === type.kind && isServedAs(type, owner.apiVersion));
+    // An owner of a kind that is not served here cannot be looked up. Never delete on a guess.
+    if (resource === undefined) return "alive";
+    const { namespace = "" } = object.metadata;
+    if (resource.scope === "Namespaced" && namespace === "") return "alive";
+    const found =
+      this.#graph.get(owner.uid)?.object ??
+      (await this.#client.resource(resource, resource.scope === "Namespaced" ? namespace : "").find(owner.name));
+    if (found === undefined || found.metadata.uid !== owner.uid) return "gone";
+    // Owners live in the namespace of their dependents, or in none.
+    if (resource.scope === "Namespaced" && found.metadata.namespace !== namespace) return "gone";
+    const isForeground =
+      found.metadata.deletionTimestamp !== undefined && found.metadata.finalizers?.includes(foregroundFinalizer);
+    return isForeground === true ? "awaits its dependents" : "alive";
+  }
 
-      async function finishForeground(node: GraphNode): Promise<string> {
-        const { uid = "" } = node.object.metadata;
-        const dependents = graph.dependentsOf(uid);
-        for (const dependent of dependents) queue.add(dependent.object.metadata.uid ?? "");
-        const isBlocked = dependents.some(({ object }) =>
-          ownersOf(object).some((owner) => owner.uid === uid && owner.blockOwnerDeletion === true),
-        );
-        if (isBlocked) return "waits for dependents that block the deletion";
-        await removeFinalizer(node, foregroundFinalizer);
-        return "finished the deletion: no dependent blocks it";
-      }
+  async #orphanDependents(node: GraphNode): Promise<string> {
+    const { uid = "" } = node.object.metadata;
+    await Promise.all(
+      this.#graph.dependentsOf(uid).map((dependent) => {
+        const ownerReferences = ownersOf(dependent.object).filter((owner) => owner.uid !== uid);
+        return this.#patch(dependent, { ownerReferences });
+      }),
+    );
+    await this.#removeFinalizer(node, orphanFinalizer);
+    return "orphaned the dependents";
+  }
 
-      async function removeFinalizer(node: GraphNode, finalizer: string): Promise<void> {
-        const { name = "", resourceVersion, finalizers = [] } = node.object.metadata;
-        const kept = finalizers.filter((one) => one !== finalizer);
-        await ignoring([404], clientOf(node).patch(name, { metadata: { resourceVersion, finalizers: kept } }));
-      }
+  async #finishForeground(node: GraphNode): Promise<string> {
+    const { uid = "" } = node.object.metadata;
+    const dependents = this.#graph.dependentsOf(uid);
+    for (const dependent of dependents) this.#queue.add(dependent.object.metadata.uid ?? "");
+    const isBlocked = dependents.some(({ object }) =>
+      ownersOf(object).some((owner) => owner.uid === uid && owner.blockOwnerDeletion === true),
+    );
+    if (isBlocked) return "waits for dependents that block the deletion";
+    await this.#removeFinalizer(node, foregroundFinalizer);
+    return "finished the deletion: no dependent blocks it";
+  }
 
-      for (const resource of resources) {
-        const put = (object: ApiObject): void => {
-          const { uid = "", deletionTimestamp } = object.metadata;
-          // Most objects have no owner and are not being deleted: the graph need not contain them.
-          if (ownersOf(object).length === 0 && deletionTimestamp === undefined) return graph.remove(uid);
-          graph.put({ resource, object });
-          queue.add(uid);
-        };
-        informers.of(resource).addHandler({
-          fields: ["ownerReferences", "deletionTimestamp"],
-          onAdd: put,
-          onUpdate(object, previous) {
-            // Between two look-ups, another object may have got the same name.
-            if (previous.metadata.uid !== object.metadata.uid) forget(previous);
-            put(object);
-          },
-          onDelete: forget,
-        });
-      }
+  #removeFinalizer(node: GraphNode, finalizer: string): Promise<void> {
+    const { finalizers = [] } = node.object.metadata;
+    return this.#patch(node, { finalizers: finalizers.filter((one) => one !== finalizer) });
+  }
 
-      function forget(object: ApiObject): void {
-        const { uid = "" } = object.metadata;
-        const dependents = graph.dependentsOf(uid);
-        graph.remove(uid);
-        for (const dependent of dependents) queue.add(dependent.object.metadata.uid ?? "");
-        for (const owner of ownersOf(object)) queue.add(owner.uid);
-      }
-      return { queue };
-    },
-  };
+  /** Changes the metadata of an object, if it is still there. */
+  #patch(node: GraphNode, changed: Pick<ObjectMeta, "finalizers" | "ownerReferences">): Promise<void> {
+    const { name = "", resourceVersion } = node.object.metadata;
+    return ignoring([404], this.#clientOf(node).patch(name, { metadata: { resourceVersion, ...changed } }));
+  }
+
+  #clientOf({ resource, object }: GraphNode): ResourceClient<ApiObject> {
+    return this.#client.resource(resource, object.metadata.namespace ?? "");
+  }
 }
 
 /** A stored object and its resource. */

@@ -3,3 +3,4 @@ export type { ConfigMap } from "./config-maps.ts";
 export { isOnlyGarbageCollectionChange } from "./garbage-collection-change.ts";
 export type { Secret } from "./secrets.ts";
 export type { Event } from "./event-schema.ts";
+export type { Lease } from "./leases.ts";

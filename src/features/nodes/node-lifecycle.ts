@@ -1,123 +1,159 @@
 import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
-import type { Controller } from "../../machinery/loops/controller.ts";
+import type {
+  Controller,
+  ControllerContext,
+  ControllerLog,
+  StartedController,
+} from "../../machinery/loops/controller.ts";
+import type { FollowedObjects } from "../../machinery/loops/informer.ts";
+import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
 import { eventResource, leaseResource } from "../core/index.ts";
-import type { Event } from "../core/index.ts";
+import type { Event, Lease } from "../core/index.ts";
 import type { Node } from "./nodes/node-schema.ts";
 import { nodeResource } from "./resources.ts";
 import type { NodeSettings } from "./settings.ts";
 import { microTimestamp, timestamp } from "../../machinery/api/clock.ts";
+import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
+import type { ResourceClient } from "../../machinery/client/api-client.ts";
+
+const controllerName = "nodelifecycle";
 
 /**
  * Marks nodes that are heard of no more, as upstream's node lifecycle controller: `Ready` becomes `Unknown`, two taints keep Pods
  * away, an event says so. When the Lease is renewed again, all of it is undone. Nodes that stay away are deleted after the time
  * that the settings give. Times are this process's: a machine's clock does not count.
  */
-export const nodeLifecycle = ({ graceMilliseconds, retentionMilliseconds }: NodeSettings): Controller => ({
-  name: "nodelifecycle",
-  start(context) {
-    const { client, clock, informers, log, names } = context;
-    const nodes = informers.of(nodeResource(names));
-    const leases = informers.of(leaseResource(names));
-    const resource = client.resource(nodeResource(names));
-    const events = client.resource(eventResource(names), "default");
-    /** When a node was last heard of, in milliseconds since the epoch. Nodes that this process has not seen yet get all the time. */
-    const heard = new Map<string, number>();
-
-    const record = (node: Node, reason: string, message: string): Promise<void> =>
-      ignoring([409], events.create(nodeEvent(node, { names, reason, message, now: clock.now() })));
-
-    const queue = controllerQueue(this.name, context, async (name) => {
-      const node = nodes.get(name);
-      if (node === undefined) {
-        heard.delete(name);
-        return "nothing to do: the Node is gone";
-      }
-      if (readyOf(node) === undefined) return "nothing to do: the node has never reported its state";
-      const last = heard.get(name) ?? clock.now();
-      heard.set(name, last);
-      const wait = last + graceMilliseconds - clock.now();
-      if (wait > 0) {
-        queue.addAfter(name, wait);
-        return lostSince(names, node) === undefined ? "nothing to do: the node was heard of" : found(node);
-      }
-      return lostSince(names, node) === undefined ? lose(node) : collect(node);
-    });
-
-    async function lose(node: Node): Promise<string> {
-      const { name = "" } = node.metadata;
-      const { renewTime } = leases.get(`${names.namespaces.nodeLease}/${name}`)?.spec ?? {};
-      const condition = lostCondition(node, { lastSeen: renewTime, now: clock.now() });
-      const lost = condition === undefined ? node : await patchCondition(node, condition);
-      await patchTaints(lost, withLostTaints(names, lost, clock.now()));
-      await record(node, "NodeNotReady", `Node ${name} status is now: NodeNotReady`);
-      log.info({ node: name, lastSeen: renewTime }, "the node is lost: its Lease is not renewed");
-      queue.add(name);
-      return "marked the node as lost";
-    }
-
-    async function found(node: Node): Promise<string> {
-      const { name = "" } = node.metadata;
-      const condition = foundCondition(node, clock.now());
-      const back = condition === undefined ? node : await patchCondition(node, condition);
-      await patchTaints(back, withoutLostTaints(names, back));
-      const reason = readyOf(back)?.status === "True" ? "NodeReady" : "NodeNotReady";
-      await record(node, reason, `Node ${name} status is now: ${reason}`);
-      log.info({ node: name }, "the node is back: its Lease is renewed again");
-      return "took the marks of a lost node away";
-    }
-
-    async function collect(node: Node): Promise<string> {
-      const { name = "", uid = "" } = node.metadata;
-      if (retentionMilliseconds === undefined) return "nothing to do: lost nodes are kept";
-      const wait = (lostSince(names, node) ?? clock.now()) + retentionMilliseconds - clock.now();
-      if (wait > 0) {
-        queue.addAfter(name, wait);
-        return `waits: the Node is deleted in ${Math.ceil(wait / 1000)} s`;
-      }
-      await record(node, "RemovingNode", `Node ${name} event: Removing Node ${name} from Controller`);
-      await ignoring([404, 409], resource.delete(name, { uid }));
-      log.info({ node: name }, "deleted the Node: it was lost for as long as --node-retention says");
-      return "deleted the Node of a machine that stays away";
-    }
-
-    const patchCondition = ({ metadata: { name = "", resourceVersion } }: Node, condition: object): Promise<Node> =>
-      resource.patch(
-        name,
-        { metadata: { resourceVersion }, status: { conditions: [condition] } },
-        { type: "strategic-merge", subresource: "status" },
-      );
-    const patchTaints = ({ metadata: { name = "", resourceVersion } }: Node, taints: unknown): Promise<Node> =>
-      resource.patch(name, { metadata: { resourceVersion }, spec: { taints } });
-
-    const hear = (name: string): void => {
-      const isLost = (heard.get(name) ?? Infinity) + graceMilliseconds <= clock.now();
-      heard.set(name, clock.now());
-      const node = nodes.get(name);
-      if (isLost || (node !== undefined && lostSince(names, node) !== undefined)) queue.add(name);
-    };
-    nodes.addHandler({
-      onAdd: ({ metadata }) => queue.add(metadata.name ?? ""),
-      onUpdate(node, previous) {
-        const { name = "" } = node.metadata;
-        if (
-          readyOf(node)?.lastHeartbeatTime !== readyOf(previous)?.lastHeartbeatTime &&
-          readyOf(node)?.status !== "Unknown"
-        )
-          hear(name);
-        if (readyOf(previous) === undefined) queue.add(name);
-      },
-      onDelete: ({ metadata }) => queue.add(metadata.name ?? ""),
-    });
-    leases.addHandler({
-      onUpdate({ metadata, spec }, previous) {
-        if (metadata.namespace !== names.namespaces.nodeLease || spec?.renewTime === previous.spec?.renewTime) return;
-        hear(metadata.name ?? "");
-      },
-    });
-    return { queue };
-  },
+export const nodeLifecycle = (settings: NodeSettings): Controller => ({
+  name: controllerName,
+  start: (context) => new NodeLifecycle(context, settings).run(),
 });
+
+class NodeLifecycle {
+  readonly #settings: NodeSettings;
+  readonly #names: Names;
+  readonly #clock: Clock;
+  readonly #log: ControllerLog;
+  readonly #nodes: FollowedObjects<Node>;
+  readonly #leases: FollowedObjects<Lease>;
+  readonly #resource: ResourceClient<Node>;
+  readonly #events: ResourceClient<Event>;
+  readonly #queue: WorkQueue;
+  /** When a node was last heard of, in milliseconds since the epoch. Nodes that this process has not seen yet get all the time. */
+  readonly #heard = new Map<string, number>();
+
+  constructor(context: ControllerContext, settings: NodeSettings) {
+    const { client, clock, informers, log, names } = context;
+    this.#settings = settings;
+    this.#names = names;
+    this.#clock = clock;
+    this.#log = log;
+    this.#nodes = informers.of(nodeResource(names));
+    this.#leases = informers.of(leaseResource(names));
+    this.#resource = client.resource(nodeResource(names));
+    this.#events = client.resource(eventResource(names), "default");
+    this.#queue = controllerQueue(controllerName, context, (name) => this.#reconcile(name));
+  }
+
+  run(): StartedController {
+    this.#nodes.addHandler({
+      onAdd: ({ metadata }) => this.#queue.add(metadata.name ?? ""),
+      onUpdate: (node, previous) => this.#nodeChanged(node, previous),
+      onDelete: ({ metadata }) => this.#queue.add(metadata.name ?? ""),
+    });
+    this.#leases.addHandler({ onUpdate: (lease, previous) => this.#leaseChanged(lease, previous) });
+    return { queue: this.#queue };
+  }
+
+  #nodeChanged(node: Node, previous: Node): void {
+    const { name = "" } = node.metadata;
+    const [ready, before] = [readyOf(node), readyOf(previous)];
+    if (ready?.lastHeartbeatTime !== before?.lastHeartbeatTime && ready?.status !== "Unknown") this.#hear(name);
+    if (before === undefined) this.#queue.add(name);
+  }
+
+  #leaseChanged({ metadata, spec }: Lease, previous: Lease): void {
+    if (metadata.namespace !== this.#names.namespaces.nodeLease || spec?.renewTime === previous.spec?.renewTime) return;
+    this.#hear(metadata.name ?? "");
+  }
+
+  #hear(name: string): void {
+    const isLost = (this.#heard.get(name) ?? Infinity) + this.#settings.graceMilliseconds <= this.#clock.now();
+    this.#heard.set(name, this.#clock.now());
+    const node = this.#nodes.get(name);
+    if (isLost || (node !== undefined && lostSince(this.#names, node) !== undefined)) this.#queue.add(name);
+  }
+
+  async #reconcile(name: string): Promise<string> {
+    const node = this.#nodes.get(name);
+    if (node === undefined) {
+      this.#heard.delete(name);
+      return "nothing to do: the Node is gone";
+    }
+    if (readyOf(node) === undefined) return "nothing to do: the node has never reported its state";
+    const last = this.#heard.get(name) ?? this.#clock.now();
+    this.#heard.set(name, last);
+    const wait = last + this.#settings.graceMilliseconds - this.#clock.now();
+    const isMarked = lostSince(this.#names, node) !== undefined;
+    if (wait <= 0) return isMarked ? this.#collect(node) : this.#lose(node);
+    this.#queue.addAfter(name, wait);
+    return isMarked ? this.#find(node) : "nothing to do: the node was heard of";
+  }
+
+  async #lose(node: Node): Promise<string> {
+    const { name = "" } = node.metadata;
+    const { renewTime } = this.#leases.get(`${this.#names.namespaces.nodeLease}/${name}`)?.spec ?? {};
+    const condition = lostCondition(node, { lastSeen: renewTime, now: this.#clock.now() });
+    const lost = condition === undefined ? node : await this.#patchCondition(node, condition);
+    await this.#patchTaints(lost, withLostTaints(this.#names, lost, this.#clock.now()));
+    await this.#record(node, { reason: "NodeNotReady", message: `Node ${name} status is now: NodeNotReady` });
+    this.#log.info({ node: name, lastSeen: renewTime }, "the node is lost: its Lease is not renewed");
+    this.#queue.add(name);
+    return "marked the node as lost";
+  }
+
+  async #find(node: Node): Promise<string> {
+    const { name = "" } = node.metadata;
+    const condition = foundCondition(node, this.#clock.now());
+    const back = condition === undefined ? node : await this.#patchCondition(node, condition);
+    await this.#patchTaints(back, withoutLostTaints(this.#names, back));
+    const reason = readyOf(back)?.status === "True" ? "NodeReady" : "NodeNotReady";
+    await this.#record(node, { reason, message: `Node ${name} status is now: ${reason}` });
+    this.#log.info({ node: name }, "the node is back: its Lease is renewed again");
+    return "took the marks of a lost node away";
+  }
+
+  async #collect(node: Node): Promise<string> {
+    const { name = "", uid = "" } = node.metadata;
+    const { retentionMilliseconds } = this.#settings;
+    if (retentionMilliseconds === undefined) return "nothing to do: lost nodes are kept";
+    const now = this.#clock.now();
+    const wait = (lostSince(this.#names, node) ?? now) + retentionMilliseconds - now;
+    if (wait > 0) {
+      this.#queue.addAfter(name, wait);
+      return `waits: the Node is deleted in ${Math.ceil(wait / 1000)} s`;
+    }
+    const message = `Node ${name} event: Removing Node ${name} from Controller`;
+    await this.#record(node, { reason: "RemovingNode", message });
+    await ignoring([404, 409], this.#resource.delete(name, { uid }));
+    this.#log.info({ node: name }, "deleted the Node: it was lost for as long as --node-retention says");
+    return "deleted the Node of a machine that stays away";
+  }
+
+  #patchCondition({ metadata: { name = "", resourceVersion } }: Node, condition: object): Promise<Node> {
+    const body = { metadata: { resourceVersion }, status: { conditions: [condition] } };
+    return this.#resource.patch(name, body, { type: "strategic-merge", subresource: "status" });
+  }
+
+  #patchTaints({ metadata: { name = "", resourceVersion } }: Node, taints: readonly Taint[]): Promise<Node> {
+    return this.#resource.patch(name, { metadata: { resourceVersion }, spec: { taints } });
+  }
+
+  #record(node: Node, said: Pick<NodeEventOptions, "reason" | "message">): Promise<void> {
+    const event = nodeEvent(node, { names: this.#names, ...said, now: this.#clock.now() });
+    return ignoring([409], this.#events.create(event));
+  }
+}
 
 interface NodeEventOptions {
   readonly names: Names;

@@ -27,7 +27,7 @@ export interface ControllerLog {
   error(fields: Record<string, unknown>, message: string): void;
 }
 
-interface StartedController {
+export interface StartedController {
   readonly queue: WorkQueue;
   /**
    * Called when the local caches have their first list. For controllers that must not mistake an empty cache for the

@@ -22,7 +22,7 @@ interface Part {
 }
 
 /** What belongs into the list of one CA's name. The parts in their order are the whole list. */
-interface EncodedList {
+export interface EncodedList {
   /** By the names of `shards`. The same buffer as before while a part has not changed. */
   readonly parts: ReadonlyMap<string, Buffer>;
   readonly whole: Buffer;

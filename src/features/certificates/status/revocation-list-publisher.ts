@@ -1,16 +1,28 @@
+import type { Clock } from "../../../machinery/api/clock.ts";
 import { LongWork } from "../../../machinery/api/long-work.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
-import type { Controller } from "../../../machinery/loops/controller.ts";
+import type {
+  Controller,
+  ControllerContext,
+  ControllerLog,
+  StartedController,
+} from "../../../machinery/loops/controller.ts";
+import type { FollowedObjects } from "../../../machinery/loops/informer.ts";
+import type { WorkQueue } from "../../../machinery/loops/work-queue.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { configMapResource } from "../../core/index.ts";
+import type { ConfigMap } from "../../core/index.ts";
 import { revocationResource } from "../../revocation/index.ts";
+import type { Revocation } from "../../revocation/index.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 import { issuedCertificateResource } from "../resources.ts";
+import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import type { RevocationSettings } from "../settings.ts";
 import { authorityId, maySignLists, shards } from "./addresses.ts";
 import { ListWriter } from "./list-writer.ts";
 import { ListedCertificates } from "./listed-certificates.ts";
+import type { EncodedList } from "./listed-certificates.ts";
 import { ListsWithoutKeys } from "./lists-without-keys.ts";
 import { parseStoredListName, storedListName } from "./stored-list.ts";
 
@@ -32,111 +44,173 @@ const longestRefreshMilliseconds = 30 * 60_000;
 const busyShare = 1 / 10;
 const longestPauseMilliseconds = 60_000;
 
+const controllerName = "revocation-list-publisher";
+
 /**
  * Signs a revocation list for each CA, and stores it for all servers to serve. Only the process that runs the loops does so:
  * one list has one number and one content everywhere. The numbers grow whatever happens to the process, the clock or the store.
  */
-export function revocationListPublisher({ settings, authorities }: RevocationListPublisherOptions): Controller {
-  const refreshMilliseconds = Math.min(longestRefreshMilliseconds, settings.listLifetimeMilliseconds / 4);
-  return {
-    name: "revocation-list-publisher",
-    start(context) {
-      const { client, clock, informers, log, names } = context;
-      const namespace = names.namespaces.system;
-      const revocations = informers.of(revocationResource(names));
-      const records = informers.of(issuedCertificateResource(names));
-      const configMaps = informers.of(configMapResource(names));
-      const writer = new ListWriter({ names, client, configMaps, settings, refreshMilliseconds, clock, log });
-      const unable = new Set<string>();
-      const withoutKeys = new ListsWithoutKeys(log);
-      const listed = new ListedCertificates();
+export const revocationListPublisher = (options: RevocationListPublisherOptions): Controller => ({
+  name: controllerName,
+  start: (context) => new RevocationListPublisher(context, options).run(),
+});
 
-      let isDue = false;
-      let isSynced = false;
-      let notBefore = 0;
-      let searchAt = 0;
-      let published = "";
-      let encodedLines = 0;
-      const soon = (): void => {
-        if (isDue || !isSynced) return;
-        isDue = true;
-        const pauseMilliseconds = Math.max(settlingMilliseconds, notBefore - clock.now());
-        // No longer, also when the clock was set back.
-        queue.addAfter(everything, Math.min(longestPauseMilliseconds, pauseMilliseconds));
-      };
-      const publishAll = async (): Promise<string> => {
-        isDue = false;
-        const current = distinct(authorities());
-        published = fingerprints(current);
-        const work = new LongWork();
-        const now = clock.now();
-        if (Math.abs(now - searchAt) >= refreshMilliseconds) {
-          searchAt = now;
-          listed.searchAgain();
-        }
-        await listed.refresh({ records: () => records.list(), expiredBefore: now - refreshMilliseconds, work });
-        let busyMilliseconds = work.busyMilliseconds;
-        let written = 0;
-        for (const authority of current) {
-          const { certificate } = authority;
-          const id = authorityId(certificate);
-          if (!maySignLists(certificate)) {
-            const fault =
-              "this CA's key usage lacks cRLSign, so verifiers would not accept its revocation list and none is published: " +
-              "replace its certificate as docs/revocation.md says";
-            if (!unable.has(id)) log.error({ controller: this.name, ca: certificate.subject.commonName }, fault);
-            unable.add(id);
-            continue;
-          }
-          const encoding = new LongWork();
-          const { whole, parts } = await listed.encoded(formatDistinguishedName(certificate.subject), encoding);
-          busyMilliseconds += encoding.busyMilliseconds;
-          // Once certificates name a part, it must be there for as long as they are valid.
-          const isSharded =
-            settings.isSharded || configMaps.get(`${namespace}/${storedListName(id, "0")}`) !== undefined;
-          if (await writer.write({ authority, shard: undefined, entries: whole })) written++;
-          for (const shard of isSharded ? shards : []) {
-            if (await writer.write({ authority, shard, entries: parts.get(shard) ?? Buffer.alloc(0) })) written++;
-          }
-        }
-        const signed = new Set(current.map(({ certificate }) => authorityId(certificate)));
-        await withoutKeys.look({ configMaps, namespace, signed, now: clock.now() });
-        notBefore = clock.now() + Math.min(longestPauseMilliseconds, busyMilliseconds / busyShare);
-        queue.addAfter(everything, refreshMilliseconds);
-        const encoded = listed.encodedLines - encodedLines;
-        encodedLines = listed.encodedLines;
-        return `published ${written} revocation lists; encoded ${encoded} entries`;
-      };
-      const queue = controllerQueue(this.name, context, async (key) => {
-        if (key === everything) return publishAll();
-        queue.addAfter(authoritiesKey, lookMilliseconds);
-        if (fingerprints(distinct(authorities())) === published) return "nothing to do: the CAs are the same";
-        soon();
-        return "will publish the lists of other CAs";
-      });
+class RevocationListPublisher {
+  readonly #options: RevocationListPublisherOptions;
+  readonly #refreshMilliseconds: number;
+  readonly #clock: Clock;
+  readonly #log: ControllerLog;
+  readonly #namespace: string;
+  readonly #revocations: FollowedObjects<Revocation>;
+  readonly #records: FollowedObjects<IssuedCertificate>;
+  readonly #configMaps: FollowedObjects<ConfigMap>;
+  readonly #queue: WorkQueue;
+  readonly #writer: ListWriter;
+  readonly #listed = new ListedCertificates();
+  readonly #withoutKeys: ListsWithoutKeys;
+  /** The ids of the CAs whose certificates do not allow lists, once that was logged. */
+  readonly #unable = new Set<string>();
 
-      revocations.addHandler({
-        onAdd: (revocation) => void (listed.addRevocation(revocation) && soon()),
-        onDelete: (revocation) => void (listed.removeRevocation(revocation) && soon()),
-      });
-      records.addHandler({
-        isInterested: () => listed.hasRevocations,
-        onAdd: (record) => void (listed.addRecord(record) && soon()),
-      });
-      configMaps.addHandler({
-        onDelete: ({ metadata }) =>
-          void (metadata.namespace === namespace && parseStoredListName(metadata.name ?? "") !== undefined && soon()),
-      });
-      return {
-        queue,
-        onSynced() {
-          isSynced = true;
-          queue.add(everything);
-          queue.addAfter(authoritiesKey, lookMilliseconds);
-        },
-      };
-    },
-  };
+  #isSynced = false;
+  /** All lists are in the queue. */
+  #isDue = false;
+  /** When to publish at the earliest, and when the lists were last searched for all certificates: in milliseconds since the epoch. */
+  #notBefore = 0;
+  #searchedAt = 0;
+  /** The fingerprints of the CAs whose lists were published. */
+  #published = "";
+  #encodedLines = 0;
+
+  constructor(context: ControllerContext, options: RevocationListPublisherOptions) {
+    const { client, clock, informers, log, names } = context;
+    const { settings } = options;
+    this.#options = options;
+    this.#refreshMilliseconds = Math.min(longestRefreshMilliseconds, settings.listLifetimeMilliseconds / 4);
+    this.#clock = clock;
+    this.#log = log;
+    this.#namespace = names.namespaces.system;
+    this.#revocations = informers.of(revocationResource(names));
+    this.#records = informers.of(issuedCertificateResource(names));
+    this.#configMaps = informers.of(configMapResource(names));
+    this.#queue = controllerQueue(controllerName, context, (key) => this.#reconcile(key));
+    this.#writer = new ListWriter({
+      names,
+      client,
+      configMaps: this.#configMaps,
+      settings,
+      refreshMilliseconds: this.#refreshMilliseconds,
+      clock,
+      log,
+    });
+    this.#withoutKeys = new ListsWithoutKeys(log);
+  }
+
+  run(): StartedController {
+    this.#revocations.addHandler({
+      onAdd: (revocation) => void (this.#listed.addRevocation(revocation) && this.#soon()),
+      onDelete: (revocation) => void (this.#listed.removeRevocation(revocation) && this.#soon()),
+    });
+    this.#records.addHandler({
+      isInterested: () => this.#listed.hasRevocations,
+      onAdd: (record) => void (this.#listed.addRecord(record) && this.#soon()),
+    });
+    this.#configMaps.addHandler({
+      onDelete: ({ metadata: { namespace, name = "" } }) =>
+        void (namespace === this.#namespace && parseStoredListName(name) !== undefined && this.#soon()),
+    });
+    return {
+      queue: this.#queue,
+      onSynced: () => {
+        this.#isSynced = true;
+        this.#queue.add(everything);
+        this.#queue.addAfter(authoritiesKey, lookMilliseconds);
+      },
+    };
+  }
+
+  #soon(): void {
+    if (this.#isDue || !this.#isSynced) return;
+    this.#isDue = true;
+    const pauseMilliseconds = Math.max(settlingMilliseconds, this.#notBefore - this.#clock.now());
+    // No longer, also when the clock was set back.
+    this.#queue.addAfter(everything, Math.min(longestPauseMilliseconds, pauseMilliseconds));
+  }
+
+  async #reconcile(key: string): Promise<string> {
+    if (key === everything) return this.#publishAll();
+    this.#queue.addAfter(authoritiesKey, lookMilliseconds);
+    if (fingerprints(this.#authorities()) === this.#published) return "nothing to do: the CAs are the same";
+    this.#soon();
+    return "will publish the lists of other CAs";
+  }
+
+  #authorities(): readonly SigningAuthority[] {
+    return distinct(this.#options.authorities());
+  }
+
+  async #publishAll(): Promise<string> {
+    this.#isDue = false;
+    const authorities = this.#authorities();
+    this.#published = fingerprints(authorities);
+    let busyMilliseconds = await this.#refresh();
+    let written = 0;
+    for (const authority of authorities) {
+      if (!this.#maySign(authority)) continue;
+      const work = new LongWork();
+      const list = await this.#listed.encoded(formatDistinguishedName(authority.certificate.subject), work);
+      busyMilliseconds += work.busyMilliseconds;
+      written += await this.#write(authority, list);
+    }
+    const signed = new Set(authorities.map(({ certificate }) => authorityId(certificate)));
+    const stored = { configMaps: this.#configMaps, namespace: this.#namespace };
+    await this.#withoutKeys.look({ ...stored, signed, now: this.#clock.now() });
+    this.#notBefore = this.#clock.now() + Math.min(longestPauseMilliseconds, busyMilliseconds / busyShare);
+    this.#queue.addAfter(everything, this.#refreshMilliseconds);
+    const encoded = this.#listed.encodedLines - this.#encodedLines;
+    this.#encodedLines = this.#listed.encodedLines;
+    return `published ${written} revocation lists; encoded ${encoded} entries`;
+  }
+
+  /** Finds what belongs on the lists. Returns for how many milliseconds that kept the process busy. */
+  async #refresh(): Promise<number> {
+    const work = new LongWork();
+    const now = this.#clock.now();
+    if (Math.abs(now - this.#searchedAt) >= this.#refreshMilliseconds) {
+      this.#searchedAt = now;
+      this.#listed.searchAgain();
+    }
+    const expiredBefore = now - this.#refreshMilliseconds;
+    await this.#listed.refresh({ records: () => this.#records.list(), expiredBefore, work });
+    return work.busyMilliseconds;
+  }
+
+  /** Whether a CA's certificate allows it to sign lists. Logs once that it does not. */
+  #maySign({ certificate }: SigningAuthority): boolean {
+    if (maySignLists(certificate)) return true;
+    const id = authorityId(certificate);
+    if (!this.#unable.has(id)) {
+      this.#log.error(
+        { controller: controllerName, ca: certificate.subject.commonName },
+        "this CA's key usage lacks cRLSign, so verifiers would not accept its revocation list and none is published: " +
+          "replace its certificate as docs/revocation.md says",
+      );
+    }
+    this.#unable.add(id);
+    return false;
+  }
+
+  /** Writes the lists of a CA that are not stored as they should be. Returns how many. */
+  async #write(authority: SigningAuthority, { whole, parts }: EncodedList): Promise<number> {
+    // Once certificates name a part, it must be there for as long as they are valid.
+    const firstPart = `${this.#namespace}/${storedListName(authorityId(authority.certificate), "0")}`;
+    const isSharded = this.#options.settings.isSharded || this.#configMaps.get(firstPart) !== undefined;
+    let written = 0;
+    if (await this.#writer.write({ authority, shard: undefined, entries: whole })) written++;
+    for (const shard of isSharded ? shards : []) {
+      if (await this.#writer.write({ authority, shard, entries: parts.get(shard) ?? Buffer.alloc(0) })) written++;
+    }
+    return written;
+  }
 }
 
 /** Several signers may have the same CA. Of two certificates of one key, the one that signs now counts: it is given first. */

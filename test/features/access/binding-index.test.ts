@@ -30,14 +30,18 @@ describe("a user who is bound to a role many times", () => {
     const grants = resolver.grants(alice, "ns");
     assert.deepEqual(
       grants.map((grant) => grant.binding.metadata.name),
-      ["first"],
-    );
-    const inManyGroups = { ...alice, groups: Array.from({ length: 20_000 }, () => "dev"), username: "bob" };
-    assert.deepEqual(
-      resolver.grants(inManyGroups, "ns").map((grant) => grant.binding.metadata.name),
-      ["third"],
+      ["first", "third"],
     );
     assert.deepEqual(resolver.rulesFor(alice, "ns").rules, [readPods]);
+  });
+
+  it("holds them once in thousands of groups, repeated or not", () => {
+    const objects = new TestRbac();
+    const groups = Array.from({ length: 5000 }, (_, n) => `group-${n}`);
+    objects.bindings = [binding("one", groups.map(toGroup)), binding("two", [toGroup("dev")])];
+    for (const inGroups of [groups, groups.map(() => "dev")]) {
+      assert.equal(objects.resolver().grants({ ...alice, groups: inGroups }, "ns").length, 1);
+    }
   });
 
   it("keeps roles of one name apart by their namespaces", () => {

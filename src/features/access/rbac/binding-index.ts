@@ -65,15 +65,14 @@ class SubjectIndex {
     }
   }
 
-  /** One of each role: a review may repeat a group thousands of times, or name many with the same roles. */
+  /** Of many, one for each role: a review may repeat a group thousands of times, or name thousands with the same roles. */
   grants(user: UserInfo): Grant[] {
-    const found: GrantByRole = new Map();
-    const take = (grant: Grant, role: string): void => {
-      if (!found.has(role)) found.set(role, grant);
-    };
+    const found: Grant[] = [];
+    const take = (grant: Grant): void => void found.push(grant);
     this.#users.get(user.username)?.forEach(take);
-    for (const group of new Set(user.groups)) this.#groups.get(group)?.forEach(take);
-    return [...found.values()];
+    const groups = user.groups.length > fewGrants ? new Set(user.groups) : user.groups;
+    for (const group of groups) this.#groups.get(group)?.forEach(take);
+    return found.length > fewGrants ? firstOfEachRole(found) : found;
   }
 
   #add(grant: Grant): void {
@@ -85,6 +84,18 @@ class SubjectIndex {
       addTo(this.#users, serviceAccountUsername(namespace, subject.name), grant);
     }
   }
+}
+
+/** Among so few, a look at a role that is there twice costs less than finding out. */
+const fewGrants = 16;
+
+function firstOfEachRole(grants: readonly Grant[]): Grant[] {
+  const byRole: GrantByRole = new Map();
+  for (const grant of grants) {
+    const role = roleKeyOf(grant.binding);
+    if (!byRole.has(role)) byRole.set(role, grant);
+  }
+  return [...byRole.values()];
 }
 
 function addTo(index: Map<string, GrantByRole>, key: string, grant: Grant): void {

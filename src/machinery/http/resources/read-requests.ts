@@ -20,16 +20,27 @@ export function allowsTable({ definition }: ResourceRegistry, subresource: strin
 /** GET of an object, also by the path of a subresource. */
 export function getRequest(
   registry: ResourceRegistry,
-  { request, info, user }: Pick<ResourceRequest, "request" | "info" | "user">,
+  resourceRequest: Pick<ResourceRequest, "request" | "info" | "user">,
 ): HttpResponse | Promise<HttpResponse> {
+  const { request, info } = resourceRequest;
   const endpoint = { isCollection: false, allowsTable: allowsTable(registry, info.subresource) };
-  const representation = { request, status: 200, mediaType: negotiate(request, endpoint) };
-  const represent = (stored: StoredObject): HttpResponse | Promise<HttpResponse> =>
-    stored.textLength > shortTextLength && request.inProcess === undefined
-      ? requestTurn(user.username).then(() => representStored(registry, stored, representation))
-      : representStored(registry, stored, representation);
+  const mediaType = negotiate(request, endpoint);
   const found = registry.get(info, { resourceVersion: resourceVersionOf(request.query), waiter: request });
-  return found instanceof Promise ? found.then(represent) : represent(found);
+  const representation = { request, status: 200, mediaType };
+  if (!(found instanceof Promise) && found.textLength <= shortTextLength) {
+    return representStored(registry, found, representation);
+  }
+  return inTurn(resourceRequest, found).then((stored) => representStored(registry, stored, representation));
+}
+
+/** Waits for the turn of a request for a long object. The server's own loops do not send bursts. */
+async function inTurn(
+  { request, user }: Pick<ResourceRequest, "request" | "user">,
+  found: StoredObject | Promise<StoredObject>,
+): Promise<StoredObject> {
+  const stored = await found;
+  if (stored.textLength > shortTextLength && request.inProcess === undefined) await requestTurn(user.username);
+  return stored;
 }
 
 const resourceVersionOf = (query: string): string =>

@@ -39,13 +39,17 @@ export interface RequestBody {
 type Caller = Pick<ResourceRequest, "request" | "user">;
 
 /** Reads the whole body. `maximumBytes` can lower the general limit. Throws 413 and 415. */
-export async function readBody(caller: Caller, maximumBytes = Infinity): Promise<RequestBody> {
-  const { request } = caller;
+export async function readBody({ request, user }: Caller, maximumBytes = Infinity): Promise<RequestBody> {
   const format = bodyFormat(request.headers);
   const value = request.inProcess?.value;
   // Only a text has a length.
   if (value !== undefined && maximumBytes === Infinity) return { format, bytes: noBytes, value };
-  return { format, bytes: await readBytes(caller, maximumBytes) };
+  const trace = currentTrace();
+  trace?.begin("read body");
+  const bytes = await request.readBody(maximumBytes);
+  if (bytes.length > shortTextLength) await requestTurn(user.username);
+  trace?.begin("decode");
+  return { format, bytes };
 }
 
 /** Reads the bytes of a body of any type, and waits for the request's turn when there are many. Throws a 413. */

@@ -191,4 +191,21 @@ describe("a burst of long requests", () => {
     // Three lists of one user are made at the same time.
     assert.ok((await answeredBefore(collection, yaml)) <= 4);
   });
+
+  it("does nothing for clients that leave while they wait", async () => {
+    for (const path of [collection, `${collection}/long`]) {
+      const leaving = new AbortController();
+      const answering = server.handler({
+        method: "GET",
+        path,
+        query: "",
+        headers: { authorization: `Bearer ${server.adminToken}`, accept: "application/yaml" },
+        connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
+        readBody: () => Promise.reject(new Error("it has no body")),
+        signal: leaving.signal,
+      });
+      leaving.abort();
+      assert.equal((await answering).status, 504, path);
+    }
+  });
 });

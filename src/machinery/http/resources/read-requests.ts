@@ -1,4 +1,5 @@
 import type { HttpResponse } from "../../api/http-message.ts";
+import { requestCanceled } from "../../api/api-error.ts";
 import { requestTurn, shortTextLength } from "../../api/request-turn.ts";
 import { listObjects } from "../../registry/list-objects.ts";
 import { parseListOptions } from "../../registry/list-options.ts";
@@ -39,7 +40,9 @@ async function inTurn(
   found: StoredObject | Promise<StoredObject>,
 ): Promise<StoredObject> {
   const stored = await found;
-  if (stored.textLength > shortTextLength && request.inProcess === undefined) await requestTurn(user.username);
+  if (stored.textLength <= shortTextLength || request.inProcess !== undefined) return stored;
+  await requestTurn(user.username);
+  if (request.signal.aborted) throw requestCanceled();
   return stored;
 }
 

@@ -1,4 +1,4 @@
-import { ApiError, pathNotFound, RouteError } from "../../api/api-error.ts";
+import { ApiError, pathNotFound, requestCanceled, RouteError } from "../../api/api-error.ts";
 import type { AdmissionRule, Authorize, Verb } from "../../api/attributes.ts";
 import { systemClock, systemSchedule } from "../../api/clock.ts";
 import type { Clock, Schedule } from "../../api/clock.ts";
@@ -72,10 +72,8 @@ export function createResourceHandler({
     if (registry !== undefined) {
       const { deprecationWarning } = registry.compiled;
       if (deprecationWarning !== undefined) resourceRequest.warnings.add(deprecationWarning);
-      const answer = (): HttpResponse | Promise<HttpResponse> => answers[info.verb](registry, resourceRequest);
-      return withWarnings(resourceRequest, () =>
-        mayTakeLong(registry, resourceRequest) ? requestTurn(user.username).then(answer) : answer(),
-      );
+      const answer = mayTakeLong(registry, resourceRequest) ? answerInTurn : answers[info.verb];
+      return withWarnings(resourceRequest, () => answer(registry, resourceRequest));
     }
     const review = reviewOf.get(key);
     if (review === undefined) throw pathNotFound();
@@ -85,6 +83,13 @@ export function createResourceHandler({
 
 const keyOf = ({ group, version, plural }: Readonly<Record<"group" | "version" | "plural", string>>): string =>
   `${group}/${version}/${plural}`;
+
+async function answerInTurn(registry: ResourceRegistry, resourceRequest: ResourceRequest): Promise<HttpResponse> {
+  const { request, info, user } = resourceRequest;
+  await requestTurn(user.username);
+  if (request.signal.aborted) throw requestCanceled();
+  return answers[info.verb](registry, resourceRequest);
+}
 
 /** Of a create, its body tells. The server's own loops do not send bursts. */
 function mayTakeLong(registry: ResourceRegistry, { request, info }: ResourceRequest): boolean {

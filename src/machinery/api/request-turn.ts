@@ -1,11 +1,12 @@
+import { UserRounds } from "./user-rounds.ts";
+
 /** How long long requests may keep everything else waiting. One that takes longer by itself is not divided. */
 const turnMilliseconds = 5;
 
 /** Texts of so many characters or bytes are read, changed and shown in much less than a turn. */
 export const shortTextLength = 16 * 1024;
 
-/** The requests that wait, by user, in the order in which the users get their turns. */
-const waiting = new Map<string, (() => void)[]>();
+const waiting = new UserRounds<() => void>();
 let turnStartedAt = 0;
 let isGiving = false;
 
@@ -15,9 +16,7 @@ let isGiving = false;
  */
 export function requestTurn(username: string): Promise<void> {
   return new Promise((resolve) => {
-    const queue = waiting.get(username);
-    if (queue === undefined) waiting.set(username, [resolve]);
-    else queue.push(resolve);
+    waiting.add(username, resolve);
     if (isGiving) return;
     isGiving = true;
     setImmediate(beginTurn);
@@ -30,16 +29,12 @@ function beginTurn(): void {
 }
 
 function giveTurn(): void {
-  const [next] = waiting;
+  const next = waiting.take();
   if (next === undefined) {
     isGiving = false;
     return;
   }
-  const [username, queue] = next;
-  const start = queue.shift();
-  waiting.delete(username);
-  if (queue.length > 0) waiting.set(username, queue);
-  start?.();
+  next.item();
   // Behind all that the request does now.
   queueMicrotask(() => process.nextTick(goOn));
 }

@@ -1,4 +1,5 @@
 import { tooManyRequests } from "../api/api-error.ts";
+import { UserRounds } from "../api/user-rounds.ts";
 
 export interface FairnessOptions {
   /** How many requests may run at the same time. */
@@ -23,8 +24,7 @@ export class FairQueue {
   #running = 0;
   readonly #runningOf = new Map<string, number>();
   #waiting = 0;
-  /** In the order in which the users get their turns. */
-  readonly #queues = new Map<string, (() => void)[]>();
+  readonly #rounds = new UserRounds<() => void>();
 
   constructor(options: FairnessOptions) {
     this.#options = options;
@@ -48,16 +48,13 @@ export class FairQueue {
       this.#start(username);
       return undefined;
     }
-    const queue = this.#queues.get(username);
     const { queueLength, queueLengthPerUser } = this.#options;
-    if (this.#waiting >= queueLength || (queue !== undefined && queue.length >= queueLengthPerUser)) {
+    const waitingOf = this.#rounds.lengthOf(username);
+    if (this.#waiting >= queueLength || (waitingOf > 0 && waitingOf >= queueLengthPerUser)) {
       throw tooManyRequests("Too many requests, please try again later.", 1);
     }
     this.#waiting++;
-    return new Promise((resolve) => {
-      if (queue === undefined) this.#queues.set(username, [resolve]);
-      else queue.push(resolve);
-    });
+    return new Promise((resolve) => this.#rounds.add(username, resolve));
   }
 
   /** Call it once for each request that entered, when the request has ended. */
@@ -67,17 +64,11 @@ export class FairQueue {
     if (left > 0) this.#runningOf.set(username, left);
     else this.#runningOf.delete(username);
     // One user at most is passed over, because no two can have so large a share.
-    for (const [next, queue] of this.#queues) {
-      if (!this.#mayRun(next)) continue;
-      const start = queue.shift();
-      // The user's next request goes to the end of the round.
-      this.#queues.delete(next);
-      if (queue.length > 0) this.#queues.set(next, queue);
-      this.#waiting--;
-      this.#start(next);
-      start?.();
-      return;
-    }
+    const next = this.#rounds.take((user) => this.#mayRun(user));
+    if (next === undefined) return;
+    this.#waiting--;
+    this.#start(next.username);
+    next.item();
   }
 
   #mayRun(username: string): boolean {

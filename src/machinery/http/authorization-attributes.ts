@@ -18,10 +18,8 @@ export function authorizationAttributes(
   const { verb, group, version, resource, subresource, namespace, name } = info;
   const attributes = { kind: "resource" as const, user, verb, group, version, resource, subresource, namespace, name };
   if (query === "" || name !== "" || !selectingVerbs.has(verb)) return attributes;
-  const { name: selectedName, ...selectors } = selectorsOf(query);
-  return verb === "deletecollection" || selectedName === undefined
-    ? { ...attributes, ...selectors }
-    : { ...attributes, ...selectors, name: selectedName };
+  const selectors = selectorsOf(query);
+  return { ...attributes, ...selectors, name: verb === "deletecollection" ? "" : (selectors.name ?? "") };
 }
 
 const selectingVerbs: ReadonlySet<string> = new Set(["list", "watch", "deletecollection"]);

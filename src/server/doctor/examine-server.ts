@@ -1,11 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { namesFor } from "../../machinery/api/names.ts";
 import { openReadableStore } from "../encryption/readable-store.ts";
+import { namesOfStore } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import type { ServerConfig } from "../server-config.ts";
-import { storedProfile } from "../../machinery/storage/backends/lmdb-environment.ts";
-import { storeDirectory } from "../lock-data-directory.ts";
 import { examineEncryption } from "./examine-encryption.ts";
 import { examineEtcdClocks, examineBindings, examineStorage } from "./examine-storage.ts";
 import {
@@ -56,8 +54,7 @@ export async function examineServer(config: ServerConfig, now: number): Promise<
 function locationOf(config: ServerConfig): StoreLocation {
   if (config.storage.type === "etcd") return config;
   try {
-    const profile = storedProfile(storeDirectory(config.dataDirectory));
-    return profile === "platform" || profile === "kubernetes" ? { ...config, names: namesFor(profile) } : config;
+    return { ...config, names: namesOfStore(config.dataDirectory) };
   } catch {
     return config; // the look at the storage says what is wrong with it
   }

@@ -1,11 +1,11 @@
 import type { HttpResponse } from "../../api/http-message.ts";
-import { requestCanceled } from "../../api/api-error.ts";
-import { requestTurn, shortTextLength } from "../../api/request-turn.ts";
+import { shortTextLength } from "../../api/request-turn.ts";
 import { listObjects } from "../../registry/list-objects.ts";
 import { parseListOptions } from "../../registry/list-options.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored-object.ts";
 import { negotiate, negotiateWatch } from "../negotiation.ts";
+import { longRequestTurn } from "./long-request-turn.ts";
 import { representList } from "./represent-list.ts";
 import { representStored } from "./represent-object.ts";
 import type { ResourceRequest } from "./resource-request.ts";
@@ -34,15 +34,13 @@ export function getRequest(
   return inTurn(resourceRequest, found).then((stored) => representStored(registry, stored, representation));
 }
 
-/** Waits for the turn of a request for a long object. The server's own loops do not send bursts. */
+/** Waits for the turn of a request for a long object. */
 async function inTurn(
-  { request, user }: Pick<ResourceRequest, "request" | "user">,
+  resourceRequest: Pick<ResourceRequest, "request" | "user">,
   found: StoredObject | Promise<StoredObject>,
 ): Promise<StoredObject> {
   const stored = await found;
-  if (stored.textLength <= shortTextLength || request.inProcess !== undefined) return stored;
-  await requestTurn(user.username);
-  if (request.signal.aborted) throw requestCanceled();
+  if (stored.textLength > shortTextLength) await longRequestTurn(resourceRequest);
   return stored;
 }
 

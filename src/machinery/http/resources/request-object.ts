@@ -1,5 +1,5 @@
 import { badRequest } from "../../api/api-error.ts";
-import { requestTurn, shortTextLength } from "../../api/request-turn.ts";
+import { shortTextLength } from "../../api/request-turn.ts";
 import { apiVersionOf } from "../../api/resource-type.ts";
 import { decodeUtf8 } from "../../schema/decode-utf8.ts";
 import { JsonSyntaxError, parsedValue, parseJson, parseJsonBytes } from "../../schema/parse-json.ts";
@@ -18,6 +18,7 @@ import type { Format } from "../negotiation.ts";
 import { yamlToJson } from "../yaml.ts";
 import type { Warnings } from "../warnings.ts";
 import { noBytes } from "../../http2/byte-accumulator.ts";
+import { longRequestTurn } from "./long-request-turn.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 
 /** The kind that a body must have. */
@@ -39,25 +40,21 @@ export interface RequestBody {
 type Caller = Pick<ResourceRequest, "request" | "user">;
 
 /** Reads the whole body. `maximumBytes` can lower the general limit. Throws 413 and 415. */
-export async function readBody({ request, user }: Caller, maximumBytes = Infinity): Promise<RequestBody> {
+export async function readBody(caller: Caller, maximumBytes = Infinity): Promise<RequestBody> {
+  const { request } = caller;
   const format = bodyFormat(request.headers);
   const value = request.inProcess?.value;
   // Only a text has a length.
   if (value !== undefined && maximumBytes === Infinity) return { format, bytes: noBytes, value };
-  const trace = currentTrace();
-  trace?.begin("read body");
-  const bytes = await request.readBody(maximumBytes);
-  if (bytes.length > shortTextLength) await requestTurn(user.username);
-  trace?.begin("decode");
-  return { format, bytes };
+  return { format, bytes: await readBytes(caller, maximumBytes) };
 }
 
 /** Reads the bytes of a body of any type, and waits for the request's turn when there are many. Throws a 413. */
-export async function readBytes({ request, user }: Caller, maximumBytes = Infinity): Promise<Buffer> {
+export async function readBytes(caller: Caller, maximumBytes = Infinity): Promise<Buffer> {
   const trace = currentTrace();
   trace?.begin("read body");
-  const bytes = await request.readBody(maximumBytes);
-  if (bytes.length > shortTextLength) await requestTurn(user.username);
+  const bytes = await caller.request.readBody(maximumBytes);
+  if (bytes.length > shortTextLength) await longRequestTurn(caller);
   trace?.begin("decode");
   return bytes;
 }

@@ -1,15 +1,16 @@
-import { ApiError, pathNotFound, requestCanceled, RouteError } from "../../api/api-error.ts";
+import { ApiError, pathNotFound, RouteError } from "../../api/api-error.ts";
 import type { AdmissionRule, Authorize, Verb } from "../../api/attributes.ts";
 import { systemClock, systemSchedule } from "../../api/clock.ts";
 import type { Clock, Schedule } from "../../api/clock.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
-import { requestTurn, shortTextLength } from "../../api/request-turn.ts";
+import { shortTextLength } from "../../api/request-turn.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 import { compileReview } from "../../registry/compile-kind.ts";
 import type { AnsweredReview } from "../../registry/create-review.ts";
 import type { ReviewDefinition } from "../../registry/resource-definition.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { HandleResource } from "../request-chain.ts";
+import { longRequestTurn } from "./long-request-turn.ts";
 import { errorResponse } from "../response.ts";
 import { answerReview } from "./answer-review.ts";
 import { deleteCollectionRequest, deleteRequest } from "./delete-requests.ts";
@@ -85,15 +86,13 @@ const keyOf = ({ group, version, plural }: Readonly<Record<"group" | "version" |
   `${group}/${version}/${plural}`;
 
 async function answerInTurn(registry: ResourceRegistry, resourceRequest: ResourceRequest): Promise<HttpResponse> {
-  const { request, info, user } = resourceRequest;
-  await requestTurn(user.username);
-  if (request.signal.aborted) throw requestCanceled();
-  return answers[info.verb](registry, resourceRequest);
+  await longRequestTurn(resourceRequest);
+  return answers[resourceRequest.info.verb](registry, resourceRequest);
 }
 
-/** Of a create, its body tells. The server's own loops do not send bursts. */
-function mayTakeLong(registry: ResourceRegistry, { request, info }: ResourceRequest): boolean {
-  if (request.inProcess !== undefined || info.verb === "create") return false;
+/** Of a create, its body tells. A get looks at the object by itself. */
+function mayTakeLong(registry: ResourceRegistry, { info }: ResourceRequest): boolean {
+  if (info.verb === "create" || info.verb === "get") return false;
   return isOfMany.has(info.verb) || (registry.peek(info)?.textLength ?? 0) > shortTextLength;
 }
 

@@ -131,13 +131,16 @@ describe("a burst of long requests", () => {
   before(async () => {
     server = await startTestServer();
     api = new InProcess(server);
-    const rules = { name: "view", apiGroup: "rbac.authorization.platform.io" };
-    await api.json("/apis/rbac.authorization.platform.io/v1/namespaces/default/rolebindings", {
+    const apiGroup = "rbac.authorization.platform.io";
+    const access = `/apis/${apiGroup}/v1/namespaces/default`;
+    const rules = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "patch"] }];
+    await api.json(`${access}/roles`, { method: "POST", body: { metadata: { name: "editor" }, rules } });
+    await api.json(`${access}/rolebindings`, {
       method: "POST",
       body: {
-        metadata: { name: "viewers" },
-        roleRef: { ...rules, kind: "ClusterRole" },
-        subjects: [{ apiGroup: rules.apiGroup, kind: "Group", name: "system:serviceaccounts:default" }],
+        metadata: { name: "editors" },
+        roleRef: { apiGroup, kind: "Role", name: "editor" },
+        subjects: [{ apiGroup, kind: "Group", name: "system:serviceaccounts:default" }],
       },
     });
     const accounts = "/api/v1/namespaces/default/serviceaccounts";
@@ -190,6 +193,37 @@ describe("a burst of long requests", () => {
     await Promise.all(burst);
     // Three lists of one user are made at the same time.
     assert.ok((await answeredBefore(collection, yaml)) <= 4);
+  });
+
+  it("lets users take turns with changes of a long object whose bodies all come at once", async () => {
+    const body = Promise.withResolvers<Buffer>();
+    let answered = 0;
+    const patch = async (user: string): Promise<number> => {
+      const { status } = await server.handler({
+        method: "PATCH",
+        path: `${collection}/long`,
+        query: "",
+        headers: {
+          authorization: `Bearer ${tokens.get(user) ?? ""}`,
+          "content-type": "application/merge-patch+json",
+        },
+        connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
+        readBody: () => body.promise,
+        signal: new AbortController().signal,
+      });
+      assert.equal(status, 200);
+      return answered++;
+    };
+    const untilAllWait = async (): Promise<void> => {
+      for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    };
+    const burst = Array.from({ length: 10 }, () => patch("greedy"));
+    await untilAllWait();
+    const other = patch("modest");
+    await untilAllWait();
+    body.resolve(Buffer.from("{}"));
+    assert.equal(await other, 1);
+    await Promise.all(burst);
   });
 
   it("does nothing for clients that leave while they wait", async () => {

@@ -37,7 +37,7 @@ export interface RequestBody {
   readonly value?: object;
 }
 
-type Caller = Pick<ResourceRequest, "request" | "user">;
+type Caller = Pick<ResourceRequest, "request" | "user" | "mayTakeLong">;
 
 /** Reads the whole body. `maximumBytes` can lower the general limit. Throws 413 and 415. */
 export async function readBody(caller: Caller, maximumBytes = Infinity): Promise<RequestBody> {
@@ -49,12 +49,12 @@ export async function readBody(caller: Caller, maximumBytes = Infinity): Promise
   return { format, bytes: await readBytes(caller, maximumBytes) };
 }
 
-/** Reads the bytes of a body of any type, and waits for the request's turn when there are many. Throws a 413. */
+/** Reads the bytes of a body of any type, and waits for the turn of a request that may take long. Throws a 413. */
 export async function readBytes(caller: Caller, maximumBytes = Infinity): Promise<Buffer> {
   const trace = currentTrace();
   trace?.begin("read body");
   const bytes = await caller.request.readBody(maximumBytes);
-  if (bytes.length > shortTextLength) await longRequestTurn(caller);
+  if (caller.mayTakeLong || bytes.length > shortTextLength) await longRequestTurn(caller);
   trace?.begin("decode");
   return bytes;
 }

@@ -9,6 +9,7 @@ import { compileReview } from "../../registry/compile-kind.ts";
 import type { AnsweredReview } from "../../registry/create-review.ts";
 import type { ReviewDefinition } from "../../registry/resource-definition.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
+import type { ResourceRequestInfo } from "../parse-request-info.ts";
 import type { HandleResource } from "../request-chain.ts";
 import { longRequestTurn } from "./long-request-turn.ts";
 import { errorResponse } from "../response.ts";
@@ -62,6 +63,7 @@ export function createResourceHandler({
       request,
       info,
       user,
+      mayTakeLong: registry !== undefined && mayTakeLong(registry, info),
       warnings,
       admission,
       authorize,
@@ -73,7 +75,9 @@ export function createResourceHandler({
     if (registry !== undefined) {
       const { deprecationWarning } = registry.compiled;
       if (deprecationWarning !== undefined) resourceRequest.warnings.add(deprecationWarning);
-      const answer = mayTakeLong(registry, resourceRequest) ? answerInTurn : answers[info.verb];
+      // Others wait for their bodies first: many may come at once.
+      const waitsNow = resourceRequest.mayTakeLong && bodiless.has(info.verb);
+      const answer = waitsNow ? answerInTurn : answers[info.verb];
       return withWarnings(resourceRequest, () => answer(registry, resourceRequest));
     }
     const review = reviewOf.get(key);
@@ -91,11 +95,12 @@ async function answerInTurn(registry: ResourceRegistry, resourceRequest: Resourc
 }
 
 /** Of a create, its body tells. A get looks at the object by itself. */
-function mayTakeLong(registry: ResourceRegistry, { info }: ResourceRequest): boolean {
+function mayTakeLong(registry: ResourceRegistry, info: ResourceRequestInfo): boolean {
   if (info.verb === "create" || info.verb === "get") return false;
   return isOfMany.has(info.verb) || (registry.peek(info)?.textLength ?? 0) > shortTextLength;
 }
 
+const bodiless: ReadonlySet<Verb> = new Set<Verb>(["list", "watch"]);
 const isOfMany: ReadonlySet<Verb> = new Set<Verb>(["list", "watch", "deletecollection"]);
 
 /** Failures carry the warnings too, except for requests that upstream's router refuses. */

@@ -15,6 +15,8 @@ export interface ResourceRequest {
   readonly request: HttpRequest;
   readonly info: ResourceRequestInfo;
   readonly user: UserInfo;
+  /** It is about many objects, or a long one. Of a body, its length tells too. */
+  readonly mayTakeLong: boolean;
   readonly warnings: Warnings;
   readonly admission: readonly AdmissionRule[];
   readonly authorize: Authorize;

@@ -24,14 +24,23 @@ export type StoreLocation = Pick<ServerConfig, "dataDirectory" | "storage" | "en
 
 type EtcdSettings = Extract<StorageSettings, { type: "etcd" }>;
 
+interface OpenStoreOptions {
+  /**
+   * Called after each transaction in the data directory's store, which other processes may share. etcd notifies its clients
+   * itself.
+   */
+  onWritten?(): void;
+  /** Nothing is written to an empty prefix of etcd. Default: it begins as the store of a server. */
+  readonly isOnlyRead?: boolean;
+}
+
 /**
  * Opens the configured store: etcd, or the one in the data directory. Rejects with UsageError for invalid settings,
- * also when no member of etcd can be reached. `onWritten` is called after each transaction in the data directory's
- * store, which other processes may share. etcd notifies its clients itself.
+ * also when no member of etcd can be reached.
  */
 export async function openStore(
   { dataDirectory, storage, names: { profile } }: Omit<StoreLocation, "encryption">,
-  onWritten: () => void = () => {},
+  { onWritten = () => {}, isOnlyRead = false }: OpenStoreOptions = {},
 ): Promise<Store> {
   if (storage.type === "own") {
     try {
@@ -42,7 +51,7 @@ export async function openStore(
     }
   }
   const store = etcdStore(storage, profile);
-  return await orClose(store, async () => shifted(store, await store.open()));
+  return await orClose(store, async () => shifted(store, await store.open({ isOnlyRead })));
 }
 
 /**
@@ -54,7 +63,7 @@ export async function openExistingStore<L extends Omit<StoreLocation, "encryptio
 ): Promise<{ readonly store: Store; readonly location: L }> {
   const { dataDirectory, storage } = given;
   const location = storage.type === "own" ? { ...given, names: namesOfStore(dataDirectory) } : given;
-  const store = await openStore(location);
+  const store = await openStore(location, { isOnlyRead: true });
   if (storage.type === "own") return { store, location };
   try {
     const { entries } = await store.range({ start: "/", end: "0", limit: 1 });
@@ -103,7 +112,7 @@ async function openEtcdForImport(
   const shift = await orClose(store, () => store.startImport(revision));
   return {
     store: shifted(store, shift),
-    finish: () => store.finishImport(shift),
+    finish: () => store.finishImport(),
     abandon: () => store.abandonImport(),
   };
 }

@@ -1,9 +1,12 @@
 /**
  * The storage contract: keys, bytes and one growing revision, with etcd's semantics. Every write gets its own revision,
- * one larger than the previous write's; on etcd, the writes of one transaction share theirs. Several processes may use a
- * store at once.
+ * larger than the previous write's; where etcd's API has only etcd's revisions, the writes of one transaction share theirs.
+ * Several processes may use a store at once.
  */
 export interface Store {
+  /** How much the revision grows with each transaction. Absent: as much as it has writes. */
+  readonly revisionStep?: number | undefined;
+
   /**
    * The newest durable revision of any process. It is at least the revision of every acknowledged write, so a watch
    * that has reached it has seen all of them. 1 when nothing was ever written. Synchronous where the backend allows it
@@ -83,7 +86,7 @@ export interface WriteRequest {
   readonly key: string;
   /** The new value. Undefined deletes the key. */
   readonly value: Buffer | undefined;
-  /** The modRevision that the key must have now. 0: the key must not exist. */
+  /** The modRevision that the key must have now, as the store has told it. 0: the key must not exist. */
   readonly expectedRevision: number;
   /** When this is aborted, a write that has not started is not executed. */
   readonly signal?: AbortSignal;

@@ -22,7 +22,8 @@ export async function examineStorage(location: StoreLocation): Promise<Finding[]
   return await Promise.all(
     storage.servers.map(async (server) => {
       try {
-        const store = await openStore({ ...location, storage: { ...storage, servers: [server] } });
+        const member = { ...location, storage: { ...storage, servers: [server] } };
+        const store = await openStore(member, { isOnlyRead: true });
         const revision = await store.latestRevision();
         await store.close();
         return good("storage", `etcd's member ${server} answers, at revision ${revision}`);

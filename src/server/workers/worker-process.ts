@@ -88,7 +88,7 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
   const port = await portToServe;
   try {
     const folder = joinFolder(config.dataDirectory);
-    const store = await openStore(config, () => tell({ type: "written" }));
+    const store = await openStore(config, { onWritten: () => tell({ type: "written" }) });
     server = await startServer(
       { ...config, listener: { ...config.listener, port } },
       { log, folder, store, loops: "when told", isStoreShared: true, isPortShared: true, otherMetrics },

@@ -30,6 +30,8 @@ export interface EtcdOptions {
   readonly isTls?: boolean;
   /** Default 10, for a single member that is ready at once; clusters want their default of 100. */
   readonly heartbeatMilliseconds?: number;
+  /** More flags, or others than the default ones. */
+  readonly flags?: Readonly<Record<string, string | number>>;
 }
 
 export interface EtcdMember {
@@ -60,6 +62,7 @@ export async function startEtcd({
   size = 1,
   isTls = false,
   heartbeatMilliseconds = size === 1 ? 10 : 100,
+  flags: ownFlags = {},
 }: EtcdOptions = {}): Promise<EtcdCluster> {
   const folder = mkdtempSync(join(tmpdir(), "signet-etcd-"));
   const ports = await freePorts(size * 2);
@@ -87,6 +90,7 @@ export async function startEtcd({
         "max-request-bytes": 8 * 2 ** 20,
         logger: "zap",
         "log-level": "fatal",
+        ...ownFlags,
         ...(isTls && {
           "cert-file": file("server.crt"),
           "key-file": file("server.key"),

@@ -7,9 +7,14 @@ import { StoreModel } from "./store-model.ts";
 
 export interface OpenedStore {
   readonly store: Store;
+  /** The revision before the first write. Default 1. */
+  readonly firstRevision?: number;
   /** Closes the store and removes what it kept. */
   dispose(): Promise<void>;
 }
+
+/** The revision of the write of a number, where each write is a transaction of its own. */
+type RevisionOf = (write: number) => number;
 
 const ALL = { start: "/", end: "0" };
 const bytes = (text: string): Buffer => Buffer.from(text);
@@ -43,10 +48,10 @@ export function takeChanges(store: Store, request: { afterRevision: number; coun
 
 /** What every backend must keep. */
 export function testStore(name: string, open: () => Promise<OpenedStore>): void {
-  const withStore = (test: (store: Store) => Promise<void>) => async (): Promise<void> => {
-    const { store, dispose } = await open();
+  const withStore = (test: (store: Store, revisionOf: RevisionOf) => Promise<void>) => async (): Promise<void> => {
+    const { store, firstRevision = 1, dispose } = await open();
     try {
-      await test(store);
+      await test(store, (write) => firstRevision + write * (store.revisionStep ?? 1));
     } finally {
       await dispose();
     }
@@ -54,37 +59,38 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
 
   describe(`the ${name} store`, () => {
     it(
-      "begins at revision 1 with nothing compacted",
-      withStore(async (store) => {
-        assert.equal(await store.latestRevision(), 1);
+      "begins at its first revision with nothing compacted",
+      withStore(async (store, revisionOf) => {
+        assert.equal(await store.latestRevision(), revisionOf(0));
         assert.equal(await store.compactedRevision(), 0);
-        assert.deepEqual(await store.range(ALL), { entries: [], revision: 1, hasMore: false });
+        assert.deepEqual(await store.range(ALL), { entries: [], revision: revisionOf(0), hasMore: false });
       }),
     );
 
     it(
       "gives each write the next revision and keeps the revision that created the key",
-      withStore(async (store) => {
+      withStore(async (store, revisionOf) => {
+        const [first, second, third] = [revisionOf(1), revisionOf(2), revisionOf(3)];
         assert.deepEqual(await store.write({ key: "/a", value: bytes("1"), expectedRevision: 0 }), {
           isWritten: true,
-          revision: 2,
+          revision: first,
         });
-        assert.equal(await put(store, "/b", "2"), 3);
-        assert.equal(await put(store, "/a", "3"), 4);
+        assert.equal(await put(store, "/b", "2"), second);
+        assert.equal(await put(store, "/a", "3"), third);
         assert.deepEqual((await store.range(ALL)).entries, [
-          { key: "/a", value: bytes("3"), createRevision: 2, modRevision: 4 },
-          { key: "/b", value: bytes("2"), createRevision: 3, modRevision: 3 },
+          { key: "/a", value: bytes("3"), createRevision: first, modRevision: third },
+          { key: "/b", value: bytes("2"), createRevision: second, modRevision: second },
         ]);
-        assert.equal(await store.latestRevision(), 4);
+        assert.equal(await store.latestRevision(), third);
       }),
     );
 
     it(
       "refuses a write that expects another revision, and tells what is there",
-      withStore(async (store) => {
+      withStore(async (store, revisionOf) => {
         const revision = await put(store, "/a", "1");
         const current = { key: "/a", value: bytes("1"), createRevision: revision, modRevision: revision };
-        for (const expectedRevision of [0, revision - 1, revision + 1]) {
+        for (const expectedRevision of [0, revisionOf(0), revisionOf(2)]) {
           const result = await store.write({ key: "/a", value: bytes("2"), expectedRevision });
           assert.deepEqual(result, { isWritten: false, current });
         }
@@ -138,10 +144,10 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
 
     it(
       "writes nothing of a transaction when one of its keys has another revision, and tells what is there",
-      withStore(async (store) => {
+      withStore(async (store, revisionOf) => {
         const revision = await put(store, "/a", "1");
         const current = { key: "/a", value: bytes("1"), createRevision: revision, modRevision: revision };
-        for (const expectedRevision of [0, revision + 1]) {
+        for (const expectedRevision of [0, revisionOf(2)]) {
           const refused = await store.writeTogether([
             { key: "/new", value: bytes("2"), expectedRevision: 0 },
             { key: "/a", value: bytes("2"), expectedRevision },
@@ -176,19 +182,19 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
 
     it(
       "refuses a transaction that writes a key twice",
-      withStore(async (store) => {
+      withStore(async (store, revisionOf) => {
         const twice = ["1", "2"].map((value) => ({ key: "/a", value: bytes(value), expectedRevision: 0 }));
         await assert.rejects(store.writeTogether(twice), /twice/);
-        assert.equal(await store.latestRevision(), 1);
+        assert.equal(await store.latestRevision(), revisionOf(0));
       }),
     );
 
     it(
       "answers the delete of nothing as not written",
-      withStore(async (store) => {
+      withStore(async (store, revisionOf) => {
         const result = await store.write({ key: "/a", value: undefined, expectedRevision: 0 });
         assert.deepEqual(result, { isWritten: false, current: undefined });
-        assert.equal(await store.latestRevision(), 1);
+        assert.equal(await store.latestRevision(), revisionOf(0));
       }),
     );
 
@@ -263,7 +269,7 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
         await put(store, "/a", "1");
         const revision = await put(store, "/a", "2");
         await assert.rejects(store.range({ ...ALL, revision: revision + 1 }), RevisionInFuture);
-        await assert.rejects(store.compact(revision + 1), RevisionInFuture);
+        await assert.rejects(store.compact(revision + (store.revisionStep ?? 1)), RevisionInFuture);
         await store.compact(revision);
         assert.equal(await store.compactedRevision(), revision);
         await assert.rejects(store.range({ ...ALL, revision: revision - 1 }), RevisionCompacted);
@@ -275,15 +281,15 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
 
     it(
       "gives a watch what was written before it and after it",
-      withStore(async (store) => {
+      withStore(async (store, revisionOf) => {
         await put(store, "/a", "1");
         const changes = takeChanges(store, { afterRevision: 1, count: 3 });
         await put(store, "/b", "2");
         await put(store, "/a", undefined);
         assert.deepEqual(await changes, [
-          { revision: 2, key: "/a", value: bytes("1"), createRevision: 2 },
-          { revision: 3, key: "/b", value: bytes("2"), createRevision: 3 },
-          { revision: 4, key: "/a", value: undefined, createRevision: 0 },
+          { revision: revisionOf(1), key: "/a", value: bytes("1"), createRevision: revisionOf(1) },
+          { revision: revisionOf(2), key: "/b", value: bytes("2"), createRevision: revisionOf(2) },
+          { revision: revisionOf(3), key: "/a", value: undefined, createRevision: 0 },
         ]);
       }),
     );
@@ -376,9 +382,10 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
     it("behaves as the model does, whatever is done to it", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-          const { store, dispose } = await open();
+          const { store, firstRevision = 1, dispose } = await open();
           try {
-            await runAgainstModel(store, steps);
+            const model = new StoreModel({ firstRevision, step: store.revisionStep ?? 1 });
+            await runAgainstModel({ store, model, steps });
           } finally {
             await dispose();
           }
@@ -444,11 +451,16 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant("compact" as const), back: fc.nat(10) }),
 );
 
-async function runAgainstModel(store: Store, steps: readonly Step[]): Promise<void> {
-  const model = new StoreModel();
+interface ModelRun {
+  readonly store: Store;
+  readonly model: StoreModel;
+  readonly steps: readonly Step[];
+}
+
+async function runAgainstModel({ store, model, steps }: ModelRun): Promise<void> {
   const followed: Change[] = [];
   const follower = store.watch({
-    afterRevision: 1,
+    afterRevision: model.latestRevision,
     onChanges: (changes) => void followed.push(...changes),
     onEnd: (error) => assert.ok(error instanceof RevisionCompacted || error instanceof StoreUnavailable),
   });
@@ -511,7 +523,7 @@ async function runStep({ store, model, action }: { store: Store; model: StoreMod
     case "write": {
       const current = model.entryAt(action.key, model.latestRevision);
       const isRefused = action.isStale || (action.value === undefined && current === undefined);
-      const expectedRevision = (current?.modRevision ?? 0) + (action.isStale ? 1 : 0);
+      const expectedRevision = (current?.modRevision ?? 0) + (action.isStale ? (store.revisionStep ?? 1) : 0);
       const value = action.value === undefined ? undefined : bytes(action.value);
       const result = await store.write({ key: action.key, value, expectedRevision });
       const expected = isRefused
@@ -532,7 +544,12 @@ async function runStep({ store, model, action }: { store: Store; model: StoreMod
         .map(({ key: at, value }, index) => ({ at, value, result: results[index] }))
         .flatMap(({ at, value, result }) => (result?.isWritten === true ? [{ at, value, ...result }] : []))
         .sort((one, other) => one.revision - other.revision);
-      for (const { at, value, revision } of written) assert.equal(model.write(at, value), revision);
+      for (const { at, value, revision } of written) {
+        if (store.revisionStep === undefined) assert.equal(revision, model.latestRevision + 1);
+        assert.ok(revision > (model.changes.at(-1)?.revision ?? 0));
+        model.writeAt(revision, { key: at, value });
+      }
+      assert.equal(await store.latestRevision(), model.latestRevision);
       assert.deepEqual(
         written.map(({ at }) => at).sort(),
         [...new Set(requests.map(({ key: wanted }) => wanted))].sort(),
@@ -573,7 +590,7 @@ async function runStep({ store, model, action }: { store: Store; model: StoreMod
     case "compact": {
       const revision = Math.max(0, model.latestRevision - action.back);
       await store.compact(revision);
-      model.compactedRevision = Math.max(model.compactedRevision, revision);
+      model.compact(revision);
       assert.equal(await store.compactedRevision(), model.compactedRevision);
     }
   }

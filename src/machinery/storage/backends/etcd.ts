@@ -10,27 +10,34 @@ import {
   WriteOutcomeUnknown,
 } from "../store.ts";
 import type { Entry, RangeRequest, RangeResult, Store, WatchRequest, WriteRequest, WriteResult } from "../store.ts";
-import { EtcdClient, statusPath } from "../etcd/etcd-client.ts";
+import { EtcdClient, rangePath, statusPath, transactionPath } from "../etcd/etcd-client.ts";
 import type { EtcdCall } from "../etcd/etcd-client.ts";
 import {
   decodeStatus,
   decodeRange,
   decodeSwap,
+  decodeSwaps,
   decodeTransaction,
   encodeCompaction,
   encodePut,
   encodeRange,
   encodeSwap,
+  encodeSwaps,
   encodeTransaction,
 } from "../etcd/etcd-messages.ts";
-import type { KeyValue, RangeAnswer, RangeMessage } from "../etcd/etcd-messages.ts";
+import type { KeyValue, RangeAnswer, RangeMessage, SwapMessage } from "../etcd/etcd-messages.ts";
 import { EtcdWatch } from "../etcd/etcd-watch.ts";
-import { formatPrefixState, parsePrefixState, UnusablePrefix, KeySpace } from "../etcd/key-space.ts";
-import type { EtcdPrefixState } from "../etcd/key-space.ts";
-import { PageLength } from "../etcd/page-length.ts";
+import { EtcdPrefix } from "../etcd/etcd-prefix.ts";
+import type { OpenedPrefix } from "../etcd/etcd-prefix.ts";
+import { KeySpace } from "../etcd/key-space.ts";
+import { RangeReader } from "../etcd/range-reader.ts";
 import type { TlsFiles } from "../../grpc/connect-socket.ts";
 import { GrpcError, grpcStatus } from "../../grpc/grpc-error.ts";
 import { SharedRead } from "../etcd/shared-read.ts";
+import { groupedRevisions, plainRevisions } from "../etcd/revision-form.ts";
+import type { RevisionForm } from "../etcd/revision-form.ts";
+import { WriteGroups } from "../etcd/write-groups.ts";
+import type { GroupedWrite } from "../etcd/write-groups.ts";
 import {
   hasOrderedProgress,
   isCompacted,
@@ -52,7 +59,11 @@ export interface EtcdStoreOptions {
 }
 
 const ABANDONED_AT_ONCE = 1_000;
-const rangePath = "/etcdserverpb.KV/Range";
+type WriteAnswer =
+  | { readonly isWritten: true; readonly revision: number }
+  /** Without `current` where the server does not tell. */
+  | { readonly isWritten: false; readonly current: KeyValue | undefined };
+
 /** How long a write waits until this process's watches have delivered it. */
 const DELIVERY_MILLISECONDS = 2_000;
 /** How often a create is retried while others create and delete the same key. */
@@ -66,10 +77,16 @@ const LAST_PROGRESS_MILLISECONDS = 500;
 export class EtcdStore implements Store {
   readonly #client: EtcdClient;
   readonly #keys: KeySpace;
+  readonly #prefix: EtcdPrefix;
+  readonly #ranges: RangeReader;
+  readonly #groups = new WriteGroups<WriteAnswer>({
+    maximumWrites: groupedRevisions.step,
+    send: (swaps) => this.#sendGroup(swaps),
+  });
   readonly #watches = new Set<EtcdWatch>();
   readonly #latest: SharedRead<number>;
-  readonly #pageLength = new PageLength();
-  /** The newest compacted revision that this process knows. */
+  #opened: OpenedPrefix = { form: plainRevisions, shift: 0 };
+  /** The newest compacted revision that this process knows: etcd's. */
   #compactedRevision = 0;
   /** The newest revision that a caller waits for. */
   #wantedRevision = 0;
@@ -81,51 +98,26 @@ export class EtcdStore implements Store {
   constructor({ tls = () => ({}), prefix, profile, ...options }: EtcdStoreOptions) {
     this.#client = new EtcdClient({ ...options, tls });
     this.#keys = new KeySpace({ prefix, profile });
+    const parts = { keys: this.#keys, call: (call: EtcdCall) => this.#call(call) };
+    this.#prefix = new EtcdPrefix(parts);
+    this.#ranges = new RangeReader(parts);
     this.#latest = new SharedRead(() => this.#readLatest());
   }
 
-  /**
-   * Checks the prefix, and returns the number to add to etcd's revisions (see ShiftedStore). Rejects with UnusablePrefix
-   * when it belongs to another naming profile or its objects are elsewhere, and with StoreUnavailable.
-   */
-  async open(): Promise<number> {
-    await this.#refuseForeign();
-    const state = (await this.#readState())?.state;
-    const { root } = this.#keys;
-    if (state?.type === "importing") {
-      throw new UnusablePrefix(
-        `a restore to etcd's ${root} goes on, or broke off: wait for it, or remove these keys and restore again: ` +
-          `etcdctl del --prefix ${root}`,
-      );
-    }
-    if (state?.type === "moved") {
-      throw new UnusablePrefix(
-        `the objects of etcd's ${root} were moved away: use the store that they are in now, or remove these keys to begin ` +
-          `a new one: etcdctl del --prefix ${root}`,
-      );
-    }
-    return state?.type === "imported" ? state.shift : 0;
+  /** Returns the number to add to the revisions (see ShiftedStore). Rejects as EtcdPrefix does. */
+  async open(options: { readonly isOnlyRead: boolean } = { isOnlyRead: false }): Promise<number> {
+    this.#opened = await this.#prefix.open(options);
+    return this.#opened.shift;
   }
 
-  /**
-   * Takes an empty prefix for objects from elsewhere, whose newest revision is given: no server uses it until
-   * `finishImport`. Returns the shift that makes all new revisions higher. Rejects with UnusablePrefix when it is not
-   * empty.
-   */
+  /** As `open`, for an empty prefix (see EtcdPrefix). */
   async startImport(revision: number): Promise<number> {
-    await this.#refuseForeign();
-    const { entries } = await this.range({ start: "/", end: "0", limit: 1 });
-    if (entries.length > 0 || (await this.#readState()) !== undefined) {
-      throw new UnusablePrefix(
-        `etcd's ${this.#keys.root} is not empty: use another --etcd-prefix, or remove these keys: ` +
-          `etcdctl del --prefix ${this.#keys.root}`,
-      );
-    }
-    return Math.max(0, revision - (await this.#writeState({ type: "importing" })));
+    this.#opened = await this.#prefix.startImport(revision);
+    return this.#opened.shift;
   }
 
-  async finishImport(shift: number): Promise<void> {
-    await this.#writeState({ type: "imported", shift });
+  async finishImport(): Promise<void> {
+    await this.#prefix.finishImport(this.#opened);
   }
 
   /** Removes all that an import has made. */
@@ -137,16 +129,20 @@ export class EtcdStore implements Store {
       );
       if (!hasMore) break;
     }
-    await this.#writeState(undefined);
+    await this.#prefix.write(undefined);
   }
 
   /** No server uses the prefix any more. */
   async markMoved(): Promise<void> {
-    await this.#writeState({ type: "moved" });
+    await this.#prefix.write({ type: "moved" });
+  }
+
+  get revisionStep(): number {
+    return this.#form.step;
   }
 
   async latestRevision(): Promise<number> {
-    const revision = await this.#latest.read();
+    const revision = this.#form.storeRevision(await this.#latest.read());
     this.#toldRevision = Math.max(this.#toldRevision, revision);
     return revision;
   }
@@ -157,18 +153,12 @@ export class EtcdStore implements Store {
 
   async write({ key, value, expectedRevision, signal }: WriteRequest): Promise<WriteResult> {
     checkKey(key);
-    const etcdKey = this.#keys.etcdKey(key);
     if (value === undefined && expectedRevision === 0) return { isWritten: false, current: await this.#read(key) };
+    const swap = { key: this.#keys.etcdKey(key), value, expectedRevision: this.#form.etcdRevision(expectedRevision) };
     for (let attempt = 1; attempt <= MAX_CREATE_ATTEMPTS; attempt++) {
       if (signal?.aborted === true) throw new WriteAbandoned();
-      const message = encodeSwap({ key: etcdKey, value, expectedRevision });
-      const answer = decodeSwap(await this.#call({ path: "/etcdserverpb.KV/Txn", message, isRepeatable: false }));
-      // kine reports success when it deletes a key that does not exist.
-      const isDeleteOfNothing = value === undefined && answer.current === undefined && answer.deletedCount === 0;
-      if (answer.isWritten && !isDeleteOfNothing) {
-        await this.#untilGiven(answer.revision);
-        return { isWritten: true, revision: answer.revision };
-      }
+      const answer = await this.#swap({ swap, signal });
+      if (answer.isWritten) return answer;
       if (expectedRevision !== 0) return { isWritten: false, current: answer.current && this.#entry(answer.current) };
       const current = await this.#read(key);
       if (current !== undefined) return { isWritten: false, current };
@@ -180,15 +170,24 @@ export class EtcdStore implements Store {
   async writeTogether(requests: readonly WriteRequest[]): Promise<readonly WriteResult[]> {
     checkKeys(requests);
     if (requests.some(({ signal }) => signal?.aborted === true)) throw new WriteAbandoned();
-    const swaps = requests.map(({ key, value, expectedRevision }) => {
+    const form = this.#form;
+    const laterWrites = (index: number): number => Math.min(requests.length - 1 - index, form.step - 1);
+    const swaps = requests.map(({ key, value, expectedRevision }, index) => {
       if (value === undefined && expectedRevision === 0) throw new Error("a delete in a transaction needs a revision");
-      return { key: this.#keys.etcdKey(key), value, expectedRevision };
+      return {
+        key: this.#keys.etcdKey(key),
+        value: value && form.stored(value, laterWrites(index)),
+        expectedRevision: form.etcdRevision(expectedRevision),
+      };
     });
-    const call = { path: "/etcdserverpb.KV/Txn", message: encodeTransaction(swaps), isRepeatable: false };
+    const call = { path: transactionPath, message: encodeTransaction(swaps), isRepeatable: false };
     const { isWritten, revision, current } = decodeTransaction(await this.#call(call));
     if (isWritten) {
-      await this.#untilGiven(revision);
-      return requests.map(() => ({ isWritten: true, revision }));
+      await this.#untilGiven(form.storeRevision(revision));
+      return requests.map((_, index) => ({
+        isWritten: true,
+        revision: form.storeRevision(revision, laterWrites(index)),
+      }));
     }
     return requests.map((_, index) => {
       const found = current[index];
@@ -198,11 +197,9 @@ export class EtcdStore implements Store {
 
   async range(request: RangeRequest): Promise<RangeResult> {
     const { revision } = request;
-    if (revision !== undefined && revision < this.#compactedRevision) {
-      throw new RevisionCompacted(this.#compactedRevision);
-    }
+    if (revision !== undefined && revision < this.#compacted) throw new RevisionCompacted(this.#compacted);
     try {
-      return await this.#pages(request);
+      return await this.#ranges.read(request, this.#form);
     } catch (error) {
       throw await this.#explained(error);
     }
@@ -213,18 +210,21 @@ export class EtcdStore implements Store {
       client: this.#client,
       range: this.#keys.watchedRange,
       storeKey: (key) => this.#keys.storeKey(key),
+      form: this.#form,
       request,
       onClosed: (closed) => void this.#watches.delete(closed),
     });
     this.#watches.add(watch);
-    if (request.afterRevision < this.#compactedRevision) {
-      const error = new RevisionCompacted(this.#compactedRevision);
+    if (request.afterRevision < this.#compacted) {
+      const error = new RevisionCompacted(this.#compacted);
       setImmediate(() => watch.end(error));
     }
     return watch;
   }
 
-  async compact(revision: number): Promise<void> {
+  async compact(storeRevision: number): Promise<void> {
+    // The other writes of its transaction are still read.
+    const revision = Math.floor(storeRevision / this.#form.step);
     if (revision <= this.#compactedRevision) return;
     const message = encodeCompaction(revision);
     try {
@@ -245,7 +245,7 @@ export class EtcdStore implements Store {
   /** etcd reports it only to a read of a compacted revision. So this searches for the oldest readable revision. */
   async compactedRevision(): Promise<number> {
     let forgotten = Math.max(1, this.#compactedRevision);
-    if (await this.#isReadable(forgotten)) return this.#compactedRevision;
+    if (await this.#isReadable(forgotten)) return this.#compacted;
     let readable = await this.#latest.read();
     while (readable - forgotten > 1) {
       const middle = Math.floor((forgotten + readable) / 2);
@@ -253,7 +253,7 @@ export class EtcdStore implements Store {
       else forgotten = middle;
     }
     this.#compactedRevision = Math.max(this.#compactedRevision, readable);
-    return this.#compactedRevision;
+    return this.#compacted;
   }
 
   async close(): Promise<void> {
@@ -263,51 +263,56 @@ export class EtcdStore implements Store {
     this.#client.close();
   }
 
-  /** Reads a range in pages, all at the revision of the first page. */
-  async #pages({
-    start,
-    end,
-    revision: wanted,
-    limit = 0,
-    maximumBytes = Infinity,
-  }: RangeRequest): Promise<RangeResult> {
-    const { key: first, rangeEnd } = this.#keys.etcdRange(start, end);
-    const entries: Entry[] = [];
-    let bytes = 0;
-    // For etcd, 0 means the latest. Revision 1 is that of an empty store.
-    let revision = wanted === undefined ? 0 : Math.max(1, wanted);
-    for (let key = first; ; key = `${this.#keys.etcdKey(entries.at(-1)?.key ?? start)}\0`) {
-      const left = limit === 0 ? Infinity : limit - entries.length;
-      const page = await this.#page({ key, rangeEnd, revision, limit: left });
-      if (revision === 0) revision = page.revision;
-      let isFull = false;
-      for (const keyValue of page.keyValues) {
-        if (isFull) return { entries, revision: wanted ?? revision, hasMore: true };
-        entries.push(this.#entry(keyValue));
-        bytes += keyValue.value.length;
-        isFull = (limit > 0 && entries.length >= limit) || bytes >= maximumBytes;
-      }
-      if (!page.hasMore || isFull) return { entries, revision: wanted ?? revision, hasMore: page.hasMore };
-    }
+  get #form(): RevisionForm {
+    return this.#opened.form;
   }
 
-  /** Reads as many entries as are small enough for one answer, and `limit` at most. */
-  async #page(range: RangeMessage): Promise<RangeAnswer> {
-    let limit = Math.min(range.limit, this.#pageLength.entries);
-    const answer = await this.#call({
-      path: rangePath,
-      message: encodeRange({ ...range, limit }),
-      isRepeatable: true,
-      smaller: () => {
-        const half = this.#pageLength.halve(limit);
-        if (half === undefined) return undefined;
-        limit = half;
-        return encodeRange({ ...range, limit });
-      },
-    });
-    const page = decodeRange(answer);
-    this.#pageLength.fit({ entries: page.keyValues.length, bytes: answer.length });
-    return page;
+  get #compacted(): number {
+    return this.#form.storeRevision(this.#compactedRevision);
+  }
+
+  /** A delete goes by itself: it has no value that could tell its place in a transaction. */
+  #swap(write: GroupedWrite): Promise<WriteAnswer> {
+    const isAlone = write.swap.value === undefined || this.#form === plainRevisions;
+    return isAlone ? this.#sendAlone(write.swap) : this.#groups.write(write);
+  }
+
+  async #sendAlone(swap: SwapMessage): Promise<WriteAnswer> {
+    const form = this.#form;
+    const message = encodeSwap({ ...swap, value: swap.value && form.stored(swap.value, 0) });
+    const answer = decodeSwap(await this.#call({ path: transactionPath, message, isRepeatable: false }));
+    // kine reports success when it deletes a key that does not exist.
+    const isDeleteOfNothing = swap.value === undefined && answer.current === undefined && answer.deletedCount === 0;
+    if (!answer.isWritten || isDeleteOfNothing) return { isWritten: false, current: answer.current };
+    const revision = form.storeRevision(answer.revision);
+    await this.#untilGiven(revision);
+    return { isWritten: true, revision };
+  }
+
+  async #sendGroup(swaps: readonly SwapMessage[]): Promise<readonly WriteAnswer[]> {
+    const [first] = swaps;
+    if (first !== undefined && swaps.length === 1) return [await this.#sendAlone(first)];
+    const form = this.#form;
+    const laterWrites = (index: number): number => swaps.length - 1 - index;
+    const marked = swaps.map((swap, index) => ({
+      ...swap,
+      value: swap.value && form.stored(swap.value, laterWrites(index)),
+    }));
+    const call = { path: transactionPath, message: encodeSwaps(marked), isRepeatable: false };
+    let answer: Buffer;
+    try {
+      answer = await this.#call(call);
+    } catch (error) {
+      // This etcd takes shorter requests, or fewer operations in one.
+      if (error instanceof ValueTooLarge || error instanceof TransactionsUnsupported)
+        return await Promise.all(swaps.map((swap) => this.#sendAlone(swap)));
+      throw error;
+    }
+    const answers = decodeSwaps(answer);
+    await this.#untilGiven(form.storeRevision(answers[0]?.revision ?? 0));
+    return answers.map(({ isWritten, revision, current }, index) =>
+      isWritten ? { isWritten, revision: form.storeRevision(revision, laterWrites(index)) } : { isWritten, current },
+    );
   }
 
   async #readLatest(): Promise<number> {
@@ -318,30 +323,6 @@ export class EtcdStore implements Store {
   async #read(key: string): Promise<Entry | undefined> {
     const { keyValues } = await this.#range({ key: this.#keys.etcdKey(key), rangeEnd: "", revision: 0, limit: 1 });
     return keyValues[0] && this.#entry(keyValues[0]);
-  }
-
-  async #refuseForeign(): Promise<void> {
-    for (const range of this.#keys.foreignRanges()) {
-      const { keyValues } = await this.#range({ ...range, revision: 0, limit: 1 });
-      const [foreign] = keyValues;
-      if (foreign !== undefined) throw this.#keys.belongsToAnother(foreign.key);
-    }
-  }
-
-  async #readState(): Promise<{ readonly state: EtcdPrefixState; readonly modRevision: number } | undefined> {
-    const { keyValues } = await this.#range({ key: this.#keys.stateKey, rangeEnd: "", revision: 0, limit: 1 });
-    const [found] = keyValues;
-    return found && { state: parsePrefixState(found.value), modRevision: found.modRevision };
-  }
-
-  /** Returns the revision of the write. */
-  async #writeState(state: EtcdPrefixState | undefined): Promise<number> {
-    const expectedRevision = (await this.#readState())?.modRevision ?? 0;
-    const value = state && formatPrefixState(state);
-    const message = encodeSwap({ key: this.#keys.stateKey, value, expectedRevision });
-    const answer = decodeSwap(await this.#call({ path: "/etcdserverpb.KV/Txn", message, isRepeatable: false }));
-    if (!answer.isWritten) throw new UnusablePrefix(`another process changes the state of etcd's ${this.#keys.root}`);
-    return answer.revision;
   }
 
   async #isReadable(revision: number): Promise<boolean> {
@@ -379,8 +360,8 @@ export class EtcdStore implements Store {
     return error;
   }
 
-  #entry({ key, value, createRevision, modRevision }: KeyValue): Entry {
-    return { key: this.#keys.storeKey(key) ?? key, value, createRevision, modRevision };
+  #entry(keyValue: KeyValue): Entry {
+    return this.#form.entry(this.#keys.storeKey(keyValue.key) ?? keyValue.key, keyValue);
   }
 
   /** Resolves once this process's watches have delivered a revision, or after a time limit. */

@@ -24,6 +24,10 @@ export class ShiftedStore implements Store {
     this.#shift = shift;
   }
 
+  get revisionStep(): number | undefined {
+    return this.#store.revisionStep;
+  }
+
   latestRevision(): number | Promise<number> {
     return this.#shown(this.#store.latestRevision());
   }

@@ -57,6 +57,10 @@ export class EncryptedStore implements Store {
     source.onReadable(() => this.#reload());
   }
 
+  get revisionStep(): number | undefined {
+    return this.#store.revisionStep;
+  }
+
   latestRevision(): number | Promise<number> {
     return this.#store.latestRevision();
   }

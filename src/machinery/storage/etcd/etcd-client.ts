@@ -45,6 +45,8 @@ const RETRY_MILLISECONDS = 50;
 /** When reconnecting, the other members get this head start over the member that just failed. */
 const HANDICAP_MILLISECONDS = 300;
 
+export const rangePath = "/etcdserverpb.KV/Range";
+export const transactionPath = "/etcdserverpb.KV/Txn";
 /** The call that only the member itself answers, without its cluster. */
 export const statusPath = "/etcdserverpb.Maintenance/Status";
 

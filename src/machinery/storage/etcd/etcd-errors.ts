@@ -39,9 +39,10 @@ export const isTooLarge = ({ code, message }: GrpcError): boolean =>
   message === "etcdserver: request is too large" ||
   (code === grpcStatus.resourceExhausted && message.includes("message larger than max"));
 
-/** kine's answer to a transaction of several keys. */
+/** kine's answer to a transaction of several keys, and that of an etcd with a low `--max-txn-ops`. */
 export const isUnsupportedTransaction = ({ message }: GrpcError): boolean =>
-  message === "etcdserver: unsupported operations in txn request";
+  message === "etcdserver: unsupported operations in txn request" ||
+  message === "etcdserver: too many operations in txn request";
 
 /**
  * Whether the answer to a progress request always comes after all events that it covers. Before 3.4.25 and 3.5.8 it

@@ -1,4 +1,5 @@
 import { ProtobufReader, ProtobufWriter } from "../../schema/protobuf-wire.ts";
+import type { EtcdRange } from "./key-space.ts";
 
 /**
  * The messages of etcd's API that the store uses. Field numbers are those of etcd's `rpc.proto` and `kv.proto`. Fields
@@ -104,7 +105,67 @@ export function encodeTransaction(swaps: readonly SwapMessage[]): Buffer {
   return writer.finish();
 }
 
-function writeOperation(writer: ProtobufWriter, { key, value }: SwapMessage): void {
+/**
+ * Encodes several swaps of different keys, each of which is made or refused by itself, as transactions in one transaction. A
+ * refused one reads its key, also when the key must not exist. Only etcd supports it.
+ */
+export function encodeSwaps(swaps: readonly SwapMessage[]): Buffer {
+  const writer = new ProtobufWriter();
+  for (const swap of swaps.toReversed()) {
+    writer.messageField(2, () =>
+      writer.messageField(4, () => {
+        writer.messageField(3, () => writer.messageField(1, () => textField(writer, 1, swap.key)));
+        writer.messageField(2, () => writeOperation(writer, swap));
+        writer.messageField(1, () => writeComparison(writer, swap));
+      }),
+    );
+  }
+  return writer.finish();
+}
+
+/** The answers to `encodeSwaps`, in their order. All have the revision of the whole transaction. */
+export function decodeSwaps(message: Uint8Array): SwapAnswer[] {
+  const reader = new ProtobufReader(message);
+  let revision = 0;
+  const answers: SwapAnswer[] = [];
+  while (reader.nextField()) {
+    if (reader.field === 1) revision = revisionIn(reader.message());
+    else if (reader.field === 3) {
+      const response = reader.message();
+      while (response.nextField())
+        if (response.field === 4) answers.push({ ...readSwap(response.message()), revision });
+    }
+  }
+  return answers;
+}
+
+/**
+ * Encodes a transaction that writes the first key of a range, unless the range has one. It is in the form of `encodeSwaps`: a server
+ * that does not support that refuses it.
+ */
+export function encodeFirst({
+  key,
+  value,
+  range,
+}: {
+  readonly key: string;
+  readonly value: Buffer;
+  readonly range: EtcdRange;
+}): Buffer {
+  const writer = new ProtobufWriter();
+  writer.messageField(2, () =>
+    writer.messageField(4, () => writer.messageField(2, () => writeOperation(writer, { key, value }))),
+  );
+  writer.messageField(1, () => {
+    textField(writer, 64, range.rangeEnd);
+    writer.varintField(5, 0); // part of a union: written even though it is 0
+    textField(writer, 3, range.key);
+    numberField(writer, 2, 1); // compares the createRevision of every key
+  });
+  return writer.finish();
+}
+
+function writeOperation(writer: ProtobufWriter, { key, value }: Pick<SwapMessage, "key" | "value">): void {
   if (value === undefined) return writer.messageField(3, () => textField(writer, 1, key));
   writer.messageField(2, () => {
     writer.bytesField(2, value);
@@ -138,8 +199,9 @@ export function decodeTransaction(message: Uint8Array): TransactionAnswer {
   return { isWritten, revision, current };
 }
 
-export function decodeSwap(message: Uint8Array): SwapAnswer {
-  const reader = new ProtobufReader(message);
+export const decodeSwap = (message: Uint8Array): SwapAnswer => readSwap(new ProtobufReader(message));
+
+function readSwap(reader: ProtobufReader): SwapAnswer {
   let revision = 0;
   let isWritten = false;
   let current: KeyValue | undefined;

@@ -1,9 +1,10 @@
 import { RevisionCompacted, StoreUnavailable } from "../store.ts";
-import type { Change, WatchRequest } from "../store.ts";
+import type { WatchRequest } from "../store.ts";
 import type { EtcdClient } from "./etcd-client.ts";
 import { decodeWatchAnswer, encodeProgressRequest, encodeWatchCreate } from "./etcd-messages.ts";
 import type { WatchAnswer, WatchEvent } from "./etcd-messages.ts";
 import type { Call } from "../../grpc/grpc-call.ts";
+import type { RevisionForm } from "./revision-form.ts";
 
 export interface EtcdWatchOptions {
   readonly client: EtcdClient;
@@ -11,6 +12,7 @@ export interface EtcdWatchOptions {
   readonly range: { readonly key: string; readonly rangeEnd: string };
   /** Converts an etcd key to a store key. Undefined when it does not hold an object. */
   storeKey(key: string): string | undefined;
+  readonly form: RevisionForm;
   readonly request: WatchRequest;
   /** Called once, for any reason. */
   readonly onClosed: (watch: EtcdWatch) => void;
@@ -67,7 +69,7 @@ export class EtcdWatch {
   }
 
   async #open(): Promise<void> {
-    const { client, range, request } = this.#options;
+    const { client, range, request, form } = this.#options;
     try {
       const call = await client.stream("/etcdserverpb.Watch/Watch", {
         onMessage: (message) => this.#read(decodeWatchAnswer(message)),
@@ -77,8 +79,9 @@ export class EtcdWatch {
       if (this.#isClosed) return call.cancel();
       this.#call = call;
       // Start at this revision and not the next: etcd would otherwise start exactly at the compacted revision, whose
-      // deletes it may have forgotten.
-      call.send(encodeWatchCreate({ ...range, startRevision: Math.max(1, request.afterRevision) }));
+      // deletes it may have forgotten. And later writes of its transaction may be new.
+      const startRevision = Math.max(1, form.etcdRevision(request.afterRevision));
+      call.send(encodeWatchCreate({ ...range, startRevision }));
     } catch (error) {
       this.end(error instanceof Error ? error : new Error(String(error)));
     }
@@ -88,11 +91,12 @@ export class EtcdWatch {
     if (this.#isClosed) return;
     if (answer.isCanceled) {
       const { compactRevision, cancelReason } = answer;
-      if (compactRevision !== 0) return this.end(new RevisionCompacted(compactRevision));
+      const { form } = this.#options;
+      if (compactRevision !== 0) return this.end(new RevisionCompacted(form.storeRevision(compactRevision)));
       return this.end(new StoreUnavailable(`etcd ended the watch: ${cancelReason}`));
     }
     if (answer.isCreated) return;
-    if (answer.events.length === 0) return this.#progress(answer.revision);
+    if (answer.events.length === 0) return this.#progress(this.#options.form.storeRevision(answer.revision));
     this.#events.push(...answer.events);
     if (answer.isFragment) return;
     const events = this.#events;
@@ -100,20 +104,11 @@ export class EtcdWatch {
     this.#give(events);
   }
 
+  /** All events of a revision of etcd come in one answer. */
   #give(events: readonly WatchEvent[]): void {
-    const { storeKey, request } = this.#options;
-    const changes: Change[] = [];
-    let last = this.position;
-    for (const { isDelete, keyValue } of events) {
-      const { key: etcdKey, value, createRevision, modRevision: revision } = keyValue;
-      if (revision <= this.position) continue;
-      last = revision;
-      const key = storeKey(etcdKey);
-      if (key === undefined) continue;
-      changes.push(
-        isDelete ? { revision, key, value: undefined, createRevision: 0 } : { revision, key, value, createRevision },
-      );
-    }
+    const { storeKey, request, form } = this.#options;
+    const changes = form.changes(events, storeKey).filter(({ revision }) => revision > this.position);
+    const last = form.storeRevision(events.at(-1)?.keyValue.modRevision ?? 0);
     if (changes.length > 0) {
       try {
         request.onChanges(changes);

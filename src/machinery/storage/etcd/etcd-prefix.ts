@@ -1,0 +1,160 @@
+import { TransactionsUnsupported } from "../store.ts";
+import { rangePath, transactionPath } from "./etcd-client.ts";
+import type { EtcdCall } from "./etcd-client.ts";
+import { decodeRange, decodeSwap, decodeTransaction, encodeFirst, encodeRange, encodeSwap } from "./etcd-messages.ts";
+import type { KeyValue } from "./etcd-messages.ts";
+import { UnusablePrefix } from "./key-space.ts";
+import type { EtcdRange, KeySpace } from "./key-space.ts";
+import { groupedRevisions, plainRevisions } from "./revision-form.ts";
+import type { RevisionForm } from "./revision-form.ts";
+
+/**
+ * What happened to everything below a prefix of etcd at once. A prefix without a state is an ordinary one.
+ *
+ * - `importing`: objects are being created there, or that broke off. No server may use it.
+ * - `imported`: objects came from elsewhere. Clients see etcd's revisions plus `shift`.
+ * - `grouped`: each write has a revision of its own (see RevisionForm). Clients see these plus `shift`.
+ * - `moved`: its objects are served from elsewhere since.
+ */
+export type EtcdPrefixState =
+  | { readonly type: "importing" }
+  | { readonly type: "imported"; readonly shift: number }
+  | { readonly type: "grouped"; readonly shift: number }
+  | { readonly type: "moved" };
+
+/** How a server uses a prefix. */
+export interface OpenedPrefix {
+  readonly form: RevisionForm;
+  /** To be added to the revisions of the form (see ShiftedStore). */
+  readonly shift: number;
+}
+
+interface EtcdPrefixOptions {
+  readonly keys: KeySpace;
+  /** Rejects with the errors of the Store contract. */
+  readonly call: (call: EtcdCall) => Promise<Buffer>;
+}
+
+/** What one key says of all keys of a store in etcd. */
+export class EtcdPrefix {
+  readonly #keys: KeySpace;
+  readonly #call: EtcdPrefixOptions["call"];
+
+  constructor({ keys, call }: EtcdPrefixOptions) {
+    this.#keys = keys;
+    this.#call = call;
+  }
+
+  /**
+   * Checks the prefix, and tells how it is used. Begins an empty one, unless it is only read. Rejects with UnusablePrefix when it
+   * belongs to another naming profile or its objects are elsewhere, and with StoreUnavailable.
+   */
+  async open({ isOnlyRead }: { readonly isOnlyRead: boolean }): Promise<OpenedPrefix> {
+    await this.#refuseForeign();
+    const { root } = this.#keys;
+    const state = (await this.#read())?.state ?? (isOnlyRead ? undefined : await this.#begin());
+    if (state?.type === "importing") {
+      throw new UnusablePrefix(
+        `a restore to etcd's ${root} goes on, or broke off: wait for it, or remove these keys and restore again: ` +
+          `etcdctl del --prefix ${root}`,
+      );
+    }
+    if (state?.type === "moved") {
+      throw new UnusablePrefix(
+        `the objects of etcd's ${root} were moved away: use the store that they are in now, or remove these keys to begin ` +
+          `a new one: etcdctl del --prefix ${root}`,
+      );
+    }
+    const form = state?.type === "grouped" ? groupedRevisions : plainRevisions;
+    return { form, shift: state?.shift ?? 0 };
+  }
+
+  /**
+   * Takes an empty prefix for objects from elsewhere, whose newest revision is given: no server uses it until `finishImport`. The
+   * shift makes all new revisions higher. Rejects with UnusablePrefix when it is not empty.
+   */
+  async startImport(revision: number): Promise<OpenedPrefix> {
+    await this.#refuseForeign();
+    const begun = await this.#writeFirst({ type: "importing" });
+    const form = begun === "unsupported" ? plainRevisions : groupedRevisions;
+    const written = begun === "unsupported" ? await this.#writeWhereNothingIs({ type: "importing" }) : begun;
+    if (written === undefined) {
+      throw new UnusablePrefix(
+        `etcd's ${this.#keys.root} is not empty: use another --etcd-prefix, or remove these keys: ` +
+          `etcdctl del --prefix ${this.#keys.root}`,
+      );
+    }
+    return { form, shift: Math.max(0, revision - form.storeRevision(written)) };
+  }
+
+  async finishImport({ form, shift }: OpenedPrefix): Promise<void> {
+    await this.write({ type: form === groupedRevisions ? "grouped" : "imported", shift });
+  }
+
+  /** Changes the state, or removes it. Returns etcd's revision. */
+  async write(state: EtcdPrefixState | undefined): Promise<number> {
+    const expectedRevision = (await this.#read())?.modRevision ?? 0;
+    const message = encodeSwap({ key: this.#keys.stateKey, value: state && formatState(state), expectedRevision });
+    const answer = decodeSwap(await this.#call({ path: transactionPath, message, isRepeatable: false }));
+    if (!answer.isWritten) throw new UnusablePrefix(`another process changes the state of etcd's ${this.#keys.root}`);
+    return answer.revision;
+  }
+
+  /** Groups writes from the beginning, where the server can. Returns the state then: other replicas may begin too. */
+  async #begin(): Promise<EtcdPrefixState | undefined> {
+    const state: EtcdPrefixState = { type: "grouped", shift: 0 };
+    const written = await this.#writeFirst(state);
+    return typeof written === "number" ? state : (await this.#read())?.state;
+  }
+
+  /** Writes the state where the store has no key at all. Returns etcd's revision; undefined when it has one. */
+  async #writeFirst(state: EtcdPrefixState): Promise<number | undefined | "unsupported"> {
+    const { stateKey: key, watchedRange: range } = this.#keys;
+    const message = encodeFirst({ key, value: formatState(state), range });
+    try {
+      const answer = decodeTransaction(await this.#call({ path: transactionPath, message, isRepeatable: false }));
+      return answer.isWritten ? answer.revision : undefined;
+    } catch (error) {
+      if (error instanceof TransactionsUnsupported) return "unsupported";
+      throw error;
+    }
+  }
+
+  /** As `#writeFirst`, in two steps. */
+  async #writeWhereNothingIs(state: EtcdPrefixState): Promise<number | undefined> {
+    return (await this.#firstOf(this.#keys.watchedRange)) === undefined ? this.write(state) : undefined;
+  }
+
+  async #refuseForeign(): Promise<void> {
+    for (const range of this.#keys.foreignRanges()) {
+      const foreign = await this.#firstOf(range);
+      if (foreign !== undefined) throw this.#keys.belongsToAnother(foreign.key);
+    }
+  }
+
+  async #read(): Promise<{ readonly state: EtcdPrefixState; readonly modRevision: number } | undefined> {
+    const found = await this.#firstOf({ key: this.#keys.stateKey, rangeEnd: "" });
+    return found && { state: parseState(found.value), modRevision: found.modRevision };
+  }
+
+  async #firstOf(range: EtcdRange): Promise<KeyValue | undefined> {
+    const message = encodeRange({ ...range, revision: 0, limit: 1 });
+    return decodeRange(await this.#call({ path: rangePath, message, isRepeatable: true })).keyValues[0];
+  }
+}
+
+const formatState = (state: EtcdPrefixState): Buffer => Buffer.from(JSON.stringify(state));
+
+/** Throws UnusablePrefix for a state that a later version wrote. */
+function parseState(value: Buffer): EtcdPrefixState {
+  const parsed: unknown = JSON.parse(value.toString("utf8"));
+  const fields = new Map<string, unknown>(typeof parsed === "object" && parsed !== null ? Object.entries(parsed) : []);
+  const type = fields.get("type");
+  const shift = fields.get("shift");
+  if (type === "importing" || type === "moved") return { type };
+  const hasShift = typeof shift === "number" && Number.isSafeInteger(shift) && shift >= 0;
+  if ((type === "imported" || type === "grouped") && hasShift) return { type, shift };
+  throw new UnusablePrefix(
+    `etcd's prefix has the unknown state ${JSON.stringify(type)}: use a later version of Signet`,
+  );
+}

@@ -1,0 +1,102 @@
+import type { Change, Entry } from "../store.ts";
+import type { KeyValue, WatchEvent } from "./etcd-messages.ts";
+
+/** Of a value that no write follows in its transaction: a space, so that JSON stays JSON. */
+const FIRST_MARK = 0x20;
+
+interface PlacedEvent {
+  readonly etcdRevision: number;
+  /** How many writes follow it in its transaction. */
+  readonly laterWrites: number;
+}
+
+/**
+ * How the store's revisions and values are written in etcd, which gives all writes of a transaction one revision. A watch that
+ * breaks off between two of them must be able to go on after the first, so each needs a revision of its own: etcd's, times
+ * `step`, less the number of writes that follow in the transaction. A value ends with one byte, its mark, that tells this
+ * number. With a step of 1, revisions and values are etcd's as they are.
+ */
+export class RevisionForm {
+  /** How much the store's revision grows with each of etcd's, and how many writes a transaction has at most. */
+  readonly step: number;
+
+  constructor(step: number) {
+    this.step = step;
+  }
+
+  /** The store's revision of a write, or of everything that etcd has up to a revision. */
+  storeRevision(etcdRevision: number, laterWrites = 0): number {
+    return etcdRevision * this.step - laterWrites;
+  }
+
+  /** The revision of etcd in which a write of the store's revision is. */
+  etcdRevision(storeRevision: number): number {
+    return Math.ceil(storeRevision / this.step);
+  }
+
+  /** What etcd keeps for a value that a number of writes follow in its transaction. */
+  stored(value: Buffer, laterWrites: number): Buffer {
+    return this.step === 1 ? value : Buffer.concat([value, Buffer.of(FIRST_MARK + laterWrites)]);
+  }
+
+  /** Its value is a view of what etcd sent. */
+  entry(key: string, { value, createRevision, modRevision }: KeyValue): Entry {
+    const laterWrites = this.#laterWrites(value);
+    const revision = this.storeRevision(modRevision, laterWrites);
+    return {
+      key,
+      value: this.#unmarked(value),
+      // etcd tells only the transaction that created the key, not its place there.
+      createRevision: createRevision === modRevision ? revision : this.storeRevision(createRevision),
+      modRevision: revision,
+    };
+  }
+
+  /** The changes of all events of some revisions, in their order. */
+  changes(events: readonly WatchEvent[], storeKey: (etcdKey: string) => string | undefined): Change[] {
+    const changes: Change[] = [];
+    let next: PlacedEvent | undefined;
+    for (const event of events.toReversed()) {
+      const { isDelete, keyValue } = event;
+      next = { etcdRevision: keyValue.modRevision, laterWrites: this.#laterWritesOf(event, next) };
+      const key = storeKey(keyValue.key);
+      if (key === undefined) continue;
+      if (isDelete) {
+        const revision = this.storeRevision(next.etcdRevision, next.laterWrites);
+        changes.push({ revision, key, value: undefined, createRevision: 0 });
+      } else {
+        const { value, createRevision, modRevision: revision } = this.entry(key, keyValue);
+        changes.push({ revision, key, value, createRevision });
+      }
+    }
+    return changes.reverse();
+  }
+
+  #laterWritesOf({ isDelete, keyValue }: WatchEvent, next: PlacedEvent | undefined): number {
+    if (!isDelete) return this.#laterWrites(keyValue.value);
+    if (next?.etcdRevision !== keyValue.modRevision) return 0;
+    // A deleted key has no mark: its place is before the next one's. Other programs delete any number of keys at once.
+    return Math.min(next.laterWrites + 1, this.step - 1);
+  }
+
+  #laterWrites(value: Buffer): number {
+    return Math.max(0, this.#markOf(value));
+  }
+
+  #unmarked(value: Buffer): Buffer {
+    return this.#markOf(value) === -1 ? value : value.subarray(0, -1);
+  }
+
+  /** -1 for a value without one, which another program wrote. */
+  #markOf(value: Buffer): number {
+    if (this.step === 1) return -1;
+    const mark = (value.at(-1) ?? 0) - FIRST_MARK;
+    return mark >= 0 && mark < this.step ? mark : -1;
+  }
+}
+
+/** etcd's own revisions: the writes of a transaction share theirs. Every server of etcd's API can do this. */
+export const plainRevisions = new RevisionForm(1);
+
+/** A revision for each write. Needs transactions within transactions, which etcd takes and kine does not. */
+export const groupedRevisions = new RevisionForm(10);

@@ -1,0 +1,284 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { EtcdStore } from "../../../src/machinery/storage/backends/etcd.ts";
+import { EtcdPrefix } from "../../../src/machinery/storage/etcd/etcd-prefix.ts";
+import { KeySpace } from "../../../src/machinery/storage/etcd/key-space.ts";
+import { groupedRevisions, plainRevisions } from "../../../src/machinery/storage/etcd/revision-form.ts";
+import { TransactionsUnsupported, WriteAbandoned } from "../../../src/machinery/storage/store.ts";
+import type { Change, WriteResult } from "../../../src/machinery/storage/store.ts";
+import { skipsEtcd, startEtcd } from "./etcd-process.ts";
+import type { EtcdCluster, EtcdOptions } from "./etcd-process.ts";
+import { put, takeChanges } from "./store-contract.ts";
+
+const ALL = { start: "/", end: "0" };
+const step = groupedRevisions.step;
+
+/** etcd's revision of a write that was made. */
+const transactionOf = (result: WriteResult | undefined): number => {
+  assert.ok(result?.isWritten);
+  return groupedRevisions.etcdRevision(result.revision);
+};
+
+const create = (key: string, value = key) => ({ key, value: Buffer.from(value), expectedRevision: 0 });
+
+const shown = ({ key, value, revision }: Change) => [key, value && String(value), revision];
+
+describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
+  let etcd: EtcdCluster;
+  let stores = 0;
+  const opened: EtcdStore[] = [];
+  const storeOn = (cluster: EtcdCluster, prefix: string): EtcdStore => {
+    const store = new EtcdStore({ servers: cluster.urls, prefix, profile: "platform", callMilliseconds: 60_000 });
+    opened.push(store);
+    return store;
+  };
+  const newStore = async (): Promise<EtcdStore> => {
+    const store = storeOn(etcd, `/s${stores++}`);
+    await store.open();
+    return store;
+  };
+  before(async () => (etcd = await startEtcd()));
+  after(async () => {
+    await Promise.all(opened.map((store) => store.close()));
+    await etcd.stop();
+  });
+
+  it("are one transaction of etcd, each with a revision of its own, in their order", async () => {
+    const store = await newStore();
+    const results = await Promise.all(["/a", "/b", "/c"].map((key) => store.write(create(key))));
+    const [first = 0, second, third] = results.map((result) => (result.isWritten ? result.revision : 0));
+    assert.deepEqual([second, third], [first + 1, first + 2]);
+    assert.equal(third, await store.latestRevision());
+    assert.equal(third % step, 0);
+    const { entries } = await store.range(ALL);
+    assert.deepEqual(
+      entries.map(({ key, value, createRevision, modRevision }) => [key, String(value), createRevision, modRevision]),
+      [
+        ["/a", "/a", first, first],
+        ["/b", "/b", second, second],
+        ["/c", "/c", third, third],
+      ],
+    );
+  });
+
+  it("are seen by a watch from after each of them, and by a read at each of them", async () => {
+    const store = await newStore();
+    const earlier = await put(store, "/b", "earlier");
+    const results = await Promise.all([
+      store.write(create("/a")),
+      store.write({ key: "/b", value: Buffer.from("new"), expectedRevision: earlier }),
+      store.write(create("/c")),
+    ]);
+    const revisions = results.map((result) => (result.isWritten ? result.revision : 0));
+    const changes = [
+      ["/a", "/a"],
+      ["/b", "new"],
+      ["/c", "/c"],
+    ].map((change, index) => [...change, revisions[index]]);
+    for (const [index, afterRevision] of [earlier, ...revisions.slice(0, -1)].entries()) {
+      const taken = await takeChanges(store, { afterRevision, count: changes.length - index });
+      assert.deepEqual(taken.map(shown), changes.slice(index));
+    }
+    const stateAt = async (revision: number): Promise<string[]> =>
+      (await store.range({ ...ALL, revision })).entries.map(({ key, value }) => `${key}=${String(value)}`);
+    const [first = 0, second = 0, third = 0] = revisions;
+    assert.deepEqual(await stateAt(first), ["/a=/a", "/b=earlier"]);
+    assert.deepEqual(await stateAt(second), ["/a=/a", "/b=new"]);
+    assert.deepEqual(await stateAt(third), ["/a=/a", "/b=new", "/c=/c"]);
+  });
+
+  it("are made or refused each by itself", async () => {
+    const store = await newStore();
+    const other = await put(store, "/e", "1");
+    const revision = await put(store, "/a", "1");
+    const [again, second, stale, gone, last] = await Promise.all([
+      store.write(create("/a")),
+      store.write(create("/b")),
+      store.write({ key: "/e", value: Buffer.from("2"), expectedRevision: revision }),
+      store.write({ key: "/c", value: Buffer.from("2"), expectedRevision: revision }),
+      store.write(create("/d")),
+    ]);
+    const entry = (key: string, at: number) => {
+      return { key, value: Buffer.from("1"), createRevision: at, modRevision: at };
+    };
+    assert.deepEqual(again, { isWritten: false, current: entry("/a", revision) });
+    assert.deepEqual(stale, { isWritten: false, current: entry("/e", other) });
+    assert.deepEqual(gone, { isWritten: false, current: undefined });
+    const taken = await takeChanges(store, { afterRevision: revision, count: 2 });
+    assert.deepEqual(
+      taken.map((change) => change.revision),
+      [second, last].map((result) => result?.isWritten && result.revision),
+    );
+  });
+
+  it("are several transactions where they are many, long, or of one key", async () => {
+    const store = await newStore();
+    const many = await Promise.all(
+      Array.from({ length: 2 * step }, (_, index) => store.write(create(`/many/${index}`))),
+    );
+    assert.equal(new Set(many.map(transactionOf)).size, 2);
+    const long = await Promise.all(["/a", "/b"].map((key) => store.write(create(key, "x".repeat(300_000)))));
+    assert.equal(new Set(long.map(transactionOf)).size, 2);
+    const same = await Promise.all(["1", "2", "3"].map((value) => store.write(create("/same", value))));
+    assert.equal(same.filter(({ isWritten }) => isWritten).length, 1);
+  });
+
+  it("do not take an abandoned one with them", async () => {
+    const store = await newStore();
+    const waiting = new AbortController();
+    const abandoned = store.write({ ...create("/a"), signal: waiting.signal });
+    const others = Promise.all([store.write(create("/b")), store.write(create("/c"))]);
+    waiting.abort();
+    await assert.rejects(abandoned, WriteAbandoned);
+    assert.equal(new Set((await others).map(transactionOf)).size, 1);
+    assert.deepEqual(
+      (await store.range(ALL)).entries.map(({ key }) => key),
+      ["/b", "/c"],
+    );
+  });
+
+  it("are delivered in order with deletes, which other programs make in one transaction", async () => {
+    const store = await newStore();
+    const keys = Array.from({ length: 2 * step }, (_, index) => `/k${index}`).sort();
+    const results = await Promise.all(keys.map((key) => store.write(create(key))));
+    const latest = await store.latestRevision();
+    const taking = takeChanges(store, { afterRevision: latest, count: keys.length + 1 });
+    const requests = keys.map((key, index) => {
+      const result = results[index];
+      return { key, value: undefined, expectedRevision: result?.isWritten === true ? result.revision : 0 };
+    });
+    await store.writeTogether(requests);
+    const last = await put(store, "/last", "1");
+    const taken = await taking;
+    assert.deepEqual(
+      taken.map(({ key }) => key),
+      [...keys, "/last"],
+    );
+    const revisions = taken.map(({ revision }) => revision);
+    assert.deepEqual(
+      revisions,
+      [...revisions].sort((one, other) => one - other),
+    );
+    assert.ok((revisions[0] ?? 0) > latest);
+    assert.equal(revisions.at(-1), last);
+  });
+
+  for (const [limits, flags] of [
+    ["few operations", { "max-txn-ops": 2 }],
+    ["short requests", { "max-request-bytes": 3_000 }],
+  ] satisfies [string, EtcdOptions["flags"]][]) {
+    it(`go one by one to an etcd that takes only ${limits} in a transaction`, async () => {
+      const own = await startEtcd({ flags });
+      try {
+        const store = storeOn(own, "/signet");
+        await store.open();
+        const results = await Promise.all(
+          ["/a", "/b", "/c", "/d"].map((key) => store.write(create(key, "x".repeat(1_000)))),
+        );
+        assert.equal(new Set(results.map(transactionOf)).size, 4);
+      } finally {
+        await own.stop();
+      }
+    });
+  }
+
+  it("end their values with a space in etcd, so that JSON stays JSON", async () => {
+    const store = storeOn(etcd, "/read-raw");
+    await store.open();
+    await put(store, "/a", `{"a":1}`);
+    const valueIn = async (given: EtcdStore): Promise<string> => String((await given.range(ALL)).entries[0]?.value);
+    assert.equal(await valueIn(store), `{"a":1}`);
+    assert.equal(await valueIn(storeOn(etcd, "/read-raw")), `{"a":1} `);
+  });
+
+  it("are shown without a mark that they do not have: another program wrote them", async () => {
+    const store = storeOn(etcd, "/by-hand");
+    await store.open();
+    const byHand = storeOn(etcd, "/by-hand");
+    const [, written] = [await put(store, "/a", "{}"), await put(byHand, "/b", `{"b":1}`)];
+    const { entries } = await store.range(ALL);
+    assert.deepEqual(
+      entries.map(({ value }) => String(value)),
+      ["{}", `{"b":1}`],
+    );
+    assert.equal(entries[1]?.modRevision, written * step);
+  });
+});
+
+describe("a prefix of etcd", { skip: skipsEtcd }, () => {
+  let etcd: EtcdCluster;
+  const opened: EtcdStore[] = [];
+  const storeAt = (prefix: string): EtcdStore => {
+    const store = new EtcdStore({ servers: etcd.urls, prefix, profile: "platform", callMilliseconds: 60_000 });
+    opened.push(store);
+    return store;
+  };
+  before(async () => (etcd = await startEtcd()));
+  after(async () => {
+    await Promise.all(opened.map((store) => store.close()));
+    await etcd.stop();
+  });
+
+  it("groups writes for all replicas, also for those that begin it at the same time", async () => {
+    const replicas = Array.from({ length: 4 }, () => storeAt("/together"));
+    await Promise.all(replicas.map((store) => store.open()));
+    assert.deepEqual(
+      replicas.map((store) => store.revisionStep),
+      replicas.map(() => step),
+    );
+  });
+
+  it("that has objects of an earlier version keeps etcd's revisions", async () => {
+    const earlier = storeAt("/earlier");
+    const revision = await put(earlier, "/a", "1");
+    const store = storeAt("/earlier");
+    assert.equal(await store.open(), 0);
+    const next = await put(store, "/a", "2");
+    assert.equal(next, revision + 1);
+    assert.deepEqual(
+      (await earlier.range(ALL)).entries.map(({ value, modRevision }) => [String(value), modRevision]),
+      [["2", next]],
+    );
+  });
+
+  it("is left as it is by those who only read", async () => {
+    const store = storeAt("/looked-at");
+    await store.open({ isOnlyRead: true });
+    const other = storeAt("/looked-at");
+    assert.equal(await other.startImport(1_000_000), 1_000_000 - (await other.latestRevision()));
+  });
+
+  it("that took objects from elsewhere groups their writes, and goes on above their revisions", async () => {
+    const target = storeAt("/imported");
+    const shift = await target.startImport(1_000_000);
+    await Promise.all(["/a", "/b"].map((key) => target.write(create(key))));
+    await target.finishImport();
+    const store = storeAt("/imported");
+    assert.equal(await store.open(), shift);
+    const { entries } = await store.range(ALL);
+    assert.deepEqual(
+      entries.map(({ key, modRevision }) => [key, modRevision % step]),
+      [
+        ["/a", step - 1],
+        ["/b", 0],
+      ],
+    );
+    assert.ok(entries.every(({ modRevision }) => modRevision + shift > 1_000_000));
+  });
+
+  it("of a server that takes one key in a transaction keeps that server's revisions", async () => {
+    const store = storeAt("/one-key");
+    const transactions: string[] = [];
+    const prefix = new EtcdPrefix({
+      keys: new KeySpace({ prefix: "/one-key", profile: "platform" }),
+      call: async ({ path }) => {
+        if (!path.endsWith("Txn")) return Buffer.alloc(0);
+        transactions.push(path);
+        throw new TransactionsUnsupported();
+      },
+    });
+    assert.deepEqual(await prefix.open({ isOnlyRead: false }), { form: plainRevisions, shift: 0 });
+    assert.equal(transactions.length, 1);
+    assert.equal(store.revisionStep, 1);
+  });
+});

@@ -85,6 +85,8 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     assert.deepEqual(await stateAt(first), ["/a=/a", "/b=earlier"]);
     assert.deepEqual(await stateAt(second), ["/a=/a", "/b=new"]);
     assert.deepEqual(await stateAt(third), ["/a=/a", "/b=new", "/c=/c"]);
+    const part = await store.range({ ...ALL, revision: second, limit: 2 });
+    assert.deepEqual([part.entries.length, part.hasMore], [2, false]);
   });
 
   it("are made or refused each by itself", async () => {

@@ -34,21 +34,22 @@ export class RangeReader {
     const result = (hasMore: boolean): RangeResult => {
       return { entries, revision: wanted ?? form.storeRevision(etcdRevision), hasMore };
     };
-    for (;;) {
-      const left = limit === 0 ? Infinity : limit - entries.length;
+    // Within a transaction, what etcd still has may be later writes only.
+    const mayBeLater = wanted !== undefined && wanted < form.storeRevision(etcdRevision);
+    for (let isFull = false; ;) {
+      const left = limit === 0 ? Infinity : Math.max(1, limit - entries.length);
       const page = await this.#page({ key, rangeEnd, revision: etcdRevision, limit: left });
       if (etcdRevision === 0) etcdRevision = page.revision;
-      let isFull = false;
       for (const keyValue of page.keyValues) {
-        if (isFull) return result(true);
         key = `${keyValue.key}\0`;
         const entry = await this.#entryAt(wanted, { keyValue, form });
         if (entry === undefined) continue;
+        if (isFull) return result(true);
         entries.push(entry);
         bytes += entry.value.length;
         isFull = (limit > 0 && entries.length >= limit) || bytes >= maximumBytes;
       }
-      if (!page.hasMore || isFull) return result(page.hasMore);
+      if (!page.hasMore || (isFull && !mayBeLater)) return result(page.hasMore);
     }
   }
 

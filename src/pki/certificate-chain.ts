@@ -89,7 +89,7 @@ function extend(chain: readonly Certificate[], search: Search): readonly Certifi
 function signed(chain: readonly Certificate[], search: Search): readonly Certificate[] | undefined {
   for (let at = chain.length - 1; at > 0; at--) {
     const [child, issuer] = chain.slice(at - 1, at + 1);
-    const fault = child && issuer && checkedSignature(child, issuer, search);
+    const fault = child && issuer && checkedSignature({ child, issuer }, search);
     if (fault === undefined) continue;
     search.reason = fault;
     return undefined;
@@ -98,7 +98,10 @@ function signed(chain: readonly Certificate[], search: Search): readonly Certifi
 }
 
 /** What is wrong with a signature. Several chains may have the same pair: it is checked once. */
-function checkedSignature(child: Certificate, issuer: Certificate, { checked }: Search): string | undefined {
+function checkedSignature(
+  { child, issuer }: { readonly child: Certificate; readonly issuer: Certificate },
+  { checked }: Search,
+): string | undefined {
   const ofChild = checked.get(child) ?? new Map<Certificate, string | undefined>();
   checked.set(child, ofChild);
   if (!ofChild.has(issuer)) ofChild.set(issuer, signatureFault(child, issuer));

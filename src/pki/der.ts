@@ -65,7 +65,10 @@ export class DerReader {
   #offset: number;
 
   /** Reads the octets from `start` to before `end`: all of them by default. */
-  constructor(bytes: Buffer, start = 0, end = bytes.length) {
+  constructor(
+    bytes: Buffer,
+    { start = 0, end = bytes.length }: { readonly start?: number; readonly end?: number } = {},
+  ) {
     this.#bytes = bytes;
     this.#start = start;
     this.#offset = start;
@@ -124,7 +127,7 @@ export class DerReader {
   /** A reader of the content of the next value, which must have this tag. */
   readNested(tag: number, typeName: string): DerReader {
     const header = this.#expected(tag, typeName);
-    return new DerReader(this.#bytes, header.contentStart, this.#skip(header));
+    return new DerReader(this.#bytes, { start: header.contentStart, end: this.#skip(header) });
   }
 
   /** Reads the content of the next value when it has this tag. Otherwise reads nothing. */
@@ -138,7 +141,7 @@ export class DerReader {
 
   readObjectIdentifier(): string {
     const header = this.#expected(tags.objectIdentifier, "ObjectIdentifier");
-    return decodeObjectIdentifier(this.#bytes, header.contentStart, this.#skip(header));
+    return decodeObjectIdentifier(this.#bytes, { start: header.contentStart, end: this.#skip(header) });
   }
 
   /** Reads the content of an INTEGER: big-endian two's complement in the fewest octets. */
@@ -181,7 +184,8 @@ export class DerReader {
   #expected(tag: number, typeName: string): Header {
     const header = this.#header();
     if (header.tag !== tag) {
-      throw tagMismatch(tag, typeName, { ...header, contentStart: header.contentStart - this.#start });
+      const found = { ...header, contentStart: header.contentStart - this.#start };
+      throw tagMismatch(found, { expectedTag: tag, typeName });
     }
     return header;
   }
@@ -213,11 +217,16 @@ export class DerReader {
 }
 
 /** In Go's words, with Go's view of the tag: upstream's clients see this message when a request has another structure. */
-function tagMismatch(expected: number, typeName: string, { tag, contentStart, contentLength }: Header): PkiError {
+function tagMismatch(
+  { tag, contentStart, contentLength }: Header,
+  { expectedTag, typeName }: { readonly expectedTag: number; readonly typeName: string },
+): PkiError {
   const found = `{class:${tag >> 6} tag:${tag & 0x1f} length:${contentLength} isCompound:${(tag & 0x20) !== 0}}`;
   const parameters =
     "{optional:false explicit:false application:false private:false defaultValue:<nil> tag:<nil> stringType:0 timeType:0 set:false omitEmpty:false}";
-  return structureError(`tags don't match (${expected & 0x1f} vs ${found}) ${parameters} ${typeName} @${contentStart}`);
+  return structureError(
+    `tags don't match (${expectedTag & 0x1f} vs ${found}) ${parameters} ${typeName} @${contentStart}`,
+  );
 }
 
 function checkInteger(content: Buffer): void {
@@ -231,7 +240,10 @@ function checkInteger(content: Buffer): void {
 }
 
 /** The dotted form of an OBJECT IDENTIFIER's content, from `start` to before `end`; arcs must fit 31 bits. */
-function decodeObjectIdentifier(bytes: Buffer, start: number, end: number): string {
+function decodeObjectIdentifier(
+  bytes: Buffer,
+  { start, end }: { readonly start: number; readonly end: number },
+): string {
   if (start === end) throw syntaxError("zero length OBJECT IDENTIFIER");
   if (end - start > 64) throw structureError("OBJECT IDENTIFIER too long");
   let dotted = "";

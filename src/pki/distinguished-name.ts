@@ -224,6 +224,6 @@ export function isFormattedDistinguishedName(text: string): boolean {
 const piecesOf = (text: string, piece: RegExp): readonly string[] => text.match(piece) ?? [];
 
 const unescapeValue = (value: string): string =>
-  value.replace(/\\(?:([0-9a-f]{2})|(.))/gs, (_, code: string | undefined, character: string) =>
-    code === undefined ? character : String.fromCharCode(Number.parseInt(code, 16)),
+  value.replace(/\\([0-9a-f]{2}|.)/gs, (_, escaped: string) =>
+    escaped.length === 1 ? escaped : String.fromCharCode(Number.parseInt(escaped, 16)),
   );

@@ -13,17 +13,20 @@ export interface SignatureScheme {
   readonly hash: "sha256" | "sha384" | "sha512" | null;
 }
 
-const scheme = (oid: string, hash: SignatureScheme["hash"], parameters: Buffer = Buffer.alloc(0)): SignatureScheme => ({
+const scheme = (
+  oid: string,
+  { hash, parameters = Buffer.alloc(0) }: { readonly hash: SignatureScheme["hash"]; readonly parameters?: Buffer },
+): SignatureScheme => ({
   algorithmIdentifier: encodeSequence(encodeObjectIdentifier(oid), parameters),
   hash,
 });
 
-const ed25519 = scheme(oids.ed25519, null);
-const rsa = scheme(oids.sha256WithRsa, "sha256", encodeElement(tags.null));
+const ed25519 = scheme(oids.ed25519, { hash: null });
+const rsa = scheme(oids.sha256WithRsa, { hash: "sha256", parameters: encodeElement(tags.null) });
 const ecdsaByCurve = new Map<CurveName | undefined, SignatureScheme>([
-  ["P-256", scheme(oids.ecdsaWithSha256, "sha256")],
-  ["P-384", scheme(oids.ecdsaWithSha384, "sha384")],
-  ["P-521", scheme(oids.ecdsaWithSha512, "sha512")],
+  ["P-256", scheme(oids.ecdsaWithSha256, { hash: "sha256" })],
+  ["P-384", scheme(oids.ecdsaWithSha384, { hash: "sha384" })],
+  ["P-521", scheme(oids.ecdsaWithSha512, { hash: "sha512" })],
 ]);
 const curveNames = new Map<string | undefined, CurveName>([
   ["prime256v1", "P-256"],

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { errorCode, messageOf } from "../machinery/api/thrown-error.ts";
@@ -27,8 +27,8 @@ export async function openControlSocket(
 ): Promise<ControlSocket> {
   const path = socketPath(dataDirectory);
   rmSync(path, { force: true });
-  const server = createServer({ maxHeaderSize: 4096, requestTimeout: answerMilliseconds }, (incoming, response) =>
-    answer(incoming, response, agent()),
+  const server = createServer({ maxHeaderSize: 4096, requestTimeout: answerMilliseconds }, (_request, response) =>
+    answer(response, agent()),
   );
   server.maxConnections = 16;
   await new Promise<void>((resolve) => {
@@ -47,11 +47,8 @@ export async function openControlSocket(
   };
 }
 
-function answer(
-  { method, url = "" }: IncomingMessage,
-  response: ServerResponse,
-  agent: RunningAgent | undefined,
-): void {
+function answer(response: ServerResponse, agent: RunningAgent | undefined): void {
+  const { method, url = "" } = response.req;
   const send = (code: number, body: unknown): void => {
     response.writeHead(code, { "content-type": "application/json" }).end(JSON.stringify(body));
   };

@@ -1,5 +1,5 @@
 import { createServer } from "node:https";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { rateLimitedReport } from "../machinery/api/rate-limited-report.ts";
 import type { AgentLog } from "./agent-log.ts";
@@ -39,8 +39,8 @@ export async function openAgentListener(options: AgentListenerOptions): Promise<
       headersTimeout: 10_000,
       handshakeTimeout: 10_000,
     },
-    (request, response) => {
-      answer(request, response, options).catch((error: unknown) => {
+    (_request, response) => {
+      answer(response, options).catch((error: unknown) => {
         log.error({ err: error }, "could not answer a request");
         response.destroy();
       });
@@ -81,22 +81,19 @@ export async function openAgentListener(options: AgentListenerOptions): Promise<
 
 const livenessPaths = new Set(["/livez", "/healthz"]);
 
-async function answer(
-  { method, url = "" }: IncomingMessage,
-  response: ServerResponse,
-  { faults, metrics }: AgentListenerOptions,
-): Promise<void> {
-  const send = (code: number, text: string, contentType = "text/plain; charset=utf-8"): void => {
+async function answer(response: ServerResponse, { faults, metrics }: AgentListenerOptions): Promise<void> {
+  const { method, url = "" } = response.req;
+  const send = (text: string, { code = 200, contentType = "text/plain; charset=utf-8" } = {}): void => {
     response.writeHead(code, { "content-type": contentType, "content-length": Buffer.byteLength(text) });
     response.end(method === "HEAD" ? undefined : text);
   };
   const path = url.split("?", 1)[0] ?? "";
   const isLiveness = livenessPaths.has(path);
-  if (!isLiveness && path !== "/readyz" && path !== "/metrics") return send(404, "404 page not found\n");
-  if (method !== "GET" && method !== "HEAD") return send(405, "405 method not allowed\n");
-  if (path === "/metrics") return send(200, await metrics.text(), metrics.contentType);
+  if (!isLiveness && path !== "/readyz" && path !== "/metrics") return send("404 page not found\n", { code: 404 });
+  if (method !== "GET" && method !== "HEAD") return send("405 method not allowed\n", { code: 405 });
+  if (path === "/metrics") return send(await metrics.text(), { contentType: metrics.contentType });
   // A restart does not help against a missing certificate, so it says nothing about liveness.
   const found = isLiveness ? [] : faults();
-  if (found.length === 0) send(200, "ok");
-  else send(503, found.map((fault) => `${fault}\n`).join(""));
+  if (found.length === 0) send("ok");
+  else send(found.map((fault) => `${fault}\n`).join(""), { code: 503 });
 }

@@ -95,19 +95,21 @@ export function writeCertificateOutput(output: CertificateOutput, pair: KeyPair)
   const contents = contentsOf(output, pair);
   const isCurrent = [...contents].every(([file, bytes]) => isWritten(file, { bytes, ownership: output.ownership }));
   if (output.type !== "folder") {
-    if (!isCurrent) for (const [file, bytes] of contents) writeFile(file, bytes, output.ownership);
+    if (!isCurrent) for (const [file, bytes] of contents) writeFile(file, { bytes, ownership: output.ownership });
   } else if (!isCurrent || !hasLinks(output.folder, Object.values(output.names))) {
-    writeVersion(output.folder, contents, output);
+    writeVersion(output, contents);
   }
   const digest = createHash("sha256");
   for (const [file, bytes] of contents) digest.update(file).update("\0").update(bytes);
   return digest.digest("hex");
 }
 
-function isWritten(
-  file: string,
-  { bytes, ownership }: { readonly bytes: Buffer; readonly ownership: FileOwnership },
-): boolean {
+interface FileContents {
+  readonly bytes: Buffer;
+  readonly ownership: FileOwnership;
+}
+
+function isWritten(file: string, { bytes, ownership }: FileContents): boolean {
   try {
     const { mode, uid, gid } = statSync(file);
     return (
@@ -121,7 +123,7 @@ function isWritten(
   }
 }
 
-function writeFile(file: string, bytes: Buffer, ownership: FileOwnership): void {
+function writeFile(file: string, { bytes, ownership }: FileContents): void {
   makeFolder(dirname(file), { mode: 0o755 });
   writeFileAtomically(file, bytes, ownership);
   removeUnfinished(file); // they hold keys
@@ -135,9 +137,8 @@ const hasLinks = (folder: string, names: readonly string[]): boolean =>
 
 /** Writes all files into a new folder, then makes it the current one, then removes older ones but the last. */
 function writeVersion(
-  folder: string,
+  { folder, ownership, names }: Extract<CertificateOutput, { readonly type: "folder" }>,
   contents: ReadonlyMap<string, Buffer>,
-  { ownership, names }: Extract<CertificateOutput, { readonly type: "folder" }>,
 ): void {
   try {
     makeFolder(folder, { mode: 0o755 });

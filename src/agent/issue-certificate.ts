@@ -44,6 +44,7 @@ interface ObtainOptions {
   readonly sleep: Sleep;
   readonly log: AgentLog;
   readonly onFailed: () => void;
+  readonly signal: AbortSignal;
 }
 
 const lookMilliseconds = 100;
@@ -57,13 +58,12 @@ const lookMilliseconds = 100;
 export async function obtainCertificate(
   order: IssueOrder,
   options: ObtainOptions,
-  signal: AbortSignal,
 ): Promise<{ readonly certificate: Certificate | undefined }> {
   const folder = stateFolderOf(order.name, order.files);
   const output = issuedOutput(order.files, folder);
   const owned = ownState(order.name, folder);
   try {
-    return { certificate: await new Issuance({ order, options, folder, output, signal }).run() };
+    return { certificate: await new Issuance({ order, options, folder, output }).run() };
   } finally {
     owned.release();
   }
@@ -75,7 +75,6 @@ interface IssuanceParts {
   /** Of the key and the state; this process owns it. */
   readonly folder: string;
   readonly output: IssuedOutput;
-  readonly signal: AbortSignal;
 }
 
 /** The work on one certificate, until it is there or, with `isRenewed`, until `signal` aborts. */
@@ -83,7 +82,6 @@ class Issuance {
   readonly #order: IssueOrder;
   readonly #options: ObtainOptions;
   readonly #output: IssuedOutput;
-  readonly #signal: AbortSignal;
   readonly #stop = new AbortController();
   readonly #stopping: AbortSignal;
   readonly #hooks: HookRunner;
@@ -93,12 +91,11 @@ class Issuance {
   /** Resolves when there is a certificate, or all ends. Rejects when there will be none. */
   readonly #first = Promise.withResolvers<void>();
 
-  constructor({ order, options, folder, output, signal }: IssuanceParts) {
+  constructor({ order, options, folder, output }: IssuanceParts) {
     this.#order = order;
     this.#options = options;
     this.#output = output;
-    this.#signal = signal;
-    this.#stopping = AbortSignal.any([signal, this.#stop.signal]);
+    this.#stopping = AbortSignal.any([options.signal, this.#stop.signal]);
     this.#stopping.addEventListener("abort", () => this.#first.resolve());
     const { log, monotonic, random, sleep } = options;
     this.#hooks = new HookRunner({ memory: new HookMemory(folder, log), log, monotonic, random, sleep });
@@ -170,7 +167,7 @@ class Issuance {
       });
     }
     await this.#first.promise.finally(() => waiting.abort());
-    this.#signal.throwIfAborted();
+    this.#options.signal.throwIfAborted();
     const { failure } = this.#manager.status;
     if (failure !== undefined) throw refused(failure);
     const { fault } = this.#published;
@@ -189,10 +186,9 @@ class Issuance {
 
   async #untilHookEnds(): Promise<void> {
     const hooks = this.#hooks;
-    while (!hooks.isIdle && hooks.faults().length === 0 && !this.#signal.aborted) {
-      await this.#options.sleep(lookMilliseconds, this.#signal);
-    }
-    this.#signal.throwIfAborted();
+    const { sleep, signal } = this.#options;
+    while (!hooks.isIdle && hooks.faults().length === 0 && !signal.aborted) await sleep(lookMilliseconds, signal);
+    signal.throwIfAborted();
     const [fault] = hooks.faults();
     if (fault !== undefined) throw refused(`the files are written, but ${fault}; the same command runs it again`);
   }

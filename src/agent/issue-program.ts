@@ -40,23 +40,20 @@ export async function runIssueProgram(program: IssueProgram): Promise<void> {
   };
   try {
     const { names, timeoutMilliseconds } = connection;
-    const { certificate } = await obtainCertificate(
-      program,
-      {
-        names,
-        client: () => connection.client,
-        timeoutMilliseconds,
-        clock: serverClock,
-        monotonic: performance,
-        random: Math.random,
-        sleep,
-        log,
-        onFailed: () => {
-          if (program.isRenewed) reconnection = reconnection.then(reconnect);
-        },
+    const { certificate } = await obtainCertificate(program, {
+      names,
+      client: () => connection.client,
+      timeoutMilliseconds,
+      clock: serverClock,
+      monotonic: performance,
+      random: Math.random,
+      sleep,
+      log,
+      onFailed: () => {
+        if (program.isRenewed) reconnection = reconnection.then(reconnect);
       },
-      stopping.signal,
-    );
+      signal: stopping.signal,
+    });
     if (program.isRenewed || certificate === undefined) return;
     const end = timestamp(certificate.notAfter);
     console.log(`certificate ${program.name} is in ${printable(program.files.out)}, valid until ${end}`);

@@ -61,7 +61,7 @@ const reminderMilliseconds = 15 * 60_000;
  * keeps the key, and the next call continues.
  */
 export async function requestCertificate(options: CertificateRequestOptions, signal: AbortSignal): Promise<KeyPair> {
-  const { requests, store, clock, onCreated, onWaiting, wanted } = options;
+  const { requests, store, clock, sleep, onCreated, onWaiting, wanted } = options;
   const keptKey = pendingKey(store, wanted.keyType);
   const keyPem = keptKey ?? newPendingKey(store, wanted.keyType);
   const privateKey = parsePrivateKeyPem(keyPem);
@@ -78,7 +78,7 @@ export async function requestCertificate(options: CertificateRequestOptions, sig
   if (kept === undefined) onCreated(name);
   else if (isUndecided(kept)) onWaiting(kept);
   let remindAt = Math.max(clock.now(), createdAt(first)) + reminderMilliseconds;
-  for await (const found of statesOf(first, options, signal)) {
+  for await (const found of statesOf(first, { requests, sleep, signal })) {
     switch (requestState(found)) {
       case "issued": {
         try {
@@ -148,6 +148,10 @@ async function createOrGet(
   }
 }
 
+interface FollowOptions extends Pick<CertificateRequestOptions, "requests" | "sleep"> {
+  readonly signal: AbortSignal;
+}
+
 /**
  * The state of a request now, and each later state; undefined after its deletion. Ends only with an error, or when `signal`
  * aborts. Most requests are decided at once: reading them a few times costs less than a watch. For the others there is a watch,
@@ -155,8 +159,7 @@ async function createOrGet(
  */
 async function* statesOf(
   first: CertificateSigningRequest,
-  { requests, sleep }: Pick<CertificateRequestOptions, "requests" | "sleep">,
-  signal: AbortSignal,
+  { requests, sleep, signal }: FollowOptions,
 ): AsyncGenerator<CertificateSigningRequest | undefined> {
   let last: CertificateSigningRequest | undefined = first;
   yield last;
@@ -168,7 +171,7 @@ async function* statesOf(
     yield last;
   }
   for (;;) {
-    for await (const object of watched(last ?? first, { requests, sleep }, signal)) yield object;
+    for await (const object of watched(last ?? first, { requests, sleep, signal })) yield object;
     signal.throwIfAborted();
     last = await requests.find(name);
     yield last;
@@ -178,8 +181,7 @@ async function* statesOf(
 /** The changes of a request, for at most a minute. Ends with its deletion. */
 async function* watched(
   { metadata: { name = "", resourceVersion = "" } }: CertificateSigningRequest,
-  { requests, sleep }: Pick<CertificateRequestOptions, "requests" | "sleep">,
-  signal: AbortSignal,
+  { requests, sleep, signal }: FollowOptions,
 ): AsyncGenerator<CertificateSigningRequest> {
   const watching = new AbortController();
   const stop = AbortSignal.any([signal, watching.signal]);

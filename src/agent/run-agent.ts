@@ -71,7 +71,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     }
     // The server keeps one connection for each machine. If the certificate is refused some day, this one is opened again.
     identity.connection.bootstrap.close();
-    await Promise.all([renewals, runNode(parts, names, signal)]);
+    await Promise.all([renewals, runNode({ ...parts, names }, signal)]);
   }
   await Promise.all(published);
 }
@@ -103,8 +103,8 @@ async function findNames(
 }
 
 /** Everything that a machine with an identity does. */
-async function runNode(parts: AgentParts, names: Names, signal: AbortSignal): Promise<void> {
-  const { settings, log, metrics, identity, serverClock, random, sleep, serving, services } = parts;
+async function runNode(parts: AgentParts & { readonly names: Names }, signal: AbortSignal): Promise<void> {
+  const { names, settings, log, metrics, identity, serverClock, random, sleep, serving, services } = parts;
   const { nodeName, trustBundles } = settings;
   const { node: client } = identity.connection;
   const nodeInfo = nodeSystemInfo(`signet-agent/${parts.version}`);

@@ -205,8 +205,8 @@ describe("a certificate without an agent", () => {
         sleep: scene.time.sleep,
         log: { info: () => {}, warn: () => {}, error: () => {} },
         onFailed: () => {},
+        signal: stopping.signal,
       },
-      stopping.signal,
     );
     const stop = async (): Promise<void> => {
       stopping.abort();

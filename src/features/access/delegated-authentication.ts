@@ -102,9 +102,10 @@ const canonicalHeader = (name: string): string => name.replace(/(?<=^|-)[a-z]/g,
 
 /** Who is bound to this role may read the ConfigMap (upstream's role of the same name). */
 function delegatedAuthenticationReader(names: Names): Role {
-  const { role, rule } = rbacBuilder(names);
-  return role("extension-apiserver-authentication-reader", names.namespaces.system, [
-    rule(["get", "list", "watch"], [""], ["configmaps"], [delegatedAuthenticationName]),
+  const { role, ruleIn } = rbacBuilder(names);
+  const configMaps = ruleIn("")(["get", "list", "watch"], ["configmaps"]);
+  return role({ name: "extension-apiserver-authentication-reader", namespace: names.namespaces.system }, [
+    { ...configMaps, resourceNames: [delegatedAuthenticationName] },
   ]);
 }
 
@@ -163,7 +164,7 @@ export function delegatedAuthenticationPublisher({
     const roles = client.resource(roleResource(names), where.namespace);
     const { name = "" } = wanted.metadata;
     const existing = stores.of(roleResource).peek({ ...where, name })?.object;
-    const next = existing && reconcileRole(existing, wanted, names);
+    const next = existing && reconcileRole(existing, { wanted, names });
     if (existing === undefined) await roles.create(wanted);
     else if (next !== undefined) await roles.update(next);
   };

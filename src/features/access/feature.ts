@@ -138,7 +138,7 @@ export function connectAccess(connection: AccessConnection): ConnectedAccess {
       clientCertificate: clientCertificate({ names, clock, roots }),
     },
     findStaticToken: openStaticTokens(settings.tokenFile, followed),
-    impersonate: createImpersonation(names, authorize, settings.impersonationOnly),
+    impersonate: createImpersonation({ names, authorize, impersonationOnly: settings.impersonationOnly }),
     mayBeAnonymous: anonymousRule(connection),
     prepare: (client, signers) => reconcilePolicy({ names, stores, client }, signers),
     delegatedAuthentication: (client, { areThereOthers }) =>

@@ -11,13 +11,16 @@ const caller: UserInfo = { username: "admin", groups: ["system:masters"], extra:
 /** Allows what `isAllowed` says, and keeps what was asked: `group/resource/subresource namespace name`. */
 function impersonation(isAllowed: (asked: string) => boolean = () => true) {
   const asked: string[] = [];
-  const impersonate = createImpersonation(platformNames, (attributes) => {
-    const { group, resource, subresource, namespace, name, verb, user } = attributes as ResourceAttributes;
-    assert.equal(verb, "impersonate");
-    assert.equal(user, caller);
-    const text = [group, resource, subresource, namespace, name].join(" ");
-    asked.push(text);
-    return { decision: isAllowed(text) ? "allow" : "noOpinion", reason: "" };
+  const impersonate = createImpersonation({
+    names: platformNames,
+    authorize: (attributes) => {
+      const { group, resource, subresource, namespace, name, verb, user } = attributes as ResourceAttributes;
+      assert.equal(verb, "impersonate");
+      assert.equal(user, caller);
+      const text = [group, resource, subresource, namespace, name].join(" ");
+      asked.push(text);
+      return { decision: isAllowed(text) ? "allow" : "noOpinion", reason: "" };
+    },
   });
   return { asked, as: async (headers: Headers) => impersonate(headers, caller) };
 }

@@ -20,14 +20,15 @@ const role = (name: string, bent: Partial<ClusterRole> = {}): ClusterRole => ({
   rules: [readPods],
   ...bent,
 });
+const names = platformNames;
 const autoupdateOff = { "rbac.authorization.platform.io/autoupdate": "false" };
 
 describe("a default role", () => {
   const wanted = role("r", { metadata: { name: "r", labels: { a: "1" } }, rules: [readPods, listPods] });
 
   it("that is complete is left alone", () => {
-    assert.equal(reconcileRole(wanted, wanted, platformNames), undefined);
-    assert.equal(reconcileRole(role("r", { rules: null }), role("r", { rules: [] }), platformNames), undefined);
+    assert.equal(reconcileRole(wanted, { wanted, names }), undefined);
+    assert.equal(reconcileRole(role("r", { rules: null }), { wanted: role("r", { rules: [] }), names }), undefined);
   });
 
   it("gets back what is missing, and keeps additions", () => {
@@ -36,7 +37,7 @@ describe("a default role", () => {
       metadata: { name: "r", uid: "u", resourceVersion: "7", labels: { a: "mine", b: "2" } },
       rules: [added, readPods],
     });
-    assert.deepEqual(reconcileRole(existing, wanted, platformNames), {
+    assert.deepEqual(reconcileRole(existing, { wanted, names }), {
       ...existing,
       rules: [added, readPods, listPods],
     });
@@ -44,12 +45,12 @@ describe("a default role", () => {
 
   it("with autoupdate false is left alone", () => {
     const existing = role("r", { metadata: { name: "r", annotations: autoupdateOff }, rules: [] });
-    assert.equal(reconcileRole(existing, wanted, platformNames), undefined);
+    assert.equal(reconcileRole(existing, { wanted, names }), undefined);
   });
 
   it("that is aggregated gets its selectors back, and keeps its controller's rules", () => {
     const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { x: "y" } }] };
-    const next = reconcileRole(role("r"), role("r", { rules: null, aggregationRule }), platformNames);
+    const next = reconcileRole(role("r"), { wanted: role("r", { rules: null, aggregationRule }), names });
     assert.deepEqual(next, role("r", { aggregationRule }));
   });
 });
@@ -64,8 +65,8 @@ describe("a default binding", () => {
   });
 
   it("gets missing subjects back, and keeps others", () => {
-    assert.equal(reconcileBinding(binding("a", "b"), binding("a"), platformNames), undefined);
-    assert.deepEqual(reconcileBinding(binding("x"), binding("a"), platformNames), {
+    assert.equal(reconcileBinding(binding("a", "b"), { wanted: binding("a"), names }), undefined);
+    assert.deepEqual(reconcileBinding(binding("x"), { wanted: binding("a"), names }), {
       action: "update",
       binding: binding("x", "a"),
     });
@@ -73,9 +74,9 @@ describe("a default binding", () => {
 
   it("of another role is replaced, unless its annotation disables updates", () => {
     const other = { ...binding("a"), roleRef: roleRef("ClusterRole", "other") };
-    assert.equal(reconcileBinding(other, binding("a"), platformNames)?.action, "replace");
+    assert.equal(reconcileBinding(other, { wanted: binding("a"), names })?.action, "replace");
     const own = { ...other, metadata: { name: "b", annotations: autoupdateOff } };
-    assert.equal(reconcileBinding(own, binding("a"), platformNames), undefined);
+    assert.equal(reconcileBinding(own, { wanted: binding("a"), names }), undefined);
   });
 });
 

@@ -124,7 +124,7 @@ function create(kind: RbacKind<RoleBinding>): Command {
         roleRef: { apiGroup: type.group, ...reference },
         subjects: [...people(connection.names, flags), ...accounts],
       };
-      await createRbacObject(connection, kind, { object, flags });
+      await createRbacObject(kind, { connection, object, flags });
     });
   });
   return withExamples(

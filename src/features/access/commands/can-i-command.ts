@@ -31,6 +31,7 @@ export const canI = (): Command =>
       .option("-A, --all-namespaces", "ask about all namespaces")
       .option("-q, --quiet", "print nothing: the exit code is the answer")
       .action(
+        // oxlint-disable-next-line max-params -- commander passes the arguments one by one
         async (verb: string | undefined, resource: string | undefined, name: string | undefined, flags: CanIFlags) => {
           if (flags.list === true) {
             if (verb !== undefined) throw new UsageError("--list asks about everything: give no verb and no resource");
@@ -88,7 +89,8 @@ async function specOf(connection: ServerConnection, { verb, resource, name, flag
   if (rest.length > 0 || (nameInType !== undefined && name !== undefined)) {
     throw new UsageError("name one object: RESOURCE/NAME, or RESOURCE NAME; --subresource is for subresources");
   }
-  const found = type === "*" ? undefined : findResource(await discoveredResources(connection), type, connection);
+  const { names } = connection;
+  const found = type === "*" ? undefined : findResource(await discoveredResources(connection), { wanted: type, names });
   if (found === undefined && type !== "*") {
     console.error(`warning: the server has no resource ${JSON.stringify(type)}; the question is sent anyway`);
   }

@@ -1,5 +1,6 @@
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import { UnreadableAnswer } from "../../../machinery/client/transport.ts";
+import type { Names } from "../../../machinery/api/names.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
 
 export interface DiscoveredResource {
@@ -70,8 +71,7 @@ export async function discoveredResources({ client }: Pick<ServerConnection, "cl
  */
 export function findResource(
   served: readonly DiscoveredResource[],
-  wanted: string,
-  { names }: Pick<ServerConnection, "names">,
+  { wanted, names }: { readonly wanted: string; readonly names: Names },
 ): DiscoveredResource | undefined {
   const dot = wanted.indexOf(".");
   const name = (dot < 0 ? wanted : wanted.slice(0, dot)).toLowerCase();

@@ -25,14 +25,11 @@ export interface RbacKind<T extends ApiObject> {
   readonly describe: (object: T, flags: OutputFlags) => string;
 }
 
-/** The objects of a kind: in the namespace, in all of them, or in none. */
-function objectsOf<T extends ApiObject>(
-  { client, names, namespace }: ServerConnection,
+/** The objects of a kind: in the namespace, in all of them ("", as for kinds that are in none). */
+const objectsOf = <T extends ApiObject>(
   kind: RbacKind<T>,
-  { isOfAllNamespaces = false }: { readonly isOfAllNamespaces?: boolean } = {},
-): ResourceClient<T> {
-  return client.resource(kind.resource(names), kind.isNamespaced && !isOfAllNamespaces ? namespace : "");
-}
+  { client, names, namespace }: Pick<ServerConnection, "client" | "names" | "namespace">,
+): ResourceClient<T> => client.resource(kind.resource(names), kind.isNamespaced ? namespace : "");
 
 interface ListFlags extends RbacFlags {
   readonly allNamespaces?: boolean;
@@ -57,7 +54,7 @@ export function listCommand<T extends ApiObject>(
   command.action((flags: ListFlags) =>
     withServer(flags, async (connection) => {
       const isOfAllNamespaces = flags.allNamespaces === true;
-      const found = await listAll(objectsOf(connection, kind, { isOfAllNamespaces }));
+      const found = await listAll(objectsOf(kind, isOfAllNamespaces ? { ...connection, namespace: "" } : connection));
       const { subject } = flags;
       const items =
         subject === undefined || isFor === undefined ? found.items : found.items.filter((one) => isFor(one, subject));
@@ -82,7 +79,7 @@ export const describeCommand = <T extends ApiObject>(kind: RbacKind<T>): Command
       .argument("<name>", `the ${kind.noun}'s name`)
       .action((name: string, flags: RbacFlags) =>
         withServer(flags, async (connection) => {
-          const object = await objectsOf(connection, kind).get(name);
+          const object = await objectsOf(kind, connection).get(name);
           printObject(object, flags, {
             type: kind.resource(connection.names),
             text: () => kind.describe(object, flags),
@@ -100,7 +97,7 @@ export const deleteCommand = <T extends ApiObject>(kind: RbacKind<T>): Command =
       .action((given: readonly string[], flags: ConnectionFlags) =>
         withServer(flags, async (connection) => {
           for (const name of given) {
-            await objectsOf(connection, kind).delete(name);
+            await objectsOf(kind, connection).delete(name);
             console.log(`${kind.noun} ${printable(name)} deleted`);
           }
         }),
@@ -108,13 +105,18 @@ export const deleteCommand = <T extends ApiObject>(kind: RbacKind<T>): Command =
     ["Delete one", `signet ${kind.word} delete readers`],
   );
 
+interface RbacCreation<T extends ApiObject> {
+  readonly connection: ServerConnection;
+  readonly object: T;
+  readonly flags: OutputFlags;
+}
+
 /** Creates an object and prints that it did. */
 export async function createRbacObject<T extends ApiObject>(
-  connection: ServerConnection,
   kind: RbacKind<T>,
-  { object, flags }: { readonly object: T; readonly flags: OutputFlags },
+  { connection, object, flags }: RbacCreation<T>,
 ): Promise<void> {
-  const created = await objectsOf(connection, kind).create(object);
+  const created = await objectsOf(kind, connection).create(object);
   const text = (): string => `${kind.noun} ${printable(object.metadata.name ?? "")} created`;
   printObject(created, flags, { type: kind.resource(connection.names), text });
 }

@@ -91,7 +91,7 @@ function create(kind: RbacKind<Role>): Command {
       const rules = await rulesOf(connection, flags);
       const type = kind.resource(connection.names);
       const object: Role = { apiVersion: apiVersionOf(type), kind: type.kind, metadata: { name }, rules };
-      await createRbacObject(connection, kind, { object, flags });
+      await createRbacObject(kind, { connection, object, flags });
     });
   });
   return withExamples(
@@ -120,6 +120,7 @@ function checkRule(kind: RbacKind<Role>, flags: CreateFlags): void {
 
 /** A rule for each API group, as kubectl makes them. */
 async function rulesOf(connection: ServerConnection, flags: CreateFlags): Promise<PolicyRule[]> {
+  const { names } = connection;
   const verbs = splitByCommas(flags.verb);
   const resourceNames = splitByCommas(flags.resourceName);
   const nonResourceURLs = splitByCommas(flags.nonResourceUrl);
@@ -128,7 +129,7 @@ async function rulesOf(connection: ServerConnection, flags: CreateFlags): Promis
   const served = wanted.every((one) => one === "*") ? [] : await discoveredResources(connection);
   for (const one of wanted) {
     const [type = "", ...subresource] = one.split("/");
-    const found = type === "*" ? { group: "*", resource: "*" } : findResource(served, type, connection);
+    const found = type === "*" ? { group: "*", resource: "*" } : findResource(served, { wanted: type, names });
     if (found === undefined) {
       throw new UsageError(
         `--resource: the server has no resource ${JSON.stringify(type)}; kubectl api-resources lists them`,

@@ -37,15 +37,21 @@ export interface ImpersonationOnly {
 export const mustImpersonate = ({ users, groups }: ImpersonationOnly, caller: UserInfo): boolean =>
   users.includes(caller.username) || groups.some((group) => caller.groups.includes(group));
 
+interface ImpersonationOptions {
+  readonly names: Names;
+  readonly authorize: Authorize;
+  readonly impersonationOnly?: ImpersonationOnly;
+}
+
 /**
  * Upstream: `filters.WithImpersonation`. Each part requires its own permission with the verb `impersonate`. Callers who
  * may only impersonate get a 403 when they name no user: another proxy may have dropped the header.
  */
-export function createImpersonation(
-  names: Names,
-  authorize: Authorize,
-  impersonationOnly: ImpersonationOnly = { users: [], groups: [] },
-): Impersonate {
+export function createImpersonation({
+  names,
+  authorize,
+  impersonationOnly = { users: [], groups: [] },
+}: ImpersonationOptions): Impersonate {
   const authenticationGroup = names.group("authentication");
   return (headers, caller) => {
     if (hasImpersonationHeader(headers)) {

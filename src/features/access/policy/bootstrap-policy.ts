@@ -1,4 +1,3 @@
-import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { RoleBinding } from "../rbac/role-bindings.ts";
 import type { ClusterRole } from "../rbac/roles.ts";
@@ -34,106 +33,94 @@ const openIdPaths = [
  * signers that get an approver role or permissions for the controllers.
  */
 export function bootstrapPolicy(names: Names, signers: readonly SignerGrants[] = []): BootstrapPolicy {
-  const { clusterRole, aggregatedRole, clusterRoleBinding, group, rule, paths } = rbacBuilder(names);
+  const { clusterRole, aggregatedRole, aggregatedPart, clusterRoleBinding, group, ruleIn, paths } = rbacBuilder(names);
   const certificates = names.group("certificates");
-  const authentication = names.group("authentication");
-  const authorization = names.group("authorization");
-  const coordination = names.group("coordination");
-  const rbacGroup = names.group("rbac.authorization");
-  const eventGroups = names.hasUpstreamVersions ? ["", names.group("events")] : [""];
-  const aggregateTo = (role: string): Record<string, string> => ({
-    [`${rbacGroup}/aggregate-to-${role}`]: "true",
-  });
-  /** Roles with the label in either spelling are part of the aggregated one. */
-  const aggregatedBy = (role: string): readonly Record<string, string>[] =>
-    spellingsOf(names, (one) => ({ [`${one.group("rbac.authorization")}/aggregate-to-${role}`]: "true" }));
+  const inCore = ruleIn("");
+  const inCertificates = ruleIn(certificates);
+  const inAuthentication = ruleIn(names.group("authentication"));
+  const inAuthorization = ruleIn(names.group("authorization"));
+  const inCoordination = ruleIn(names.group("coordination"));
+  const inRbac = ruleIn(names.group("rbac.authorization"));
+  const inSignet = ruleIn(names.group("signet"));
+  const inEvents = names.hasUpstreamVersions ? ruleIn("", names.group("events")) : inCore;
+  const inEveryGroup = ruleIn("*");
   const csr = "certificatesigningrequests";
   const certificateRole = (suffix: string): string => `system:certificates.${groupDomainOf(certificates)}:${suffix}`;
   const approver = ({ name }: SignerGrants): ClusterRole =>
     clusterRole(certificateRole(`${roleWordOf(name)}-approver`), [
-      rule(["approve"], [certificates], ["signers"], [name]),
+      { ...inCertificates(["approve"], ["signers"]), resourceNames: [name] },
     ]);
 
   const clusterRoles = [
-    clusterRole("cluster-admin", [rule(["*"], ["*"], ["*"]), paths(["*"], ["*"])]),
+    clusterRole("cluster-admin", [inEveryGroup(["*"], ["*"]), paths(["*"], ["*"])]),
     clusterRole("system:discovery", [paths(["get"], discoveryPaths)]),
     clusterRole("system:public-info-viewer", [paths(["get"], healthPaths)]),
     clusterRole("system:monitoring", [
       paths(["get"], ["/healthz", "/healthz/*", "/livez", "/livez/*", "/metrics", "/readyz", "/readyz/*"]),
     ]),
     clusterRole("system:basic-user", [
-      rule(["create"], [authorization], ["selfsubjectaccessreviews", "selfsubjectrulesreviews"]),
-      rule(["create"], [authentication], ["selfsubjectreviews"]),
+      inAuthorization(["create"], ["selfsubjectaccessreviews", "selfsubjectrulesreviews"]),
+      inAuthentication(["create"], ["selfsubjectreviews"]),
     ]),
     clusterRole("system:service-account-issuer-discovery", [paths(["get"], openIdPaths)]),
     clusterRole("system:auth-delegator", [
-      rule(["create"], [authentication], ["tokenreviews"]),
-      rule(["create"], [authorization], ["subjectaccessreviews"]),
+      inAuthentication(["create"], ["tokenreviews"]),
+      inAuthorization(["create"], ["subjectaccessreviews"]),
     ]),
-    clusterRole("system:cluster-trust-bundle-discovery", [rule(read, [certificates], ["clustertrustbundles"])]),
-    aggregatedRole("admin", aggregatedBy("admin")),
-    aggregatedRole("edit", aggregatedBy("edit"), aggregateTo("admin")),
-    aggregatedRole("view", aggregatedBy("view"), aggregateTo("edit")),
-    clusterRole(
-      "system:aggregate-to-admin",
-      [
-        rule(["create"], [authorization], ["localsubjectaccessreviews"]),
-        rule([...read, ...write], [rbacGroup], ["roles", "rolebindings"]),
-      ],
-      aggregateTo("admin"),
-    ),
-    clusterRole(
-      "system:aggregate-to-edit",
-      [
-        rule(read, [""], ["secrets"]),
-        rule(["impersonate"], [""], ["serviceaccounts"]),
-        rule(write, [""], ["configmaps", "pods", "secrets", "serviceaccounts"]),
-        rule(["create"], [""], ["serviceaccounts/token"]),
-        rule([...read, ...write], [coordination], ["leases"]),
-      ],
-      aggregateTo("edit"),
-    ),
-    clusterRole(
-      "system:aggregate-to-view",
-      [
-        rule(
-          read,
-          [""],
-          ["configmaps", "events", "namespaces", "namespaces/status", "pods", "pods/status", "serviceaccounts"],
-        ),
-      ],
-      aggregateTo("view"),
-    ),
+    clusterRole("system:cluster-trust-bundle-discovery", [inCertificates(read, ["clustertrustbundles"])]),
+    aggregatedRole("admin"),
+    aggregatedRole("edit", { partOf: "admin" }),
+    aggregatedRole("view", { partOf: "edit" }),
+    aggregatedPart("admin", [
+      inAuthorization(["create"], ["localsubjectaccessreviews"]),
+      inRbac([...read, ...write], ["roles", "rolebindings"]),
+    ]),
+    aggregatedPart("edit", [
+      inCore(read, ["secrets"]),
+      inCore(["impersonate"], ["serviceaccounts"]),
+      inCore(write, ["configmaps", "pods", "secrets", "serviceaccounts"]),
+      inCore(["create"], ["serviceaccounts/token"]),
+      inCoordination([...read, ...write], ["leases"]),
+    ]),
+    aggregatedPart("view", [
+      inCore(read, [
+        "configmaps",
+        "events",
+        "namespaces",
+        "namespaces/status",
+        "pods",
+        "pods/status",
+        "serviceaccounts",
+      ]),
+    ]),
     clusterRole("system:node", [
-      rule(["create"], [authentication], ["tokenreviews"]),
-      rule(["create"], [authorization], ["subjectaccessreviews", "localsubjectaccessreviews"]),
-      rule(["create", ...read], [""], ["nodes"]),
-      rule(["update", "patch"], [""], ["nodes", "nodes/status"]),
-      rule(read, [""], ["pods"]),
-      rule(["create", "delete"], [""], ["pods"]),
-      rule(["update", "patch"], [""], ["pods/status"]),
-      rule(read, [""], ["secrets", "configmaps"]),
-      rule(["create", "update", "patch"], eventGroups, ["events"]),
-      rule(["create", ...read], [certificates], [csr]),
-      rule(["get", "create", "update", "patch", "delete"], [coordination], ["leases"]),
-      rule(["create"], [""], ["serviceaccounts/token"]),
-      rule(read, [certificates], ["clustertrustbundles"]),
-      rule(["get"], [""], ["serviceaccounts"]),
+      inAuthentication(["create"], ["tokenreviews"]),
+      inAuthorization(["create"], ["subjectaccessreviews", "localsubjectaccessreviews"]),
+      inCore(["create", ...read], ["nodes"]),
+      inCore(["update", "patch"], ["nodes", "nodes/status"]),
+      inCore(read, ["pods"]),
+      inCore(["create", "delete"], ["pods"]),
+      inCore(["update", "patch"], ["pods/status"]),
+      inCore(read, ["secrets", "configmaps"]),
+      inEvents(["create", "update", "patch"], ["events"]),
+      inCertificates(["create", ...read], [csr]),
+      inCoordination(["get", "create", "update", "patch", "delete"], ["leases"]),
+      inCore(["create"], ["serviceaccounts/token"]),
+      inCertificates(read, ["clustertrustbundles"]),
+      inCore(["get"], ["serviceaccounts"]),
     ]),
-    clusterRole("system:node-bootstrapper", [rule(["create", ...read], [certificates], [csr])]),
-    clusterRole(certificateRole(`${csr}:nodeclient`), [rule(["create"], [certificates], [`${csr}/nodeclient`])]),
-    clusterRole(certificateRole(`${csr}:selfnodeclient`), [
-      rule(["create"], [certificates], [`${csr}/selfnodeclient`]),
-    ]),
+    clusterRole("system:node-bootstrapper", [inCertificates(["create", ...read], [csr])]),
+    clusterRole(certificateRole(`${csr}:nodeclient`), [inCertificates(["create"], [`${csr}/nodeclient`])]),
+    clusterRole(certificateRole(`${csr}:selfnodeclient`), [inCertificates(["create"], [`${csr}/selfnodeclient`])]),
     ...signers.filter(({ hasApproverRole }) => hasApproverRole).map(approver),
     clusterRole("system:certificate-auditor", [
-      rule(read, [names.group("signet")], ["issuedcertificates"]),
-      rule(read, [certificates], [csr, "clustertrustbundles"]),
+      inSignet(read, ["issuedcertificates"]),
+      inCertificates(read, [csr, "clustertrustbundles"]),
     ]),
   ];
 
   const toGroups = (name: string, ...groups: readonly string[]): RoleBinding =>
-    clusterRoleBinding(name, name, groups.map(group));
+    clusterRoleBinding(name, groups.map(group));
   const clusterRoleBindings = [
     toGroups("cluster-admin", mastersGroup),
     toGroups("system:monitoring", "system:monitoring"),
@@ -142,7 +129,7 @@ export function bootstrapPolicy(names: Names, signers: readonly SignerGrants[] =
     toGroups("system:public-info-viewer", authenticatedGroup, unauthenticatedGroup),
     toGroups("system:service-account-issuer-discovery", serviceAccountsGroup),
     toGroups("system:cluster-trust-bundle-discovery", authenticatedGroup, serviceAccountsGroup),
-    clusterRoleBinding("system:node", "system:node", []),
+    clusterRoleBinding("system:node", []),
   ];
 
   const controllers = controllerPolicy(names, signers);

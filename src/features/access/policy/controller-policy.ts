@@ -26,42 +26,47 @@ export function controllerPolicy(
   names: Names,
   signers: readonly SignerGrants[],
 ): { clusterRole: ClusterRole; clusterRoleBinding: RoleBinding } {
-  const { clusterRole, clusterRoleBinding, rule, user } = rbacBuilder(names);
-  const certificates = names.group("certificates");
-  const rbacGroup = names.group("rbac.authorization");
+  const { clusterRole, clusterRoleBinding, ruleIn, user } = rbacBuilder(names);
+  const inCore = ruleIn("");
+  const inCertificates = ruleIn(names.group("certificates"));
+  const inAuthorization = ruleIn(names.group("authorization"));
+  const inCoordination = ruleIn(names.group("coordination"));
+  const inRbac = ruleIn(names.group("rbac.authorization"));
+  const inSignet = ruleIn(names.group("signet"));
+  const inEveryGroup = ruleIn("*");
   const forSigners = (verb: SignerGrants["controllerVerbs"][number]): PolicyRule[] => {
     const signerNames = signers.filter(({ controllerVerbs }) => controllerVerbs.includes(verb)).map(({ name }) => name);
     // A rule without names would apply to every signer.
-    return signerNames.length === 0 ? [] : [rule([verb], [certificates], ["signers"], signerNames)];
+    return signerNames.length === 0 ? [] : [{ ...inCertificates([verb], ["signers"]), resourceNames: signerNames }];
   };
   const csr = "certificatesigningrequests";
   const username = controllerManagerUsername(names);
 
   const rules = [
     // garbage collection and termination of namespaces
-    rule(["get", "list", "watch", "patch", "update", "delete", "deletecollection"], ["*"], ["*"]),
-    rule(["update"], [""], ["namespaces/finalize", "namespaces/status"]),
+    inEveryGroup(["get", "list", "watch", "patch", "update", "delete", "deletecollection"], ["*"]),
+    inCore(["update"], ["namespaces/finalize", "namespaces/status"]),
     // default accounts, root CA ConfigMaps, token Secrets
-    rule(["create"], [""], ["serviceaccounts", "configmaps", "secrets"]),
+    inCore(["create"], ["serviceaccounts", "configmaps", "secrets"]),
     // approval, signing and cleaning of certificate requests; an approval policy may name every signer whose CA is here
-    rule(["update", "patch"], [certificates], [`${csr}/approval`, `${csr}/status`]),
-    rule(["create"], [names.group("authorization")], ["subjectaccessreviews"]),
+    inCertificates(["update", "patch"], [`${csr}/approval`, `${csr}/status`]),
+    inAuthorization(["create"], ["subjectaccessreviews"]),
     ...forSigners("approve"),
     ...forSigners("sign"),
     // the inventory of issued certificates
-    rule(["create"], [names.group("signet")], ["issuedcertificates"]),
+    inSignet(["create"], ["issuedcertificates"]),
     // events on requests without a signer
-    rule(["create"], [""], ["events"]),
+    inCore(["create"], ["events"]),
     // trust bundles of the signers
-    rule(["create"], [certificates], ["clustertrustbundles"]),
+    inCertificates(["create"], ["clustertrustbundles"]),
     ...forSigners("attest"),
     // aggregation copies rules that the controller does not hold
-    rule(["escalate"], [rbacGroup], ["clusterroles"]),
+    inRbac(["escalate"], ["clusterroles"]),
     // leader election
-    rule(["create"], [names.group("coordination")], ["leases"]),
+    inCoordination(["create"], ["leases"]),
   ];
   return {
     clusterRole: clusterRole(username, rules),
-    clusterRoleBinding: clusterRoleBinding(username, username, [user(username)]),
+    clusterRoleBinding: clusterRoleBinding(username, [user(username)]),
   };
 }

@@ -1,3 +1,4 @@
+import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { Subject } from "../rbac/binding.ts";
 import type { PolicyRule } from "../rbac/policy-rule.ts";
@@ -14,51 +15,63 @@ export function rbacBuilder(names: Names) {
     annotations: { [names.subdomainKey("rbac.authorization", "autoupdate")]: "true" },
   });
 
+  /** The label of the parts of an aggregated role. */
+  const aggregateTo = (role: string, rbacGroup = group): Record<string, string> => ({
+    [`${rbacGroup}/aggregate-to-${role}`]: "true",
+  });
+
   return {
-    clusterRole: (name: string, rules: PolicyRule[], labels?: Record<string, string>): ClusterRole => ({
+    clusterRole: (name: string, rules: PolicyRule[]): ClusterRole => ({
       apiVersion,
       kind: "ClusterRole",
-      metadata: metadata(name, labels),
+      metadata: metadata(name),
       rules,
     }),
 
-    role: (name: string, namespace: string, rules: PolicyRule[]): Role => ({
+    role: ({ name, namespace }: { readonly name: string; readonly namespace: string }, rules: PolicyRule[]): Role => ({
       apiVersion,
       kind: "Role",
       metadata: { ...metadata(name), namespace },
       rules,
     }),
 
-    /** A role that aggregates the roles with these labels. */
-    aggregatedRole: (
-      name: string,
-      matchLabels: readonly Record<string, string>[],
-      labels?: Record<string, string>,
-    ): ClusterRole => ({
+    /** A role that aggregates the roles with its label in either spelling. It can be part of another one itself. */
+    aggregatedRole: (name: string, { partOf }: { readonly partOf?: string } = {}): ClusterRole => ({
       apiVersion,
       kind: "ClusterRole",
-      metadata: metadata(name, labels),
-      aggregationRule: { clusterRoleSelectors: matchLabels.map((one) => ({ matchLabels: one })) },
+      metadata: metadata(name, partOf === undefined ? {} : aggregateTo(partOf)),
+      aggregationRule: {
+        clusterRoleSelectors: spellingsOf(names, (one) => one.group("rbac.authorization")).map((rbacGroup) => ({
+          matchLabels: aggregateTo(name, rbacGroup),
+        })),
+      },
       rules: null,
     }),
 
-    clusterRoleBinding: (name: string, roleName: string, subjects: Subject[]): RoleBinding => ({
+    /** This server's own part of an aggregated role. */
+    aggregatedPart: (role: string, rules: PolicyRule[]): ClusterRole => ({
+      apiVersion,
+      kind: "ClusterRole",
+      metadata: metadata(`system:aggregate-to-${role}`, aggregateTo(role)),
+      rules,
+    }),
+
+    /** Grants the role of the same name. */
+    clusterRoleBinding: (name: string, subjects: Subject[]): RoleBinding => ({
       apiVersion,
       kind: "ClusterRoleBinding",
       metadata: metadata(name),
       ...(subjects.length > 0 && { subjects }),
-      roleRef: { apiGroup: group, kind: "ClusterRole", name: roleName },
+      roleRef: { apiGroup: group, kind: "ClusterRole", name },
     }),
 
     group: (name: string): Subject => ({ apiGroup: group, kind: "Group", name }),
     user: (name: string): Subject => ({ apiGroup: group, kind: "User", name }),
 
-    rule: (verbs: string[], apiGroups: string[], resources: string[], resourceNames?: string[]): PolicyRule => ({
-      verbs,
-      apiGroups,
-      resources,
-      ...(resourceNames !== undefined && { resourceNames }),
-    }),
+    /** Makes rules for resources in these API groups. */
+    ruleIn:
+      (...apiGroups: string[]) =>
+      (verbs: string[], resources: string[]): PolicyRule => ({ verbs, apiGroups, resources }),
 
     paths: (verbs: string[], nonResourceURLs: string[]): PolicyRule => ({ verbs, nonResourceURLs }),
   };

@@ -36,7 +36,7 @@ export async function reconcilePolicy(
   const keepRole = async (wanted: ClusterRole): Promise<void> => {
     const { name = "" } = wanted.metadata;
     const existing = stores.of(clusterRoleResource).peek({ namespace: "", name })?.object;
-    const next = existing && reconcileRole(existing, wanted, names);
+    const next = existing && reconcileRole(existing, { wanted, names });
     if (existing === undefined) await roles.create(wanted);
     else if (next !== undefined) await roles.update(next);
   };
@@ -47,7 +47,7 @@ export async function reconcilePolicy(
       await bindings.create(wanted);
       return;
     }
-    const change = reconcileBinding(existing, wanted, names);
+    const change = reconcileBinding(existing, { wanted, names });
     if (change?.action === "update") await bindings.update(change.binding);
     else if (change?.action === "replace") {
       await bindings.delete(name);
@@ -68,7 +68,10 @@ const isKept = (names: Names, { metadata }: ApiObject): boolean =>
  * forbids it (upstream: `reconciliation.ReconcileRoleOptions`). Never removes rules, so an administrator's additions
  * stay. Existing labels and annotations keep their values.
  */
-export function reconcileRole<T extends Role | ClusterRole>(existing: T, wanted: T, names: Names): T | undefined {
+export function reconcileRole<T extends Role | ClusterRole>(
+  existing: T,
+  { wanted, names }: { readonly wanted: T; readonly names: Names },
+): T | undefined {
   if (!isKept(names, existing)) return undefined;
   const selectors = missingSelectors(existing, wanted);
   const next: T = {
@@ -91,18 +94,18 @@ export function reconcileRole<T extends Role | ClusterRole>(existing: T, wanted:
  */
 export function reconcileBinding(
   existing: RoleBinding,
-  wanted: RoleBinding,
-  names: Names,
+  { wanted, names }: { readonly wanted: RoleBinding; readonly names: Names },
 ): { readonly action: "update" | "replace"; readonly binding: RoleBinding } | undefined {
   if (!isKept(names, existing)) return undefined;
-  if (!isSameRole(names, existing.roleRef, wanted.roleRef)) return { action: "replace", binding: wanted };
+  if (!isSameRole(existing.roleRef, { other: wanted.roleRef, names })) return { action: "replace", binding: wanted };
   const subjects = existing.subjects ?? [];
-  const missing = (wanted.subjects ?? []).filter((one) => !subjects.some((other) => isSameSubject(names, one, other)));
+  const isThere = (one: Subject): boolean => subjects.some((other) => isSameSubject(one, { other, names }));
+  const missing = (wanted.subjects ?? []).filter((one) => !isThere(one));
   const binding = { ...existing, metadata: withMissingKeys(existing, wanted), subjects: [...subjects, ...missing] };
   return isDeepStrictEqual(binding, { ...existing, subjects }) ? undefined : { action: "update", binding };
 }
 
-const isSameSubject = (names: Names, one: Subject, other: Subject): boolean =>
+const isSameSubject = (one: Subject, { other, names }: { readonly other: Subject; readonly names: Names }): boolean =>
   one.kind === other.kind &&
   one.name === other.name &&
   (one.namespace ?? "") === (other.namespace ?? "") &&

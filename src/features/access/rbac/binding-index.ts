@@ -78,10 +78,10 @@ class SubjectIndex {
   #add(grant: Grant): void {
     const { binding, subject } = grant;
     const namespace = subject.namespace ?? binding.metadata.namespace ?? "";
-    if (subject.kind === "User") addTo(this.#users, subject.name, grant);
-    else if (subject.kind === "Group") addTo(this.#groups, subject.name, grant);
+    if (subject.kind === "User") addTo(grantsOf(this.#users, subject.name), grant);
+    else if (subject.kind === "Group") addTo(grantsOf(this.#groups, subject.name), grant);
     else if (subject.kind === "ServiceAccount" && namespace !== "") {
-      addTo(this.#users, serviceAccountUsername(namespace, subject.name), grant);
+      addTo(grantsOf(this.#users, serviceAccountUsername(namespace, subject.name)), grant);
     }
   }
 }
@@ -91,16 +91,18 @@ const fewGrants = 16;
 
 function firstOfEachRole(grants: readonly Grant[]): Grant[] {
   const byRole: GrantByRole = new Map();
-  for (const grant of grants) {
-    const role = roleKeyOf(grant.binding);
-    if (!byRole.has(role)) byRole.set(role, grant);
-  }
+  for (const grant of grants) addTo(byRole, grant);
   return [...byRole.values()];
 }
 
-function addTo(index: Map<string, GrantByRole>, key: string, grant: Grant): void {
-  let grants = index.get(key);
-  if (grants === undefined) index.set(key, (grants = new Map()));
+/** The grants of a user or a group in an index. */
+function grantsOf(index: Map<string, GrantByRole>, name: string): GrantByRole {
+  let grants = index.get(name);
+  if (grants === undefined) index.set(name, (grants = new Map()));
+  return grants;
+}
+
+function addTo(grants: GrantByRole, grant: Grant): void {
   const role = roleKeyOf(grant.binding);
   if (!grants.has(role)) grants.set(role, grant);
 }

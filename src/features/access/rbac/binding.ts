@@ -58,7 +58,7 @@ export function bindingDefinition(names: Names, { isNamespaced, bindingName, rol
     setDefaults: <T extends Binding>(binding: T, { askedGroup }: DefaultsContext): T =>
       withDefaultGroups(binding, askedGroup),
     validate: (binding: Binding) => validateBinding(binding, rules),
-    validateUpdate: (next: Binding, previous: Binding) => validateBindingUpdate(next, previous, rules),
+    validateUpdate: (next: Binding, previous: Binding) => validateBindingUpdate(next, { ...rules, previous }),
     allowsCreateOnUpdate: true,
     unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
     columns: bindingColumns({ names, bindingName, roleDescription }),
@@ -87,17 +87,19 @@ interface BindingRules {
 }
 
 /** The group of roles, users and user groups, in each spelling. */
-const groupsOf = ({ names }: BindingRules): readonly string[] =>
-  spellingsOf(names, (one) => one.group("rbac.authorization"));
+const groupsOf = (names: Names): readonly string[] => spellingsOf(names, (one) => one.group("rbac.authorization"));
 
 /** Whether two references are to the same role, in whichever spelling. */
-export const isSameRole = (names: Names, one: RoleRef, other: RoleRef): boolean =>
+export const isSameRole = (
+  one: RoleRef,
+  { other, names }: { readonly other: RoleRef; readonly names: Names },
+): boolean =>
   names.ownGroup(one.apiGroup) === names.ownGroup(other.apiGroup) && one.kind === other.kind && one.name === other.name;
 
 /** Returns every fault of a binding (upstream: `ValidateRoleBinding`, `ValidateClusterRoleBinding`). */
 function validateBinding(binding: Binding, rules: BindingRules): FieldError[] {
   const { apiGroup, kind, name } = binding.roleRef;
-  const groups = groupsOf(rules);
+  const groups = groupsOf(rules.names);
   const kinds = rules.isNamespaced ? ["Role", "ClusterRole"] : ["ClusterRole"];
   return [
     ...(groups.includes(apiGroup) ? [] : [notSupported("roleRef.apiGroup", apiGroup, groups)]),
@@ -105,22 +107,30 @@ function validateBinding(binding: Binding, rules: BindingRules): FieldError[] {
     ...(name === ""
       ? [required("roleRef.name", "")]
       : validatePathSegmentName(name, { isPrefix: false }).map((fault) => invalidValue("roleRef.name", name, fault))),
-    ...(binding.subjects ?? []).flatMap((one, index) => validateSubject(one, `subjects[${index}]`, rules)),
+    ...(binding.subjects ?? []).flatMap((one, index) =>
+      validateSubject(one, { ...rules, field: `subjects[${index}]` }),
+    ),
   ];
 }
 
 /** The role of a binding must not change: otherwise a user who may edit subjects could grant any role. */
-function validateBindingUpdate(next: Binding, previous: Binding, rules: BindingRules): FieldError[] {
+function validateBindingUpdate(
+  next: Binding,
+  { previous, ...rules }: BindingRules & { readonly previous: Binding },
+): FieldError[] {
   const { apiGroup, kind, name } = next.roleRef;
   return [
     ...validateBinding(next, rules),
-    ...(isSameRole(rules.names, next.roleRef, previous.roleRef)
+    ...(isSameRole(next.roleRef, { other: previous.roleRef, names: rules.names })
       ? []
       : [invalidValue("roleRef", { APIGroup: apiGroup, Kind: kind, Name: name }, "cannot change roleRef")]),
   ];
 }
 
-function validateSubject(one: Subject, field: string, rules: BindingRules): FieldError[] {
+function validateSubject(
+  one: Subject,
+  { field, names, isNamespaced }: BindingRules & { readonly field: string },
+): FieldError[] {
   const { kind, name, apiGroup = "", namespace = "" } = one;
   const faults = name === "" ? [required(`${field}.name`, "")] : [];
   switch (kind) {
@@ -129,11 +139,11 @@ function validateSubject(one: Subject, field: string, rules: BindingRules): Fiel
         ...faults,
         ...(name === "" ? [] : dnsSubdomainFaults(name).map((fault) => invalidValue(`${field}.name`, name, fault))),
         ...(apiGroup === "" ? [] : [notSupported(`${field}.apiGroup`, apiGroup, [""])]),
-        ...(rules.isNamespaced || namespace !== "" ? [] : [required(`${field}.namespace`, "")]),
+        ...(isNamespaced || namespace !== "" ? [] : [required(`${field}.namespace`, "")]),
       ];
     case "User":
     case "Group": {
-      const groups = groupsOf(rules);
+      const groups = groupsOf(names);
       return groups.includes(apiGroup) ? faults : [...faults, notSupported(`${field}.apiGroup`, apiGroup, groups)];
     }
     default:

@@ -29,11 +29,11 @@ export function roleEscalation(names: Names, options: EscalationOptions): Admiss
     async validate(attributes) {
       const { user, resource, name, object, oldObject } = attributes;
       if (object === undefined || isMaster(user) || changesOnlyGarbageCollection(attributes)) return;
-      if (await hasEscalationVerb(options, attributes, { verb: "escalate", resource, name })) return;
+      if (await hasEscalationVerb(options, { attributes, verb: "escalate", resource, name })) return;
       const needsEverything = hasAggregationRule(object) || (oldObject !== undefined && hasAggregationRule(oldObject));
       const refusal =
-        (needsEverything ? escalationError(options, attributes, fullAuthority) : undefined) ??
-        escalationError(options, attributes, options.ownRules(asRole(object).rules ?? []));
+        (needsEverything ? escalationError(options, { attributes, wanted: fullAuthority }) : undefined) ??
+        escalationError(options, { attributes, wanted: options.ownRules(asRole(object).rules ?? []) });
       if (refusal !== undefined) throw refusal;
     },
   };
@@ -67,11 +67,11 @@ export function bindingEscalation(names: Names, options: BindingEscalationOption
       const { user, askedGroup, resource, namespace, object } = attributes;
       if (object === undefined || isMaster(user) || changesOnlyGarbageCollection(attributes)) return;
       const { roleRef } = object as RoleBinding; // the group and resource guarantee it: the schema decoded it
-      const bind = { verb: "bind", resource: roleResourceOf(roleRef), name: roleRef.name };
-      if (await hasEscalationVerb(options, attributes, bind)) return;
-      const rules = options.rulesOfRole(roleRef, namespace);
-      if (rules === undefined) throw notFound({ group: askedGroup, resource }, roleRef.name);
-      const refusal = escalationError(options, attributes, rules);
+      const bind = { attributes, verb: "bind", resource: roleResourceOf(roleRef), name: roleRef.name } as const;
+      if (await hasEscalationVerb(options, bind)) return;
+      const wanted = options.rulesOfRole(roleRef, namespace);
+      if (wanted === undefined) throw notFound({ group: askedGroup, resource }, roleRef.name);
+      const refusal = escalationError(options, { attributes, wanted });
       if (refusal !== undefined) throw refusal;
     },
   };
@@ -102,13 +102,18 @@ const fullAuthority: readonly PolicyRule[] = [
 
 const isMaster = (user: UserInfo): boolean => user.groups.includes(mastersGroup);
 
-/**
- * Whether the user has a verb (`escalate`, `bind`) that lifts the restriction, for a role in the request's namespace.
- */
+interface EscalationQuestion {
+  readonly attributes: AdmissionAttributes;
+  readonly verb: "escalate" | "bind";
+  /** Of the role. */
+  readonly resource: string;
+  readonly name: string;
+}
+
+/** Whether the user has a verb that lifts the restriction, for a role in the request's namespace. */
 async function hasEscalationVerb(
   { authorize }: EscalationOptions,
-  attributes: AdmissionAttributes,
-  { verb, resource, name }: { readonly verb: string; readonly resource: string; readonly name: string },
+  { attributes, verb, resource, name }: EscalationQuestion,
 ): Promise<boolean> {
   const { user, group, version, namespace } = attributes;
   const decision = await authorize({
@@ -131,8 +136,7 @@ async function hasEscalationVerb(
  */
 function escalationError(
   options: EscalationOptions,
-  attributes: AdmissionAttributes,
-  wanted: readonly PolicyRule[],
+  { attributes, wanted }: { readonly attributes: AdmissionAttributes; readonly wanted: readonly PolicyRule[] },
 ): ApiError | undefined {
   const { user, askedGroup: group, resource, namespace, name } = attributes;
   const { rules, errors } = options.rulesFor(user, namespace);

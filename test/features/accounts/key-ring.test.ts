@@ -16,11 +16,11 @@ const start = Date.parse("2026-01-01T00:00:00Z");
 const hour = 3_600_000;
 const privateKey = { file: "unused" };
 const add = (ring: KeyRing, kid: string, now: number, publishMilliseconds: number): KeyRing =>
-  withKey(ring, { kid, algorithm: "ES256" }, { now, publishMilliseconds, privateKey, longestLifetimeSeconds: 0 });
+  withKey(ring, { kid, algorithm: "ES256", now, publishMilliseconds, privateKey, longestLifetimeSeconds: 0 });
 const stateOf = (ring: KeyRing, kid: string, now: number) => {
   const key = ring.keys.find((one) => one.kid === kid);
   assert.ok(key);
-  return stateOfKey(ring, key, now);
+  return stateOfKey(key, { ring, now });
 };
 
 describe("the ring of token keys", () => {
@@ -35,7 +35,8 @@ describe("the ring of token keys", () => {
   });
 
   it("keeps an old key until the longest of its tokens has ended, and clocks may differ", () => {
-    const issued = withLifetime(withLifetime(rotated, "first", 86_000), "first", 600);
+    const long = withLifetime(rotated, { kid: "first", lifetimeSeconds: 86_000 });
+    const issued = withLifetime(long, { kid: "first", lifetimeSeconds: 600 });
     const ends = start + 2 * hour + (lifetimeStep(86_000) + 60 + 300) * 1000;
     assert.deepEqual(stateOf(issued, "first", start + 2 * hour), { type: "verifying", until: ends });
     assert.deepEqual(stateOf(issued, "first", ends), { type: "ended" });
@@ -43,14 +44,14 @@ describe("the ring of token keys", () => {
 
   it("does not guess how long tokens live that an earlier version issued", () => {
     const unknown = { ...first, keys: first.keys.map((key) => ({ ...key, longestLifetimeSeconds: null })) };
-    const later = add(withLifetime(unknown, "first", 600), "second", start, hour);
+    const later = add(withLifetime(unknown, { kid: "first", lifetimeSeconds: 600 }), "second", start, hour);
     assert.deepEqual(stateOf(later, "first", start + 1e6 * hour), { type: "verifying", until: undefined });
   });
 
   it("lets a published key sign again, and the other one ends then", () => {
     const [key] = rotated.keys;
     assert.ok(key);
-    const again = signingFromNow(rotated, key, start + 3 * hour);
+    const again = signingFromNow(rotated, { key, now: start + 3 * hour });
     assert.equal(signingKeyAt(again, start + 3 * hour)?.kid, "first");
     assert.equal(stateOf(again, "second", start + 3 * hour).type, "verifying");
   });

@@ -72,7 +72,10 @@ export type RingKeyState =
   /** None of its tokens is valid any more. */
   | { readonly type: "ended" };
 
-export function stateOfKey(ring: KeyRing, key: RingKey, now: number): RingKeyState {
+export function stateOfKey(
+  key: RingKey,
+  { ring, now }: { readonly ring: KeyRing; readonly now: number },
+): RingKeyState {
   if (Date.parse(key.signsFrom) > now) return { type: "published" };
   const next = ring.keys[ring.keys.indexOf(key) + 1];
   if (next === undefined || Date.parse(next.signsFrom) > now) return { type: "signing" };
@@ -82,17 +85,13 @@ export function stateOfKey(ring: KeyRing, key: RingKey, now: number): RingKeySta
   return until <= now ? { type: "ended" } : { type: "verifying", until };
 }
 
-export interface AddedKey extends Pick<RingKey, "privateKey" | "longestLifetimeSeconds"> {
+export interface AddedKey extends Omit<RingKey, "publishedAt" | "signsFrom"> {
   readonly now: number;
   readonly publishMilliseconds: number;
 }
 
 /** The ring with a key that signs after `publishMilliseconds`. */
-export function withKey(
-  ring: KeyRing,
-  { kid, algorithm }: Pick<VerificationKey, "kid" | "algorithm">,
-  { now, publishMilliseconds, ...rest }: AddedKey,
-): KeyRing {
+export function withKey(ring: KeyRing, { kid, algorithm, now, publishMilliseconds, ...rest }: AddedKey): KeyRing {
   // Whole seconds: the one that has begun, so that a key can sign at once, and never earlier than was asked for.
   const signsFrom = publishMilliseconds === 0 ? now : Math.ceil((now + publishMilliseconds) / 1000) * 1000;
   const added: RingKey = { kid, algorithm, publishedAt: timestamp(now), signsFrom: timestamp(signsFrom), ...rest };
@@ -105,7 +104,7 @@ export const withoutKey = (ring: KeyRing, kid: string): KeyRing => ({
 });
 
 /** The ring where a key signs from now on that was published all the time. */
-export function signingFromNow(ring: KeyRing, key: RingKey, now: number): KeyRing {
+export function signingFromNow(ring: KeyRing, { key, now }: { readonly key: RingKey; readonly now: number }): KeyRing {
   return withKeys(ring, [...withoutKey(ring, key.kid).keys, { ...key, signsFrom: timestamp(now) }]);
 }
 
@@ -115,7 +114,10 @@ const withKeys = (ring: KeyRing, keys: readonly RingKey[]): KeyRing => ({
 });
 
 /** The ring where a key may sign tokens of a lifetime; the same one where it may already, or is gone. */
-export function withLifetime(ring: KeyRing, kid: string, lifetimeSeconds: number): KeyRing {
+export function withLifetime(
+  ring: KeyRing,
+  { kid, lifetimeSeconds }: { readonly kid: string; readonly lifetimeSeconds: number },
+): KeyRing {
   const key = ring.keys.find((one) => one.kid === kid);
   if (key === undefined || maySign(key, lifetimeSeconds)) return ring;
   const longer = { ...key, longestLifetimeSeconds: lifetimeStep(lifetimeSeconds) };

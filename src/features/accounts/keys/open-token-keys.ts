@@ -59,31 +59,32 @@ function ringOfFiles(ring: KeyRing, { settings, dataDirectory, clock }: OpenToke
     return pem === undefined ? undefined : parseTokenSigningKey(pem);
   };
   // Without a lifetime: an earlier version did not record the tokens that it issued.
-  const add = (
-    to: KeyRing,
-    key: TokenSigningKey,
-    first: { algorithm: FirstAlgorithm; longestLifetimeSeconds: 0 | null },
-  ) =>
-    withKey(to, key, {
+  const add = (to: KeyRing, { key, file, longestLifetimeSeconds = null }: FirstKey) =>
+    withKey(to, {
+      kid: key.kid,
+      algorithm: key.algorithm,
       now,
       publishMilliseconds: 0,
-      longestLifetimeSeconds: first.longestLifetimeSeconds,
-      privateKey: { file: firstKeyFiles[first.algorithm] },
+      longestLifetimeSeconds,
+      privateKey: { file },
     });
   let filled = ring;
   for (const algorithm of others) {
     const key = found(algorithm);
-    if (key !== undefined) filled = add(filled, key, { algorithm, longestLifetimeSeconds: null });
+    if (key !== undefined) filled = add(filled, { key, file: firstKeyFiles[algorithm] });
   }
+  const file = firstKeyFiles[configured];
   const kept = found(configured);
-  if (kept !== undefined)
-    return {
-      ...add(filled, kept, { algorithm: configured, longestLifetimeSeconds: null }),
-      configuredAlgorithm: configured,
-    };
+  if (kept !== undefined) return { ...add(filled, { key: kept, file }), configuredAlgorithm: configured };
   const { pem, key } = makeTokenSigningKey(configured);
-  writePrivateFile(join(dataDirectory, firstKeyFiles[configured]), pem);
-  return { ...add(filled, key, { algorithm: configured, longestLifetimeSeconds: 0 }), configuredAlgorithm: configured };
+  writePrivateFile(join(dataDirectory, file), pem);
+  return { ...add(filled, { key, file, longestLifetimeSeconds: 0 }), configuredAlgorithm: configured };
+}
+
+interface FirstKey {
+  readonly key: TokenSigningKey;
+  readonly file: string;
+  readonly longestLifetimeSeconds?: 0 | null;
 }
 
 /** An id never begins like a flag: it is an argument of commands. */
@@ -116,22 +117,26 @@ function withConfiguredKey(
   if (isObeyed && signingKeyAt(ring, now) !== undefined) return ring;
   const known = ring.keys.findLast((key) => key.algorithm === algorithm);
   const next =
-    known === undefined ? withMadeKey(ring, algorithm, { now, sealingKey }) : signingFromNow(ring, known, now);
+    known === undefined ? withMadeKey(ring, { algorithm, now, sealingKey }) : signingFromNow(ring, { key: known, now });
   return { ...next, configuredAlgorithm: algorithm };
 }
 
-/** The ring with a new key of an algorithm, which is published for a time before it signs. */
+interface MadeKeyOptions {
+  readonly algorithm: GeneratedAlgorithm;
+  readonly now: number;
+  readonly sealingKey: SealingKey;
+  readonly publishMilliseconds?: number;
+}
+
+/** The ring with a new key, which is published for a time before it signs. */
 export function withMadeKey(
   ring: KeyRing,
-  algorithm: GeneratedAlgorithm,
-  {
-    now,
-    sealingKey,
-    publishMilliseconds = 0,
-  }: { readonly now: number; readonly sealingKey: SealingKey; readonly publishMilliseconds?: number },
+  { algorithm, now, sealingKey, publishMilliseconds = 0 }: MadeKeyOptions,
 ): KeyRing {
   const { pem, key } = makeTokenSigningKey(algorithm);
-  return withKey(ring, key, {
+  return withKey(ring, {
+    kid: key.kid,
+    algorithm: key.algorithm,
     now,
     publishMilliseconds,
     privateKey: { sealed: sealingKey.seal(pem, sealedTokenKeyName(key.kid)) },

@@ -34,7 +34,7 @@ export async function rotateTokenKey(
     const ring = known(stored);
     if (ring.operatorKey !== undefined) throw refused(operatorAdvice(ring.operatorKey));
     const now = clock.now();
-    const stateOf = (key: RingKey): RingKeyState["type"] => stateOfKey(ring, key, now).type;
+    const stateOf = (key: RingKey): RingKeyState["type"] => stateOfKey(key, { ring, now }).type;
     const waiting = ring.keys.find((key) => stateOf(key) === "published");
     if (waiting !== undefined) {
       throw refused(
@@ -46,7 +46,7 @@ export async function rotateTokenKey(
     if (previous === undefined) throw refused(noKeys);
     // A key that the server made has one of these algorithms.
     const wanted = algorithm ?? (previous.algorithm as GeneratedAlgorithm);
-    return withMadeKey(ring, wanted, { now, sealingKey, publishMilliseconds });
+    return withMadeKey(ring, { algorithm: wanted, now, sealingKey, publishMilliseconds });
   });
   const added = rotated.keys.at(-1);
   if (added === undefined || previous === undefined) throw new Error("the new key is not in the record");
@@ -63,12 +63,12 @@ export async function retireTokenKey(
 ): Promise<void> {
   const { store, dataDirectory } = keys;
   const ring = await readRing(keys);
-  const state = refuseRetirement(ring, { kid, isForced, now: clock.now() }, keys);
+  const state = refuseRetirement(ring, { kid, isForced, now: clock.now(), keys });
   if (!isForced && state !== "published") await refuseWithSecrets(keys, kid);
   let retired: RingKey | undefined;
   await changeKeyRecord(store, keyRingRecord, (stored) => {
     const now = known(stored);
-    refuseRetirement(now, { kid, isForced, now: clock.now() }, keys);
+    refuseRetirement(now, { kid, isForced, now: clock.now(), keys });
     retired = now.keys.find((key) => key.kid === kid);
     return withoutKey(now, kid);
   });
@@ -78,16 +78,19 @@ export async function retireTokenKey(
   flushFolder(dataDirectory);
 }
 
-function refuseRetirement(
-  ring: KeyRing,
-  { kid, isForced, now }: { readonly kid: string; readonly isForced: boolean; readonly now: number },
-  keys: KeyStore,
-): RingKeyState["type"] {
+interface Retirement {
+  readonly kid: string;
+  readonly isForced: boolean;
+  readonly now: number;
+  readonly keys: KeyStore;
+}
+
+function refuseRetirement(ring: KeyRing, { kid, isForced, now, keys }: Retirement): RingKeyState["type"] {
   const { operatorKey } = ring;
   if (operatorKey !== undefined && operatorKeyName(operatorKey) === kid) throw refused(operatorAdvice(operatorKey));
   const key = ring.keys.find((one) => one.kid === kid);
   if (key === undefined) throw refused(`there is no key ${JSON.stringify(kid)}: signet keys list shows them`);
-  const state = stateOfKey(ring, key, now);
+  const state = stateOfKey(key, { ring, now });
   if (state.type === "signing" && operatorKey === undefined && !(isForced && isLost(key, keys))) {
     throw refused("this key signs: rotate first, and retire it when the new key signs (signet keys rotate)");
   }

@@ -37,7 +37,7 @@ export interface StoredTokenKeysOptions {
 export class StoredTokenKeys implements TokenKeys {
   readonly #options: StoredTokenKeysOptions;
   #ring: KeyRing;
-  #privateKeys: ReadonlyMap<string, TokenSigningKey>;
+  #privateKeys: ReadonlyMap<string, TokenSigningKey> = new Map();
   #verification: VerificationKeys;
   #seen: string | undefined;
   #recording: Promise<void> | undefined;
@@ -46,7 +46,7 @@ export class StoredTokenKeys implements TokenKeys {
   constructor(ring: KeyRing, options: StoredTokenKeysOptions) {
     this.#options = options;
     this.#ring = ring;
-    this.#privateKeys = openPrivateKeys(ring, options, new Map());
+    this.#privateKeys = this.#opened(ring);
     this.#verification = this.#published();
     options.records.onChange(() => this.#recordChanged());
     options.operatorKeys.onChange(() => (this.#verification = this.#published()));
@@ -97,7 +97,7 @@ export class StoredTokenKeys implements TokenKeys {
     const { store } = this.#options;
     const recording = changeKeyRecord(store, keyRingRecord, (ring) => {
       if (ring === undefined) throw new Error("the record of the token keys is gone");
-      return withLifetime(ring, entry.kid, lifetimeSeconds);
+      return withLifetime(ring, { kid: entry.kid, lifetimeSeconds });
     }).then((ring) => this.#use(ring));
     this.#recording = recording;
     try {
@@ -127,7 +127,7 @@ export class StoredTokenKeys implements TokenKeys {
 
   #use(ring: KeyRing): void {
     const before = this.#ring.keys.map(({ kid }) => kid);
-    const privateKeys = openPrivateKeys(ring, this.#options, this.#privateKeys);
+    const privateKeys = this.#opened(ring);
     this.#ring = ring;
     this.#privateKeys = privateKeys;
     const added = ring.keys.filter(({ kid }) => !before.includes(kid));
@@ -139,30 +139,27 @@ export class StoredTokenKeys implements TokenKeys {
     }
     for (const kid of removed) this.#options.log.info({ key: kid }, "token key retired");
   }
-}
 
-/** The private keys of a ring. Those that are open already are taken from `open`. */
-function openPrivateKeys(
-  { keys }: KeyRing,
-  { sealingKey, dataDirectory }: Pick<StoredTokenKeysOptions, "sealingKey" | "dataDirectory">,
-  open: ReadonlyMap<string, TokenSigningKey>,
-): ReadonlyMap<string, TokenSigningKey> {
-  return new Map(
-    keys.map(({ kid, privateKey }) => {
-      const known = open.get(kid);
-      if (known !== undefined) return [kid, known];
-      const key =
-        "sealed" in privateKey
-          ? parseTokenSigningKey(sealingKey.unseal(privateKey.sealed, sealedTokenKeyName(kid)))
-          : readKeyFile(join(dataDirectory, privateKey.file));
-      if (key?.kid === kid) return [kid, key];
-      const file = "file" in privateKey ? privateKey.file : "";
-      throw new UnusableFile(
-        `this replica cannot verify the tokens of the other replicas, or those issued before: ${join(dataDirectory, file)} ` +
-          `is not the key ${kid}; copy the same ${file} into all data directories, or restore it from a backup`,
-      );
-    }),
-  );
+  /** The private keys of a ring. Those that are open already stay. */
+  #opened({ keys }: KeyRing): ReadonlyMap<string, TokenSigningKey> {
+    const { sealingKey, dataDirectory } = this.#options;
+    return new Map(
+      keys.map(({ kid, privateKey }) => {
+        const known = this.#privateKeys.get(kid);
+        if (known !== undefined) return [kid, known];
+        const key =
+          "sealed" in privateKey
+            ? parseTokenSigningKey(sealingKey.unseal(privateKey.sealed, sealedTokenKeyName(kid)))
+            : readKeyFile(join(dataDirectory, privateKey.file));
+        if (key?.kid === kid) return [kid, key];
+        const file = "file" in privateKey ? privateKey.file : "";
+        throw new UnusableFile(
+          `this replica cannot verify the tokens of the other replicas, or those issued before: ${join(dataDirectory, file)} ` +
+            `is not the key ${kid}; copy the same ${file} into all data directories, or restore it from a backup`,
+        );
+      }),
+    );
+  }
 }
 
 function readKeyFile(file: string): TokenSigningKey | undefined {

@@ -50,7 +50,7 @@ interface ShownKey {
 function shownKeys(ring: KeyRing, now: number): ShownKey[] {
   const { operatorKey } = ring;
   const own = ring.keys.map((key): ShownKey => {
-    const state = stateOfKey(ring, key, now);
+    const state = stateOfKey(key, { ring, now });
     const until = state.type === "verifying" ? state.until : undefined;
     const { longestLifetimeSeconds: longest } = key;
     return {

@@ -14,7 +14,10 @@ const invalidated = "service account token has been invalidated";
  * `serviceaccount.validator`). Each object must exist with the uid in the claim, and must not be in deletion for longer
  * than the leeway. For a Pod's token, only the Pod is checked, not its node. Runs on every use of a token.
  */
-export function boundObjectFault(claims: TokenClaims, objects: TokenObjects, now: number): string | undefined {
+export function boundObjectFault(
+  claims: TokenClaims,
+  { objects, now }: { readonly objects: TokenObjects; readonly now: number },
+): string | undefined {
   const { namespace, serviceAccount, secret, pod, node } = claims;
   const account = objects.findServiceAccount(namespace, serviceAccount.name);
   if (account === undefined) return `serviceaccounts ${JSON.stringify(serviceAccount.name)} not found`;

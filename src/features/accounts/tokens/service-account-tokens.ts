@@ -79,7 +79,7 @@ export function createServiceAccountTokenVerifier(options: ServiceAccountTokenOp
     const now = clock.now();
     if (now > verified.expiresAt) return refused("service account token has expired");
     if (now < verified.notBefore) return refused("service account token is not valid yet");
-    const fault = boundObjectFault(claims, objects, now);
+    const fault = boundObjectFault(claims, { objects, now });
     return fault === undefined ? { outcome: "authenticated", user, audiences: common } : refused(fault);
   };
 }

@@ -50,7 +50,10 @@ function headerOf(header: string): Record<string, unknown> {
 }
 
 /** Checks that this server accepts a token and that relying parties can verify it. Throws SignerFault. */
-export function checkToken(token: string, { kid, algorithm }: SignerHeader, keys: readonly VerificationKey[]): void {
+export function checkToken(
+  token: string,
+  { kid, algorithm, keys }: SignerHeader & { readonly keys: readonly VerificationKey[] },
+): void {
   const quotedId = JSON.stringify(kid);
   const named = keys.filter((key) => key.kid === kid);
   if (named.length === 0) throw new SignerFault(`it signs with the key ${quotedId}, which it does not publish`);

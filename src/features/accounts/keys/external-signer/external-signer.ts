@@ -124,7 +124,7 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
     const header = checkHeader(answer);
     if (!this.#knows(header.kid)) await this.#look();
     const token = `${answer.header}.${claims}.${answer.signature}`;
-    checkToken(token, header, this.#keys.verification);
+    checkToken(token, { ...header, keys: this.#keys.verification });
     return token;
   }
 

@@ -101,7 +101,7 @@ function authorizersFaults(authorizers: readonly AuthorizerConfiguration[]): Fie
     if (!knownTypes.includes(type)) return [notSupported(`${at}.type`, type, knownTypes)];
     if (types.has(type) && type !== "Webhook") return [duplicate(`${at}.type`, type)];
     types.add(type);
-    const faults = nameFaults(name, names, `${at}.name`);
+    const faults = nameFaults(name, { at: `${at}.name`, others: names });
     names.add(name);
     if (type !== "Webhook") {
       return webhook === undefined
@@ -115,19 +115,24 @@ function authorizersFaults(authorizers: readonly AuthorizerConfiguration[]): Fie
   });
 }
 
-function nameFaults(name: string, names: ReadonlySet<string>, at: string): FieldError[] {
+function nameFaults(
+  name: string,
+  { at, others }: { readonly at: string; readonly others: ReadonlySet<string> },
+): FieldError[] {
   if (name === "") return [required(at, "")];
-  if (names.has(name)) return [duplicate(at, name)];
+  if (others.has(name)) return [duplicate(at, name)];
   const faults = dnsSubdomainFaults(name);
   return faults.length === 0 ? [] : [invalidValue(at, name, `authorizer name is invalid: ${faults.join(", ")}`)];
 }
 
+type ChoiceField = "subjectAccessReviewVersion" | "matchConditionSubjectAccessReviewVersion" | "failurePolicy";
+
 function webhookFaults(webhook: WebhookConfiguration, at: string): FieldError[] {
-  const { timeout, authorizedTTL, unauthorizedTTL, failurePolicy = "", matchConditions = [] } = webhook;
-  const { subjectAccessReviewVersion: version = "", matchConditionSubjectAccessReviewVersion: conditionVersion = "" } =
-    webhook;
+  const { timeout, authorizedTTL, unauthorizedTTL, matchConditions = [] } = webhook;
+  const { matchConditionSubjectAccessReviewVersion: conditionVersion = "" } = webhook;
   const waits = durationOf(timeout, 0);
-  const oneOf = (field: string, value: string, supported: readonly string[]): FieldError[] => {
+  const oneOf = (field: ChoiceField, supported: readonly string[]): FieldError[] => {
+    const { [field]: value = "" } = webhook;
     if (value === "") return [required(`${at}.${field}`, "")];
     return supported.includes(value) ? [] : [notSupported(`${at}.${field}`, value, supported)];
   };
@@ -140,13 +145,13 @@ function webhookFaults(webhook: WebhookConfiguration, at: string): FieldError[] 
         : []),
     ...ttlFaults(authorizedTTL, `${at}.authorizedTTL`),
     ...ttlFaults(unauthorizedTTL, `${at}.unauthorizedTTL`),
-    ...oneOf("subjectAccessReviewVersion", version, ["v1", "v1beta1"]),
+    ...oneOf("subjectAccessReviewVersion", ["v1", "v1beta1"]),
     ...(conditionVersion === "" && matchConditions.length > 0
       ? [required(`${at}.matchConditionSubjectAccessReviewVersion`, "required if match conditions are specified")]
       : conditionVersion === ""
         ? []
-        : oneOf("matchConditionSubjectAccessReviewVersion", conditionVersion, ["v1"])),
-    ...oneOf("failurePolicy", failurePolicy, ["NoOpinion", "Deny"]),
+        : oneOf("matchConditionSubjectAccessReviewVersion", ["v1"])),
+    ...oneOf("failurePolicy", ["NoOpinion", "Deny"]),
     ...connectionFaults(webhook.connectionInfo, `${at}.connectionInfo`),
     ...(matchConditions.length > maximumConditions
       ? [invalidValue(conditions, matchConditions.length, `must have at most ${maximumConditions} items`)]

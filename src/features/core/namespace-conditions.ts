@@ -33,8 +33,7 @@ interface Findings {
  */
 export function namespaceConditions(
   previous: readonly Condition[],
-  { remaining, failures }: EmptyingProgress,
-  now: number,
+  { remaining, failures, now }: EmptyingProgress & { readonly now: number },
 ): readonly Condition[] {
   const wanted = findingsOf({ remaining, failures }).map((finding): Condition => {
     const { type, fault, ok } = finding;

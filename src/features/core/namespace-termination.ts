@@ -74,7 +74,7 @@ export function namespaceTermination(options: {
       /** Says in the namespace's conditions what its deletion waits for. */
       async function report(namespace: Namespace, progress: EmptyingProgress): Promise<void> {
         const before = namespace.status.conditions ?? [];
-        const conditions = namespaceConditions(before, progress, clock.now());
+        const conditions = namespaceConditions(before, { ...progress, now: clock.now() });
         if (conditions === before) return;
         const reported: Namespace = { ...namespace, status: { ...namespace.status, conditions: [...conditions] } };
         await ignoring([404], client.resource(namespaceResource(names)).update(reported, { subresource: "status" }));

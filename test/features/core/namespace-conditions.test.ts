@@ -16,7 +16,7 @@ const remaining = [
 const start = Date.parse("2026-03-04T05:06:07Z");
 
 describe("the conditions of a namespace that is being emptied", () => {
-  const first = namespaceConditions([], { remaining, failures: ["no", "also no"] }, start);
+  const first = namespaceConditions([], { remaining, failures: ["no", "also no"], now: start });
   const messageOf = (type: string): string | undefined => first.find((one) => one.type === type)?.message;
 
   it("say what remains, which finalizers hold it, and what could not be deleted", () => {
@@ -36,9 +36,9 @@ describe("the conditions of a namespace that is being emptied", () => {
 
   it("stay as they are while nothing changes, and keep others' conditions", () => {
     const progress = { remaining, failures: ["no", "also no"] };
-    assert.equal(namespaceConditions(first, progress, start + 5000), first);
+    assert.equal(namespaceConditions(first, { ...progress, now: start + 5000 }), first);
     const other = { type: "Example", status: "True" };
-    const next = namespaceConditions([other, ...first], { remaining: [], failures: [] }, start + 5000);
+    const next = namespaceConditions([other, ...first], { remaining: [], failures: [], now: start + 5000 });
     assert.deepEqual(next[0], other);
     assert.equal(next.length, 6);
     assert.deepEqual(
@@ -55,11 +55,8 @@ describe("the conditions of a namespace that is being emptied", () => {
 
   it("are of bounded length", () => {
     const many = Array.from({ length: 5000 }, (_, index) => [`example.com/${index}`, 1] as const);
-    const [, , , , finalizers] = namespaceConditions(
-      [],
-      { remaining: [{ resource: "secrets.", count: 5000, finalizers: new Map(many) }], failures: [] },
-      start,
-    );
+    const remaining = [{ resource: "secrets.", count: 5000, finalizers: new Map(many) }];
+    const [, , , , finalizers] = namespaceConditions([], { remaining, failures: [], now: start });
     assert.ok((finalizers?.message ?? "").length < 2000);
     assert.match(finalizers?.message ?? "", /and 4980 more$/);
   });

@@ -77,7 +77,9 @@ class AccessDecision {
   }
 }
 
-function check({ user, checkAccess }: Asking, question: ResourceQuestion | { readonly path: string }, verb: string) {
+type VerbQuestion = { readonly verb: string } & (ResourceQuestion | { readonly path: string });
+
+function check({ user, checkAccess }: Asking, { verb, ...question }: VerbQuestion) {
   spendSteps(stepsOfCheck);
   return new AccessDecision(
     checkAccess(
@@ -113,6 +115,7 @@ export function addAuthorizerFunctions(environment: Environment): void {
   );
   add(
     `${authorizer}.serviceAccount(string, string): ${authorizer}`,
+    // oxlint-disable-next-line max-params -- CEL passes the receiver and the arguments one by one
     ({ asking }: CelAuthorizer, namespace: string, name: string) => {
       const username = serviceAccountUsername(namespace, name);
       const groups = [...serviceAccountGroups(namespace), "system:authenticated"];
@@ -120,7 +123,7 @@ export function addAuthorizerFunctions(environment: Environment): void {
     },
   );
   add(`${path}.check(string): ${decision}`, ({ asking, path: asked }: PathCheck, verb: string) =>
-    check(asking, { path: asked }, verb),
+    check(asking, { path: asked, verb }),
   );
   add(`${group}.resource(string): ${resource}`, ({ asking, group: name }: GroupCheck, plural: string) => {
     if (plural === "") throw new Error("resource must not be empty");
@@ -138,7 +141,7 @@ export function addAuthorizerFunctions(environment: Environment): void {
     one.with({ labelSelector: parseLabelSelector(text) }),
   );
   add(`${resource}.check(string): ${decision}`, ({ asking, question }: ResourceCheck, verb: string) =>
-    check(asking, question, verb),
+    check(asking, { ...question, verb }),
   );
   add(`${decision}.allowed(): bool`, ({ decision: one }: AccessDecision) => one.decision === "allow");
   add(`${decision}.reason(): string`, ({ decision: one }: AccessDecision) => one.reason);

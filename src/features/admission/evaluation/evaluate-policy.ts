@@ -48,8 +48,7 @@ const outOfBudget = "validation failed due to running out of cost budget, no fur
  */
 export function evaluatePolicy(
   policy: CompiledPolicy,
-  input: PolicyInput,
-  failurePolicy: "Fail" | "Ignore",
+  { input, failurePolicy }: { readonly input: PolicyInput; readonly failurePolicy: "Fail" | "Ignore" },
 ): PolicyResult {
   const evaluation = new Evaluation(policy, input);
   const failures: PolicyFailure[] = [];

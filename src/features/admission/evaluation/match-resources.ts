@@ -36,8 +36,11 @@ export function compileMatcher(match: MatchResources | undefined, ownGroup: (gro
   const included = resourceRules.map((rule) => compileRule(rule, ownGroup));
   const excluded = excludeResourceRules.map((rule) => compileRule(rule, ownGroup));
   const isExact = matchPolicy === "Exact";
+  /** The same version in the other spelling. */
+  const isRespelled = (one: ServedAs, asked: ServedAs): boolean =>
+    one.version === asked.version && ownGroup(one.group) === ownGroup(asked.group);
   const matched = (rules: readonly CompiledRule[], { attributes, asked, versions }: MatchedWrite) =>
-    [asked, ...(isExact ? versions.filter((one) => isRespelled(one, asked, ownGroup)) : versions)].find((served) =>
+    [asked, ...(isExact ? versions.filter((one) => isRespelled(one, asked)) : versions)].find((served) =>
       rules.some((rule) => rule(attributes, served)),
     );
   return (write) => {
@@ -54,10 +57,6 @@ export function compileMatcher(match: MatchResources | undefined, ownGroup: (gro
     return included.length === 0 ? write.asked : matched(included, write);
   };
 }
-
-/** The same version in the other spelling. */
-const isRespelled = (one: ServedAs, asked: ServedAs, ownGroup: (group: string) => string): boolean =>
-  one.version === asked.version && ownGroup(one.group) === ownGroup(asked.group);
 
 type CompiledRule = (attributes: AdmissionAttributes, served: ServedAs) => boolean;
 

@@ -128,15 +128,14 @@ export class PolicyDecisions {
     for (const binding of inForce.bindings.map((one) => this.#readyBinding(one))) {
       if (binding.matches(written.write) === undefined) continue;
       try {
-        const { paramKind, failurePolicy } = policy.spec;
+        const { paramKind } = policy.spec;
+        const failurePolicy = policy.spec.failurePolicy === "Ignore" ? "Ignore" : "Fail";
         const { namespace } = written.write.attributes;
         const { stores } = this.#options;
         for (const params of collectParams(stores, { paramKind, paramRef: binding.spec.paramRef, namespace })) {
           const started = performance.now();
           const input = written.inputFor(matched, params);
-          const result = await written.checks.settled(() =>
-            evaluatePolicy(policy.compiled, input, failurePolicy === "Ignore" ? "Ignore" : "Fail"),
-          );
+          const result = await written.checks.settled(() => evaluatePolicy(policy.compiled, { input, failurePolicy }));
           steps += result.steps;
           const seconds = (performance.now() - started) / 1000;
           const checked = { policy: policy.name, binding: binding.name, seconds };

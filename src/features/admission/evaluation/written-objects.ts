@@ -49,13 +49,12 @@ export class WrittenObjects {
 
   /** `matched` is the version whose form the objects have. */
   inputFor(matched: ServedAs, params: ApiObject | null): PolicyInput {
-    const { user, namespace, subresource, name, operation, isDryRun, object, oldObject, kind } =
-      this.#options.attributes;
+    const { user, namespace, subresource, name, operation, isDryRun, kind } = this.#options.attributes;
     const { asked } = this.write;
     const kindOf = (served: ServedAs) => ({ ...this.#groupVersionOf(served), kind });
     return {
-      object: this.#inCel("object", object, matched),
-      oldObject: this.#inCel("oldObject", oldObject, matched),
+      object: this.#inCel("object", matched),
+      oldObject: this.#inCel("oldObject", matched),
       namespaceObject: this.#namespaceObject(),
       params: params === null ? null : celValueOf(params),
       request: new CelRequest({
@@ -88,11 +87,11 @@ export class WrittenObjects {
     return version === undefined ? { group: "", version: group } : { group, version };
   }
 
-  #inCel(which: string, object: ApiObject | undefined, matched: ServedAs): unknown {
+  #inCel(which: "object" | "oldObject", matched: ServedAs): unknown {
+    const { [which]: object, kind } = this.#options.attributes;
     if (object === undefined) return null;
     const key = `${which} ${matched.group}/${matched.version}`;
     if (this.#converted.has(key)) return this.#converted.get(key);
-    const { kind } = this.#options.attributes;
     const registry = this.#registry?.versions.find(
       ({ definition }) => definition.group === matched.group && definition.version === matched.version,
     );

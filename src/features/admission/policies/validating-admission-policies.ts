@@ -157,13 +157,15 @@ function validateVariable({ name, expression }: { name: string; expression: stri
 }
 
 function validateValidation(validation: Validation, field: string): FieldError[] {
-  const { expression, message = "", messageExpression = "", reason } = validation;
-  const nonEmpty = (name: string, text: string, detail: string): FieldError[] =>
-    text !== "" && text.trim() === "" ? [invalidValue(`${field}.${name}`, text, detail)] : [];
+  const { expression, message = "", reason } = validation;
+  const nonEmpty = (name: "message" | "messageExpression", detail: string): FieldError[] => {
+    const { [name]: text = "" } = validation;
+    return text !== "" && text.trim() === "" ? [invalidValue(`${field}.${name}`, text, detail)] : [];
+  };
   return [
     ...(expression.trim() === "" ? [required(`${field}.expression`, "expression is not specified")] : []),
-    ...nonEmpty("messageExpression", messageExpression, "must be non-empty if specified"),
-    ...nonEmpty("message", message, "message must be non-empty if specified"),
+    ...nonEmpty("messageExpression", "must be non-empty if specified"),
+    ...nonEmpty("message", "message must be non-empty if specified"),
     ...(/[\n\r]/.test(message.trim())
       ? [invalidValue(`${field}.message`, message, "message must not contain line breaks")]
       : []),

@@ -52,11 +52,11 @@ export function issuedTokens({ issuers, names, apiAudiences, clock }: IssuedToke
     if (issuer.algorithms !== undefined && !issuer.algorithms.some((one) => one === algorithm)) {
       return refused("oidc: verify token: oidc: id token signed with unsupported algorithm");
     }
-    const fault = claimsFault(claims, issuer.audiences, clock.now());
+    const fault = claimsFault(claims, { audiences: issuer.audiences, now: clock.now() });
     if (fault !== undefined) return refused(`oidc: verify token: ${fault}`);
     if (!isSignedBy(parsed, current)) return { outcome: unknownKey, keys };
     try {
-      return { user: userOfClaims(claims, mapping, names), expiresAt: Number(claims["exp"]) * 1000 };
+      return { user: userOfClaims(claims, { mapping, names }), expiresAt: Number(claims["exp"]) * 1000 };
     } catch (error) {
       if (error instanceof ClaimFault) return refused(error.message);
       throw error;
@@ -97,7 +97,10 @@ const expired = "oidc: verify token: oidc: token is expired";
 
 const claimsOf = ({ payload }: ParsedToken): Claims | undefined => (isJsonObject(payload) ? payload : undefined);
 
-function claimsFault(claims: Claims, audiences: readonly string[], now: number): string | undefined {
+function claimsFault(
+  claims: Claims,
+  { audiences, now }: { readonly audiences: readonly string[]; readonly now: number },
+): string | undefined {
   const { aud, exp, nbf } = claims;
   const held = typeof aud === "string" ? [aud] : Array.isArray(aud) ? (aud as unknown[]) : [];
   if (!audiences.some((one) => held.includes(one))) {
@@ -116,6 +119,6 @@ function isSignedBy({ header, signature, signedPart }: ParsedToken, keys: readon
   return keys.some(
     ({ kid, verifies }) =>
       (header.kid === undefined || header.kid === "" || kid === undefined || kid === header.kid) &&
-      verifies(header.algorithm, data, signature),
+      verifies(data, { algorithm: header.algorithm, signature }),
   );
 }

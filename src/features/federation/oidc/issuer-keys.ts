@@ -14,8 +14,8 @@ type JwsAlgorithm = "RS256" | "RS384" | "RS512" | "ES256" | "ES384" | "ES512" | 
 
 export interface IssuerKey {
   readonly kid: string | undefined;
-  /** Whether this key made the signature by the algorithm. Never throws. */
-  verifies(algorithm: string, data: Uint8Array, signature: Uint8Array): boolean;
+  /** Whether this key made the signature of the data by the algorithm. Never throws. */
+  verifies(data: Uint8Array, by: { readonly algorithm: string; readonly signature: Uint8Array }): boolean;
 }
 
 /**
@@ -34,7 +34,7 @@ function parseIssuerKey(jwk: unknown): IssuerKey | undefined {
     const algorithms = algorithmsOf(info).filter((one) => alg === undefined || one === alg);
     return {
       kid,
-      verifies(algorithm, data, signature) {
+      verifies(data, { algorithm, signature }) {
         const chosen = algorithms.find((one) => one === algorithm);
         if (chosen === undefined) return false;
         try {

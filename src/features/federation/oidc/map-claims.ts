@@ -42,7 +42,10 @@ export class ClaimFault extends Error {}
  * ClaimFault. Stricter than upstream: an empty name is refused, and so is a name or group that begins with `system:` unless
  * the operator wrote that, as a prefix or in an expression.
  */
-export function userOfClaims(given: Claims, mapping: ClaimMapping, names: Names): UserInfo {
+export function userOfClaims(
+  given: Claims,
+  { mapping, names }: { readonly mapping: ClaimMapping; readonly names: Names },
+): UserInfo {
   const claims = checkedClaims(given);
   const username = usernameOf(claims, mapping);
   const groups = groupsOf(claims, mapping);
@@ -51,7 +54,10 @@ export function userOfClaims(given: Claims, mapping: ClaimMapping, names: Names)
     username,
     ...(uid !== "" && { uid }),
     groups,
-    extra: extraOf(claims, mapping, names.subdomainKey("authentication", "credential-id")),
+    extra: extraOf(claims, {
+      mappings: mapping.extra,
+      idKey: names.subdomainKey("authentication", "credential-id"),
+    }),
   };
   for (const [claim, value] of mapping.requiredClaims) {
     if (!Object.hasOwn(claims, claim)) throw new ClaimFault(`oidc: required claim ${claim} not present in ID token`);
@@ -75,9 +81,10 @@ function tokenId(claims: Claims): string | undefined {
 }
 
 function usernameOf(claims: Claims, { username: mapping }: ClaimMapping): string {
-  if (mapping.expression !== undefined) return nonEmpty(textResult(mapping.expression, claims, "username"));
+  if (mapping.expression !== undefined)
+    return nonEmpty(textResult(mapping.expression, { value: claims, what: "username" }));
   const { claim, prefix = "" } = mapping;
-  const value = textClaim(claims, claim, "username");
+  const value = textClaim(claims, { claim, what: "username" });
   // OpenID Connect Core section 5.1: an address that is not verified says nothing.
   if (claim === "email" && Object.hasOwn(claims, "email_verified") && claims["email_verified"] !== true) {
     throw new ClaimFault("oidc: email not verified");
@@ -88,7 +95,7 @@ function usernameOf(claims: Claims, { username: mapping }: ClaimMapping): string
 
 function groupsOf(claims: Claims, { groups: mapping }: ClaimMapping): readonly string[] {
   if (mapping === undefined) return [];
-  if (mapping.expression !== undefined) return textsResult(mapping.expression, claims, "group");
+  if (mapping.expression !== undefined) return textsResult(mapping.expression, { value: claims, what: "group" });
   const { claim, prefix = "" } = mapping;
   if (!Object.hasOwn(claims, claim)) {
     if (isDistributed(claims, claim)) {
@@ -106,50 +113,56 @@ function groupsOf(claims: Claims, { groups: mapping }: ClaimMapping): readonly s
 function uidOf(claims: Claims, { uid: mapping }: ClaimMapping): string {
   if (mapping === undefined) return "";
   return mapping.expression === undefined
-    ? textClaim(claims, mapping.claim, "uid")
-    : textResult(mapping.expression, claims, "uid");
+    ? textClaim(claims, { claim: mapping.claim, what: "uid" })
+    : textResult(mapping.expression, { value: claims, what: "uid" });
 }
 
 /** The token's id is included, so that one token can be followed through the audit log. */
-function extraOf(claims: Claims, { extra }: ClaimMapping, idKey: string): Record<string, readonly string[]> {
-  const mapped = extra
-    .map(({ key, expression }) => [key, textsResult(expression, claims, "extra")] as const)
+function extraOf(
+  claims: Claims,
+  { mappings, idKey }: { readonly mappings: readonly ExtraMapping[]; readonly idKey: string },
+): Record<string, readonly string[]> {
+  const mapped = mappings
+    .map(({ key, expression }) => [key, textsResult(expression, { value: claims, what: "extra" })] as const)
     .filter(([, values]) => values.length > 0);
   const id = tokenId(claims);
   return Object.fromEntries([...mapped, ...(id === undefined ? [] : [[idKey, [`JTI=${id}`]] as const])]);
 }
 
-function textClaim(claims: Claims, claim: string, what: string): string {
+function textClaim(claims: Claims, { claim, what }: { readonly claim: string; readonly what: string }): string {
   const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
   if (value === undefined) throw new ClaimFault(`oidc: parse ${what} claims "${claim}": claim not present`);
   if (typeof value !== "string") throw new ClaimFault(`oidc: parse ${what} claims "${claim}": it is not a string`);
   return value;
 }
 
-function textResult(expression: ClaimExpression, claims: Claims, what: string): string {
-  const value = evaluated(expression, claims, `${what} claim expression`);
-  if (typeof value === "string") return value;
+interface ExpressionInput {
+  readonly value: Claims;
+  /** What the expression is for, in messages. */
+  readonly what: string;
+}
+
+function textResult(expression: ClaimExpression, { value, what }: ExpressionInput): string {
+  const text = evaluated(expression, { value, what: `${what} claim expression` });
+  if (typeof text === "string") return text;
   throw new ClaimFault(
     `oidc: error evaluating ${what} claim expression: ${what} claim expression must return a string`,
   );
 }
 
 /** Empty strings are left out. */
-function textsResult(expression: ClaimExpression, claims: Claims, what: string): string[] {
-  const value = evaluated(expression, claims, `${what} claim expression`);
-  const texts = typeof value === "string" ? [value] : value;
+function textsResult(expression: ClaimExpression, { value, what }: ExpressionInput): string[] {
+  const result = evaluated(expression, { value, what: `${what} claim expression` });
+  const texts = typeof result === "string" ? [result] : result;
   if (isTexts(texts)) return texts.filter((text) => text !== "");
   throw new ClaimFault(
     `oidc: error evaluating ${what} claim expression: expression must return a string or a list of strings`,
   );
 }
 
-function check(
-  rules: readonly ValidationRule[],
-  { value, what }: { readonly value: Claims; readonly what: string },
-): void {
+function check(rules: readonly ValidationRule[], { value, what }: ExpressionInput): void {
   for (const { expression, message } of rules) {
-    if (evaluated(expression, value, what) === true) continue;
+    if (evaluated(expression, { value, what }) === true) continue;
     const reason = message === "" ? "" : `: ${message}`;
     throw new ClaimFault(
       `oidc: error evaluating ${what}: validation expression '${expression.source}' failed${reason}`,
@@ -157,7 +170,7 @@ function check(
   }
 }
 
-function evaluated(expression: ClaimExpression, value: Claims, what: string): unknown {
+function evaluated(expression: ClaimExpression, { value, what }: ExpressionInput): unknown {
   try {
     return expression.evaluate(value);
   } catch (error) {

@@ -64,7 +64,7 @@ export function openIssuers(
   const load = (): Generation => {
     const parsed =
       settings.type === "file" ? parseFile(settings.file, options) : configurationOfFlags(settings, options);
-    return (generation = nextGeneration(parsed, generation?.keys ?? new Map(), options));
+    return (generation = nextGeneration(parsed, { ...options, previous: generation?.keys ?? new Map() }));
   };
   const file = settings.type === "file" ? settings.file : settings.authorityFile;
   const current = followed.follow({
@@ -136,10 +136,14 @@ function configurationOfFlags(flags: OidcFlags, { names, ownIssuers }: OpenIssue
   }
 }
 
+interface NextGenerationOptions extends OpenIssuersOptions {
+  /** The keys of the issuers before, by their sources. */
+  readonly previous: ReadonlyMap<string, IssuerKeys>;
+}
+
 function nextGeneration(
   { trusted, anonymous }: ParsedConfiguration,
-  previous: ReadonlyMap<string, IssuerKeys>,
-  { names, clock, log, apiAudiences, fetch = fetchDocument }: OpenIssuersOptions,
+  { previous, names, clock, log, apiAudiences, fetch = fetchDocument }: NextGenerationOptions,
 ): Generation {
   const keys = new Map<string, IssuerKeys>();
   const issuers = trusted.map(({ issuer, mapping }) => {

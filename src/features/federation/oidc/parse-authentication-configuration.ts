@@ -94,11 +94,11 @@ class ConfigurationCompiler {
     const claimRules = this.#claimRules(authenticator, `${path}.claimValidationRules`);
     const { claimMappings } = authenticator;
     const mappings = `${path}.claimMappings`;
-    const username = this.#prefixed(claimMappings.username, `${mappings}.username`, { result: "text" });
+    const username = this.#prefixed(claimMappings.username, { path: `${mappings}.username`, result: "text" });
     if (username === undefined && isUnset(claimMappings.username)) {
       this.faults.push(required(`${mappings}.username`, "claim or expression is required"));
     }
-    const groups = this.#prefixed(claimMappings.groups, `${mappings}.groups`, { result: "texts" });
+    const groups = this.#prefixed(claimMappings.groups, { path: `${mappings}.groups`, result: "texts" });
     const uid = this.#claimOrExpression(claimMappings.uid, `${mappings}.uid`);
     const extra = this.#extra(claimMappings.extra ?? [], `${mappings}.extra`);
     const readers = [username?.expression, ...extra.map(({ expression }) => expression), ...claimRules.expressions];
@@ -205,7 +205,8 @@ class ConfigurationCompiler {
           const detail = "may not be specified when expression is set";
           this.faults.push(invalidValue(`${at}.requiredValue`, requiredValue, detail));
         }
-        const compiled = this.#compile(expression, `${at}.expression`, { variable: "claims", result: "boolean" });
+        const where = `${at}.expression`;
+        const compiled = this.#compile(expression, { path: where, variable: "claims", result: "boolean" });
         if (compiled !== undefined) rules.push({ expression: compiled, message });
       }
     }
@@ -222,24 +223,22 @@ class ConfigurationCompiler {
         this.faults.push(required(at, ""));
         return [];
       }
-      const compiled = this.#compile(expression, at, { variable: "user", result: "boolean" });
+      const compiled = this.#compile(expression, { path: at, variable: "user", result: "boolean" });
       return compiled === undefined ? [] : [{ expression: compiled, message }];
     });
   }
 
   #prefixed(
-    given: PrefixedClaim,
-    path: string,
-    { result }: { readonly result: ExpressionResult },
+    { claim = "", expression = "", prefix }: PrefixedClaim,
+    { path, result }: { readonly path: string; readonly result: ExpressionResult },
   ): ClaimMapping["username"] | undefined {
-    const { claim = "", expression = "", prefix } = given;
     if (claim !== "" && expression !== "") {
       this.faults.push(invalidValue(path, "", "claim and expression can't both be set"));
     } else if (expression !== "") {
       if (prefix !== undefined) {
         this.faults.push(invalidValue(`${path}.prefix`, prefix, "may not be specified when expression is set"));
       }
-      const compiled = this.#compile(expression, `${path}.expression`, { variable: "claims", result });
+      const compiled = this.#compile(expression, { path: `${path}.expression`, variable: "claims", result });
       return compiled && { expression: compiled };
     } else if (claim !== "") {
       if (prefix === undefined) {
@@ -257,7 +256,7 @@ class ConfigurationCompiler {
     if (claim !== "" && expression !== "") {
       this.faults.push(invalidValue(path, "", "claim and expression can't both be set"));
     } else if (expression !== "") {
-      const compiled = this.#compile(expression, `${path}.expression`, { variable: "claims", result: "text" });
+      const compiled = this.#compile(expression, { path: `${path}.expression`, variable: "claims", result: "text" });
       return compiled && { expression: compiled };
     }
     return claim === "" ? undefined : { claim };
@@ -272,8 +271,8 @@ class ConfigurationCompiler {
         this.faults.push(required(`${at}.valueExpression`, ""));
         return [];
       }
-      const options = { variable: "claims", result: "texts" } as const;
-      const expression = this.#compile(valueExpression, `${at}.valueExpression`, options);
+      const options = { path: `${at}.valueExpression`, variable: "claims", result: "texts" } as const;
+      const expression = this.#compile(valueExpression, options);
       return expression === undefined ? [] : [{ key, expression }];
     });
   }
@@ -302,13 +301,9 @@ class ConfigurationCompiler {
     }
   }
 
-  #compile(
-    source: string,
-    path: string,
-    options: { readonly variable: ExpressionVariable; readonly result: ExpressionResult },
-  ): ClaimExpression | undefined {
+  #compile(source: string, { path, variable, result }: ExpressionField): ClaimExpression | undefined {
     try {
-      return compileClaimExpression(source, options);
+      return compileClaimExpression(source, { variable, result });
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error;
       this.faults.push(invalidValue(path, source, `compilation failed: ${error.message}`));
@@ -324,6 +319,13 @@ class ConfigurationCompiler {
       seen.add(value);
     }
   }
+}
+
+/** Where an expression is, what it reads and what it must give. */
+interface ExpressionField {
+  readonly path: string;
+  readonly variable: ExpressionVariable;
+  readonly result: ExpressionResult;
 }
 
 interface CompiledClaimRules {

@@ -7,7 +7,7 @@ import { UsageError } from "../../machinery/command-line/flag.ts";
 import { withOutputFlag } from "../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../machinery/command-line/output.ts";
 import { listRevocations, reasonOption, revoke, timeOption } from "../revocation/index.ts";
-import type { RevocationFlags } from "../revocation/index.ts";
+import type { RevocationFlags, WhatToRevoke } from "../revocation/index.ts";
 import { parseToken } from "./tokens/json-web-token.ts";
 
 interface RevokeFlags extends RevocationFlags {
@@ -41,8 +41,8 @@ export const revokeToken = (): Command =>
           : jti === undefined
             ? identityOf(given ?? (await readTokenInput()))
             : { id: jti };
-        await withServer(flags, (connection) =>
-          revoke(connection, flags, (now) => {
+        await withServer(flags, (connection) => {
+          const what: WhatToRevoke = (now) => {
             if (one !== undefined) {
               const { id, expirationTimestamp } = one;
               return { token: { id }, ...(expirationTimestamp !== undefined && { expirationTimestamp }) };
@@ -50,8 +50,9 @@ export const revokeToken = (): Command =>
             const serviceAccount =
               account === undefined ? {} : { serviceAccount: { namespace: connection.namespace, name: account } };
             return { token: { ...serviceAccount, issuedBefore: issuedBefore ?? now } };
-          }),
-        );
+          };
+          return revoke(connection, { flags, what });
+        });
       }),
     ["A token that leaked, in a file", "signet token revoke < token"],
     ["A token by its id in an audit event", "signet token revoke --jti 5a0c9a1e-7c4d-4be1-8f0e-3f6a4f9f3b52"],
@@ -65,7 +66,7 @@ export const tokenRevocations = (): Command =>
     withOutputFlag(withConnectionFlags(new Command("revocations")))
       .description("list the tokens that are revoked")
       .action((flags: ConnectionFlags & OutputFlags) =>
-        withServer(flags, (connection) => listRevocations(connection, flags, "token")),
+        withServer(flags, (connection) => listRevocations(connection, { of: "token", flags })),
       ),
     ["All of them, and how long they are kept", "signet token revocations -o wide"],
   );

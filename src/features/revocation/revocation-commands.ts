@@ -47,8 +47,7 @@ export type WhatToRevoke = (now: string) => Pick<Spec, "token" | "certificate" |
  */
 export async function revoke(
   { client, names }: ServerConnection,
-  flags: RevocationFlags,
-  what: WhatToRevoke,
+  { flags, what }: { readonly flags: RevocationFlags; readonly what: WhatToRevoke },
 ): Promise<void> {
   const type = revocationResource(names);
   const create = (spec: Spec, query: string): Promise<Revocation> => {
@@ -90,8 +89,7 @@ const columns: readonly TextColumn<Revocation>[] = [
 /** Prints the revocations of tokens, or those of certificates. */
 export async function listRevocations(
   { client, names }: ServerConnection,
-  flags: OutputFlags,
-  of: "token" | "certificate",
+  { of, flags }: { readonly of: "token" | "certificate"; readonly flags: OutputFlags },
 ): Promise<void> {
   const type = revocationResource(names);
   const all = await listAll(client.resource(type));

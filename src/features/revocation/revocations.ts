@@ -167,12 +167,12 @@ function tokenFaults({ id, serviceAccount, issuedBefore: before }: NonNullable<S
   if (serviceAccount === undefined) {
     return before === undefined
       ? [required(field, "give an id, a serviceAccount, or issuedBefore")]
-      : timeFaults(`${field}.issuedBefore`, before, now);
+      : timeFaults(before, { field: `${field}.issuedBefore`, now });
   }
   return [
     ...text(`${field}.serviceAccount.namespace`, serviceAccount.namespace),
     ...text(`${field}.serviceAccount.name`, serviceAccount.name),
-    ...timeFaults(`${field}.issuedBefore`, before, now),
+    ...timeFaults(before, { field: `${field}.issuedBefore`, now }),
   ];
 }
 
@@ -189,17 +189,22 @@ function certificateFaults(given: Spec["certificate"], now: number): FieldError[
   if (before !== undefined && subject === undefined) {
     return [forbiddenField(`${field}.issuedBefore`, "only a subject can have several certificates")];
   }
-  const digits = (name: string, value: string | undefined, pattern: RegExp): FieldError[] =>
-    value === undefined || pattern.test(value)
+  const digits = (
+    value: string,
+    { name, pattern }: { readonly name: string; readonly pattern: RegExp },
+  ): FieldError[] =>
+    pattern.test(value)
       ? []
       : [invalidValue(`${field}.${name}`, value, "must be hexadecimal digits in lower case, without leading zeros")];
   const isSerial = issuer !== undefined || serialNumber !== undefined;
   return [
-    ...digits("fingerprint", fingerprint, /^[0-9a-f]{64}$/),
+    ...(fingerprint === undefined ? [] : digits(fingerprint, { name: "fingerprint", pattern: /^[0-9a-f]{64}$/ })),
     ...(isSerial ? distinguishedName(`${field}.issuer`, issuer ?? "") : []),
-    ...(isSerial ? digits("serialNumber", serialNumber ?? "", /^(?:0|[1-9a-f][0-9a-f]{0,79})$/) : []),
+    ...(isSerial
+      ? digits(serialNumber ?? "", { name: "serialNumber", pattern: /^(?:0|[1-9a-f][0-9a-f]{0,79})$/ })
+      : []),
     ...(subject === undefined ? [] : distinguishedName(`${field}.subject`, subject)),
-    ...timeFaults(`${field}.issuedBefore`, before, now),
+    ...timeFaults(before, { field: `${field}.issuedBefore`, now }),
   ];
 }
 
@@ -216,7 +221,10 @@ function distinguishedName(field: string, value: string): FieldError[] {
     : [invalidValue(field, value, "must be a distinguished name as IssuedCertificates show it, such as CN=ann,O=ops")];
 }
 
-const timeFaults = (field: string, time: string | undefined, now: number): FieldError[] =>
+const timeFaults = (
+  time: string | undefined,
+  { field, now }: { readonly field: string; readonly now: number },
+): FieldError[] =>
   time !== undefined && Date.parse(time) > now + longestLeadMilliseconds
     ? [invalidValue(field, time, "must not be more than five minutes in the future")]
     : [];

@@ -52,11 +52,14 @@ export const revokeCertificates = (): Command =>
         await withServer(flags, async (connection) => {
           if (subject !== undefined) {
             await warnOfUnknownSubject(connection, subject);
-            await revoke(connection, flags, (now) => ({ certificate: { subject, issuedBefore: issuedBefore ?? now } }));
+            await revoke(connection, {
+              flags,
+              what: (now) => ({ certificate: { subject, issuedBefore: issuedBefore ?? now } }),
+            });
             return;
           }
           const { expirationTimestamp, ...certificate } = inFile ?? (await recorded(connection, name ?? ""));
-          await revoke(connection, flags, () => ({ certificate, expirationTimestamp }));
+          await revoke(connection, { flags, what: () => ({ certificate, expirationTimestamp }) });
         });
       }),
     ["By the serial number that openssl prints", "signet certificates revoke 5F:0A:99:C1 --reason keyCompromise"],
@@ -70,7 +73,7 @@ export const certificateRevocations = (): Command =>
     withOutputFlag(withConnectionFlags(new Command("revocations")))
       .description("list the certificates that are revoked")
       .action((flags: ConnectionFlags & OutputFlags) =>
-        withServer(flags, (connection) => listRevocations(connection, flags, "certificate")),
+        withServer(flags, (connection) => listRevocations(connection, { of: "certificate", flags })),
       ),
     ["All of them, and how long they are kept", "signet certificates revocations -o wide"],
   );

@@ -105,7 +105,7 @@ class NodeLifecycle {
     const { renewTime } = this.#leases.get(`${this.#names.namespaces.nodeLease}/${name}`)?.spec ?? {};
     const condition = lostCondition(node, { lastSeen: renewTime, now: this.#clock.now() });
     const lost = condition === undefined ? node : await this.#patchCondition(node, condition);
-    await this.#patchTaints(lost, withLostTaints(this.#names, lost, this.#clock.now()));
+    await this.#patchTaints(lost, withLostTaints(lost, { names: this.#names, now: this.#clock.now() }));
     await this.#record(node, { reason: "NodeNotReady", message: `Node ${name} status is now: NodeNotReady` });
     this.#log.info({ node: name, lastSeen: renewTime }, "the node is lost: its Lease is not renewed");
     this.#queue.add(name);
@@ -205,7 +205,10 @@ const lostTaintKey = (names: Names): string => names.subdomainKey("node", "unrea
 const isLostTaint = (names: Names, { key }: Taint): boolean => key === lostTaintKey(names);
 
 /** The taints of a node that is lost (upstream: `node.kubernetes.io/unreachable`). */
-const withLostTaints = (names: Names, node: Node, now: number): readonly Taint[] => [
+const withLostTaints = (
+  node: Node,
+  { names, now }: { readonly names: Names; readonly now: number },
+): readonly Taint[] => [
   ...withoutLostTaints(names, node),
   ...["NoSchedule", "NoExecute"].map((effect) => ({ key: lostTaintKey(names), effect, timeAdded: timestamp(now) })),
 ];

@@ -36,7 +36,7 @@ function bootstrapBindings(names: Names): RoleBinding[] {
   const domain = names.group("certificates").replace("certificates.", "");
   const approved = (subresource: string): string =>
     `system:certificates.${domain}:certificatesigningrequests:${subresource}`;
-  const binding = (name: string, role: string, group: string): RoleBinding => ({
+  const binding = (name: string, { role, group }: { readonly role: string; readonly group: string }): RoleBinding => ({
     apiVersion: `${apiGroup}/v1`,
     kind: "ClusterRoleBinding",
     metadata: { name },
@@ -44,8 +44,8 @@ function bootstrapBindings(names: Names): RoleBinding[] {
     subjects: [{ apiGroup, kind: "Group", name: group }],
   });
   return [
-    binding("signet:node-bootstrap", "system:node-bootstrapper", bootstrapGroup),
-    binding("signet:node-autoapprove-bootstrap", approved("nodeclient"), bootstrapGroup),
-    binding("signet:node-autoapprove-certificate-rotation", approved("selfnodeclient"), nodesGroup),
+    binding("signet:node-bootstrap", { role: "system:node-bootstrapper", group: bootstrapGroup }),
+    binding("signet:node-autoapprove-bootstrap", { role: approved("nodeclient"), group: bootstrapGroup }),
+    binding("signet:node-autoapprove-certificate-rotation", { role: approved("selfnodeclient"), group: nodesGroup }),
   ];
 }

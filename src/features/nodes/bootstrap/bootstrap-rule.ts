@@ -43,12 +43,15 @@ export function bootstrapRule({
   const group = names.group("certificates");
   const { system } = names.namespaces;
 
-  const check = async (attributes: AdmissionAttributes, id: string, request: CertificateRequest): Promise<void> => {
+  const check = async (
+    attributes: AdmissionAttributes,
+    { tokenId, request }: { readonly tokenId: string; readonly request: CertificateRequest },
+  ): Promise<void> => {
     const { spec } = attributes.object as RequestObject; // the resource tells the type
     const key = createHash("sha256").update(request.publicKey.spki).digest("hex");
     const { commonName } = request.subject;
     const node = nodeNameOf(commonName);
-    const secret = await findSecret(`bootstrap-token-${id}`);
+    const secret = await findSecret(`bootstrap-token-${tokenId}`);
     if (secret === undefined) throw admissionForbidden(attributes, "the bootstrap token is gone");
     const binding = bootstrapBinding(secret.data ?? {});
     const fault = bindingFault(binding, {
@@ -74,11 +77,11 @@ export function bootstrapRule({
       subresource === "" &&
       bootstrapTokenIdOf(user) !== undefined,
     async validate(attributes) {
-      const id = bootstrapTokenIdOf(attributes.user);
+      const tokenId = bootstrapTokenIdOf(attributes.user);
       // The resource tells the type.
       const request = requestedCertificate((attributes.object as RequestObject).spec.request ?? "");
-      if (id === undefined || request === undefined) return;
-      await retryOnConflict(() => check(attributes, id, request));
+      if (tokenId === undefined || request === undefined) return;
+      await retryOnConflict(() => check(attributes, { tokenId, request }));
     },
   };
 }

@@ -26,7 +26,10 @@ export function validateNewPod(pod: Pod, mirrors: readonly string[]): FieldError
  * A Pod cannot become a mirror Pod, or stop being one, after its creation (upstream:
  * `ValidatePodSpecificAnnotationUpdates`).
  */
-export function validateMirrorAnnotation(next: Pod, previous: Pod, mirrorAnnotation: string): FieldError[] {
+export function validateMirrorAnnotation(
+  next: Pod,
+  { previous, mirrorAnnotation }: { readonly previous: Pod; readonly mirrorAnnotation: string },
+): FieldError[] {
   const before = annotationOf(previous, mirrorAnnotation);
   if (annotationOf(next, mirrorAnnotation) === before) return [];
   const detail =

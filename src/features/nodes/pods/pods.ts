@@ -14,7 +14,7 @@ import { validateMirrorAnnotation, validateNewPod, validatePodUpdate } from "./p
 export function pods(names: Names): ResourceDefinition<Pod> {
   const annotations = mirrorAnnotations(names);
   const validateMirror = (next: Pod, previous: Pod): FieldError[] =>
-    annotations.flatMap((annotation) => validateMirrorAnnotation(next, previous, annotation));
+    annotations.flatMap((mirrorAnnotation) => validateMirrorAnnotation(next, { previous, mirrorAnnotation }));
   return defineResource({
     ...podResource(names),
     singular: "pod",

@@ -22,7 +22,8 @@ interface SignerRuleOptions {
 export const certificateApproval = (options: SignerRuleOptions): AdmissionRule => ({
   name: "CertificateApproval",
   appliesTo: (attributes) =>
-    attributes.operation === "UPDATE" && isOnSigningRequest(attributes, options.names, "approval"),
+    attributes.operation === "UPDATE" &&
+    isOnSigningRequest(attributes, { names: options.names, subresource: "approval" }),
   async validate(attributes) {
     const { oldObject, user } = attributes;
     if (oldObject === undefined) return;
@@ -42,7 +43,8 @@ export const certificateApproval = (options: SignerRuleOptions): AdmissionRule =
 export const certificateSigning = (options: SignerRuleOptions): AdmissionRule => ({
   name: "CertificateSigning",
   appliesTo: (attributes) =>
-    attributes.operation === "UPDATE" && isOnSigningRequest(attributes, options.names, "status"),
+    attributes.operation === "UPDATE" &&
+    isOnSigningRequest(attributes, { names: options.names, subresource: "status" }),
   async validate(attributes) {
     const { object, oldObject, user } = attributes;
     if (object === undefined || oldObject === undefined) return;
@@ -83,7 +85,8 @@ export const clusterTrustBundleAttest = (options: SignerRuleOptions): AdmissionR
  */
 export const certificateSubjectRestriction = ({ names }: { readonly names: Names }): AdmissionRule => ({
   name: "CertificateSubjectRestriction",
-  appliesTo: (attributes) => attributes.operation === "CREATE" && isOnSigningRequest(attributes, names),
+  appliesTo: (attributes) =>
+    attributes.operation === "CREATE" && isOnSigningRequest(attributes, { names, subresource: "" }),
   validate(attributes) {
     const { object } = attributes;
     if (object === undefined) return;
@@ -138,8 +141,11 @@ interface SigningRequest extends ApiObject {
   readonly status: { readonly certificate?: string; readonly conditions?: readonly unknown[] };
 }
 
-/** Whether a write is for certificate requests, or for the named subresource. */
-const isOnSigningRequest = (attributes: AdmissionAttributes, names: Names, subresource = ""): boolean =>
+/** Whether a write is for certificate requests, or for a subresource of theirs. */
+const isOnSigningRequest = (
+  attributes: AdmissionAttributes,
+  { names, subresource }: { readonly names: Names; readonly subresource: "" | "approval" | "status" },
+): boolean =>
   attributes.resource === "certificatesigningrequests" &&
   attributes.group === names.group("certificates") &&
   attributes.subresource === subresource;

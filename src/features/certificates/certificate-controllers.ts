@@ -44,7 +44,8 @@ export function certificateControllers(given: CertificateControllersOptions): Co
   const serverSigner = signerNames.apiserverServing(names);
   return [
     csrApproving({
-      isLeftToPolicy: (request) => policy !== undefined && isDecidedByPolicy(names, policy(), identityOf(request)),
+      isLeftToPolicy: (request) =>
+        policy !== undefined && isDecidedByPolicy(identityOf(request), { policy: policy(), names }),
     }),
     ...(policy === undefined
       ? []

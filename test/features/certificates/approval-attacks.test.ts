@@ -50,7 +50,8 @@ rules:
     ...asked,
     request: parseCertificateRequestPem(pem),
   };
-  const decision = decideApproval(policy, question, {
+  const decision = decideApproval(question, {
+    policy,
     names,
     serverNames: server,
     findNode: (name) => (question.username === `system:node:${name}` ? node : undefined),

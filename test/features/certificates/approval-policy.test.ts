@@ -77,12 +77,13 @@ function question(
 }
 
 const context: ApprovalContext = {
+  policy,
   names: platformNames,
   serverNames: { dnsNames: ["api.example.org", "*.api.example.org"], ipAddresses: ["10.0.0.9", "fd00::9"] },
   findNode: (name) => nodes.get(name),
 };
 
-const decide = (asked: ApprovalInput): ApprovalDecision => decideApproval(policy, asked, context);
+const decide = (asked: ApprovalInput): ApprovalDecision => decideApproval(asked, context);
 const failedFields = (asked: ApprovalInput): string[] => {
   const decision = decide(asked);
   return decision.type === "denied" ? decision.failed.map(({ field }) => field) : [decision.type];

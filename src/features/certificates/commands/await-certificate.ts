@@ -27,7 +27,7 @@ export async function awaitCertificate(
   let latest = await requests.get(name);
   try {
     while (!isOver(latest)) {
-      latest = await nextChange(requests, latest, deadline);
+      latest = await nextChange(latest, { requests, deadline });
     }
     return issued(latest);
   } catch (error) {
@@ -37,11 +37,15 @@ export async function awaitCertificate(
   }
 }
 
+interface ChangeSource {
+  readonly requests: ResourceClient<CertificateSigningRequest>;
+  readonly deadline: AbortSignal;
+}
+
 /** The request as soon as it is over, or as it is after a watch has ended. A caller who may not watch reads it at intervals. */
 async function nextChange(
-  requests: ResourceClient<CertificateSigningRequest>,
   { metadata: { name = "", resourceVersion = "" } }: CertificateSigningRequest,
-  deadline: AbortSignal,
+  { requests, deadline }: ChangeSource,
 ): Promise<CertificateSigningRequest> {
   try {
     const selection = { fieldSelector: equalFields({ "metadata.name": name }), resourceVersion };

@@ -38,9 +38,8 @@ const extensionNames = new Map<string, string>(Object.entries(oids).map(([name, 
 
 /** Decodes a request and checks it against its signer's rules, and its names against the server's and the node's. */
 export function certificateRequestReport(
-  names: Names,
   object: CertificateSigningRequest,
-  context: RequestContext,
+  { names, ...context }: RequestContext & { readonly names: Names },
 ): CertificateRequestReport {
   const { metadata, spec, status } = object;
   const { username = "", groups = [], signerName, usages = [], expirationSeconds } = spec;

@@ -57,7 +57,7 @@ export async function reportFor(
     identityOfServer(transport, timeoutMilliseconds),
     nodeName === undefined ? undefined : namesOf(nodeName),
   ]);
-  return certificateRequestReport(names, request, { server, node });
+  return certificateRequestReport(request, { names, server, node });
 }
 
 const namesOf = ({ dnsNames, ipAddresses, emailAddresses, uris }: SubjectAltNames): string[] => [

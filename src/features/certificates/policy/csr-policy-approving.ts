@@ -52,25 +52,25 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
           queue.addAfter(name, options.intervalMilliseconds);
           return "waits: no rule of the approval policy matches the request";
         }
-        const decided = withCondition(request, approvalCondition(decision), clock.now());
+        const decided = withCondition(request, { ...approvalCondition(decision), now: clock.now() });
         await client.resource(certificateSigningRequestResource(names)).update(decided, { subresource: "approval" });
         return `${decision.type} by the rule ${decision.rule} of the approval policy`;
       });
 
       async function decide(request: CertificateSigningRequest): Promise<ApprovalDecision> {
         const policy = options.policy();
-        if (!isDecidedByPolicy(names, policy, identityOf(request))) return { type: "undecided" };
+        if (!isDecidedByPolicy(identityOf(request), { policy, names })) return { type: "undecided" };
         const input = approvalInputOf(request, options.lifetimeOf(request.spec.signerName));
         if (input === undefined) return { type: "undecided" };
         const known = (name: string): NodeNames | undefined => namesOf(nodes.get(name));
-        const context = { names, serverNames: options.serverNames(), findNode: known };
-        const decision = decideApproval(policy, input, context);
+        const context = { policy, names, serverNames: options.serverNames(), findNode: known };
+        const decision = decideApproval(input, context);
         const nodeName = nodeNameOf(input.username);
         if (decision.type !== "denied" || nodeName === undefined) return decision;
         // The cache may not contain the node's newest addresses yet, and a denial is final: ask the server.
         const node = await client.resource(nodeResource(names)).find(nodeName);
         const findNode = (name: string): NodeNames | undefined => (name === nodeName ? namesOf(node) : known(name));
-        return decideApproval(policy, input, { ...context, findNode });
+        return decideApproval(input, { ...context, findNode });
       }
 
       const add = (request: CertificateSigningRequest): void => {

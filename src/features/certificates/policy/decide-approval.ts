@@ -11,7 +11,6 @@ import type {
   ApprovalPolicy,
   FailedRequirement,
   RequestIdentity,
-  RequestMatch,
   RequestRequirements,
 } from "./approval-policy.ts";
 import { matchesAny } from "./name-pattern.ts";
@@ -27,6 +26,7 @@ export type ApprovalDecision =
 
 /** What a decision depends on in addition to the request. */
 export interface ApprovalContext {
+  readonly policy: ApprovalPolicy;
   readonly names: Names;
   /** No policy can approve a certificate for one of these names. */
   readonly serverNames: ServerNames;
@@ -36,25 +36,26 @@ export interface ApprovalContext {
 
 /** Decides on a request: the first rule that matches decides. Without a match the request stays undecided. */
 export function decideApproval(
-  policy: ApprovalPolicy,
   input: ApprovalInput,
-  { names, serverNames, findNode }: ApprovalContext,
+  { policy, names, serverNames, findNode }: ApprovalContext,
 ): ApprovalDecision {
-  const rule = policy.rules.find(({ match }) => isAbout(names, match, input));
+  const rule = ruleAbout(input, { policy, names });
   if (rule === undefined) return { type: "undecided" };
   if (rule.action === "deny") return { type: "denied", rule: rule.name, failed: [] };
   const node = (): RequesterNode => {
     const name = nodeNameOf(input.username);
     return { name, names: name === undefined ? undefined : findNode(name) };
   };
+  const { require } = rule;
   const failed = [
-    ...subjectFaults(rule.require, input, names),
-    ...alternativeNameFaults(rule.require, input, {
+    ...subjectFaults(input, { require, names }),
+    ...alternativeNameFaults(input, {
+      require,
       node,
       isNode: (name) => findNode(name) !== undefined,
       serverNames,
     }),
-    ...otherFaults(rule.require, input, names),
+    ...otherFaults(input, { require, names }),
   ];
   return failed.length === 0 ? { type: "approved", rule: rule.name } : { type: "denied", rule: rule.name, failed };
 }
@@ -78,15 +79,18 @@ export function approvalCondition(decision: Exclude<ApprovalDecision, { readonly
 }
 
 /** Whether a rule of the policy matches a request. Then only the policy decides on it. */
-export const isDecidedByPolicy = (names: Names, policy: ApprovalPolicy, request: RequestIdentity): boolean =>
-  policy.rules.some(({ match }) => isAbout(names, match, request));
+export const isDecidedByPolicy = (request: RequestIdentity, deciding: DecidingPolicy): boolean =>
+  ruleAbout(request, deciding) !== undefined;
 
-function isAbout(names: Names, match: RequestMatch, { signerName, username, groups }: RequestIdentity): boolean {
+type DecidingPolicy = Pick<ApprovalContext, "policy" | "names">;
+
+function ruleAbout({ signerName, username, groups }: RequestIdentity, { policy, names }: DecidingPolicy) {
   const own = ownSignerName(names, signerName);
-  return (
-    match.signers.some((signer) => ownSignerName(names, signer) === own) &&
-    (match.users === undefined || matchesAny(match.users, username)) &&
-    (match.groups === undefined || groups.some((group) => matchesAny(match.groups ?? [], group)))
+  return policy.rules.find(
+    ({ match }) =>
+      match.signers.some((signer) => ownSignerName(names, signer) === own) &&
+      (match.users === undefined || matchesAny(match.users, username)) &&
+      (match.groups === undefined || groups.some((group) => matchesAny(match.groups ?? [], group))),
   );
 }
 
@@ -96,7 +100,10 @@ const isOfAuthority = (usage: string): boolean => ["any", "cert sign", "crl sign
 /** One hour, the default lifetime of a service account's token. */
 const longestForAccountSeconds = 3600;
 
-function otherFaults(require: RequestRequirements, input: ApprovalInput, names: Names): FailedRequirement[] {
+function otherFaults(
+  input: ApprovalInput,
+  { require, names }: { readonly require: RequestRequirements; readonly names: Names },
+): FailedRequirement[] {
   const faults: FailedRequirement[] = [];
   for (const usage of input.usages) {
     if (require.usages === undefined ? isOfAuthority(usage) : !require.usages.includes(usage)) {

@@ -32,13 +32,14 @@ export interface NewCondition {
   readonly type: "Approved" | "Denied" | "Failed";
   readonly reason: string;
   readonly message: string;
+  /** In milliseconds since the epoch: it is true since then. */
+  readonly now: number;
 }
 
-/** The request with one more condition, true since `now` (milliseconds since the epoch). */
+/** The request with one more condition. */
 export function withCondition(
   request: CertificateSigningRequest,
-  condition: NewCondition,
-  now: number,
+  { now, ...condition }: NewCondition,
 ): CertificateSigningRequest {
   const time = timestamp(now);
   const added = { ...condition, status: "True", lastUpdateTime: time, lastTransitionTime: time };

@@ -77,7 +77,8 @@ function validateUsages(usages: readonly string[]): FieldError[] {
   return [...unknown, ...doubles];
 }
 
-export interface StatusChangeRules {
+export interface StatusChange {
+  readonly previous: CertificateSigningRequest;
   /** Through which subresource: `approval` may decide, `status` may issue. */
   readonly subresource: "approval" | "status";
 }
@@ -88,8 +89,7 @@ export interface StatusChangeRules {
  */
 export function validateStatusChange(
   next: CertificateSigningRequest,
-  previous: CertificateSigningRequest,
-  { subresource }: StatusChangeRules,
+  { previous, subresource }: StatusChange,
 ): FieldError[] {
   const conditions = next.status.conditions ?? [];
   const before = previous.status.conditions ?? [];
@@ -125,12 +125,13 @@ function validateCertificate(base64: string): FieldError[] {
 
 function validateConditions(conditions: readonly CertificateSigningRequestCondition[]): FieldError[] {
   const seen = new Set<string>();
-  return conditions.flatMap(({ type, status }, index) => {
+  return conditions.flatMap((condition, index) => {
+    const { type } = condition;
     const field = `status.conditions[${index}]`;
     const opposite = type === "Approved" ? "Denied" : type === "Denied" ? "Approved" : undefined;
     const faults = [
       ...(type === "" ? [required(`${field}.type`, "")] : []),
-      ...validateConditionStatus(type, status, field),
+      ...validateConditionStatus(condition, field),
       ...(opposite !== undefined && seen.has(opposite)
         ? [invalidValue("status.conditions", type, "Approved and Denied conditions are mutually exclusive")]
         : []),
@@ -141,7 +142,7 @@ function validateConditions(conditions: readonly CertificateSigningRequestCondit
   });
 }
 
-function validateConditionStatus(type: string, status: string, field: string): FieldError[] {
+function validateConditionStatus({ type, status }: CertificateSigningRequestCondition, field: string): FieldError[] {
   if (status === "") return [required(`${field}.status`, "")];
   const supported = lastingTypes.includes(type) ? ["True"] : ["False", "True", "Unknown"];
   return supported.includes(status) ? [] : [notSupported(`${field}.status`, status, supported)];

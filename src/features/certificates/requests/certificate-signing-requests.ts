@@ -38,10 +38,10 @@ export const certificateSigningRequests = (names: Names): ResourceDefinition<Cer
           spec: previous.spec,
           status: withConditions(
             previous.status,
-            withTimes(next.status.conditions ?? [], previous.status.conditions ?? [], now),
+            withTimes(next.status.conditions ?? [], { before: previous.status.conditions ?? [], now }),
           ),
         }),
-        validateUpdate: (next, previous) => validateStatusChange(next, previous, { subresource: "approval" }),
+        validateUpdate: (next, previous) => validateStatusChange(next, { previous, subresource: "approval" }),
         resetFields: [["spec"], ["status", "certificate"]],
       },
       status: {
@@ -52,10 +52,10 @@ export const certificateSigningRequests = (names: Names): ResourceDefinition<Cer
           return {
             ...next,
             spec: previous.spec,
-            status: withConditions(next.status, withTimes(conditions, before, now)),
+            status: withConditions(next.status, withTimes(conditions, { before, now })),
           };
         },
-        validateUpdate: (next, previous) => validateStatusChange(next, previous, { subresource: "status" }),
+        validateUpdate: (next, previous) => validateStatusChange(next, { previous, subresource: "status" }),
         resetFields: [["spec"], ["status", "conditions"]],
       },
     },
@@ -143,7 +143,10 @@ function withDecisions(conditions: Conditions, before: Conditions): Conditions {
 }
 
 /** Sets omitted times. The transition time is kept while type and status stay the same. */
-const withTimes = (conditions: Conditions, before: Conditions, now: number): Conditions =>
+const withTimes = (
+  conditions: Conditions,
+  { before, now }: { readonly before: Conditions; readonly now: number },
+): Conditions =>
   conditions.map((one) => {
     const { lastUpdateTime = timestamp(now), lastTransitionTime = transitionTimeOf(one, before) ?? timestamp(now) } =
       one;

@@ -44,9 +44,9 @@ export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controlle
       const subresources = possibleApprovals(request, context);
       if (subresources.length === 0) return "waits for a person: it is not a node's request for its own certificate";
       for (const subresource of subresources) {
-        if (!(await mayCreate(subresource, request, context))) continue;
+        if (!(await mayCreate(request, { subresource, client, names }))) continue;
         const condition = { type: "Approved", reason: "AutoApproved", message: approvalMessages[subresource] } as const;
-        const approved = withCondition(request, condition, clock.now());
+        const approved = withCondition(request, { ...condition, now: clock.now() });
         await client.resource(certificateSigningRequestResource(names)).update(approved, { subresource: "approval" });
         return `approved: the requester may create certificatesigningrequests/${subresource}`;
       }
@@ -73,10 +73,13 @@ function possibleApprovals({ spec }: CertificateSigningRequest, { names }: Contr
   }
 }
 
+interface CreateReview extends Pick<ControllerContext, "client" | "names"> {
+  readonly subresource: NodeClientSubresource;
+}
+
 async function mayCreate(
-  subresource: NodeClientSubresource,
   { spec }: CertificateSigningRequest,
-  { client, names }: ControllerContext,
+  { subresource, client, names }: CreateReview,
 ): Promise<boolean> {
   const group = names.group("authorization");
   const review = await client.request<SubjectAccessReview>("POST", `/apis/${group}/v1/subjectaccessreviews`, {

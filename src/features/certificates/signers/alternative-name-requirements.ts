@@ -15,7 +15,8 @@ export interface RequesterNode {
   readonly names: NodeNames | undefined;
 }
 
-export interface NameContext {
+export interface NameRequirements {
+  readonly require: RequestRequirements;
   readonly node: () => RequesterNode;
   /** Whether a Node with this name exists. */
   readonly isNode: (name: string) => boolean;
@@ -24,9 +25,8 @@ export interface NameContext {
 
 /** Returns the subject alternative names that break a rule's requirements. */
 export function alternativeNameFaults(
-  require: RequestRequirements,
   { request }: ApprovalInput,
-  { node, isNode, serverNames }: NameContext,
+  { require, node, isNode, serverNames }: NameRequirements,
 ): FailedRequirement[] {
   const owner = require.namesBelongToNode ? node() : undefined;
   const ownNames = new Set(owner?.names?.dnsNames.map((name) => name.toLowerCase()));
@@ -37,7 +37,7 @@ export function alternativeNameFaults(
     return ownNames.has(name) && name !== owner?.name && isNode(name);
   };
   const faults: FailedRequirement[] = [
-    ...namePatternFaults(require, request.subjectAltNames, isNodesOwn),
+    ...namePatternFaults(request.subjectAltNames, { allowed: require, isAllowedWithoutPatterns: isNodesOwn }),
     ...request.subjectAltNames.dnsNames.filter(isOfAnotherNode).map((name) => ({
       field: "namesBelongToNode" as const,
       message: `${JSON.stringify(name)} is the name of another node`,
@@ -54,18 +54,22 @@ export function alternativeNameFaults(
 /** The allowed subject alternative names. Omitted: none of that type. */
 export type NamePatterns = Pick<RequestRequirements, "dnsNames" | "ipRanges" | "emailAddresses" | "uris">;
 
+interface AllowedNames {
+  readonly allowed: NamePatterns;
+  /** Decides about DNS names (in lower case) when there are no patterns. Default: none is allowed. */
+  readonly isAllowedWithoutPatterns?: (dnsName: string) => boolean;
+}
+
 /**
  * Returns the names that no pattern allows. A name must be valid before a pattern is tried: programs disagree about
- * where an invalid name ends. `isAllowedWithoutPatterns` decides about DNS names (in lower case) when there are no
- * patterns.
+ * where an invalid name ends.
  */
 export function namePatternFaults(
-  allowed: NamePatterns,
   { dnsNames, ipAddresses, emailAddresses, uris }: SubjectAltNames,
-  isAllowedWithoutPatterns: (dnsName: string) => boolean = () => false,
+  { allowed, isAllowedWithoutPatterns = () => false }: AllowedNames,
 ): FailedRequirement[] {
   const faults: FailedRequirement[] = [];
-  const refuse = (field: FailedRequirement["field"], name: string, why = "is not allowed"): void => {
+  const refuse = (name: string, { field, why = "is not allowed" }: Refusal): void => {
     faults.push({ field, message: `${JSON.stringify(name)} ${why}` });
   };
   for (const text of dnsNames) {
@@ -73,23 +77,28 @@ export function namePatternFaults(
     const fault = dnsNameFault(name, { allowsWildcard: false });
     const isAllowed =
       allowed.dnsNames === undefined ? isAllowedWithoutPatterns(name) : matchesAny(allowed.dnsNames, name);
-    if (fault !== undefined) refuse("dnsNames", text, `is not a DNS name: it ${fault}`);
-    else if (!isAllowed) refuse("dnsNames", text);
+    if (fault !== undefined) refuse(text, { field: "dnsNames", why: `is not a DNS name: it ${fault}` });
+    else if (!isAllowed) refuse(text, { field: "dnsNames" });
   }
   for (const text of ipAddresses) {
     const address = parseIpAddress(text);
     const isAllowed = address !== undefined && allowed.ipRanges?.some((range) => isInIpRange(address, range)) === true;
-    if (!isAllowed) refuse("ipRanges", text);
+    if (!isAllowed) refuse(text, { field: "ipRanges" });
   }
   for (const address of emailAddresses) {
-    if (!isPlainMailbox(address)) refuse("emailAddresses", address, "is not a plain email address");
-    else if (!matchesAny(allowed.emailAddresses ?? [], address)) refuse("emailAddresses", address);
+    if (!isPlainMailbox(address)) refuse(address, { field: "emailAddresses", why: "is not a plain email address" });
+    else if (!matchesAny(allowed.emailAddresses ?? [], address)) refuse(address, { field: "emailAddresses" });
   }
   for (const uri of uris) {
-    if (!isPlainUri(uri)) refuse("uris", uri, "is not a plain URI");
-    else if (!matchesAny(allowed.uris ?? [], uri)) refuse("uris", uri);
+    if (!isPlainUri(uri)) refuse(uri, { field: "uris", why: "is not a plain URI" });
+    else if (!matchesAny(allowed.uris ?? [], uri)) refuse(uri, { field: "uris" });
   }
   return faults;
+}
+
+interface Refusal {
+  readonly field: keyof NamePatterns;
+  readonly why?: string;
 }
 
 function foreignNames(wanted: SubjectAltNames, { name, names }: RequesterNode): FailedRequirement[] {

@@ -42,7 +42,7 @@ export const configuredSignerRules = (specification: SignerSpecification): Signe
   faults: (request, usages) =>
     [
       ...subjectFaults(specification, request),
-      ...namePatternFaults(specification, request.subjectAltNames),
+      ...namePatternFaults(request.subjectAltNames, { allowed: specification }),
       ...usageFaults(specification, usages),
       ...keyFaults(specification, request.publicKey),
     ].map(({ field, message }) => `${field}: ${message}`),

@@ -43,7 +43,7 @@ export function csrSigning({ findSigner, server, intervalMilliseconds }: CsrSign
         { reason, message }: { readonly reason: string; readonly message: string },
       ): Promise<string> => {
         const condition = { type: "Failed", reason, message: shortened(message) } as const;
-        const failed = withCondition(stored, condition, clock.now());
+        const failed = withCondition(stored, { ...condition, now: clock.now() });
         await writer.update(failed, { subresource: "status" });
         return `failed the request: ${reason}`;
       };

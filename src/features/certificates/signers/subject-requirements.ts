@@ -10,32 +10,40 @@ const organizationType = "2.5.4.10";
 
 /** Returns how the subject breaks a rule's requirements. The subject determines the user and groups of the holder. */
 export function subjectFaults(
-  require: RequestRequirements,
   { request, username, groups, signerName }: ApprovalInput,
-  names: Names,
+  { require, names }: { readonly require: RequestRequirements; readonly names: Names },
 ): FailedRequirement[] {
   const { commonName, organizations } = request.subject;
   const mayBeReserved = findWellKnownSigner(names, signerName)?.certifies === "node";
   const faults: FailedRequirement[] = [];
-  const refuse = (field: "commonNames" | "organizations", name: string, why: string): void => {
+  const refuse = (name: string, { field, why }: Refusal): void => {
     faults.push({ field, message: `${JSON.stringify(name)} ${why}` });
   };
   if (require.commonNames === undefined) {
-    if (commonName !== username) refuse("commonNames", commonName, "is not the requester's user name");
-  } else if (!isAllowed(require.commonNames, commonName)) refuse("commonNames", commonName, "is not allowed");
+    if (commonName !== username) refuse(commonName, { field: "commonNames", why: "is not the requester's user name" });
+  } else if (!isAllowed(require.commonNames, commonName)) {
+    refuse(commonName, { field: "commonNames", why: "is not allowed" });
+  }
   for (const organization of organizations) {
     if (require.organizations === undefined) {
-      if (!groups.includes(organization)) refuse("organizations", organization, "is not a group of the requester");
+      if (!groups.includes(organization)) {
+        refuse(organization, { field: "organizations", why: "is not a group of the requester" });
+      }
     } else if (!isAllowed(require.organizations, organization)) {
-      refuse("organizations", organization, "is not allowed");
+      refuse(organization, { field: "organizations", why: "is not allowed" });
     }
   }
   if (!mayBeReserved) {
-    const reserved = "is reserved: no policy can approve it";
-    if (isReserved(commonName)) refuse("commonNames", commonName, reserved);
-    for (const one of organizations.filter(isReserved)) refuse("organizations", one, reserved);
+    const why = "is reserved: no policy can approve it";
+    if (isReserved(commonName)) refuse(commonName, { field: "commonNames", why });
+    for (const one of organizations.filter(isReserved)) refuse(one, { field: "organizations", why });
   }
   return [...faults, ...unusualSubjectFaults(request.subject)];
+}
+
+interface Refusal {
+  readonly field: "commonNames" | "organizations";
+  readonly why: string;
 }
 
 /** Reports anything in a subject other than one common name and organizations: programs disagree about its meaning. */

@@ -51,11 +51,11 @@ export const programs: Programs = {
   },
   authorities: {
     list: (config, flags) =>
-      onAuthorities(config, (programs, keys, settings) => programs.runListAuthorities(keys, settings, flags)),
+      onAuthorities(config, (programs, keys, settings) => programs.runListAuthorities(keys, { settings, flags })),
     prepare: (config, options) =>
-      onAuthorities(config, (programs, keys, settings) => programs.runPrepareAuthority(keys, settings, options)),
+      onAuthorities(config, (programs, keys, settings) => programs.runPrepareAuthority(keys, { ...options, settings })),
     switchTo: (config, options) =>
-      onAuthorities(config, (programs, keys, settings) => programs.runSwitchAuthority(keys, settings, options)),
+      onAuthorities(config, (programs, keys, settings) => programs.runSwitchAuthority(keys, { ...options, settings })),
     retire: (config, options) => onAuthorities(config, (programs, keys) => programs.runRetireAuthority(keys, options)),
     abort: (config, options) => onAuthorities(config, (programs, keys) => programs.runAbortAuthority(keys, options)),
   },

@@ -48,7 +48,8 @@ export async function runRemoteControllers(
   const { client, names, transport } = await connect(flags, (plain) => status?.observed(plain) ?? plain);
   opened.adopt(client, () => client.close());
   // No fallback: the server's CAs are only in its own data directory.
-  const authorityFor = openAuthorities(names, {
+  const authorityFor = openAuthorities({
+    names,
     settings: certificates,
     followed,
     clock: systemClock,

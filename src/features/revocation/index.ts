@@ -2,5 +2,5 @@ export { revocationResource } from "./resources.ts";
 export { listRevocations, reasonOption, revoke, timeOption } from "./revocation-commands.ts";
 export type { RevocationFlags, WhatToRevoke } from "./revocation-commands.ts";
 export { graver, RevokedCertificates } from "./revoked-certificates.ts";
-export type { CertificateFacts, RevokedCertificate } from "./revoked-certificates.ts";
+export type { CertificateFacts, RevokedCertificate, RevokedSerialNumber } from "./revoked-certificates.ts";
 export type { Revocation } from "./resources.ts";

@@ -29,8 +29,7 @@ import { parseSettingsFile, readCertificates } from "../../../machinery/command-
 /** `signet ca list`. */
 export async function runListAuthorities(
   keys: KeyStore,
-  settings: CertificateSettings,
-  flags: OutputFlags,
+  { settings, flags }: { readonly settings: CertificateSettings; readonly flags: OutputFlags },
 ): Promise<void> {
   const operators = operatorAuthorities(settings);
   const authorities = await shownAuthorities(keys, { operators, now: systemClock.now() });
@@ -40,12 +39,12 @@ export async function runListAuthorities(
   });
 }
 
+interface ConfiguredAuthority extends NamedAuthority {
+  readonly settings: CertificateSettings;
+}
+
 /** `signet ca prepare`. */
-export async function runPrepareAuthority(
-  keys: KeyStore,
-  settings: CertificateSettings,
-  { name }: NamedAuthority,
-): Promise<void> {
+export async function runPrepareAuthority(keys: KeyStore, { name, settings }: ConfiguredAuthority): Promise<void> {
   refuseOperators(settings, name);
   const prepared = await prepareAuthority(keys, { name, clock: systemClock });
   console.log(`${name}: a new CA (${subjectOf(prepared)}) is trusted now, beside the one that signs`);
@@ -55,13 +54,12 @@ export async function runPrepareAuthority(
 /** `signet ca switch`. */
 export async function runSwitchAuthority(
   keys: KeyStore,
-  settings: CertificateSettings,
-  options: NamedAuthority & { readonly isForced: boolean },
+  { name, isForced, settings }: ConfiguredAuthority & { readonly isForced: boolean },
 ): Promise<void> {
-  refuseOperators(settings, options.name);
-  const signing = await switchAuthority(keys, { ...options, clock: systemClock });
-  console.log(`${options.name}: the new CA (${subjectOf(signing)}) signs now; the old one is trusted as before`);
-  console.log(`  when its certificates have ended: signet ca retire ${options.name}`);
+  refuseOperators(settings, name);
+  const signing = await switchAuthority(keys, { name, isForced, clock: systemClock });
+  console.log(`${name}: the new CA (${subjectOf(signing)}) signs now; the old one is trusted as before`);
+  console.log(`  when its certificates have ended: signet ca retire ${name}`);
 }
 
 /** `signet ca retire`. */

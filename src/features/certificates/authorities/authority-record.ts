@@ -47,13 +47,19 @@ export const firstGeneration = (signing: NewGeneration, now: number): RotatedAut
 });
 
 /** With a new CA, which is trusted and does not sign yet. */
-export const withPrepared = (authority: RotatedAuthority, prepared: NewGeneration, now: number): RotatedAuthority => ({
+export const withPrepared = (
+  authority: RotatedAuthority,
+  { prepared, now }: { readonly prepared: NewGeneration; readonly now: number },
+): RotatedAuthority => ({
   ...authority,
   generations: [...authority.generations, { ...prepared, state: "prepared", since: timestamp(now) }],
 });
 
 /** Where another CA signs; the one that signed until now stays trusted. */
-export const withSigning = (authority: RotatedAuthority, fingerprint: string, now: number): RotatedAuthority => ({
+export const withSigning = (
+  authority: RotatedAuthority,
+  { fingerprint, now }: { readonly fingerprint: string; readonly now: number },
+): RotatedAuthority => ({
   ...authority,
   generations: authority.generations.map((one) => {
     if (one.fingerprint === fingerprint) return { ...one, state: "signing", since: timestamp(now) };

@@ -42,7 +42,7 @@ type Timed = NamedAuthority & { readonly clock: Clock };
 /** Makes a new CA, which is trusted from now on and signs after the switch. Rejects with CommandFailure when there is one. */
 export async function prepareAuthority(keys: KeyStore, { name, clock }: Timed): Promise<Generation> {
   const { sealingKey } = keys;
-  return changeAuthority(keys, name, (stored) => {
+  return changeAuthority({ keys, name }, (stored) => {
     const authority = stored ?? authorityOfFiles(keys, { name, clock });
     if (generationThat(authority, "prepared") !== undefined) {
       throw refusedRotation(`a new CA is prepared already: signet ca switch ${name}, or signet ca abort ${name}`);
@@ -50,8 +50,11 @@ export async function prepareAuthority(keys: KeyStore, { name, clock }: Timed): 
     const [signing] = parseCertificatesPem(generationThat(authority, "signing")?.certificate ?? "");
     if (signing === undefined) throw new Error(`none of the CAs ${name} in the store signs`);
     const made = createSuccessor(signing, clock);
-    const next = newGeneration(made, { keyPem: encodePrivateKeyPem(made.privateKey), sealingKey });
-    return { authority: withPrepared(authority, next, clock.now()), fingerprint: next.fingerprint };
+    const prepared = newGeneration(made, { keyPem: encodePrivateKeyPem(made.privateKey), sealingKey });
+    return {
+      authority: withPrepared(authority, { prepared, now: clock.now() }),
+      fingerprint: prepared.fingerprint,
+    };
   });
 }
 
@@ -63,7 +66,7 @@ export function switchAuthority(
   keys: KeyStore,
   { name, isForced, clock }: Timed & { readonly isForced: boolean },
 ): Promise<Generation> {
-  return changeAuthority(keys, name, (authority) => {
+  return changeAuthority({ keys, name }, (authority) => {
     const prepared = authority && generationThat(authority, "prepared");
     if (authority === undefined || prepared === undefined)
       throw refusedRotation(`no new CA is prepared: signet ca prepare ${name}`);
@@ -74,7 +77,8 @@ export function switchAuthority(
           "bundles has it, or use --force",
       );
     }
-    return { authority: withSigning(authority, prepared.fingerprint, clock.now()), fingerprint: prepared.fingerprint };
+    const { fingerprint } = prepared;
+    return { authority: withSigning(authority, { fingerprint, now: clock.now() }), fingerprint };
   });
 }
 
@@ -90,7 +94,7 @@ export async function retireAuthority(
     authority?.generations.filter(({ state }) => state === "replaced") ?? [];
   const counts = isForced ? new Map<string, number>() : await countValidCertificates(keys, clock.now());
   let retired: readonly string[] = [];
-  await changeAuthority(keys, name, (stored) => {
+  await changeAuthority({ keys, name }, (stored) => {
     const replaced = replacedOf(stored);
     if (stored === undefined || replaced.length === 0) {
       throw refusedRotation(
@@ -123,7 +127,7 @@ export async function retireAuthority(
 /** Takes a prepared CA back, or lets the CA before the last switch sign again. Says which. */
 export async function abortRotation(keys: KeyStore, { name, clock }: Timed): Promise<"prepared" | "switched"> {
   let what: "prepared" | "switched" = "prepared";
-  await changeAuthority(keys, name, (authority) => {
+  await changeAuthority({ keys, name }, (authority) => {
     const prepared = authority && generationThat(authority, "prepared");
     const signing = authority && generationThat(authority, "signing");
     const last = authority?.generations.findLast(({ state }) => state === "replaced");
@@ -134,7 +138,8 @@ export async function abortRotation(keys: KeyStore, { name, clock }: Timed): Pro
     if (authority === undefined || last === undefined)
       throw refusedRotation("no rotation is under way: nothing to take back");
     what = "switched";
-    return { authority: withSigning(authority, last.fingerprint, clock.now()), fingerprint: last.fingerprint };
+    const { fingerprint } = last;
+    return { authority: withSigning(authority, { fingerprint, now: clock.now() }), fingerprint };
   });
   return what;
 }
@@ -147,8 +152,7 @@ interface Changed {
 
 /** Changes the record of one CA by compare-and-swap. Rejects with CommandFailure for a name that there is not. */
 async function changeAuthority(
-  keys: KeyStore,
-  name: string,
+  { keys, name }: NamedAuthority & { readonly keys: KeyStore },
   change: (authority: RotatedAuthority | undefined) => Changed,
 ): Promise<Generation> {
   const all = authorityFiles(keys.dataDirectory);

@@ -16,15 +16,23 @@ import type { OpenSigningAuthorityOptions } from "./signing-authority-files.ts";
 /** Returns the CA of a signer, named in either spelling, from the current files. Undefined for a signer without a CA. */
 export type AuthorityFor = (signerName: string) => SigningAuthority | undefined;
 
+interface OpenAuthoritiesOptions extends OpenSigningAuthorityOptions {
+  readonly names: Names;
+  readonly settings: CertificateSettings;
+  /** Default: there is none. */
+  readonly fallback?: (shortName: SignerShortName) => () => SigningAuthority | undefined;
+}
+
 /**
  * Opens the CAs that sign requests: from a signer's own files, else from the files for all signers, else from
  * `fallback`. Throws UsageError for files that cannot be used.
  */
-export function openAuthorities(
-  names: Names,
-  { settings, ...reading }: OpenSigningAuthorityOptions & { readonly settings: CertificateSettings },
-  fallback: (shortName: SignerShortName) => () => SigningAuthority | undefined = () => () => undefined,
-): AuthorityFor {
+export function openAuthorities({
+  names,
+  settings,
+  fallback = () => () => undefined,
+  ...reading
+}: OpenAuthoritiesOptions): AuthorityFor {
   const common = settings.authority && openSigningAuthority(settings.authority, reading);
   const bySigner = new Map(
     wellKnownSigners.map(({ shortName, nameIn }) => {
@@ -64,7 +72,8 @@ export interface ServerAuthorityOptions extends OpenSigningAuthorityOptions {
 
 export function openSigningAuthorities(options: ServerAuthorityOptions): SigningAuthorities {
   const { settings, dataDirectory, names, clock, own, log } = options;
-  const authorities = openAuthorities(names, options, (shortName) => () => own[shortName].current());
+  const fallback = (shortName: SignerShortName) => () => own[shortName].current();
+  const authorities = openAuthorities({ ...options, fallback });
   const retired = new RetiredAuthorities({
     file: join(dataDirectory, "client-authorities.json"),
     clock,

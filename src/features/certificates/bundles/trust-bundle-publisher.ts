@@ -35,6 +35,9 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
       const { client, clock, informers, names } = context;
       const bundles = informers.of(clusterTrustBundleResource(names));
       const retiredKey = `${names.group("signet")}/retired-trust-anchors`;
+      const isSame = (one: ClusterTrustBundle, other: ClusterTrustBundle): boolean =>
+        one.spec.trustBundle === other.spec.trustBundle &&
+        one.metadata.annotations?.[retiredKey] === other.metadata.annotations?.[retiredKey];
       const queue = controllerQueue(this.name, context, async (signerName) => {
         queue.addAfter(signerName, options.intervalMilliseconds);
         addNewSigners();
@@ -69,7 +72,7 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
           await ignoring([409], writer.create(bundle));
           return "published the signer's CA in a new bundle";
         }
-        if (isSame(existing, bundle, retiredKey)) return "nothing to do: the bundle is current";
+        if (isSame(existing, bundle)) return "nothing to do: the bundle is current";
         await writer.update(bundle);
         return "updated the bundle";
       });
@@ -92,10 +95,6 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
     },
   };
 }
-
-const isSame = (one: ClusterTrustBundle, other: ClusterTrustBundle, key: string): boolean =>
-  one.spec.trustBundle === other.spec.trustBundle &&
-  one.metadata.annotations?.[key] === other.metadata.annotations?.[key];
 
 /** When each replaced anchor is removed: SHA-256 fingerprint to milliseconds since the epoch. */
 type Retired = ReadonlyMap<string, number>;

@@ -136,14 +136,17 @@ const subjectAltNamesOf = ({ dnsNames = [], ipAddresses = [], emailAddresses = [
 ];
 
 function validateSpec({ signerName, serialNumber, fingerprint, notBefore, notAfter }: Spec): FieldError[] {
-  const hexadecimal = (field: string, value: string, pattern: RegExp): FieldError[] => {
+  const hexadecimal = (
+    value: string,
+    { field, pattern }: { readonly field: string; readonly pattern: RegExp },
+  ): FieldError[] => {
     if (value === "") return [required(field, "")];
     return pattern.test(value) ? [] : [invalidValue(field, value, "must be hexadecimal digits in lower case")];
   };
   return [
     ...validateSignerName(signerName, "spec.signerName"),
-    ...hexadecimal("spec.serialNumber", serialNumber, /^[0-9a-f]{1,80}$/),
-    ...hexadecimal("spec.fingerprint", fingerprint, /^[0-9a-f]{64}$/),
+    ...hexadecimal(serialNumber, { field: "spec.serialNumber", pattern: /^[0-9a-f]{1,80}$/ }),
+    ...hexadecimal(fingerprint, { field: "spec.fingerprint", pattern: /^[0-9a-f]{64}$/ }),
     ...(notBefore ? [] : [required("spec.notBefore", "")]),
     ...(notAfter ? [] : [required("spec.notAfter", "")]),
   ];

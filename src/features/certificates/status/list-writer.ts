@@ -92,7 +92,7 @@ export class ListWriter {
     const find = (one: string): ConfigMap | undefined => this.#find(one);
     const written = this.#written.get(name);
     if (written !== undefined && written.version === storedListVersion(name, find)) return written;
-    const stored = await readStoredList(name, find);
+    const stored = await readStoredList(name, { find });
     if (stored === undefined) return undefined;
     const { der, issuer, number } = stored;
     const none = { entries: Buffer.alloc(0), thisUpdate: 0, nextUpdate: 0 };
@@ -123,7 +123,7 @@ export class ListWriter {
       versions.unshift(stored.metadata.resourceVersion ?? "");
       await work.pause();
     }
-    for (const leftover of leftoverChunks(name, versions.length, (one) => this.#find(one))) {
+    for (const leftover of leftoverChunks(name, { chunks: versions.length, find: (one) => this.#find(one) })) {
       await ignoring([404], writer.delete(leftover));
     }
     return versions.join();

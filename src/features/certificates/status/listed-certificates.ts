@@ -1,7 +1,7 @@
 import type { LongWork } from "../../../machinery/api/long-work.ts";
 import { encodeRevokedEntry } from "../../../pki/certificate-revocation-list.ts";
 import { graver, RevokedCertificates } from "../../revocation/index.ts";
-import type { Revocation, RevokedCertificate, CertificateFacts } from "../../revocation/index.ts";
+import type { CertificateFacts, Revocation, RevokedCertificate, RevokedSerialNumber } from "../../revocation/index.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { shardOf, shards } from "./addresses.ts";
 
@@ -61,7 +61,7 @@ export class ListedCertificates {
     const { serialNumber, issuer = "" } = certificate;
     const revoked = serialNumber === undefined ? undefined : this.#revoked.findSerialNumber({ serialNumber, issuer });
     if (serialNumber === undefined || revoked === undefined) this.#isSearchDue = true;
-    else this.#put(issuer, serialNumber, revoked);
+    else this.#put({ ...revoked, issuer, serialNumber });
     return true;
   }
 
@@ -106,8 +106,8 @@ export class ListedCertificates {
       const turn = work.pause();
       if (turn !== undefined) await turn;
     }
-    for (const { issuer, serialNumber, ...revoked } of this.#revoked.serialNumbers()) {
-      this.#put(issuer, serialNumber, revoked);
+    for (const revoked of this.#revoked.serialNumbers()) {
+      this.#put(revoked);
       const turn = work.pause();
       if (turn !== undefined) await turn;
     }
@@ -148,11 +148,13 @@ export class ListedCertificates {
     const facts = recordFacts(record);
     const found = this.#revoked.find(facts);
     if (found === undefined) return false;
-    this.#put(facts.issuer, facts.serialNumber, { ...found, expiresAt: Date.parse(record.spec.notAfter) });
+    const { issuer, serialNumber } = facts;
+    this.#put({ ...found, issuer, serialNumber, expiresAt: Date.parse(record.spec.notAfter) });
     return true;
   }
 
-  #put(issuer: string, serialNumber: string, found: RevokedCertificate & { readonly expiresAt: number }): void {
+  #put(found: RevokedSerialNumber): void {
+    const { issuer, serialNumber } = found;
     const bytes = Buffer.from(serialNumber.length % 2 === 0 ? serialNumber : `0${serialNumber}`, "hex");
     const part = this.#partOf(issuer, shardOf(bytes));
     const known = part.lines.get(serialNumber);

@@ -40,11 +40,12 @@ export interface StoredList {
   readonly issuer: Buffer;
 }
 
+type FindConfigMap = (name: string) => ConfigMap | undefined;
+
 /** Reads a list, in turns. Undefined when there is none. What it says is not checked. */
 export async function readStoredList(
   name: string,
-  find: (name: string) => ConfigMap | undefined,
-  work = new LongWork(),
+  { find, work = new LongWork() }: { readonly find: FindConfigMap; readonly work?: LongWork },
 ): Promise<StoredList | undefined> {
   const head = find(name);
   if (head === undefined) return undefined;
@@ -69,7 +70,7 @@ export async function readStoredList(
 }
 
 /** Differs whenever something of a list was written. Undefined when not all of it is there. */
-export function storedListVersion(name: string, find: (name: string) => ConfigMap | undefined): string | undefined {
+export function storedListVersion(name: string, find: FindConfigMap): string | undefined {
   const chunks = Math.min(Number(find(name)?.data?.["chunks"]), maximumChunks);
   const versions: string[] = [];
   for (let index = 0; index < chunks; index++) {
@@ -83,8 +84,7 @@ export function storedListVersion(name: string, find: (name: string) => ConfigMa
 /** The ConfigMaps that a list no longer needs when it has only some chunks. */
 export function* leftoverChunks(
   name: string,
-  chunks: number,
-  find: (name: string) => ConfigMap | undefined,
+  { chunks, find }: { readonly chunks: number; readonly find: FindConfigMap },
 ): Generator<string> {
   for (let index = chunks; index < maximumChunks && find(chunkName(name, index)) !== undefined; index++) {
     yield chunkName(name, index);

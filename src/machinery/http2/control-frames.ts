@@ -53,12 +53,8 @@ export function settingsFrame(settings: readonly (readonly [id: number, value: n
   return frame;
 }
 
-/**
- * Checks the settings of the peer (RFC 9113 section 6.5.2), and returns the window that it gives each stream. Undefined: it is not set.
- * Throws a ConnectionError.
- */
-export function readInitialWindowBytes(payload: Buffer): number | undefined {
-  let windowBytes: number | undefined;
+/** Throws a ConnectionError for settings that a peer must not have (RFC 9113 section 6.5.2). */
+export function checkSettings(payload: Buffer): void {
   for (let at = 0; at < payload.length; at += 6) {
     const id = payload.readUInt16BE(at);
     const value = payload.readUInt32BE(at + 2);
@@ -66,12 +62,9 @@ export function readInitialWindowBytes(payload: Buffer): number | undefined {
       throw new ConnectionError(errorCodes.protocolError, "ENABLE_PUSH is neither 0 nor 1");
     if (id === settingIds.maxFrameSize && (value < maximumFrameBytes || value > 0xff_ffff))
       throw new ConnectionError(errorCodes.protocolError, "MAX_FRAME_SIZE is out of range");
-    if (id !== settingIds.initialWindowSize) continue;
-    if (value > maximumWindowBytes)
+    if (id === settingIds.initialWindowSize && value > maximumWindowBytes)
       throw new ConnectionError(errorCodes.flowControlError, "INITIAL_WINDOW_SIZE is out of range");
-    windowBytes = value;
   }
-  return windowBytes;
 }
 
 /** The last value of a setting. Undefined: it is not set. */

@@ -1,6 +1,5 @@
 import { ByteAccumulator } from "./byte-accumulator.ts";
-import { clientPreface, ConnectionError, errorCodes, flags, frameHeaderBytes } from "./protocol.ts";
-import { maximumFrameBytes, maximumWindowBytes } from "./protocol.ts";
+import { clientPreface, ConnectionError, errorCodes, flags, frameHeaderBytes, maximumFrameBytes } from "./protocol.ts";
 
 /** A frame (RFC 9113 section 4.1). The payload is part of what was received, and is not copied. */
 export interface Frame {
@@ -19,20 +18,6 @@ export function withoutPadding({ flags: frameFlags, payload }: Frame): Buffer {
   if (padding >= payload.length)
     throw new ConnectionError(errorCodes.protocolError, "the padding is longer than the frame");
   return payload.subarray(1, payload.length - padding);
-}
-
-/** Throws a ConnectionError unless the content has the length that all frames of its type have. `name` is the type's. */
-export function checkLength(
-  { payload }: Frame,
-  { bytes, name }: { readonly bytes: number; readonly name: string },
-): void {
-  if (payload.length !== bytes) throw new ConnectionError(errorCodes.frameSizeError, `${name} has a wrong length`);
-}
-
-/** By how much WINDOW_UPDATE widens a window (RFC 9113 section 6.9). Throws a ConnectionError. */
-export function readWindowIncrement(frame: Frame): number {
-  checkLength(frame, { bytes: 4, name: "WINDOW_UPDATE" });
-  return frame.payload.readUInt32BE(0) & maximumWindowBytes;
 }
 
 /** Cuts what the peer sends into frames; what a client sends, after the preface of the connection. */

@@ -1,10 +1,16 @@
 import type { Duplex } from "node:stream";
-import { pingAcknowledgement, pingFrame, readInitialWindowBytes, readSetting, resetFrame } from "./control-frames.ts";
-import { settingsAcknowledgement, settingsFrame, windowUpdateFrame } from "./control-frames.ts";
-import { checkLength, FrameInput, readWindowIncrement, withoutPadding } from "./frame-input.ts";
-import type { Frame } from "./frame-input.ts";
+import { ConnectionReader } from "./connection-reader.ts";
+import type { DataFrame } from "./connection-reader.ts";
+import {
+  pingAcknowledgement,
+  pingFrame,
+  readSetting,
+  resetFrame,
+  settingsAcknowledgement,
+  settingsFrame,
+  windowUpdateFrame,
+} from "./control-frames.ts";
 import { FrameWriter } from "./frame-writer.ts";
-import { HeaderBlocks } from "./header-blocks.ts";
 import type { HeaderBlock } from "./header-blocks.ts";
 import { HeaderDecoder } from "./header-decoder.ts";
 import type { FieldSink } from "./header-decoder.ts";
@@ -15,8 +21,6 @@ import {
   ConnectionError,
   defaultWindowBytes,
   errorCodes,
-  flags,
-  frameTypes,
   maximumFrameBytes,
   maximumWindowBytes,
   settingIds,
@@ -54,7 +58,7 @@ export class Http2Client {
   readonly #windowBytes: number;
   readonly #onReady: () => void;
   readonly #onClosed: (cause: Error) => void;
-  readonly #input = new FrameInput({ from: "server" });
+  readonly #reader: ConnectionReader;
   readonly #decoder = new HeaderDecoder();
   readonly #encoder = new RequestHeaderEncoder();
   /** Those whose head is sent. */
@@ -69,10 +73,9 @@ export class Http2Client {
   readonly #waiting = new Set<Http2ClientStream>();
   /** Called with the answers to pings, in their order. */
   readonly #pings: (() => void)[] = [];
-  readonly #blocks = new HeaderBlocks({ maximumBytes: maximumBlockBytes });
   #nextStreamId = 1;
   #willFlush = false;
-  #hasSettings = false;
+  #isReady = false;
   #maximumStreams = Infinity;
   #sendWindowBytes = defaultWindowBytes;
   #initialSendWindowBytes = defaultWindowBytes;
@@ -87,6 +90,22 @@ export class Http2Client {
     this.#windowBytes = windowBytes;
     this.#onReady = onReady;
     this.#onClosed = onClosed;
+    this.#reader = new ConnectionReader({
+      from: "server",
+      maximumBlockBytes,
+      handler: {
+        onData: (frame) => this.#readData(frame),
+        onHeaders: (block) => this.#readHeaders(block),
+        onReset: (reset) => this.#readReset(reset),
+        onSettings: (payload) => this.#readSettings(payload),
+        onPing: (payload) => this.#queue(pingAcknowledgement(payload)),
+        onPingAnswer: () => this.#pings.shift()?.(),
+        onGoAway: (goAway) => this.#readGoAway(goAway),
+        onWindowUpdate: (update) => this.#readWindowUpdate(update),
+        onPriority: () => {},
+        onIgnored: () => {},
+      },
+    });
     this.#frames = [
       clientPreface,
       settingsFrame([
@@ -134,6 +153,7 @@ export class Http2Client {
   destroy(cause: Error = new Error("it was closed")): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#reader.end();
     this.#socket.destroy();
     const sent = [...this.#streams.values()];
     for (const stream of sent) this.#close(stream, { isUnprocessed: false, cause });
@@ -258,59 +278,22 @@ export class Http2Client {
     if (this.#isOver) return;
     this.#receivedBytes += bytes.length;
     try {
-      this.#input.read(bytes, this.#onFrame);
+      this.#reader.read(bytes);
     } catch (error) {
       if (!(error instanceof ConnectionError)) throw error;
       this.destroy(new Error(`it does not speak HTTP/2: ${error.message}`, { cause: error }));
     }
   }
 
-  readonly #onFrame = (frame: Frame): boolean => {
-    this.#readFrame(frame);
-    return !this.#isOver;
-  };
-
-  #readFrame(frame: Frame): void {
-    const { type } = frame;
-    if (!this.#hasSettings && type !== frameTypes.settings)
-      throw new ConnectionError(errorCodes.protocolError, "the first frame is not SETTINGS");
-    this.#blocks.checkOrder(frame);
-    switch (type) {
-      case frameTypes.data:
-        return this.#readData(frame);
-      case frameTypes.headers:
-        return this.#readBlock(this.#blocks.begin(frame));
-      case frameTypes.resetStream:
-        return this.#readReset(frame);
-      case frameTypes.settings:
-        return this.#readSettings(frame);
-      case frameTypes.pushPromise:
-        throw new ConnectionError(errorCodes.protocolError, "the server pushes");
-      case frameTypes.ping:
-        return this.#readPing(frame);
-      case frameTypes.goAway:
-        return this.#readGoAway(frame);
-      case frameTypes.windowUpdate:
-        return this.#readWindowUpdate(frame);
-      case frameTypes.continuation:
-        return this.#readBlock(this.#blocks.continue(frame));
-      default: // RFC 9113 section 5.5: unknown types, and priorities, are ignored.
-    }
-  }
-
-  /** RFC 9113 section 6.1. */
-  #readData(frame: Frame): void {
-    const { streamId, payload } = frame;
-    this.#takenBytes += payload.length;
+  #readData({ streamId, data, frameBytes, isEnd }: DataFrame): void {
+    this.#takenBytes += frameBytes;
     if (this.#takenBytes >= this.#windowBytes >> 1) {
       this.#queue(windowUpdateFrame(0, this.#takenBytes));
       this.#takenBytes = 0;
     }
     const stream = this.#streams.get(streamId);
     if (stream === undefined) return;
-    const data = withoutPadding(frame);
-    const isEnd = (frame.flags & flags.endStream) !== 0;
-    stream.takenBytes += payload.length;
+    stream.takenBytes += frameBytes;
     if (stream.takenBytes >= this.#windowBytes >> 1 && !isEnd) {
       this.#queue(windowUpdateFrame(streamId, stream.takenBytes));
       stream.takenBytes = 0;
@@ -325,30 +308,22 @@ export class Http2Client {
     this.#close(stream);
   }
 
-  #readBlock(block: HeaderBlock | undefined): void {
-    if (block === undefined) return;
-    const stream = this.#streams.get(block.streamId);
+  #readHeaders({ streamId, bytes, isEnd }: HeaderBlock): void {
+    const stream = this.#streams.get(streamId);
     // Also a block that nobody wants: it may change the table.
-    this.#decoder.decode(block.bytes, stream?.exchange ?? ignoringFields);
-    if (stream !== undefined && block.isEnd) this.#readEnd(stream);
+    this.#decoder.decode(bytes, stream?.exchange ?? ignoringFields);
+    if (stream !== undefined && isEnd) this.#readEnd(stream);
   }
 
-  /** RFC 9113 section 6.4. */
-  #readReset(frame: Frame): void {
-    checkLength(frame, { bytes: 4, name: "RST_STREAM" });
-    const { streamId } = frame;
+  #readReset({ streamId, code }: { readonly streamId: number; readonly code: number }): void {
     const stream = this.#streams.get(streamId);
     if (stream === undefined) return;
-    const code = frame.payload.readUInt32BE(0);
     const cause = new Error(`the server reset the stream with code ${code}`);
     this.#close(stream, { isUnprocessed: code === errorCodes.refusedStream, cause });
   }
 
-  /** RFC 9113 section 6.5. */
-  #readSettings({ flags: frameFlags, payload }: Frame): void {
-    if (payload.length % 6 !== 0) throw new ConnectionError(errorCodes.frameSizeError, "SETTINGS have a wrong length");
-    if ((frameFlags & flags.ack) !== 0) return;
-    const windowBytes = readInitialWindowBytes(payload) ?? this.#initialSendWindowBytes;
+  #readSettings(payload: Buffer): void {
+    const windowBytes = readSetting(payload, settingIds.initialWindowSize) ?? this.#initialSendWindowBytes;
     const difference = windowBytes - this.#initialSendWindowBytes;
     this.#initialSendWindowBytes = windowBytes;
     if (difference !== 0) for (const stream of this.#streams.values()) this.#widen(stream, difference);
@@ -358,8 +333,8 @@ export class Http2Client {
     this.#queue(settingsAcknowledgement);
     for (const stream of this.#waiting) this.#ready.add(stream);
     this.#waiting.clear();
-    if (this.#hasSettings) return;
-    this.#hasSettings = true;
+    if (this.#isReady) return;
+    this.#isReady = true;
     this.#onReady();
   }
 
@@ -369,29 +344,16 @@ export class Http2Client {
     if (stream.pending.length > 0) this.schedule(stream);
   }
 
-  /** RFC 9113 section 6.7. */
-  #readPing(frame: Frame): void {
-    checkLength(frame, { bytes: 8, name: "PING" });
-    if ((frame.flags & flags.ack) === 0) this.#queue(pingAcknowledgement(frame.payload));
-    else this.#pings.shift()?.();
-  }
-
-  /** RFC 9113 section 6.8. */
-  #readGoAway({ payload }: Frame): void {
-    if (payload.length < 8) throw new ConnectionError(errorCodes.frameSizeError, "GOAWAY is too short");
+  #readGoAway({ lastStreamId, code }: { readonly lastStreamId: number; readonly code: number }): void {
     this.#isClosing = true;
-    const lastStreamId = payload.readUInt32BE(0) & maximumWindowBytes;
-    const cause = new Error(`the server leaves with code ${payload.readUInt32BE(4)}`);
+    const cause = new Error(`the server leaves with code ${code}`);
     const unprocessed = [...this.#streams.values()].filter(({ id }) => id > lastStreamId);
     for (const stream of unprocessed) this.#close(stream, { isUnprocessed: true, cause });
     this.#refuseUnsent(cause);
     this.#endWhenDone();
   }
 
-  /** RFC 9113 section 6.9. */
-  #readWindowUpdate(frame: Frame): void {
-    const bytes = readWindowIncrement(frame);
-    const { streamId } = frame;
+  #readWindowUpdate({ streamId, bytes }: { readonly streamId: number; readonly bytes: number }): void {
     if (streamId !== 0) {
       const stream = this.#streams.get(streamId);
       if (stream !== undefined) this.#widen(stream, bytes);

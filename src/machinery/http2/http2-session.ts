@@ -1,12 +1,20 @@
 import type { Duplex } from "node:stream";
 import { noBytes } from "./byte-accumulator.ts";
-import { continueFrame, goAwayFrame, pingAcknowledgement, readInitialWindowBytes } from "./control-frames.ts";
-import { resetFrame, settingsAcknowledgement, settingsFrame, windowUpdateFrame } from "./control-frames.ts";
+import { ConnectionReader } from "./connection-reader.ts";
+import type { DataFrame } from "./connection-reader.ts";
+import {
+  continueFrame,
+  goAwayFrame,
+  pingAcknowledgement,
+  readSetting,
+  resetFrame,
+  settingsAcknowledgement,
+  settingsFrame,
+  windowUpdateFrame,
+} from "./control-frames.ts";
 import { EndedStreams } from "./ended-streams.ts";
 import { FrameOutput } from "./frame-output.ts";
-import { checkLength, FrameInput, readWindowIncrement, withoutPadding } from "./frame-input.ts";
 import type { Frame } from "./frame-input.ts";
-import { HeaderBlocks } from "./header-blocks.ts";
 import type { HeaderBlock } from "./header-blocks.ts";
 import { HeaderDecoder } from "./header-decoder.ts";
 import { Http2Stream } from "./http2-stream.ts";
@@ -15,8 +23,6 @@ import {
   ConnectionError,
   defaultWindowBytes,
   errorCodes,
-  flags,
-  frameTypes,
   maximumFrameBytes,
   maximumWindowBytes,
   settingIds,
@@ -58,13 +64,11 @@ export class Http2Session implements StreamSession {
   readonly #limits: Http2Limits;
   readonly #nowSeconds: () => number;
   readonly #onRequest: (stream: Http2Stream) => void;
-  readonly #input = new FrameInput({ from: "client" });
+  readonly #reader: ConnectionReader;
   readonly #decoder = new HeaderDecoder();
   readonly #output: FrameOutput;
   readonly #streams = new Map<number, Http2Stream>();
   readonly #ended = new EndedStreams((streamId) => this.#output.queue(resetFrame(streamId, errorCodes.noError)));
-  #hasSettings = false;
-  readonly #blocks: HeaderBlocks;
   #lastStreamId = 0;
 
   readonly #receiveWindow = new ReceiveWindow();
@@ -82,7 +86,22 @@ export class Http2Session implements StreamSession {
   constructor({ socket, limits, nowSeconds, onRequest }: Http2SessionOptions) {
     this.#socket = socket;
     this.#limits = limits;
-    this.#blocks = new HeaderBlocks({ maximumBytes: limits.headerBytes + maximumFrameBytes });
+    this.#reader = new ConnectionReader({
+      from: "client",
+      maximumBlockBytes: limits.headerBytes + maximumFrameBytes,
+      handler: {
+        onData: (frame) => this.#readData(frame),
+        onHeaders: (block) => this.#readHeaders(block),
+        onReset: ({ streamId }) => this.#readReset(streamId),
+        onSettings: (payload) => this.#readSettings(payload),
+        onPing: (payload) => this.#output.queue(pingAcknowledgement(payload)),
+        onPingAnswer: () => {},
+        onGoAway: () => this.close(),
+        onWindowUpdate: (update) => this.#readWindowUpdate(update),
+        onPriority: (frame) => this.#readPriority(frame),
+        onIgnored: () => this.#spend(),
+      },
+    });
     this.#nowSeconds = nowSeconds;
     this.#onRequest = onRequest;
     this.#allowance = limits.resetBurst;
@@ -122,7 +141,7 @@ export class Http2Session implements StreamSession {
 
   #closeStreams(): void {
     this.#isOver = true;
-    this.#blocks.clear();
+    this.#reader.end();
     const streams = [...this.#streams.values()];
     this.#streams.clear();
     for (const stream of streams) stream.close();
@@ -137,7 +156,7 @@ export class Http2Session implements StreamSession {
       return;
     }
     try {
-      this.#input.read(bytes, this.#onFrame);
+      this.#reader.read(bytes);
       this.#output.flushAnswers();
     } catch (error) {
       if (!(error instanceof ConnectionError)) throw error;
@@ -145,64 +164,22 @@ export class Http2Session implements StreamSession {
     }
   }
 
-  readonly #onFrame = (frame: Frame): boolean => {
-    this.#readFrame(frame);
-    return !this.#isOver;
-  };
-
-  #readFrame(frame: Frame): void {
-    const { type } = frame;
-    if (!this.#hasSettings && type !== frameTypes.settings)
-      throw new ConnectionError(errorCodes.protocolError, "the first frame is not SETTINGS");
-    this.#blocks.checkOrder(frame);
-    switch (type) {
-      case frameTypes.data:
-        return this.#readData(frame);
-      case frameTypes.headers:
-        return this.#readHeaders(frame);
-      case frameTypes.priority:
-        return this.#readPriority(frame);
-      case frameTypes.resetStream:
-        return this.#readReset(frame);
-      case frameTypes.settings:
-        return this.#readSettings(frame);
-      case frameTypes.pushPromise:
-        throw new ConnectionError(errorCodes.protocolError, "a client can't push");
-      case frameTypes.ping:
-        return this.#readPing(frame);
-      case frameTypes.goAway:
-        return this.#readGoAway(frame);
-      case frameTypes.windowUpdate:
-        return this.#readWindowUpdate(frame);
-      case frameTypes.continuation:
-        return this.#readContinuation(frame);
-      default:
-        // RFC 9113 section 5.5: unknown types are ignored.
-        this.#spend();
-    }
-  }
-
-  /** RFC 9113 section 6.1. */
-  #readData(frame: Frame): void {
-    const { streamId, payload } = frame;
-    if (streamId === 0) throw new ConnectionError(errorCodes.protocolError, "DATA is of no stream");
-    if (!this.#receiveWindow.receive(payload.length))
+  #readData({ streamId, data, frameBytes, isEnd }: DataFrame): void {
+    if (!this.#receiveWindow.receive(frameBytes))
       throw new ConnectionError(errorCodes.flowControlError, "DATA exceeds the connection's window");
-    const data = withoutPadding(frame);
-    const isEnd = (frame.flags & flags.endStream) !== 0;
     if (data.length === 0 && !isEnd) this.#spend();
     const stream = this.#streams.get(streamId);
     if (stream === undefined) {
-      this.take(payload.length);
+      this.take(frameBytes);
       if (isEnd) this.#ended.finish(streamId);
       // Some clients read their answer only when they have sent all.
-      else if (payload.length > 0 && this.#ended.isUnfinished(streamId))
-        this.#output.queue(windowUpdateFrame(streamId, payload.length));
+      else if (frameBytes > 0 && this.#ended.isUnfinished(streamId))
+        this.#output.queue(windowUpdateFrame(streamId, frameBytes));
       return this.#ignoreClosed(streamId);
     }
-    const fault = stream.receive(data, { frameBytes: payload.length, isEnd });
+    const fault = stream.receive(data, { frameBytes, isEnd });
     if (fault === undefined) return;
-    this.take(payload.length);
+    this.take(frameBytes);
     this.#refuse(stream, fault);
   }
 
@@ -215,20 +192,9 @@ export class Http2Session implements StreamSession {
     if (!this.#ended.has(streamId)) throw new ConnectionError(errorCodes.streamClosed, "a frame is of a closed stream");
   }
 
-  #readHeaders(frame: Frame): void {
-    if (frame.streamId % 2 === 0)
-      throw new ConnectionError(errorCodes.protocolError, "a client's stream has an even number");
-    this.#readBlock(this.#blocks.begin(frame));
-  }
-
-  #readContinuation(frame: Frame): void {
-    if (frame.payload.length === 0) this.#spend();
-    this.#readBlock(this.#blocks.continue(frame));
-  }
-
-  #readBlock(block: HeaderBlock | undefined): void {
-    if (block === undefined) return;
+  #readHeaders(block: HeaderBlock): void {
     const { streamId, isEnd, bytes } = block;
+    if (streamId % 2 === 0) throw new ConnectionError(errorCodes.protocolError, "a client's stream has an even number");
     const open = this.#streams.get(streamId);
     if (open !== undefined) return this.#readTrailers(open, block);
     const head = new RequestHead(this.#limits);
@@ -262,9 +228,7 @@ export class Http2Session implements StreamSession {
     if (fault !== undefined) this.#refuse(stream, fault);
   }
 
-  /** RFC 9113 section 5.3.2: priorities are deprecated. */
   #readPriority({ streamId, payload }: Frame): void {
-    if (streamId === 0) throw new ConnectionError(errorCodes.protocolError, "PRIORITY is of no stream");
     this.#spend();
     const isSelf = payload.length === 5 && (payload.readUInt32BE(0) & maximumWindowBytes) === streamId;
     if (payload.length === 5 && !isSelf) return;
@@ -274,11 +238,8 @@ export class Http2Session implements StreamSession {
     this.#refuse(stream, code);
   }
 
-  /** RFC 9113 section 6.4. */
-  #readReset(frame: Frame): void {
-    checkLength(frame, { bytes: 4, name: "RST_STREAM" });
-    const { streamId } = frame;
-    if (streamId === 0 || (streamId > this.#lastStreamId && !this.#isClosing))
+  #readReset(streamId: number): void {
+    if (streamId > this.#lastStreamId && !this.#isClosing)
       throw new ConnectionError(errorCodes.protocolError, "RST_STREAM is of a stream that is not open");
     // No fault: the client stops sending a request that is answered.
     if (this.#ended.finish(streamId)) return;
@@ -287,18 +248,9 @@ export class Http2Session implements StreamSession {
     if (stream !== undefined) this.#end(stream);
   }
 
-  /** RFC 9113 section 6.5. */
-  #readSettings({ streamId, flags: frameFlags, payload }: Frame): void {
-    const isAcknowledgement = (frameFlags & flags.ack) !== 0;
-    if (streamId !== 0) throw new ConnectionError(errorCodes.protocolError, "SETTINGS are of a stream");
-    if (payload.length % 6 !== 0 || (isAcknowledgement && payload.length > 0))
-      throw new ConnectionError(errorCodes.frameSizeError, "SETTINGS have a wrong length");
-    if (!this.#hasSettings && isAcknowledgement)
-      throw new ConnectionError(errorCodes.protocolError, "the first frame is not SETTINGS");
-    this.#hasSettings = true;
-    if (isAcknowledgement) return;
+  #readSettings(payload: Buffer): void {
     this.#spend();
-    const windowBytes = readInitialWindowBytes(payload) ?? this.#initialSendWindowBytes;
+    const windowBytes = readSetting(payload, settingIds.initialWindowSize) ?? this.#initialSendWindowBytes;
     const difference = windowBytes - this.#initialSendWindowBytes;
     this.#initialSendWindowBytes = windowBytes;
     if (difference !== 0) for (const stream of this.#streams.values()) this.#widenAnswer(stream, difference);
@@ -312,26 +264,8 @@ export class Http2Session implements StreamSession {
     if (stream.pending.length > 0) this.schedule(stream);
   }
 
-  /** RFC 9113 section 6.7. */
-  #readPing(frame: Frame): void {
-    if (frame.streamId !== 0) throw new ConnectionError(errorCodes.protocolError, "PING is of a stream");
-    checkLength(frame, { bytes: 8, name: "PING" });
-    if ((frame.flags & flags.ack) === 0) this.#output.queue(pingAcknowledgement(frame.payload));
-  }
-
-  /** RFC 9113 section 6.8. */
-  #readGoAway({ streamId, payload }: Frame): void {
-    if (streamId !== 0) throw new ConnectionError(errorCodes.protocolError, "GOAWAY is of a stream");
-    if (payload.length < 8) throw new ConnectionError(errorCodes.frameSizeError, "GOAWAY is too short");
-    this.close();
-  }
-
-  /** RFC 9113 section 6.9. */
-  #readWindowUpdate(frame: Frame): void {
-    const bytes = readWindowIncrement(frame);
-    const { streamId } = frame;
+  #readWindowUpdate({ streamId, bytes }: { readonly streamId: number; readonly bytes: number }): void {
     if (streamId === 0) {
-      if (bytes === 0) throw new ConnectionError(errorCodes.protocolError, "WINDOW_UPDATE adds nothing");
       if (this.#output.widen(bytes)) return;
       throw new ConnectionError(errorCodes.flowControlError, "the connection's window is too large");
     }

@@ -283,6 +283,12 @@ describe("an HTTP/2 client", () => {
     ["sends a reset of a wrong length", [{ type: frameTypes.resetStream, streamId: 1, payload: Buffer.alloc(3) }]],
     ["sends a window of a wrong length", [{ type: frameTypes.windowUpdate, payload: Buffer.alloc(3) }]],
     ["leaves without a word", [{ type: frameTypes.goAway, payload: Buffer.alloc(3) }]],
+    ["sends a ping of a stream", [{ type: frameTypes.ping, streamId: 1, payload: Buffer.alloc(8) }]],
+    ["sends settings of a stream", [{ type: frameTypes.settings, streamId: 1 }]],
+    ["leaves a stream and not the connection", [{ type: frameTypes.goAway, streamId: 1, payload: Buffer.alloc(8) }]],
+    ["sends an answer of no stream", [{ type: frameTypes.headers, flags: flags.endHeaders }]],
+    ["sends a body of no stream", [{ type: frameTypes.data, payload: Buffer.from("x") }]],
+    ["widens the connection's window by nothing", [{ type: frameTypes.windowUpdate, payload: Buffer.alloc(4) }]],
   ];
   for (const [what, frames] of faults) {
     it(`leaves a server that ${what}, and fails what is under way`, async () => {

@@ -11,19 +11,27 @@ interface Request {
   readonly status?: { readonly certificate?: string };
 }
 
-/** Requests certificates as an administrator, approves them, and sees in a watch that they are issued. */
-export class CertificateClient {
-  readonly #caller: Http2Caller;
-  readonly #watch: ClientHttp2Stream;
-  readonly #waiting = new Map<string, () => void>();
-  /** One for all: what a client's own key and signature cost is not the server's. */
-  readonly #request = Buffer.from(
+/**
+ * More than the texts that the server remembers (`pki/recent-texts.ts`), so that it reads and checks each anew. They are made
+ * beforehand: what a client's own keys cost is not the server's.
+ */
+const keyCount = 1000;
+
+const createRequest = (): string =>
+  Buffer.from(
     createCertificateRequestPem({
       privateKey: generatePrivateKey("ECDSA P-256"),
       subject: { commonName: "bench", organizations: ["bench"] },
       subjectAltNames: noSubjectAltNames,
     }),
   ).toString("base64");
+
+/** Requests certificates as an administrator, approves them, and sees in a watch that they are issued. */
+export class CertificateClient {
+  readonly #caller: Http2Caller;
+  readonly #watch: ClientHttp2Stream;
+  readonly #waiting = new Map<string, () => void>();
+  readonly #requests = Array.from({ length: keyCount }, createRequest);
   #made = 0;
 
   constructor(caller: Http2Caller) {
@@ -60,7 +68,7 @@ export class CertificateClient {
       kind: "CertificateSigningRequest",
       metadata: { name },
       spec: {
-        request: this.#request,
+        request: this.#requests[this.#made % keyCount],
         signerName: "platform.io/apiserver-client",
         usages: ["digital signature", "client auth"],
       },

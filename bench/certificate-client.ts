@@ -17,11 +17,11 @@ interface Request {
  */
 const keyCount = 1000;
 
-const createRequest = (): string =>
+const createRequest = (_: unknown, index: number): string =>
   Buffer.from(
     createCertificateRequestPem({
       privateKey: generatePrivateKey("ECDSA P-256"),
-      subject: { commonName: "bench", organizations: ["bench"] },
+      subject: { commonName: `bench-${index}`, organizations: ["bench"] },
       subjectAltNames: noSubjectAltNames,
     }),
   ).toString("base64");

@@ -1,6 +1,7 @@
 import { DerReader, tags } from "./der.ts";
 import { encodeElement, encodeObjectIdentifier, encodeSequence, encodeSetOf } from "./der-writer.ts";
 import { PkiError } from "./pki-error.ts";
+import { RecentTexts } from "./recent-texts.ts";
 
 interface NameAttribute {
   /** Dotted object identifier. */
@@ -71,8 +72,18 @@ const typeOfShortName = new Map([...shortNames].map(([type, shortName]) => [shor
 /** More are an attack: real names have at most about ten. */
 const maximumAttributes = 1000;
 
-/** Reads a Name (RFC 5280 4.1.2.4) from its whole encoding. Throws PkiError. */
+const recent = new RecentTexts<DistinguishedName>();
+
+/**
+ * Reads a Name (RFC 5280 4.1.2.4) from its whole encoding. Throws PkiError. The last names are remembered: a CA's is in each of its
+ * certificates, and a certificate has that of its request.
+ */
 export function parseDistinguishedName(encoded: Buffer): DistinguishedName {
+  const text = encoded.toString("latin1");
+  return recent.get(text) ?? recent.add(text, readDistinguishedName(encoded));
+}
+
+function readDistinguishedName(encoded: Buffer): DistinguishedName {
   const outer = new DerReader(encoded);
   if (outer.nextTag !== tags.sequence) throw new PkiError("x509: invalid RDNSequence");
   const sequence = outer.readSequence("RDNSequence");
@@ -173,11 +184,22 @@ function decodeBmpString(content: Buffer, invalid: (what: string) => PkiError): 
   return codes.map((code) => String.fromCharCode(code)).join("");
 }
 
+/** Of names that are in use. A name never changes. */
+const encodedNames = new WeakMap<DistinguishedNameParts, Buffer>();
+
 /**
  * Encodes a name in Go's order: the values of one attribute form one relative name, and CommonName and SerialNumber
- * come last. Uses PrintableString when the text allows it, else UTF8String.
+ * come last. Uses PrintableString when the text allows it, else UTF8String. The result is shared: do not change it.
  */
 export function encodeDistinguishedName(parts: DistinguishedNameParts): Buffer {
+  const known = encodedNames.get(parts);
+  if (known !== undefined) return known;
+  const encoded = encodeInOrder(parts);
+  encodedNames.set(parts, encoded);
+  return encoded;
+}
+
+function encodeInOrder(parts: DistinguishedNameParts): Buffer {
   const relativeNames: Buffer[] = [];
   const add = (type: string, values: readonly string[]): void => {
     if (values.length > 0) relativeNames.push(encodeSetOf(values.map((value) => encodeAttribute(type, value))));

@@ -93,7 +93,7 @@ export const validateDnsSubdomainName: ValidateName = (name, { isPrefix }) =>
 /** A name that is safe as a path segment. All kinds require it, and the RBAC kinds require nothing more. */
 export const validatePathSegmentName: ValidateName = (name, { isPrefix }) => {
   if (!isPrefix && (name === "." || name === "..")) return [`may not be '${name}'`];
-  return ["/", "%"]
-    .filter((character) => name.includes(character))
-    .map((character) => `may not contain '${character}'`);
+  const faults: string[] = [];
+  for (const character of "/%") if (name.includes(character)) faults.push(`may not contain '${character}'`);
+  return faults;
 };

@@ -27,7 +27,7 @@ const maximumShownReferences = 100;
  * last.
  */
 export const validateObjectMeta = (meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] => [
-  ...validateGeneralMeta(meta, rules),
+  ...validateGeneralMeta(meta, { ...rules, lists: validateLists(meta) }),
   ...validateQualifiedFinalizers(meta.finalizers ?? []),
 ];
 
@@ -45,39 +45,78 @@ function validateNames({ generateName = "", name = "" }: ObjectMeta, validateNam
       faults.push(invalidValue("metadata.generateName", generateName, fault));
     }
   }
-  if (name === "") return [...faults, required("metadata.name", "name or generateName is required")];
-  for (const fault of validateName(name, { isPrefix: false })) faults.push(invalidValue("metadata.name", name, fault));
+  if (name === "") faults.push(required("metadata.name", "name or generateName is required"));
+  else
+    for (const fault of validateName(name, { isPrefix: false }))
+      faults.push(invalidValue("metadata.name", name, fault));
   return faults;
 }
 
+/** The faults of each list and map in an object's metadata, whose rules are those of every kind. */
+interface ListFaults {
+  readonly labels: readonly FieldError[];
+  readonly annotations: readonly FieldError[];
+  readonly ownerReferences: readonly FieldError[];
+  readonly finalizers: readonly FieldError[];
+  readonly managedFields: readonly FieldError[];
+}
+
+const none: readonly FieldError[] = [];
+
+function validateLists({ labels, annotations, ownerReferences, finalizers, managedFields }: ObjectMeta): ListFaults {
+  return {
+    labels: labels === undefined ? none : validateLabels(labels, "metadata.labels"),
+    annotations: annotations === undefined ? none : validateAnnotations(annotations, "metadata.annotations"),
+    ownerReferences: ownerReferences === undefined ? none : validateOwnerReferences(ownerReferences),
+    finalizers: finalizers === undefined ? none : validateFinalizers(finalizers),
+    managedFields: managedFields === undefined ? none : validateManagedFields(managedFields),
+  };
+}
+
+interface GeneralRules extends ObjectMetaRules {
+  readonly lists: ListFaults;
+}
+
 /** Upstream's rules for every kind. */
-function validateGeneralMeta(meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
-  const { validateName } = rules;
+function validateGeneralMeta(meta: ObjectMeta, rules: GeneralRules): FieldError[] {
   const { generation = 0 } = meta;
+  const { lists } = rules;
   return [
-    ...validateNames(meta, validateName),
+    ...validateNames(meta, rules.validateName),
     ...validateNamespace(meta.namespace ?? "", rules),
-    ...(generation < 0 ? [invalidValue("metadata.generation", generation, "must be greater than or equal to 0")] : []),
-    ...validateLabels(meta.labels, "metadata.labels"),
-    ...validateAnnotations(meta.annotations, "metadata.annotations"),
-    ...validateOwnerReferences(meta.ownerReferences ?? []),
-    ...validateFinalizers(meta.finalizers ?? []),
-    ...validateManagedFields(meta.managedFields ?? []),
+    ...(generation < 0
+      ? [invalidValue("metadata.generation", generation, "must be greater than or equal to 0")]
+      : none),
+    ...lists.labels,
+    ...lists.annotations,
+    ...lists.ownerReferences,
+    ...lists.finalizers,
+    ...lists.managedFields,
   ];
+}
+
+export interface ObjectMetaUpdate extends ObjectMetaRules {
+  readonly previous: ObjectMeta;
 }
 
 /**
  * Returns every fault of a changed object's metadata. Upstream validates the metadata in its machinery and again in
- * every kind, so it reports one fault as two to four causes. Clients that count causes see the same number here.
+ * every kind, so it reports one fault as two to four causes. Clients that count causes see the same number here, but each
+ * part is looked at only once.
  */
-export function validateObjectMetaUpdate(next: ObjectMeta, previous: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
-  const changes = validateChanges(next, previous);
-  const general = validateGeneralMeta(next, {
-    isNamespaced: rules.isNamespaced,
-    validateName: validatePathSegmentName,
-  });
+export function validateObjectMetaUpdate(next: ObjectMeta, { previous, ...rules }: ObjectMetaUpdate): FieldError[] {
+  const lists = validateLists(next);
+  const changes = [
+    ...validateChanges(next, previous),
+    ...lists.labels,
+    ...lists.annotations,
+    ...lists.ownerReferences,
+    ...lists.managedFields,
+  ];
+  const general = validateGeneralMeta(next, { ...rules, validateName: validatePathSegmentName, lists });
   const finalizers = validateQualifiedFinalizers(next.finalizers ?? []);
-  return [...general, ...changes, ...changes, ...finalizers, ...validateObjectMeta(next, rules)];
+  const ofKind = validateGeneralMeta(next, { ...rules, lists });
+  return [...general, ...changes, ...changes, ...finalizers, ...ofKind, ...finalizers];
 }
 
 /** Refuses changes that an update must not make (upstream: `ValidateObjectMetaUpdate`). */
@@ -98,13 +137,7 @@ function validateChanges(next: ObjectMeta, previous: ObjectMeta): FieldError[] {
   for (const field of ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] as const) {
     if (next[field] !== previous[field]) faults.push(immutable(field, next[field]));
   }
-  return [
-    ...faults,
-    ...validateLabels(next.labels, "metadata.labels"),
-    ...validateAnnotations(next.annotations, "metadata.annotations"),
-    ...validateOwnerReferences(next.ownerReferences ?? []),
-    ...validateManagedFields(next.managedFields ?? []),
-  ];
+  return faults;
 }
 
 const immutable = (field: string, value: unknown): FieldError =>

@@ -153,7 +153,8 @@ async function nextVersion<T extends ApiObject>(
   const next = strategy.prepareForUpdate?.(merged, oldObject, context) ?? merged;
 
   const faults = firstFaults(() => [
-    ...validateObjectMetaUpdate(next.metadata, oldObject.metadata, {
+    ...validateObjectMetaUpdate(next.metadata, {
+      previous: oldObject.metadata,
       isNamespaced: definition.scope === "Namespaced",
       validateName: (text, options) => definition.validateName(text, { ...options, object: next }),
     }),

@@ -136,7 +136,7 @@ describe("new metadata", () => {
 
 describe("changed metadata", () => {
   const causesOf = (next: ObjectMeta, previous: ObjectMeta = valid): string[] =>
-    validateObjectMetaUpdate(next, previous, rules).map(({ field }) => field);
+    validateObjectMetaUpdate(next, { ...rules, previous }).map(({ field }) => field);
 
   it("without a change has no fault", () => {
     assert.deepEqual(causesOf(valid), []);
@@ -163,7 +163,10 @@ describe("changed metadata", () => {
   it("of an object that is being deleted cannot get a new finalizer", () => {
     const deleted = { ...valid, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["example.com/a"] };
     assert.deepEqual(causesOf({ ...deleted, finalizers: [] }, deleted), []);
-    const [fault] = validateObjectMetaUpdate({ ...deleted, finalizers: ["example.com/b"] }, deleted, rules);
+    const [fault] = validateObjectMetaUpdate(
+      { ...deleted, finalizers: ["example.com/b"] },
+      { ...rules, previous: deleted },
+    );
     assert.equal(
       fault?.message,
       'Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"example.com/b"}',

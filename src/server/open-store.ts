@@ -30,8 +30,8 @@ interface OpenStoreOptions {
    * itself.
    */
   onWritten?(): void;
-  /** Nothing is written to an empty prefix of etcd. Default: it begins as the store of a server. */
-  readonly isOnlyRead?: boolean;
+  /** Whether an empty prefix of etcd begins as the store of a server. Default: true. */
+  readonly mayBegin?: boolean;
 }
 
 /**
@@ -40,7 +40,7 @@ interface OpenStoreOptions {
  */
 export async function openStore(
   { dataDirectory, storage, names: { profile } }: Omit<StoreLocation, "encryption">,
-  { onWritten = () => {}, isOnlyRead = false }: OpenStoreOptions = {},
+  { onWritten = () => {}, mayBegin = true }: OpenStoreOptions = {},
 ): Promise<Store> {
   if (storage.type === "own") {
     try {
@@ -51,7 +51,7 @@ export async function openStore(
     }
   }
   const store = etcdStore(storage, profile);
-  return await orClose(store, async () => shifted(store, await store.open({ isOnlyRead })));
+  return await orClose(store, async () => shifted(store, await store.open({ mayBegin })));
 }
 
 /**
@@ -63,7 +63,7 @@ export async function openExistingStore<L extends Omit<StoreLocation, "encryptio
 ): Promise<{ readonly store: Store; readonly location: L }> {
   const { dataDirectory, storage } = given;
   const location = storage.type === "own" ? { ...given, names: namesOfStore(dataDirectory) } : given;
-  const store = await openStore(location, { isOnlyRead: true });
+  const store = await openStore(location, { mayBegin: false });
   if (storage.type === "own") return { store, location };
   try {
     const { entries } = await store.range({ start: "/", end: "0", limit: 1 });

@@ -17,6 +17,8 @@ export interface Call {
   send(message: Uint8Array): void;
   /** No more messages will be sent. */
   end(): void;
+  /** Lets the other side send no more than its window, or lets it go on. */
+  pause(isPaused: boolean): void;
   /** Ends the call. No callback runs afterwards. */
   cancel(): void;
 }
@@ -52,6 +54,10 @@ export class GrpcCall implements Call, ClientExchange {
 
   end(): void {
     this.#stream.end();
+  }
+
+  pause(isPaused: boolean): void {
+    this.#stream.pause(isPaused);
   }
 
   cancel(): void {

@@ -149,7 +149,7 @@ export class GrpcChannel {
     if (!this.isOpen) {
       const error = unavailable(`${this.url} is not connected`, { mayHaveRun: false });
       const ending = setImmediate(() => observer.onEnd(error));
-      return { send: () => {}, end: () => {}, cancel: () => clearImmediate(ending) };
+      return { send: () => {}, end: () => {}, pause: () => {}, cancel: () => clearImmediate(ending) };
     }
     const { url } = this;
     return new GrpcCall({

@@ -22,6 +22,8 @@ interface StreamConnection {
   /** The stream has something to send. */
   schedule(stream: Http2ClientStream): void;
   cancel(stream: Http2ClientStream): void;
+  /** The server may send more of the answer, unless the stream is paused. */
+  askForMore(stream: Http2ClientStream): void;
 }
 
 /** One request and its answer. Methods only queue: the connection writes what all its streams have queued together. */
@@ -40,6 +42,7 @@ export class Http2ClientStream {
   sendWindowBytes = 0;
   /** Received since the server's window was last widened. */
   takenBytes = 0;
+  isPaused = false;
 
   constructor(
     connection: StreamConnection,
@@ -61,6 +64,12 @@ export class Http2ClientStream {
     if (this.isClosed || this.isEnding) return;
     this.isEnding = true;
     this.#connection.schedule(this);
+  }
+
+  /** Lets the server send no more than the window of the stream, or lets it go on. Other streams are not affected. */
+  pause(isPaused: boolean): void {
+    this.isPaused = isPaused;
+    this.#connection.askForMore(this);
   }
 
   /** Nothing is called any more. */

@@ -175,6 +175,12 @@ export class Http2Client {
     this.#forget(stream);
   }
 
+  askForMore(stream: Http2ClientStream): void {
+    if (stream.isPaused || stream.isClosed || stream.takenBytes < this.#windowBytes >> 1) return;
+    this.#queue(windowUpdateFrame(stream.id, stream.takenBytes));
+    stream.takenBytes = 0;
+  }
+
   #queue(frame: Uint8Array): void {
     if (this.#frames.push(frame) > maximumQueuedFrames) this.destroy(new Error("the server asks too much"));
     this.#scheduleFlush();
@@ -294,10 +300,7 @@ export class Http2Client {
     const stream = this.#streams.get(streamId);
     if (stream === undefined) return;
     stream.takenBytes += frameBytes;
-    if (stream.takenBytes >= this.#windowBytes >> 1 && !isEnd) {
-      this.#queue(windowUpdateFrame(streamId, stream.takenBytes));
-      stream.takenBytes = 0;
-    }
+    if (!isEnd) this.askForMore(stream);
     if (data.length > 0) stream.exchange.onData(data);
     if (isEnd) this.#readEnd(stream);
   }

@@ -5,7 +5,7 @@ import type { Store } from "./store.ts";
 export interface ChangeFeedOptions {
   readonly store: Store;
   /**
-   * How many revisions of the log to read at start, so that watches can resume from before the start. Default 10,000.
+   * How many writes of the log to read at start, roughly, so that watches can resume from before the start. Default 10,000.
    */
   readonly replayLength?: number;
 }

@@ -126,7 +126,7 @@ export class FeedFollower {
       // The revision of an empty store belongs to no write, so the log never reports it.
       const afterRevision = Math.max(
         compactedRevision,
-        latestRevision - this.#replayLength * (this.#store.revisionStep ?? 1),
+        latestRevision - this.#replayLength * (this.#store.revisionsPerWrite ?? 1),
         this.revision,
         Math.min(1, latestRevision),
       );

@@ -4,8 +4,8 @@
  * Several processes may use a store at once.
  */
 export interface Store {
-  /** How much the revision grows with each transaction. Absent: as much as it has writes. */
-  readonly revisionStep?: number | undefined;
+  /** How much the revision grows with a write, roughly. Absent: by one. */
+  readonly revisionsPerWrite?: number | undefined;
 
   /**
    * The newest durable revision of any process. It is at least the revision of every acknowledged write, so a watch
@@ -86,7 +86,7 @@ export interface WriteRequest {
   readonly key: string;
   /** The new value. Undefined deletes the key. */
   readonly value: Buffer | undefined;
-  /** The modRevision that the key must have now, as the store has told it. 0: the key must not exist. */
+  /** The modRevision that the key must have now, as the store has told it of this key. 0: the key must not exist. */
   readonly expectedRevision: number;
   /** When this is aborted, a write that has not started is not executed. */
   readonly signal?: AbortSignal;

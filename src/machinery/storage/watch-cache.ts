@@ -65,7 +65,7 @@ export type CachedObjects<T extends Cached> = Pick<SortedObjects<T>, "get" | "ra
 
 interface CacheWatch<T extends Cached> extends WatchScope<T> {
   readonly request: CacheWatchRequest<T>;
-  /** The last event that it was given. The revision does not tell: on etcd, several events may share one. */
+  /** The last event that it was given. The revision does not tell: on a prefix of etcd that keeps etcd's revisions, several events may share one. */
   lastEvent: CacheEvent<T> | undefined;
 }
 

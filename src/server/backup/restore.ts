@@ -4,6 +4,7 @@ import { UsageError } from "../../machinery/command-line/flag.ts";
 import { flushFolder } from "../../machinery/files/atomic-file.ts";
 import { createObjects } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
+import { groupedRevisions } from "../../machinery/storage/etcd/revision-form.ts";
 import {
   lockDataDirectory,
   refuseUnfinishedRestore,
@@ -34,9 +35,10 @@ export interface RestoreReport {
 /**
  * It is unknown how far revisions had come when the data was lost, and clients remember those. The restored objects get
  * revisions above any of them: a thousand writes a second since the backup would take eleven days to come so far.
- * (etcd's documentation of `etcdutl snapshot restore --bump-revision` names the same number.)
+ * (etcd's documentation of `etcdutl snapshot restore --bump-revision` names the same number of writes.) On etcd, a write takes up to
+ * ten revisions of the store.
  */
-const revisionsSkipped = 1_000_000_000;
+const revisionsSkipped = 1_000_000_000 * groupedRevisions.step;
 
 /** What may be in a folder that counts as empty: that of a file system of its own has it. */
 const harmless: ReadonlySet<string> = new Set(["lost+found"]);

@@ -23,10 +23,10 @@ export async function examineStorage(location: StoreLocation): Promise<Finding[]
     storage.servers.map(async (server) => {
       try {
         const member = { ...location, storage: { ...storage, servers: [server] } };
-        const store = await openStore(member, { isOnlyRead: true });
+        const store = await openStore(member, { mayBegin: false });
         const revision = await store.latestRevision();
         await store.close();
-        return good("storage", `etcd's member ${server} answers, at revision ${revision}`);
+        return good("storage", `etcd's member ${server} answers; the newest resourceVersion is ${revision}`);
       } catch (error) {
         return bad("storage", `etcd's member ${server}: ${messageOf(error)}`, "look at that member's log");
       }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { EtcdStore } from "../../../src/machinery/storage/backends/etcd.ts";
+import { EtcdClient } from "../../../src/machinery/storage/etcd/etcd-client.ts";
 import { EtcdPrefix } from "../../../src/machinery/storage/etcd/etcd-prefix.ts";
 import { KeySpace } from "../../../src/machinery/storage/etcd/key-space.ts";
 import { groupedRevisions, plainRevisions } from "../../../src/machinery/storage/etcd/revision-form.ts";
@@ -25,6 +26,7 @@ const shown = ({ key, value, revision }: Change) => [key, value && String(value)
 
 describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
   let etcd: EtcdCluster;
+  let client: EtcdClient;
   let stores = 0;
   const opened: EtcdStore[] = [];
   const storeOn = (cluster: EtcdCluster, prefix: string): EtcdStore => {
@@ -37,8 +39,12 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     await store.open();
     return store;
   };
-  before(async () => (etcd = await startEtcd()));
+  before(async () => {
+    etcd = await startEtcd();
+    client = new EtcdClient({ servers: etcd.urls, tls: () => ({}) });
+  });
   after(async () => {
+    client.close();
     await Promise.all(opened.map((store) => store.close()));
     await etcd.stop();
   });
@@ -140,16 +146,16 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
   });
 
   it("are delivered in order with deletes, which other programs make in one transaction", async () => {
-    const store = await newStore();
+    const store = storeOn(etcd, "/deleted");
+    await store.open();
     const keys = Array.from({ length: 2 * step }, (_, index) => `/k${index}`).sort();
     const results = await Promise.all(keys.map((key) => store.write(create(key))));
     const latest = await store.latestRevision();
     const taking = takeChanges(store, { afterRevision: latest, count: keys.length + 1 });
-    const requests = keys.map((key, index) => {
-      const result = results[index];
-      return { key, value: undefined, expectedRevision: result?.isWritten === true ? result.revision : 0 };
-    });
-    await store.writeTogether(requests);
+    // It has not opened the prefix, so it writes as other programs do.
+    await storeOn(etcd, "/deleted").writeTogether(
+      keys.map((key, index) => ({ key, value: undefined, expectedRevision: transactionOf(results[index]) })),
+    );
     const last = await put(store, "/last", "1");
     const taken = await taking;
     assert.deepEqual(
@@ -163,6 +169,44 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     );
     assert.ok((revisions[0] ?? 0) > latest);
     assert.equal(revisions.at(-1), last);
+  });
+
+  it("do not wait for a watch when all are refused", async () => {
+    const [store, others] = [await newStore(), await newStore()];
+    await Promise.all(["/a", "/b"].map((key) => store.write(create(key))));
+    const watch = store.watch({
+      afterRevision: await store.latestRevision(),
+      onChanges: () => assert.fail("nothing is written"),
+      onProgress: () => assert.fail("nobody asks for progress"),
+      onEnd: () => {},
+    });
+    // The newest revision of etcd is then one that no event of the store reaches.
+    await put(others, "/a", "1");
+    const again = await Promise.all(["/a", "/b"].map((key) => store.write(create(key))));
+    assert.deepEqual(
+      again.map((result) => !result.isWritten && String(result.current?.value)),
+      ["/a", "/b"],
+    );
+    watch.stop();
+  });
+
+  it("are refused once the keys of the prefix were removed, until a server begins it anew", async () => {
+    const store = storeOn(etcd, "/removed");
+    await store.open();
+    const revision = await put(store, "/a", "1");
+    const remover = new EtcdPrefix({
+      keys: new KeySpace({ prefix: "/removed", profile: "platform" }),
+      call: (call) => client.call(call),
+    });
+    await remover.write(undefined);
+    const gone = /was removed or changed.*restart the server/;
+    await assert.rejects(Promise.all(["/b", "/c"].map((key) => store.write(create(key)))), gone);
+    await assert.rejects(store.write({ key: "/a", value: undefined, expectedRevision: revision }), gone);
+    await assert.rejects(store.writeTogether([create("/d")]), gone);
+    assert.deepEqual(
+      (await store.range(ALL)).entries.map(({ key }) => key),
+      ["/a"],
+    );
   });
 
   for (const [limits, flags] of [
@@ -225,8 +269,8 @@ describe("a prefix of etcd", { skip: skipsEtcd }, () => {
     const replicas = Array.from({ length: 4 }, () => storeAt("/together"));
     await Promise.all(replicas.map((store) => store.open()));
     assert.deepEqual(
-      replicas.map((store) => store.revisionStep),
-      replicas.map(() => step),
+      replicas.map((store) => store.revisionsPerWrite),
+      replicas.map(() => groupedRevisions.revisionsPerWrite),
     );
   });
 
@@ -245,7 +289,7 @@ describe("a prefix of etcd", { skip: skipsEtcd }, () => {
 
   it("is left as it is by those who only read", async () => {
     const store = storeAt("/looked-at");
-    await store.open({ isOnlyRead: true });
+    await store.open({ mayBegin: false });
     const other = storeAt("/looked-at");
     assert.equal(await other.startImport(1_000_000), 1_000_000 - (await other.latestRevision()));
   });
@@ -269,7 +313,6 @@ describe("a prefix of etcd", { skip: skipsEtcd }, () => {
   });
 
   it("of a server that takes one key in a transaction keeps that server's revisions", async () => {
-    const store = storeAt("/one-key");
     const transactions: string[] = [];
     const prefix = new EtcdPrefix({
       keys: new KeySpace({ prefix: "/one-key", profile: "platform" }),
@@ -279,8 +322,7 @@ describe("a prefix of etcd", { skip: skipsEtcd }, () => {
         throw new TransactionsUnsupported();
       },
     });
-    assert.deepEqual(await prefix.open({ isOnlyRead: false }), { form: plainRevisions, shift: 0 });
+    assert.deepEqual(await prefix.open({ mayBegin: true }), { form: plainRevisions, shift: 0, guard: undefined });
     assert.equal(transactions.length, 1);
-    assert.equal(store.revisionStep, 1);
   });
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { EtcdStore } from "../../../src/machinery/storage/backends/etcd.ts";
+import { groupedRevisions } from "../../../src/machinery/storage/etcd/revision-form.ts";
 import { skipsEtcd, startEtcd } from "./etcd-process.ts";
 import type { EtcdCluster } from "./etcd-process.ts";
 import { testStore } from "./store-contract.ts";
@@ -25,12 +26,14 @@ interface FreshOptions {
 async function openFresh({ isTls = false, isPlain = false }: FreshOptions = {}): Promise<OpenedStore> {
   const etcd = await startEtcd({ isTls });
   const store = openOn(etcd);
-  await store.open({ isOnlyRead: isPlain });
+  if (!isPlain) await store.open();
   const dispose = async (): Promise<void> => {
     await store.close();
     await etcd.stop();
   };
-  return { store, firstRevision: isPlain ? 1 : 2 * store.revisionStep, dispose };
+  // The state of the prefix is the first write.
+  const { step } = groupedRevisions;
+  return { store, ...(!isPlain && { firstRevision: 2 * step, step }), dispose };
 }
 
 // Most of their time is etcd's: several at once.

@@ -6,11 +6,11 @@ export class StoreModel {
   latestRevision: number;
   compactedRevision = 0;
   /** How much the revision grows with each transaction; its last write has that of the transaction. */
-  readonly #step: number;
+  readonly step: number;
 
   constructor({ firstRevision = 1, step = 1 }: { readonly firstRevision?: number; readonly step?: number } = {}) {
     this.latestRevision = firstRevision;
-    this.#step = step;
+    this.step = step;
   }
 
   entryAt(key: string, revision: number): Entry | undefined {
@@ -21,7 +21,7 @@ export class StoreModel {
 
   /** Writes in a transaction of its own. Returns the revision. */
   write(key: string, value: Buffer | undefined): number {
-    const revision = this.latestRevision + this.#step;
+    const revision = this.latestRevision + this.step;
     this.writeAt(revision, { key, value });
     return revision;
   }
@@ -36,11 +36,11 @@ export class StoreModel {
 
   /** All of a transaction is compacted, or nothing. */
   compact(revision: number): void {
-    this.compactedRevision = Math.max(this.compactedRevision, Math.floor(revision / this.#step) * this.#step);
+    this.compactedRevision = Math.max(this.compactedRevision, Math.floor(revision / this.step) * this.step);
   }
 
   #transactionOf(revision: number): number {
-    return Math.ceil(revision / this.#step) * this.#step;
+    return Math.ceil(revision / this.step) * this.step;
   }
 
   rangeAt({ start, end, revision }: { start: string; end: string; revision: number }): Entry[] {

@@ -10,22 +10,10 @@ import {
   WriteOutcomeUnknown,
 } from "../store.ts";
 import type { Entry, RangeRequest, RangeResult, Store, WatchRequest, WriteRequest, WriteResult } from "../store.ts";
-import { EtcdClient, rangePath, statusPath, transactionPath } from "../etcd/etcd-client.ts";
+import { EtcdClient, rangePath, statusPath } from "../etcd/etcd-client.ts";
 import type { EtcdCall } from "../etcd/etcd-client.ts";
-import {
-  decodeStatus,
-  decodeRange,
-  decodeSwap,
-  decodeSwaps,
-  decodeTransaction,
-  encodeCompaction,
-  encodePut,
-  encodeRange,
-  encodeSwap,
-  encodeSwaps,
-  encodeTransaction,
-} from "../etcd/etcd-messages.ts";
-import type { KeyValue, RangeAnswer, RangeMessage, SwapMessage } from "../etcd/etcd-messages.ts";
+import { decodeStatus, decodeRange, encodeCompaction, encodePut, encodeRange } from "../etcd/etcd-messages.ts";
+import type { KeyValue, RangeAnswer, RangeMessage } from "../etcd/etcd-messages.ts";
 import { EtcdWatch } from "../etcd/etcd-watch.ts";
 import { EtcdPrefix } from "../etcd/etcd-prefix.ts";
 import type { OpenedPrefix } from "../etcd/etcd-prefix.ts";
@@ -34,10 +22,9 @@ import { RangeReader } from "../etcd/range-reader.ts";
 import type { TlsFiles } from "../../grpc/connect-socket.ts";
 import { GrpcError, grpcStatus } from "../../grpc/grpc-error.ts";
 import { SharedRead } from "../etcd/shared-read.ts";
-import { groupedRevisions, plainRevisions } from "../etcd/revision-form.ts";
+import { plainRevisions } from "../etcd/revision-form.ts";
 import type { RevisionForm } from "../etcd/revision-form.ts";
-import { WriteGroups } from "../etcd/write-groups.ts";
-import type { GroupedWrite } from "../etcd/write-groups.ts";
+import { EtcdWriter } from "../etcd/etcd-writer.ts";
 import {
   hasOrderedProgress,
   isCompacted,
@@ -59,11 +46,6 @@ export interface EtcdStoreOptions {
 }
 
 const ABANDONED_AT_ONCE = 1_000;
-type WriteAnswer =
-  | { readonly isWritten: true; readonly revision: number }
-  /** Without `current` where the server does not tell. */
-  | { readonly isWritten: false; readonly current: KeyValue | undefined };
-
 /** How long a write waits until this process's watches have delivered it. */
 const DELIVERY_MILLISECONDS = 2_000;
 /** How often a create is retried while others create and delete the same key. */
@@ -79,13 +61,10 @@ export class EtcdStore implements Store {
   readonly #keys: KeySpace;
   readonly #prefix: EtcdPrefix;
   readonly #ranges: RangeReader;
-  readonly #groups = new WriteGroups<WriteAnswer>({
-    maximumWrites: groupedRevisions.step,
-    send: (swaps) => this.#sendGroup(swaps),
-  });
   readonly #watches = new Set<EtcdWatch>();
   readonly #latest: SharedRead<number>;
-  #opened: OpenedPrefix = { form: plainRevisions, shift: 0 };
+  #opened: OpenedPrefix = { form: plainRevisions, shift: 0, guard: undefined };
+  #writer: EtcdWriter;
   /** The newest compacted revision that this process knows: etcd's. */
   #compactedRevision = 0;
   /** The newest revision that a caller waits for. */
@@ -102,18 +81,32 @@ export class EtcdStore implements Store {
     this.#prefix = new EtcdPrefix(parts);
     this.#ranges = new RangeReader(parts);
     this.#latest = new SharedRead(() => this.#readLatest());
+    this.#writer = this.#writerFor(this.#opened);
+  }
+
+  #writerFor({ form, guard }: OpenedPrefix): EtcdWriter {
+    return new EtcdWriter({
+      form,
+      guard,
+      call: (call) => this.#call(call),
+      untilGiven: (revision) => this.#untilGiven(revision),
+    });
+  }
+
+  #use(opened: OpenedPrefix): number {
+    this.#opened = opened;
+    this.#writer = this.#writerFor(opened);
+    return opened.shift;
   }
 
   /** Returns the number to add to the revisions (see ShiftedStore). Rejects as EtcdPrefix does. */
-  async open(options: { readonly isOnlyRead: boolean } = { isOnlyRead: false }): Promise<number> {
-    this.#opened = await this.#prefix.open(options);
-    return this.#opened.shift;
+  async open(options: { readonly mayBegin: boolean } = { mayBegin: true }): Promise<number> {
+    return this.#use(await this.#prefix.open(options));
   }
 
   /** As `open`, for an empty prefix (see EtcdPrefix). */
   async startImport(revision: number): Promise<number> {
-    this.#opened = await this.#prefix.startImport(revision);
-    return this.#opened.shift;
+    return this.#use(await this.#prefix.startImport(revision));
   }
 
   async finishImport(): Promise<void> {
@@ -137,8 +130,8 @@ export class EtcdStore implements Store {
     await this.#prefix.write({ type: "moved" });
   }
 
-  get revisionStep(): number {
-    return this.#form.step;
+  get revisionsPerWrite(): number {
+    return this.#form.revisionsPerWrite;
   }
 
   async latestRevision(): Promise<number> {
@@ -157,9 +150,9 @@ export class EtcdStore implements Store {
     const swap = { key: this.#keys.etcdKey(key), value, expectedRevision: this.#form.etcdRevision(expectedRevision) };
     for (let attempt = 1; attempt <= MAX_CREATE_ATTEMPTS; attempt++) {
       if (signal?.aborted === true) throw new WriteAbandoned();
-      const answer = await this.#swap({ swap, signal });
-      if (answer.isWritten) return answer;
-      if (expectedRevision !== 0) return { isWritten: false, current: answer.current && this.#entry(answer.current) };
+      const outcome = await this.#writer.swap({ swap, signal });
+      if (outcome.isWritten) return outcome;
+      if (expectedRevision !== 0 || outcome.current !== undefined) return this.#refused(outcome.current);
       const current = await this.#read(key);
       if (current !== undefined) return { isWritten: false, current };
       // The key existed a moment ago and is gone now: retry the create.
@@ -170,29 +163,16 @@ export class EtcdStore implements Store {
   async writeTogether(requests: readonly WriteRequest[]): Promise<readonly WriteResult[]> {
     checkKeys(requests);
     if (requests.some(({ signal }) => signal?.aborted === true)) throw new WriteAbandoned();
-    const form = this.#form;
-    const laterWrites = (index: number): number => Math.min(requests.length - 1 - index, form.step - 1);
-    const swaps = requests.map(({ key, value, expectedRevision }, index) => {
+    const swaps = requests.map(({ key, value, expectedRevision }) => {
       if (value === undefined && expectedRevision === 0) throw new Error("a delete in a transaction needs a revision");
-      return {
-        key: this.#keys.etcdKey(key),
-        value: value && form.stored(value, laterWrites(index)),
-        expectedRevision: form.etcdRevision(expectedRevision),
-      };
+      return { key: this.#keys.etcdKey(key), value, expectedRevision: this.#form.etcdRevision(expectedRevision) };
     });
-    const call = { path: transactionPath, message: encodeTransaction(swaps), isRepeatable: false };
-    const { isWritten, revision, current } = decodeTransaction(await this.#call(call));
-    if (isWritten) {
-      await this.#untilGiven(form.storeRevision(revision));
-      return requests.map((_, index) => ({
-        isWritten: true,
-        revision: form.storeRevision(revision, laterWrites(index)),
-      }));
-    }
-    return requests.map((_, index) => {
-      const found = current[index];
-      return { isWritten: false, current: found && this.#entry(found) };
-    });
+    const outcomes = await this.#writer.swapTogether(swaps);
+    return outcomes.map((outcome) => (outcome.isWritten ? outcome : this.#refused(outcome.current)));
+  }
+
+  #refused(current: KeyValue | undefined): WriteResult {
+    return { isWritten: false, current: current && this.#entry(current) };
   }
 
   async range(request: RangeRequest): Promise<RangeResult> {
@@ -269,50 +249,6 @@ export class EtcdStore implements Store {
 
   get #compacted(): number {
     return this.#form.storeRevision(this.#compactedRevision);
-  }
-
-  /** A delete goes by itself: it has no value that could tell its place in a transaction. */
-  #swap(write: GroupedWrite): Promise<WriteAnswer> {
-    const isAlone = write.swap.value === undefined || this.#form === plainRevisions;
-    return isAlone ? this.#sendAlone(write.swap) : this.#groups.write(write);
-  }
-
-  async #sendAlone(swap: SwapMessage): Promise<WriteAnswer> {
-    const form = this.#form;
-    const message = encodeSwap({ ...swap, value: swap.value && form.stored(swap.value, 0) });
-    const answer = decodeSwap(await this.#call({ path: transactionPath, message, isRepeatable: false }));
-    // kine reports success when it deletes a key that does not exist.
-    const isDeleteOfNothing = swap.value === undefined && answer.current === undefined && answer.deletedCount === 0;
-    if (!answer.isWritten || isDeleteOfNothing) return { isWritten: false, current: answer.current };
-    const revision = form.storeRevision(answer.revision);
-    await this.#untilGiven(revision);
-    return { isWritten: true, revision };
-  }
-
-  async #sendGroup(swaps: readonly SwapMessage[]): Promise<readonly WriteAnswer[]> {
-    const [first] = swaps;
-    if (first !== undefined && swaps.length === 1) return [await this.#sendAlone(first)];
-    const form = this.#form;
-    const laterWrites = (index: number): number => swaps.length - 1 - index;
-    const marked = swaps.map((swap, index) => ({
-      ...swap,
-      value: swap.value && form.stored(swap.value, laterWrites(index)),
-    }));
-    const call = { path: transactionPath, message: encodeSwaps(marked), isRepeatable: false };
-    let answer: Buffer;
-    try {
-      answer = await this.#call(call);
-    } catch (error) {
-      // This etcd takes shorter requests, or fewer operations in one.
-      if (error instanceof ValueTooLarge || error instanceof TransactionsUnsupported)
-        return await Promise.all(swaps.map((swap) => this.#sendAlone(swap)));
-      throw error;
-    }
-    const answers = decodeSwaps(answer);
-    await this.#untilGiven(form.storeRevision(answers[0]?.revision ?? 0));
-    return answers.map(({ isWritten, revision, current }, index) =>
-      isWritten ? { isWritten, revision: form.storeRevision(revision, laterWrites(index)) } : { isWritten, current },
-    );
   }
 
   async #readLatest(): Promise<number> {

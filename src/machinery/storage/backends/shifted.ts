@@ -24,8 +24,8 @@ export class ShiftedStore implements Store {
     this.#shift = shift;
   }
 
-  get revisionStep(): number | undefined {
-    return this.#store.revisionStep;
+  get revisionsPerWrite(): number | undefined {
+    return this.#store.revisionsPerWrite;
   }
 
   latestRevision(): number | Promise<number> {

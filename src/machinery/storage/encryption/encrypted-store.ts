@@ -57,8 +57,8 @@ export class EncryptedStore implements Store {
     source.onReadable(() => this.#reload());
   }
 
-  get revisionStep(): number | undefined {
-    return this.#store.revisionStep;
+  get revisionsPerWrite(): number | undefined {
+    return this.#store.revisionsPerWrite;
   }
 
   latestRevision(): number | Promise<number> {

@@ -69,8 +69,8 @@ export interface SwapAnswer {
   readonly isWritten: boolean;
   readonly revision: number;
   /**
-   * The value of the key when the write was refused. Set only when the write expected a revision; kine also sets it
-   * after a delete.
+   * The value of the key when the write was refused. `encodeSwap` asks for it only when the write expects a revision; kine also
+   * sets it after a delete.
    */
   readonly current: KeyValue | undefined;
   /** As reported by etcd. */
@@ -97,47 +97,75 @@ export function encodeSwap(swap: SwapMessage): Buffer {
  */
 export function encodeTransaction(swaps: readonly SwapMessage[]): Buffer {
   const writer = new ProtobufWriter();
+  writeTransaction(writer, swaps);
+  return writer.finish();
+}
+
+function writeTransaction(writer: ProtobufWriter, swaps: readonly SwapMessage[]): void {
   const lastFirst = swaps.toReversed();
   for (const { key } of lastFirst)
     writer.messageField(3, () => writer.messageField(1, () => textField(writer, 1, key)));
   for (const swap of lastFirst) writer.messageField(2, () => writeOperation(writer, swap));
   for (const swap of lastFirst) writer.messageField(1, () => writeComparison(writer, swap));
-  return writer.finish();
+}
+
+/** A key that must have a revision, or nothing of the transaction happens. */
+export interface GuardMessage {
+  readonly key: string;
+  readonly revision: number;
 }
 
 /**
  * Encodes several swaps of different keys, each of which is made or refused by itself, as transactions in one transaction. A
  * refused one reads its key, also when the key must not exist. Only etcd supports it.
  */
-export function encodeSwaps(swaps: readonly SwapMessage[]): Buffer {
+export const encodeSwaps = (swaps: readonly SwapMessage[], guard: GuardMessage): Buffer =>
+  encodeGuarded(
+    guard,
+    swaps.map((swap) => (writer) => {
+      writer.messageField(3, () => writer.messageField(1, () => textField(writer, 1, swap.key)));
+      writer.messageField(2, () => writeOperation(writer, swap));
+      writer.messageField(1, () => writeComparison(writer, swap));
+    }),
+  );
+
+/** As `encodeTransaction`, with a guard. Only etcd supports it. */
+export const encodeGuardedTransaction = (swaps: readonly SwapMessage[], guard: GuardMessage): Buffer =>
+  encodeGuarded(guard, [(writer) => writeTransaction(writer, swaps)]);
+
+/** A transaction of transactions. */
+function encodeGuarded({ key, revision }: GuardMessage, inner: readonly ((writer: ProtobufWriter) => void)[]): Buffer {
   const writer = new ProtobufWriter();
-  for (const swap of swaps.toReversed()) {
-    writer.messageField(2, () =>
-      writer.messageField(4, () => {
-        writer.messageField(3, () => writer.messageField(1, () => textField(writer, 1, swap.key)));
-        writer.messageField(2, () => writeOperation(writer, swap));
-        writer.messageField(1, () => writeComparison(writer, swap));
-      }),
-    );
-  }
+  for (const write of inner.toReversed()) writer.messageField(2, () => writer.messageField(4, () => write(writer)));
+  writer.messageField(1, () => writeComparison(writer, { key, expectedRevision: revision }));
   return writer.finish();
 }
 
-/** The answers to `encodeSwaps`, in their order. All have the revision of the whole transaction. */
-export function decodeSwaps(message: Uint8Array): SwapAnswer[] {
+/** The answers to the transactions in a transaction, in their order. Undefined: its guard refused it. */
+function decodeGuarded<Answer extends { readonly revision: number }>(
+  message: Uint8Array,
+  readInner: (reader: ProtobufReader) => Answer,
+): Answer[] | undefined {
   const reader = new ProtobufReader(message);
   let revision = 0;
-  const answers: SwapAnswer[] = [];
+  let isKept = false;
+  const answers: Answer[] = [];
   while (reader.nextField()) {
     if (reader.field === 1) revision = revisionIn(reader.message());
+    else if (reader.field === 2) isKept = reader.boolean();
     else if (reader.field === 3) {
       const response = reader.message();
-      while (response.nextField())
-        if (response.field === 4) answers.push({ ...readSwap(response.message()), revision });
+      while (response.nextField()) if (response.field === 4) answers.push(readInner(response.message()));
     }
   }
-  return answers;
+  // Only the whole transaction tells the revision, which all in it share.
+  return isKept ? answers.map((answer) => ({ ...answer, revision })) : undefined;
 }
+
+export const decodeSwaps = (message: Uint8Array): SwapAnswer[] | undefined => decodeGuarded(message, readSwap);
+
+export const decodeGuardedTransaction = (message: Uint8Array): TransactionAnswer | undefined =>
+  decodeGuarded(message, readTransaction)?.[0];
 
 /**
  * Encodes a transaction that writes the first key of a range, unless the range has one. It is in the form of `encodeSwaps`: a server
@@ -173,7 +201,10 @@ function writeOperation(writer: ProtobufWriter, { key, value }: Pick<SwapMessage
   });
 }
 
-function writeComparison(writer: ProtobufWriter, { key, expectedRevision }: SwapMessage): void {
+function writeComparison(
+  writer: ProtobufWriter,
+  { key, expectedRevision }: Pick<SwapMessage, "key" | "expectedRevision">,
+): void {
   writer.varintField(6, expectedRevision); // part of a union: written even when it is 0
   textField(writer, 3, key);
   numberField(writer, 2, 2); // compares the key's modRevision
@@ -186,8 +217,10 @@ export interface TransactionAnswer {
   readonly current: readonly (KeyValue | undefined)[];
 }
 
-export function decodeTransaction(message: Uint8Array): TransactionAnswer {
-  const reader = new ProtobufReader(message);
+export const decodeTransaction = (message: Uint8Array): TransactionAnswer =>
+  readTransaction(new ProtobufReader(message));
+
+function readTransaction(reader: ProtobufReader): TransactionAnswer {
   let revision = 0;
   let isWritten = false;
   const current: (KeyValue | undefined)[] = [];

@@ -2,7 +2,7 @@ import { TransactionsUnsupported } from "../store.ts";
 import { rangePath, transactionPath } from "./etcd-client.ts";
 import type { EtcdCall } from "./etcd-client.ts";
 import { decodeRange, decodeSwap, decodeTransaction, encodeFirst, encodeRange, encodeSwap } from "./etcd-messages.ts";
-import type { KeyValue } from "./etcd-messages.ts";
+import type { GuardMessage, KeyValue } from "./etcd-messages.ts";
 import { UnusablePrefix } from "./key-space.ts";
 import type { EtcdRange, KeySpace } from "./key-space.ts";
 import { groupedRevisions, plainRevisions } from "./revision-form.ts";
@@ -27,6 +27,14 @@ export interface OpenedPrefix {
   readonly form: RevisionForm;
   /** To be added to the revisions of the form (see ShiftedStore). */
   readonly shift: number;
+  /** The key of the state, as long as it says this. Undefined for plain revisions. */
+  readonly guard: GuardMessage | undefined;
+}
+
+interface ReadState {
+  readonly state: EtcdPrefixState;
+  /** etcd's. */
+  readonly modRevision: number;
 }
 
 interface EtcdPrefixOptions {
@@ -46,13 +54,14 @@ export class EtcdPrefix {
   }
 
   /**
-   * Checks the prefix, and tells how it is used. Begins an empty one, unless it is only read. Rejects with UnusablePrefix when it
+   * Checks the prefix, and tells how it is used. Begins an empty one where it may. Rejects with UnusablePrefix when it
    * belongs to another naming profile or its objects are elsewhere, and with StoreUnavailable.
    */
-  async open({ isOnlyRead }: { readonly isOnlyRead: boolean }): Promise<OpenedPrefix> {
+  async open({ mayBegin }: { readonly mayBegin: boolean }): Promise<OpenedPrefix> {
     await this.#refuseForeign();
     const { root } = this.#keys;
-    const state = (await this.#read())?.state ?? (isOnlyRead ? undefined : await this.#begin());
+    const found = (await this.#read()) ?? (await (mayBegin ? this.#begin() : this.#readAgain()));
+    const state = found?.state;
     if (state?.type === "importing") {
       throw new UnusablePrefix(
         `a restore to etcd's ${root} goes on, or broke off: wait for it, or remove these keys and restore again: ` +
@@ -65,8 +74,13 @@ export class EtcdPrefix {
           `a new one: etcdctl del --prefix ${root}`,
       );
     }
-    const form = state?.type === "grouped" ? groupedRevisions : plainRevisions;
-    return { form, shift: state?.shift ?? 0 };
+    const shift = state?.shift ?? 0;
+    if (state?.type !== "grouped") return { form: plainRevisions, shift, guard: undefined };
+    return { form: groupedRevisions, shift, guard: this.#guard(found?.modRevision ?? 0) };
+  }
+
+  #guard(revision: number): GuardMessage {
+    return { key: this.#keys.stateKey, revision };
   }
 
   /**
@@ -76,7 +90,6 @@ export class EtcdPrefix {
   async startImport(revision: number): Promise<OpenedPrefix> {
     await this.#refuseForeign();
     const begun = await this.#writeFirst({ type: "importing" });
-    const form = begun === "unsupported" ? plainRevisions : groupedRevisions;
     const written = begun === "unsupported" ? await this.#writeWhereNothingIs({ type: "importing" }) : begun;
     if (written === undefined) {
       throw new UnusablePrefix(
@@ -84,11 +97,14 @@ export class EtcdPrefix {
           `etcdctl del --prefix ${this.#keys.root}`,
       );
     }
-    return { form, shift: Math.max(0, revision - form.storeRevision(written)) };
+    const isPlain = begun === "unsupported";
+    const form = isPlain ? plainRevisions : groupedRevisions;
+    const shift = Math.max(0, revision - form.storeRevision(written));
+    return { form, shift, guard: isPlain ? undefined : this.#guard(written) };
   }
 
-  async finishImport({ form, shift }: OpenedPrefix): Promise<void> {
-    await this.write({ type: form === groupedRevisions ? "grouped" : "imported", shift });
+  async finishImport({ guard, shift }: OpenedPrefix): Promise<void> {
+    await this.write({ type: guard === undefined ? "imported" : "grouped", shift });
   }
 
   /** Changes the state, or removes it. Returns etcd's revision. */
@@ -101,10 +117,16 @@ export class EtcdPrefix {
   }
 
   /** Groups writes from the beginning, where the server can. Returns the state then: other replicas may begin too. */
-  async #begin(): Promise<EtcdPrefixState | undefined> {
+  async #begin(): Promise<ReadState | undefined> {
     const state: EtcdPrefixState = { type: "grouped", shift: 0 };
     const written = await this.#writeFirst(state);
-    return typeof written === "number" ? state : (await this.#read())?.state;
+    return typeof written === "number" ? { state, modRevision: written } : this.#read();
+  }
+
+  /** The state of a prefix that had none a moment ago. A server that begins an empty one meanwhile groups its writes. */
+  async #readAgain(): Promise<ReadState | undefined> {
+    if ((await this.#firstOf(this.#keys.watchedRange)) !== undefined) return this.#read();
+    return { state: { type: "grouped", shift: 0 }, modRevision: 0 };
   }
 
   /** Writes the state where the store has no key at all. Returns etcd's revision; undefined when it has one. */
@@ -132,7 +154,7 @@ export class EtcdPrefix {
     }
   }
 
-  async #read(): Promise<{ readonly state: EtcdPrefixState; readonly modRevision: number } | undefined> {
+  async #read(): Promise<ReadState | undefined> {
     const found = await this.#firstOf({ key: this.#keys.stateKey, rangeEnd: "" });
     return found && { state: parseState(found.value), modRevision: found.modRevision };
   }

@@ -1,9 +1,10 @@
 import { RevisionCompacted, StoreUnavailable } from "../store.ts";
-import type { WatchRequest } from "../store.ts";
+import type { Change, WatchRequest } from "../store.ts";
 import type { EtcdClient } from "./etcd-client.ts";
 import { decodeWatchAnswer, encodeProgressRequest, encodeWatchCreate } from "./etcd-messages.ts";
 import type { WatchAnswer, WatchEvent } from "./etcd-messages.ts";
 import type { Call } from "../../grpc/grpc-call.ts";
+import { PacedChanges } from "./paced-changes.ts";
 import type { RevisionForm } from "./revision-form.ts";
 
 export interface EtcdWatchOptions {
@@ -29,13 +30,21 @@ export class EtcdWatch {
   position: number;
   readonly #options: EtcdWatchOptions;
   readonly #waiters = new Set<Waiter>();
-  #events: WatchEvent[] = [];
+  readonly #paced = new PacedChanges({
+    give: (changes, revision) => this.#give(changes, revision),
+    pause: (isPaused) => this.#call?.pause(isPaused),
+  });
+  /** Of the last revision of etcd that has come: more of it may follow. */
+  #events: readonly WatchEvent[] = [];
+  /** Every change up to this revision has come. */
+  #received: number;
   #call: Call | undefined;
   #isClosed = false;
 
   constructor(options: EtcdWatchOptions) {
     this.#options = options;
     this.position = options.request.afterRevision;
+    this.#received = this.position;
     void this.#open();
   }
 
@@ -56,6 +65,7 @@ export class EtcdWatch {
   stop(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#paced.end();
     this.#call?.cancel();
     for (const { resolve } of this.#waiters) resolve();
     this.#waiters.clear();
@@ -96,29 +106,36 @@ export class EtcdWatch {
       return this.end(new StoreUnavailable(`etcd ended the watch: ${cancelReason}`));
     }
     if (answer.isCreated) return;
-    if (answer.events.length === 0) return this.#progress(this.#options.form.storeRevision(answer.revision));
-    this.#events.push(...answer.events);
-    if (answer.isFragment) return;
-    const events = this.#events;
-    this.#events = [];
-    this.#give(events);
+    if (answer.events.length === 0 && this.#events.length === 0) return this.#receive([], answer.revision);
+    const events = [...this.#events, ...answer.events];
+    const last = events.at(-1)?.keyValue.modRevision ?? 0;
+    const isWhole = ({ keyValue }: WatchEvent): boolean => !answer.isFragment || keyValue.modRevision !== last;
+    this.#events = events.filter((event) => !isWhole(event));
+    const whole = this.#events.length === 0 ? events : events.filter(isWhole);
+    this.#receive(whole, whole.at(-1)?.keyValue.modRevision ?? 0);
   }
 
-  /** All events of a revision of etcd come in one answer. */
-  #give(events: readonly WatchEvent[]): void {
-    const { storeKey, request, form } = this.#options;
-    const changes = form.changes(events, storeKey).filter(({ revision }) => revision > this.position);
-    const last = form.storeRevision(events.at(-1)?.keyValue.modRevision ?? 0);
+  /** All events of etcd's revisions up to one. */
+  #receive(events: readonly WatchEvent[], etcdRevision: number): void {
+    const { storeKey, form } = this.#options;
+    const received = form.storeRevision(etcdRevision);
+    if (received <= this.#received) return;
+    const changes = form.changes(events, storeKey).filter(({ revision }) => revision > this.#received);
+    this.#received = received;
+    this.#paced.add(changes, received);
+  }
+
+  #give(changes: readonly Change[], revision: number): void {
     if (changes.length > 0) {
       try {
-        request.onChanges(changes);
+        this.#options.request.onChanges(changes);
       } catch (error) {
         // A watcher that throws has lost changes, so its watch must end.
         return this.end(error instanceof Error ? error : new Error(String(error)));
       }
     }
-    if (changes.at(-1)?.revision === last) this.#advance(last);
-    else this.#progress(last);
+    if (changes.at(-1)?.revision === revision) this.#advance(revision);
+    else this.#progress(revision);
   }
 
   /** The revision grew without a change to the store's own keys. */

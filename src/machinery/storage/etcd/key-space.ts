@@ -9,8 +9,8 @@ export interface EtcdRange {
 const slash = 0x2f;
 
 /**
- * Maps the store's keys to etcd's keys: `<prefix>/<profile><key>`. Every store key starts with a slash. One more key,
- * the fence, belongs to the store itself. "." and "0" are the bytes before and after "/".
+ * Maps the store's keys to etcd's keys: `<prefix>/<profile><key>`. Every store key starts with a slash. Two more keys,
+ * the fence and the state, belong to the store itself. "." and "0" are the bytes before and after "/".
  */
 export class KeySpace {
   readonly #prefix: string;

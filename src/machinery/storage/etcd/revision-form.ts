@@ -19,14 +19,20 @@ interface PlacedEvent {
 export class RevisionForm {
   /** How much the store's revision grows with each of etcd's, and how many writes a transaction has at most. */
   readonly step: number;
+  /** How much the store's revision grows with a write, roughly: under load, some share a transaction. */
+  readonly revisionsPerWrite: number;
 
-  constructor(step: number) {
+  constructor({ step, revisionsPerWrite }: { readonly step: number; readonly revisionsPerWrite: number }) {
     this.step = step;
+    this.revisionsPerWrite = revisionsPerWrite;
   }
 
-  /** The store's revision of a write, or of everything that etcd has up to a revision. */
+  /**
+   * The store's revision of a write, or of everything that etcd has up to a revision. Where more writes follow than there are
+   * revisions, the first ones share theirs.
+   */
   storeRevision(etcdRevision: number, laterWrites = 0): number {
-    return etcdRevision * this.step - laterWrites;
+    return etcdRevision * this.step - Math.min(laterWrites, this.step - 1);
   }
 
   /** The revision of etcd in which a write of the store's revision is. */
@@ -76,7 +82,7 @@ export class RevisionForm {
     if (!isDelete) return this.#laterWrites(keyValue.value);
     if (next?.etcdRevision !== keyValue.modRevision) return 0;
     // A deleted key has no mark: its place is before the next one's. Other programs delete any number of keys at once.
-    return Math.min(next.laterWrites + 1, this.step - 1);
+    return next.laterWrites + 1;
   }
 
   #laterWrites(value: Buffer): number {
@@ -96,7 +102,7 @@ export class RevisionForm {
 }
 
 /** etcd's own revisions: the writes of a transaction share theirs. Every server of etcd's API can do this. */
-export const plainRevisions = new RevisionForm(1);
+export const plainRevisions = new RevisionForm({ step: 1, revisionsPerWrite: 1 });
 
 /** A revision for each write. Needs transactions within transactions, which etcd takes and kine does not. */
-export const groupedRevisions = new RevisionForm(10);
+export const groupedRevisions = new RevisionForm({ step: 10, revisionsPerWrite: 3 });

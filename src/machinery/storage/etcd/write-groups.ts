@@ -1,5 +1,6 @@
 import { WriteAbandoned } from "../store.ts";
 import type { SwapMessage } from "./etcd-messages.ts";
+import { groupedRevisions } from "./revision-form.ts";
 
 /** A write that waits for its turn. */
 export interface GroupedWrite {
@@ -7,15 +8,12 @@ export interface GroupedWrite {
   readonly signal: AbortSignal | undefined;
 }
 
-export interface WriteGroupsOptions<Answer> {
-  /** How many writes one transaction has at most. */
-  readonly maximumWrites: number;
-  /** Sends swaps of different keys in one transaction, each of which happens or not by itself. Resolves with the answer to each. */
-  send(swaps: readonly SwapMessage[]): Promise<readonly Answer[]>;
-}
+/** Sends swaps of different keys in one transaction, each of which happens or not by itself. Resolves with the answer to each. */
+type SendGroup<Answer> = (swaps: readonly SwapMessage[]) => Promise<readonly Answer[]>;
 
-/** Less than a third of the longest request that etcd takes by default. A longer value goes by itself. */
-const MAXIMUM_GROUP_BYTES = 512 * 1024;
+const maximumWrites = groupedRevisions.step;
+/** A long value would hold up the short ones: it goes by itself. */
+const maximumBytes = 64 * 1024;
 
 interface Waiting<Answer> extends GroupedWrite {
   readonly resolve: (answer: Answer) => void;
@@ -23,15 +21,15 @@ interface Waiting<Answer> extends GroupedWrite {
 }
 
 /**
- * Sends the writes that begin in one turn of the event loop together. A transaction costs etcd and each of its watches about as much
- * as the writes in it. Those whom one answer reaches write again at the same time, so under load groups stay together.
+ * Sends the writes that begin in one turn of the event loop together: most of what a write costs etcd, its watches and the replicas is
+ * the cost of a transaction. Those whom one answer reaches write again at the same time, so under load groups stay together.
  */
 export class WriteGroups<Answer> {
-  readonly #options: WriteGroupsOptions<Answer>;
+  readonly #sendTogether: SendGroup<Answer>;
   #waiting: Waiting<Answer>[] = [];
 
-  constructor(options: WriteGroupsOptions<Answer>) {
-    this.#options = options;
+  constructor(sendTogether: SendGroup<Answer>) {
+    this.#sendTogether = sendTogether;
   }
 
   /** Rejects with what `send` rejects with, and with WriteAbandoned. */
@@ -55,7 +53,7 @@ export class WriteGroups<Answer> {
         continue;
       }
       const length = swap.key.length + (swap.value?.length ?? 0);
-      const isFull = group.length === this.#options.maximumWrites || bytes + length > MAXIMUM_GROUP_BYTES;
+      const isFull = group.length === maximumWrites || bytes + length > maximumBytes;
       if (group.length > 0 && (isFull || keys.has(swap.key))) {
         void this.#send(group);
         group = [];
@@ -71,7 +69,7 @@ export class WriteGroups<Answer> {
 
   async #send(group: readonly Waiting<Answer>[]): Promise<void> {
     try {
-      const answers = await this.#options.send(group.map(({ swap }) => swap));
+      const answers = await this.#sendTogether(group.map(({ swap }) => swap));
       for (const [index, { resolve, reject }] of group.entries()) {
         const answer = answers[index];
         if (answer === undefined) reject(new Error("etcd answered fewer writes than it was sent"));

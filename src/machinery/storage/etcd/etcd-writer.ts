@@ -1,0 +1,136 @@
+import { StoreUnavailable, TransactionsUnsupported, ValueTooLarge } from "../store.ts";
+import { transactionPath } from "./etcd-client.ts";
+import type { EtcdCall } from "./etcd-client.ts";
+import {
+  decodeGuardedTransaction,
+  decodeSwap,
+  decodeSwaps,
+  decodeTransaction,
+  encodeGuardedTransaction,
+  encodeSwap,
+  encodeSwaps,
+  encodeTransaction,
+} from "./etcd-messages.ts";
+import type { GuardMessage, KeyValue, SwapAnswer, SwapMessage, TransactionAnswer } from "./etcd-messages.ts";
+import type { RevisionForm } from "./revision-form.ts";
+import { WriteGroups } from "./write-groups.ts";
+import type { GroupedWrite } from "./write-groups.ts";
+
+export type SwapOutcome =
+  | { readonly isWritten: true; readonly revision: number }
+  /** `current` is undefined when the key does not exist, and for a create where etcd's API does not tell. */
+  | { readonly isWritten: false; readonly current: KeyValue | undefined };
+
+export interface EtcdWriterOptions {
+  readonly form: RevisionForm;
+  /** Writes happen only as long as this key has this revision. Absent: always; for plain revisions only. */
+  readonly guard: GuardMessage | undefined;
+  /** Rejects with the errors of the Store contract. */
+  readonly call: (call: EtcdCall) => Promise<Buffer>;
+  /** Resolves when this process's watches have given everything up to the store's revision. */
+  readonly untilGiven: (revision: number) => Promise<void>;
+}
+
+/**
+ * Writes to etcd. With grouped revisions, writes that begin together are one transaction, and a server whose keys were removed or
+ * moved away writes nothing more.
+ */
+export class EtcdWriter {
+  readonly #options: EtcdWriterOptions;
+  readonly #groups = new WriteGroups<SwapOutcome>((swaps) => this.#sendGroup(swaps));
+  /** This etcd takes shorter requests, or fewer operations in one, than a group needs. */
+  #hasRefusedGroup = false;
+
+  constructor(options: EtcdWriterOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects as `call` does, and with WriteAbandoned. */
+  async swap(write: GroupedWrite): Promise<SwapOutcome> {
+    const { guard } = this.#options;
+    if (guard === undefined) return this.#sendPlain(write.swap);
+    // A delete goes by itself: it has no value that could tell its place in a transaction.
+    if (write.swap.value !== undefined && !this.#hasRefusedGroup) return this.#groups.write(write);
+    return this.#sendOne(write.swap, guard);
+  }
+
+  /** Writes all or none, in one transaction. Of the outcomes, all are written or none is. Rejects as `call` does. */
+  async swapTogether(swaps: readonly SwapMessage[]): Promise<readonly SwapOutcome[]> {
+    const { guard, form } = this.#options;
+    if (guard !== undefined && swaps.length > form.step)
+      throw new Error(`a transaction has ${form.step} writes at most`);
+    const marked = this.#marked(swaps);
+    const answer: TransactionAnswer =
+      guard === undefined
+        ? decodeTransaction(await this.#send(encodeTransaction(marked)))
+        : (decodeGuardedTransaction(await this.#send(encodeGuardedTransaction(marked, guard))) ?? lost(guard));
+    const { isWritten, revision, current } = answer;
+    return this.#outcomes(swaps.map((_, index) => ({ isWritten, revision, current: current[index] })));
+  }
+
+  async #sendPlain(swap: SwapMessage): Promise<SwapOutcome> {
+    const answer = decodeSwap(await this.#send(encodeSwap(swap)));
+    // kine reports success when it deletes a key that does not exist.
+    const isDeleteOfNothing = swap.value === undefined && answer.current === undefined && answer.deletedCount === 0;
+    return this.#onlyOutcome([{ ...answer, isWritten: answer.isWritten && !isDeleteOfNothing }]);
+  }
+
+  async #sendOne(swap: SwapMessage, guard: GuardMessage): Promise<SwapOutcome> {
+    return this.#onlyOutcome(await this.#answersOf([swap], guard));
+  }
+
+  async #sendGroup(swaps: readonly SwapMessage[]): Promise<readonly SwapOutcome[]> {
+    const { guard } = this.#options;
+    if (guard === undefined) throw new Error("only grouped revisions have groups");
+    try {
+      return await this.#outcomes(await this.#answersOf(swaps, guard));
+    } catch (error) {
+      const isRefused = error instanceof ValueTooLarge || error instanceof TransactionsUnsupported;
+      if (!isRefused || swaps.length === 1) throw error;
+      this.#hasRefusedGroup = true;
+      return await Promise.all(swaps.map((swap) => this.#sendOne(swap, guard)));
+    }
+  }
+
+  async #answersOf(swaps: readonly SwapMessage[], guard: GuardMessage): Promise<readonly SwapAnswer[]> {
+    return decodeSwaps(await this.#send(encodeSwaps(this.#marked(swaps), guard))) ?? lost(guard);
+  }
+
+  #send(message: Buffer): Promise<Buffer> {
+    return this.#options.call({ path: transactionPath, message, isRepeatable: false });
+  }
+
+  #marked(swaps: readonly SwapMessage[]): readonly SwapMessage[] {
+    const { form } = this.#options;
+    return swaps.map((swap, index) => ({
+      ...swap,
+      value: swap.value && form.stored(swap.value, swaps.length - 1 - index),
+    }));
+  }
+
+  async #onlyOutcome(answers: readonly SwapAnswer[]): Promise<SwapOutcome> {
+    const [outcome] = await this.#outcomes(answers);
+    if (outcome === undefined) throw new Error("etcd answered fewer writes than it was sent");
+    return outcome;
+  }
+
+  /** Of all writes of a transaction, in their order. */
+  async #outcomes(
+    answers: readonly Pick<SwapAnswer, "isWritten" | "revision" | "current">[],
+  ): Promise<readonly SwapOutcome[]> {
+    const { form, untilGiven } = this.#options;
+    const outcomes = answers.map(({ isWritten, revision, current }, index): SwapOutcome => {
+      if (!isWritten) return { isWritten, current };
+      return { isWritten, revision: form.storeRevision(revision, answers.length - 1 - index) };
+    });
+    const last = outcomes.findLast(({ isWritten }) => isWritten);
+    if (last?.isWritten === true) await untilGiven(last.revision);
+    return outcomes;
+  }
+}
+
+function lost({ key }: GuardMessage): never {
+  throw new StoreUnavailable(
+    `etcd's key ${key} was removed or changed: the server's objects are not there any more; restart the server`,
+  );
+}

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { PacedChanges } from "../../../src/machinery/storage/etcd/paced-changes.ts";
+import type { Change } from "../../../src/machinery/storage/store.ts";
+
+const change = (revision: number, length = 10): Change => {
+  return { revision, key: "/a", value: Buffer.alloc(length), createRevision: revision };
+};
+const changes = (count: number, length?: number): Change[] =>
+  Array.from({ length: count }, (_, index) => change(index + 1, length));
+
+interface Given {
+  readonly revisions: readonly number[];
+  readonly upTo: number;
+}
+
+function paced(): { readonly given: Given[]; readonly pauses: boolean[]; readonly target: PacedChanges } {
+  const given: Given[] = [];
+  const pauses: boolean[] = [];
+  const target = new PacedChanges({
+    give: (some, upTo) => void given.push({ revisions: some.map(({ revision }) => revision), upTo }),
+    pause: (isPaused) => void pauses.push(isPaused),
+  });
+  return { given, pauses, target };
+}
+
+const turns = async (count: number): Promise<void> => {
+  for (let turn = 0; turn < count; turn++) await new Promise(setImmediate);
+};
+
+describe("paced changes", () => {
+  it("are given at once where they are few, with the revision that they reach", () => {
+    const { given, target } = paced();
+    target.add(changes(3), 7);
+    target.add([], 9);
+    assert.deepEqual(given, [
+      { revisions: [1, 2, 3], upTo: 7 },
+      { revisions: [], upTo: 9 },
+    ]);
+  });
+
+  it("are given in turns of the event loop where they are many, all in their order", async () => {
+    const { given, target } = paced();
+    target.add(changes(1200), 2000);
+    assert.deepEqual([given.length, given[0]?.upTo], [1, 500]);
+    target.add([change(2001)], 2001);
+    assert.equal(given.length, 1);
+    await turns(4);
+    assert.deepEqual(
+      given.map(({ revisions, upTo }) => [revisions.length, upTo]),
+      [
+        [500, 500],
+        [500, 1000],
+        [201, 2001],
+      ],
+    );
+    assert.deepEqual(
+      given.flatMap(({ revisions }) => revisions),
+      [...changes(1200), change(2001)].map(({ revision }) => revision),
+    );
+  });
+
+  it("are fewer in a turn where they are long, and pause what brings them until some are given", async () => {
+    const { given, pauses, target } = paced();
+    target.add(changes(30, 2 ** 20), 30);
+    assert.deepEqual([given[0]?.revisions.length, pauses], [4, [true]]);
+    await turns(10);
+    assert.deepEqual(pauses, [true, false]);
+    assert.equal(given.at(-1)?.upTo, 30);
+  });
+
+  it("of one revision stay together", async () => {
+    const { given, target } = paced();
+    target.add([...changes(499), ...Array.from({ length: 10 }, () => change(500)), change(501)], 501);
+    await turns(2);
+    assert.deepEqual(
+      given.map(({ revisions, upTo }) => [revisions.length, upTo]),
+      [
+        [509, 500],
+        [1, 501],
+      ],
+    );
+  });
+
+  it("are not given after the end", async () => {
+    const { given, target } = paced();
+    target.add(changes(1200), 1200);
+    target.end();
+    await turns(3);
+    assert.equal(given.length, 1);
+  });
+});

@@ -190,7 +190,7 @@ try {
   phases.push(await phase("heartbeats", beats, rounds * heartbeatSeconds));
   const change = async (): Promise<void> => {
     const all = new Promise<void>((resolve) => (onAllSeen = resolve));
-    await bundles.patch(bundleName, { metadata: { labels: { changed: "yes" } } });
+    await bundles.patch(bundleName, { body: { metadata: { labels: { changed: "yes" } } } });
     await all;
   };
   phases.push(await phase("a bundle's change, to all watches", [change], 0));

@@ -81,13 +81,13 @@ async function microseconds(call: () => Promise<unknown>): Promise<string> {
   return `${(median(times) * 1000).toFixed(0)} µs`;
 }
 
-await server.client.request("POST", "/api/v1/namespaces/default/serviceaccounts", {
+await server.client.request("/api/v1/namespaces/default/serviceaccounts", {
+  method: "POST",
   body: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "asking" } },
 });
 const { status } = await server.client.request<{ status: { token: string } }>(
-  "POST",
   "/api/v1/namespaces/default/serviceaccounts/asking/token",
-  { body: { apiVersion: "authentication.platform.io/v1", kind: "TokenRequest", spec: {} } },
+  { method: "POST", body: { apiVersion: "authentication.platform.io/v1", kind: "TokenRequest", spec: {} } },
 );
 const review = Buffer.from('{"apiVersion":"authentication.platform.io/v1","kind":"SelfSubjectReview"}');
 const whoami = (): Promise<unknown> =>

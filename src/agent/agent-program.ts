@@ -113,7 +113,7 @@ export function statusText({
   ];
   return [
     `node ${nodeName}`,
-    textTable(["CERTIFICATE", "STATE", "EXPIRES", "RENEWED AT"], rows, { width: terminalWidth() }),
+    textTable(rows, { header: ["CERTIFICATE", "STATE", "EXPIRES", "RENEWED AT"], width: terminalWidth() }),
     ...others.map(printable),
   ].join("\n");
 }

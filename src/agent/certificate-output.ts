@@ -125,7 +125,7 @@ function isWritten(file: string, { bytes, ownership }: FileContents): boolean {
 
 function writeFile(file: string, { bytes, ownership }: FileContents): void {
   makeFolder(dirname(file), { mode: 0o755 });
-  writeFileAtomically(file, bytes, ownership);
+  writeFileAtomically(file, { contents: bytes, ...ownership });
   removeUnfinished(file); // they hold keys
 }
 
@@ -148,7 +148,7 @@ function writeVersion(
     mkdirSync(join(folder, version));
     chmodSync(join(folder, version), 0o755);
     for (const [file, bytes] of contents) {
-      writeFileAtomically(join(folder, version, file.slice(folder.length + 1)), bytes, ownership);
+      writeFileAtomically(join(folder, version, file.slice(folder.length + 1)), { contents: bytes, ...ownership });
     }
     replaceLink(join(folder, currentLink), version);
     const wanted = new Set(Object.values(names));

@@ -51,7 +51,7 @@ export async function registerNode(
   return created;
 
   function patch(change: object): Promise<Node> {
-    return nodes.patch(nodeName, change, { type: "strategic-merge", subresource: "status" });
+    return nodes.patch(nodeName, { body: change, type: "strategic-merge", subresource: "status" });
   }
 }
 

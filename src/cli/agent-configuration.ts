@@ -27,7 +27,9 @@ const longestHookMilliseconds = 3_600_000;
 
 /** Throws UsageError with every fault and the path of its field. Relative file names start at the folder of the file. */
 export const readAgentConfiguration = (file: string): AgentConfiguration =>
-  parseSettingsFile("config", file, (text) => parseAgentConfiguration(text, dirname(file)), readFollowedFile);
+  parseSettingsFile({ flag: "config", file, read: readFollowedFile }, (text) =>
+    parseAgentConfiguration(text, dirname(file)),
+  );
 
 export function parseAgentConfiguration(text: string, folder: string): AgentConfiguration {
   const faults: string[] = [];

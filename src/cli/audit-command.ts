@@ -47,7 +47,9 @@ async function reportOn(files: readonly string[], flags: VerifyFlags): Promise<C
   const { parsePublicKey } = await import("../machinery/audit/chain/chain-key.ts");
   const { verifyAuditChain } = await import("../machinery/audit/chain/verify-chain.ts");
   const publicKey =
-    flags.publicKey === undefined ? undefined : parseSettingsFile("public-key", flags.publicKey, parsePublicKey);
+    flags.publicKey === undefined
+      ? undefined
+      : parseSettingsFile({ flag: "public-key", file: flags.publicKey }, parsePublicKey);
   const checkpoint =
     flags.checkpoint === undefined ? undefined : readFollowedFile("checkpoint", flags.checkpoint).trimEnd();
   return verifyAuditChain({ files, publicKey, checkpoint });

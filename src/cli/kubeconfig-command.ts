@@ -71,11 +71,14 @@ async function credentialsFor(flags: KubeconfigFlags, connection: ServerConnecti
   const account = flags.serviceAccount ?? "";
   const { status } = await client
     .resource(serviceAccountResource(names), namespace)
-    .createSubresource<ApiObject & { spec: unknown; status?: { token: string } }>(account, "token", {
-      apiVersion: `${names.group("authentication")}/v1`,
-      kind: "TokenRequest",
-      metadata: {},
-      spec: { audiences: [], expirationSeconds },
+    .createSubresource<ApiObject & { spec: unknown; status?: { token: string } }>(account, {
+      subresource: "token",
+      object: {
+        apiVersion: `${names.group("authentication")}/v1`,
+        kind: "TokenRequest",
+        metadata: {},
+        spec: { audiences: [], expirationSeconds },
+      },
     });
   return { user: account, namespace, credentials: { type: "token", token: status?.token ?? "" } };
 }

@@ -58,7 +58,7 @@ export function givenSettings(
 }
 
 function readConfig(file: string): Record<string, unknown> {
-  const parsed = parseSettingsFile("config", file, parseYamlSettings, readFollowedFile);
+  const parsed = parseSettingsFile({ flag: "config", file, read: readFollowedFile }, parseYamlSettings);
   if (parsed === null || parsed === undefined) return {};
   if (typeof parsed !== "object" || Array.isArray(parsed)) {
     throw new UsageError(`--config: ${file} holds no settings; write lines such as secure-port: 6443`);

@@ -86,7 +86,7 @@ export function listenerSettings(values: FlagValues<typeof listenerFlags>): List
     advertisedHost: advertised ?? reachable(host),
     administratorLifetimeMilliseconds: administratorLifetime(values["admin-certificate-duration"]),
     revocationAddress: plainAddress("revocation-http-address", values["revocation-http-address"]),
-    certificate: keyPairFiles(values, "tls-cert-file", "tls-private-key-file"),
+    certificate: keyPairFiles(values, { certificateFlag: "tls-cert-file", keyFlag: "tls-private-key-file" }),
     namedCertificates: namedKeyPairs(values),
     tls: tlsProtocolSettings(values),
     names: [host, advertised ?? "", ...values["tls-san"]].filter((name) => name !== ""),

@@ -45,7 +45,7 @@ export function storageSettings(values: FlagValues<typeof storageFlags>): Storag
     type: "etcd",
     servers: etcdServers(values["etcd-servers"], { allowsPlaintext: values["etcd-allow-plaintext"] }),
     authorityFile: values["etcd-cafile"],
-    clientCertificate: keyPairFiles(values, "etcd-certfile", "etcd-keyfile"),
+    clientCertificate: keyPairFiles(values, { certificateFlag: "etcd-certfile", keyFlag: "etcd-keyfile" }),
     prefix: etcdPrefix(values["etcd-prefix"]),
   };
 }

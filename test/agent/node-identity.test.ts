@@ -35,7 +35,7 @@ test("a certificate and a token that the server refuses take turns, and one that
   const refusals = new Set<string>();
   const ask = async (): Promise<ApiClient | undefined> => {
     const client = identity.requestClient();
-    await client?.request("GET", "/apis").catch((error: unknown) => {
+    await client?.request("/apis").catch((error: unknown) => {
       assert.ok(error instanceof ApiError && error.code === 401);
       refusals.add(error.message.replace(/[0-9a-f]{30,}/, "SERIAL").replace(/until .*Z/, "until END"));
     });

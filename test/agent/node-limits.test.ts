@@ -74,23 +74,23 @@ describe("a node", () => {
   it("reads and writes its own Node, and no other", async () => {
     const nodes = nodeA.resource(references.nodes);
     assert.equal((await nodes.get("a")).metadata.name, "a");
-    await nodes.patch("a", { status: { phase: "x" } }, { subresource: "status" });
+    await nodes.patch("a", { body: { status: { phase: "x" } }, subresource: "status" });
     await refused(nodes.get("b"));
     await refused(nodes.list());
-    await refused(nodes.patch("b", { status: { phase: "x" } }, { subresource: "status" }));
+    await refused(nodes.patch("b", { body: { status: { phase: "x" } }, subresource: "status" }));
     await refused(nodes.create(nodeNamed("c")));
     await refused(nodes.create(sparse({ metadata: { generateName: "a" } })));
     await refused(nodes.delete("a"));
-    await refused(nodes.patch("a", { spec: { taints: [{ key: "k", effect: "NoSchedule" }] } }));
+    await refused(nodes.patch("a", { body: { spec: { taints: [{ key: "k", effect: "NoSchedule" }] } } }));
     const role = { "node-restriction.platform.io/role": "vault" };
-    await refused(nodes.patch("a", { metadata: { labels: role } }));
+    await refused(nodes.patch("a", { body: { metadata: { labels: role } } }));
   });
 
   it("renews its own Lease, and no other", async () => {
     const leases = nodeA.resource(references.leases, nodeLease);
-    await leases.patch("a", { spec: { holderIdentity: "a" } });
+    await leases.patch("a", { body: { spec: { holderIdentity: "a" } } });
     await refused(leases.get("b"));
-    await refused(leases.patch("b", { spec: { holderIdentity: "a" } }));
+    await refused(leases.patch("b", { body: { spec: { holderIdentity: "a" } } }));
     await refused(leases.delete("b"));
     await refused(leases.create(leaseNamed("c")));
     await refused(nodeA.resource(references.leases, "default").create(leaseNamed("a", "default")));
@@ -102,7 +102,7 @@ describe("a node", () => {
     await refused(pods.get("pod-of-b"));
     await refused(pods.list());
     await refused(pods.delete("pod-of-b"));
-    await refused(pods.patch("pod-of-b", { status: { phase: "Failed" } }, { subresource: "status" }));
+    await refused(pods.patch("pod-of-b", { body: { status: { phase: "Failed" } }, subresource: "status" }));
     await refused(pods.create({ ...podOf("b"), metadata: { name: "planted", namespace: "default" } }));
   });
 
@@ -110,7 +110,7 @@ describe("a node", () => {
     const pods = server.client.resource(references.pods, "default");
     const podOn = (node: string): Pod => ({ ...podOf(node), metadata: { name: "moving", namespace: "default" } });
     const deleteAtOnce = (client: ApiClient): Promise<unknown> =>
-      client.request("DELETE", "/api/v1/namespaces/default/pods/moving", { query: "gracePeriodSeconds=0" });
+      client.request("/api/v1/namespaces/default/pods/moving", { method: "DELETE", query: "gracePeriodSeconds=0" });
     await pods.create(podOn("a"));
     beforeWrite = async ({ operation, name }) => {
       if (operation !== "DELETE" || name !== "moving") return;
@@ -155,7 +155,7 @@ describe("a node", () => {
     assert.equal((await secrets.get("secret-of-a")).metadata.name, "secret-of-a");
     await refused(secrets.get("secret-of-b"));
     await refused(secrets.list());
-    await refused(secrets.patch("secret-of-a", { data: {} }));
+    await refused(secrets.patch("secret-of-a", { body: { data: {} } }));
     await refused(nodeA.resource(references.secrets, names.namespaces.system).get("bootstrap-token-abcdef"));
   });
 
@@ -164,12 +164,15 @@ describe("a node", () => {
     const accounts = nodeA.resource(references.serviceAccounts, "default");
     const tokenFor = async (account: string, pod: string): Promise<unknown> => {
       const { uid } = (await pods.get(pod)).metadata;
-      return accounts.createSubresource(account, "token", {
-        apiVersion: "authentication.platform.io/v1",
-        kind: "TokenRequest",
-        metadata: {},
-        spec: { audiences: [], boundObjectRef: { apiVersion: "v1", kind: "Pod", name: pod, uid } },
-      } as ApiObject);
+      return accounts.createSubresource(account, {
+        subresource: "token",
+        object: {
+          apiVersion: "authentication.platform.io/v1",
+          kind: "TokenRequest",
+          metadata: {},
+          spec: { audiences: [], boundObjectRef: { apiVersion: "v1", kind: "Pod", name: pod, uid } },
+        } as ApiObject,
+      });
     };
     await tokenFor("account-of-a", "pod-of-a");
     await refused(tokenFor("account-of-b", "pod-of-b"));
@@ -195,8 +198,8 @@ describe("a node", () => {
     await refused(requests.create(requestFor("b", true)));
     const name = metadata.name ?? "";
     const condition = { type: "Approved", status: "True", reason: "Mine", message: "" };
-    await refused(requests.patch(name, { status: { conditions: [condition] } }, { subresource: "approval" }));
-    await refused(requests.patch(name, { status: { certificate: "LS0=" } }, { subresource: "status" }));
+    await refused(requests.patch(name, { body: { status: { conditions: [condition] } }, subresource: "approval" }));
+    await refused(requests.patch(name, { body: { status: { certificate: "LS0=" } }, subresource: "status" }));
     await refused(requests.delete(name));
   });
 

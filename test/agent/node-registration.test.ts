@@ -66,11 +66,11 @@ describe("a node's registration", () => {
   it("replaces its addresses, keeps others' conditions, and dates a change of its own", async (context) => {
     const { register, nodes } = await scene(context);
     await register();
-    await nodes.patch(
-      "n1",
-      { status: { conditions: [{ type: "DiskFine", status: "True" }] } },
-      { type: "strategic-merge", subresource: "status" },
-    );
+    await nodes.patch("n1", {
+      body: { status: { conditions: [{ type: "DiskFine", status: "True" }] } },
+      type: "strategic-merge",
+      subresource: "status",
+    });
     await register({ now: Date.UTC(2026, 1) });
     const ready = async () => (await nodes.get("n1")).status.conditions?.find(({ type }) => type === "Ready");
     assert.equal((await ready())?.lastTransitionTime, "2026-01-01T00:00:00Z");
@@ -96,11 +96,13 @@ describe("a node's registration", () => {
   it("looks at the Node again when another client has changed it", async (context) => {
     const { register, nodes } = await scene(context);
     await register({ isReady: true });
-    await nodes.patch(
-      "n1",
-      { status: { conditions: [{ type: "Ready", status: "Unknown", lastTransitionTime: "2026-01-01T00:00:30Z" }] } },
-      { type: "strategic-merge", subresource: "status" },
-    );
+    await nodes.patch("n1", {
+      body: {
+        status: { conditions: [{ type: "Ready", status: "Unknown", lastTransitionTime: "2026-01-01T00:00:30Z" }] },
+      },
+      type: "strategic-merge",
+      subresource: "status",
+    });
     const { status } = await register({ isReady: true, now: Date.UTC(2026, 0) + 60_000 });
     const ready = status.conditions?.find(({ type }) => type === "Ready");
     assert.deepEqual([ready?.status, ready?.lastTransitionTime], ["True", "2026-01-01T00:01:00Z"]);
@@ -132,7 +134,7 @@ describe("a node's heartbeat", () => {
       renewTime: "2026-01-01T00:00:00.000000Z",
     });
     assert.equal((await beatAt(10_000)).spec.renewTime, "2026-01-01T00:00:10.000000Z");
-    await leases.patch("n1", { metadata: { labels: { touched: "yes" } } });
+    await leases.patch("n1", { body: { metadata: { labels: { touched: "yes" } } } });
     const renewed = await beatAt(10_000);
     assert.equal(renewed.spec.renewTime, "2026-01-01T00:00:20.000000Z");
     assert.deepEqual(renewed.metadata.labels, { touched: "yes" });

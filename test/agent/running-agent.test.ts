@@ -110,7 +110,7 @@ describe("a running agent", () => {
     const spec = { trustBundle: indexes.map((index) => anchors[index]).join("") };
     if ((await bundles().find(name)) === undefined) {
       await bundles().create({ apiVersion: "", kind: "", metadata: { name }, spec });
-    } else await bundles().patch(name, { spec });
+    } else await bundles().patch(name, { body: { spec } });
   };
   const lease = (nodeName: string) =>
     machines.admin.resource(references.leases, names.namespaces.nodeLease).find(nodeName);

@@ -137,7 +137,7 @@ describe("an agent of several servers", () => {
     writeFileSync(caFile, pemOf(first));
     const bundles = () => machines.admin.resource(references.clusterTrustBundles);
     const publish = (...authorities: readonly CertificateAuthority[]): Promise<unknown> =>
-      bundles().patch("server-ca", { spec: { trustBundle: authorities.map(pemOf).join("") } });
+      bundles().patch("server-ca", { body: { spec: { trustBundle: authorities.map(pemOf).join("") } } });
     await bundles().create({
       apiVersion: "",
       kind: "",

@@ -63,13 +63,13 @@ describe("a followed trust bundle", () => {
     await bundles.create(bundle("other", three));
     await follow();
     await holds(one);
-    await bundles.patch("mine", { spec: { trustBundle: two + one } });
+    await bundles.patch("mine", { body: { spec: { trustBundle: two + one } } });
     await holds(two + one);
     assert.equal(seen.changes, 2);
-    await bundles.patch("mine", { metadata: { labels: { a: "b" } } });
+    await bundles.patch("mine", { body: { metadata: { labels: { a: "b" } } } });
     // Another order is no other trust.
-    await bundles.patch("mine", { spec: { trustBundle: one + two } });
-    await bundles.patch("mine", { spec: { trustBundle: three } });
+    await bundles.patch("mine", { body: { spec: { trustBundle: one + two } } });
+    await bundles.patch("mine", { body: { spec: { trustBundle: three } } });
     await holds(three);
     assert.equal(seen.changes, 3);
   });

@@ -83,7 +83,8 @@ describe("the commands for certificates", { concurrency: 4 }, () => {
   });
 
   it("warn of the server's own names, and of names that are not the node's", async () => {
-    await server.client.request("POST", "/api/v1/nodes", {
+    await server.client.request("/api/v1/nodes", {
+      method: "POST",
       body: { apiVersion: "v1", kind: "Node", metadata: { name: "n1" } },
     });
     const node = { commonName: "system:node:n1", organizations: ["system:nodes"] };

@@ -10,7 +10,8 @@ describe("the commands for revocations", () => {
   const hosted = new HostedSignet();
   before(async () => {
     server = await startTestServer({ settings: { controllers: "false" } });
-    await server.client.request("POST", "/api/v1/namespaces/default/serviceaccounts", {
+    await server.client.request("/api/v1/namespaces/default/serviceaccounts", {
+      method: "POST",
       body: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } },
     });
   });

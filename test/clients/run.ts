@@ -42,7 +42,7 @@ const columns = [
   "platform.io → k8s.io",
   "platform.io",
 ];
-console.log(textTable(columns, rows));
+console.log(textTable(rows, { header: columns }));
 for (const line of [...missing, ...failures]) console.log(line);
 process.exitCode = failures.length === 0 ? 0 : 1;
 

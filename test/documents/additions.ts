@@ -77,7 +77,7 @@ export const widgets = (names: Names): ResourceDefinition<Widget> =>
   });
 
 function validate({ size = 0 }: Widget): FieldError[] {
-  return size < 0 ? [invalidValue("size", size, "must not be negative")] : [];
+  return size < 0 ? [invalidValue("size", { value: size, detail: "must not be negative" })] : [];
 }
 `,
   },

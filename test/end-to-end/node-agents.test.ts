@@ -101,7 +101,10 @@ interface SelfSubjectReview {
 async function whoIs(client: ApiClient): Promise<SelfSubjectReview["status"]["userInfo"]> {
   const group = names.group("authentication");
   const body = { apiVersion: `${group}/v1`, kind: "SelfSubjectReview" };
-  const review = await client.request<SelfSubjectReview>("POST", `/apis/${group}/v1/selfsubjectreviews`, { body });
+  const review = await client.request<SelfSubjectReview>(`/apis/${group}/v1/selfsubjectreviews`, {
+    method: "POST",
+    body,
+  });
   return review.status.userInfo;
 }
 
@@ -211,11 +214,11 @@ describe("two agents and a server, each in a separate process", () => {
     const leases = client.resource(references.leases, names.namespaces.nodeLease);
     assert.equal((await nodes.get(own)).metadata.name, own);
     await assert.rejects(nodes.get(other), isForbidden);
-    await assert.rejects(nodes.patch(other, { metadata: { labels: { a: "b" } } }), isForbidden);
-    await assert.rejects(nodes.patch(other, { status: { phase: "x" } }, { subresource: "status" }), isForbidden);
+    await assert.rejects(nodes.patch(other, { body: { metadata: { labels: { a: "b" } } } }), isForbidden);
+    await assert.rejects(nodes.patch(other, { body: { status: { phase: "x" } }, subresource: "status" }), isForbidden);
     await assert.rejects(nodes.delete(own), isForbidden);
     await assert.rejects(leases.get(other), isForbidden);
-    await assert.rejects(leases.patch(other, { spec: { holderIdentity: own } }), isForbidden);
+    await assert.rejects(leases.patch(other, { body: { spec: { holderIdentity: own } } }), isForbidden);
     client.close();
   });
 

@@ -148,9 +148,8 @@ describe("a server with an online intermediate of an offline root", () => {
     const group = names.group("authentication");
     try {
       const review = await client.request<{ status: { userInfo: { username: string } } }>(
-        "POST",
         `/apis/${group}/v1/selfsubjectreviews`,
-        { body: { apiVersion: `${group}/v1`, kind: "SelfSubjectReview" } },
+        { method: "POST", body: { apiVersion: `${group}/v1`, kind: "SelfSubjectReview" } },
       );
       return review.status.userInfo.username;
     } catch (error) {
@@ -223,7 +222,7 @@ describe("a server with an online intermediate of an offline root", () => {
     const { transport } = readKubeconfig({ file: server.kubeconfigFile });
     const client = new ApiClient(httpsTransport({ ...transport, server: server.url }));
     try {
-      await client.request("GET", "/api/v1/namespaces/default");
+      await client.request("/api/v1/namespaces/default");
     } finally {
       client.close();
     }

@@ -101,17 +101,19 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
       .create({ apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: {}, status: {} });
   const account = (name: string): ApiObject => ({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name } });
   const createToken = async (server: RunningServer, namespace: string, name: string): Promise<string> => {
-    const request = await server.client
-      .resource(serviceAccounts, namespace)
-      .createSubresource<TokenRequest>(name, "token", {
+    const request = await server.client.resource(serviceAccounts, namespace).createSubresource<TokenRequest>(name, {
+      subresource: "token",
+      object: {
         apiVersion: "authentication.platform.io/v1",
         kind: "TokenRequest",
         metadata: {},
-      });
+      },
+    });
     return request.status?.token ?? "";
   };
   const whoAmI = async (client: ApiClient): Promise<string> => {
-    const review = await client.request<UserReview>("POST", "/apis/authentication.platform.io/v1/selfsubjectreviews", {
+    const review = await client.request<UserReview>("/apis/authentication.platform.io/v1/selfsubjectreviews", {
+      method: "POST",
       body: { apiVersion: "authentication.platform.io/v1", kind: "SelfSubjectReview" },
     });
     return review.status.userInfo.username;
@@ -152,10 +154,10 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
     const accounts = ["a", "b", "c", "d"];
     for (const name of accounts) await one.client.resource(serviceAccounts, "pages").create(account(name));
     const path = "/api/v1/namespaces/pages/serviceaccounts";
-    const first = await one.client.request<ApiList>("GET", path, { query: "limit=2" });
+    const first = await one.client.request<ApiList>(path, { query: "limit=2" });
     await one.client.resource(serviceAccounts, "pages").delete("d");
     const query = new URLSearchParams({ limit: "10", continue: first.metadata.continue ?? "" }).toString();
-    const rest = await other.client.request<ApiList>("GET", path, { query });
+    const rest = await other.client.request<ApiList>(path, { query });
     assert.deepEqual(
       [...first.items, ...rest.items].map(({ metadata }) => metadata.name).filter((name) => name !== "default"),
       accounts,

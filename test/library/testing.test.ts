@@ -39,9 +39,9 @@ describe("startServer of signet/testing", () => {
       profile: "kubernetes",
       settings: { "service-account-issuer": "https://identity.example.com" },
     });
-    const document = await server.client.request<{ issuer: string }>("GET", "/.well-known/openid-configuration");
+    const document = await server.client.request<{ issuer: string }>("/.well-known/openid-configuration");
     assert.equal(document.issuer, "https://identity.example.com");
-    await server.client.request("GET", "/apis/certificates.k8s.io/v1");
+    await server.client.request("/apis/certificates.k8s.io/v1");
   });
 
   it("leaves nothing behind when it has stopped, and nothing when it could not start", async () => {

@@ -149,7 +149,9 @@ export class HistoryClient {
   async #delete(client: ApiClient, key: string): Promise<boolean> {
     const { reference, namespace } = this.#options;
     const invokedAt = performance.now();
-    const answer = await attempt(client.request<Deleted>("DELETE", `${collectionPath(reference, namespace)}/${key}`));
+    const answer = await attempt(
+      client.request<Deleted>(`${collectionPath(reference, namespace)}/${key}`, { method: "DELETE" }),
+    );
     const when = interval(invokedAt);
     if (answer.type === "object") {
       this.#note(key, { ...when, action: "delete", outcome: "done", uid: answer.object.details.uid });

@@ -48,7 +48,7 @@ export class InformerRecord {
   readonly #known = new Map<string, number>();
 
   constructor(client: ApiClient, { reference, namespace }: { reference: ResourceType; namespace: string }) {
-    this.#resource = new RecordedResource(client, reference, namespace);
+    this.#resource = new RecordedResource(client, { type: reference, namespace });
     this.informer = new Informer(this.#resource, { backoffMilliseconds: () => 20 });
     this.informer.addHandler({
       onAdd: (object) => this.#learn(object, { isNew: true }),

@@ -146,7 +146,7 @@ export class LedgerWriter {
       else if (slot.acknowledged === undefined) {
         revision = versionOf(await resource.create(bare(slot, annotations)));
       } else if (random.next() < 0.5) {
-        revision = versionOf(await resource.patch(slot.name, { metadata: { annotations } }));
+        revision = versionOf(await resource.patch(slot.name, { body: { metadata: { annotations } } }));
       } else {
         revision = versionOf(await resource.update(bare(slot, annotations)));
       }

@@ -144,7 +144,7 @@ describe("a server whose audit file is on a full disk", withoutLimits, () => {
     try {
       for (let index = 0; index < 50; index++) assert.equal(await client.text("/readyz"), "ok");
       await promisify(execFile)("prlimit", ["--pid", String(server.process.pid), "--fsize=unlimited"]);
-      await client.request("GET", "/api/v1/namespaces/kube-nowhere").catch(() => {});
+      await client.request("/api/v1/namespaces/kube-nowhere").catch(() => {});
       const events = await until(() => {
         const text = readFileSync(path)
           .subarray(limit - 2501)

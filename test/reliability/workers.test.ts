@@ -81,15 +81,15 @@ describe("a server of two worker processes", () => {
     };
     const isAllowed = async (client: ApiClient): Promise<boolean> => {
       const answer = await client.request<{ status: { allowed: boolean } }>(
-        "POST",
         "/apis/authorization.platform.io/v1/subjectaccessreviews",
-        { body: review },
+        { method: "POST", body: review },
       );
       return answer.status.allowed;
     };
     const [first, ...others] = clients;
     for (let round = 0; round < 5; round++) {
-      await first.request("POST", bindings, {
+      await first.request(bindings, {
+        method: "POST",
         body: {
           apiVersion: `${group}/v1`,
           kind: "ClusterRoleBinding",
@@ -99,7 +99,7 @@ describe("a server of two worker processes", () => {
         },
       });
       assert.deepEqual(await Promise.all(others.map(isAllowed)), [true, true, true]);
-      await first.request("DELETE", `${bindings}/alice`);
+      await first.request(`${bindings}/alice`, { method: "DELETE" });
       assert.deepEqual(await Promise.all(others.map(isAllowed)), [false, false, false]);
     }
   });

@@ -113,7 +113,7 @@ describe("the approval policy of a running server", () => {
     const node = sceneOf(server, { name: "system:node:n1.example.com", groups: ["system:nodes"] });
     const own = node.client.resource(alice.references.nodes);
     const addresses = [{ type: "InternalDNS", address: "N2.example.com" }];
-    await own.patch("n1.example.com", { status: { addresses } }, { subresource: "status" });
+    await own.patch("n1.example.com", { body: { status: { addresses } }, subresource: "status" });
     const wish = {
       signerName: signerNames.nodeAgentServing(names),
       commonName: "system:node:n1.example.com",

@@ -43,9 +43,8 @@ async function whoIs(
   try {
     const group = names.group("authentication");
     const review = await client.request<{ status: { userInfo: { username: string } } }>(
-      "POST",
       `/apis/${group}/v1/selfsubjectreviews`,
-      { body: { apiVersion: `${group}/v1`, kind: "SelfSubjectReview" } },
+      { method: "POST", body: { apiVersion: `${group}/v1`, kind: "SelfSubjectReview" } },
     );
     return review.status.userInfo.username;
   } catch (error) {

@@ -107,7 +107,7 @@ async function bootstrapToken(options: Partial<NewBootstrapToken>): Promise<stri
     description: undefined,
     ...options,
   });
-  await servers[0].client.request("POST", "/api/v1/namespaces/platform-system/secrets", { body: secret });
+  await servers[0].client.request("/api/v1/namespaces/platform-system/secrets", { method: "POST", body: secret });
   return token;
 }
 
@@ -129,13 +129,16 @@ describe("a machine that is locked out", () => {
 
   before(async () => {
     const { client } = servers[0];
-    await client.request("POST", "/api/v1/nodes", {
+    await client.request("/api/v1/nodes", {
+      method: "POST",
       body: { apiVersion: "v1", kind: "Node", metadata: { name: "web-1" } },
     });
-    await client.request("POST", "/api/v1/namespaces/default/serviceaccounts", {
+    await client.request("/api/v1/namespaces/default/serviceaccounts", {
+      method: "POST",
       body: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "default" } },
     });
-    const pod = await client.request<{ metadata: { uid: string } }>("POST", "/api/v1/namespaces/default/pods", {
+    const pod = await client.request<{ metadata: { uid: string } }>("/api/v1/namespaces/default/pods", {
+      method: "POST",
       body: {
         apiVersion: "v1",
         kind: "Pod",
@@ -144,9 +147,9 @@ describe("a machine that is locked out", () => {
       },
     });
     const { status } = await client.request<{ status: { token: string } }>(
-      "POST",
       "/api/v1/namespaces/default/serviceaccounts/default/token",
       {
+        method: "POST",
         body: {
           apiVersion: "authentication.platform.io/v1",
           kind: "TokenRequest",

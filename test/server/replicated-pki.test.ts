@@ -107,7 +107,7 @@ describe("two servers on one store", () => {
     const client = new ApiClient(httpsTransport({ server: url, caCertificates, clientCertificate: pem }));
     const group = names.group("authentication");
     const body = { apiVersion: `${group}/v1`, kind: "SelfSubjectReview" };
-    const ask = () => client.request("POST", `/apis/${group}/v1/selfsubjectreviews`, { body });
+    const ask = () => client.request(`/apis/${group}/v1/selfsubjectreviews`, { method: "POST", body });
     await ask();
     const certificate = { issuer: formatDistinguishedName(leaf.issuer), serialNumber: serialNumberHex(leaf) };
     await first.client

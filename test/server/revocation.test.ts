@@ -59,7 +59,8 @@ before(async () => {
   file("tokens.key", generateTokenSigningKeyPem("ES256"));
   servers = [await start("first"), await start("second")];
   for (const name of ["robot", "other"]) {
-    await servers[0].client.request("POST", "/api/v1/namespaces/default/serviceaccounts", {
+    await servers[0].client.request("/api/v1/namespaces/default/serviceaccounts", {
+      method: "POST",
       body: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name } },
     });
   }
@@ -90,9 +91,8 @@ const codes = async (sent: SentRequest): Promise<readonly number[]> =>
   ).map(({ status }) => status);
 const issue = async (account = "robot"): Promise<string> => {
   const { status } = await servers[0].client.request<{ status: { token: string } }>(
-    "POST",
     `/api/v1/namespaces/default/serviceaccounts/${account}/token`,
-    { body: { apiVersion: "authentication.platform.io/v1", kind: "TokenRequest", spec: {} } },
+    { method: "POST", body: { apiVersion: "authentication.platform.io/v1", kind: "TokenRequest", spec: {} } },
   );
   return status.token;
 };

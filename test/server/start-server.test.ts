@@ -30,7 +30,8 @@ interface UserReview {
 }
 
 const whoAmI = (client: ApiClient): Promise<UserReview> =>
-  client.request("POST", "/apis/authentication.platform.io/v1/selfsubjectreviews", {
+  client.request("/apis/authentication.platform.io/v1/selfsubjectreviews", {
+    method: "POST",
     body: { apiVersion: "authentication.platform.io/v1", kind: "SelfSubjectReview" },
   });
 
@@ -58,11 +59,12 @@ describe("a server on an empty folder", () => {
     const first = await start();
     const caCertificate = readFileSync(join(dataDirectory, "ca.crt"), "utf8");
     const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "kept" } };
-    await first.client.request("POST", "/api/v1/namespaces", { body: namespace });
+    await first.client.request("/api/v1/namespaces", { method: "POST", body: namespace });
     const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } };
-    await first.client.request("POST", "/api/v1/namespaces/kept/serviceaccounts", { body: account });
+    await first.client.request("/api/v1/namespaces/kept/serviceaccounts", { method: "POST", body: account });
     const path = "/api/v1/namespaces/kept/serviceaccounts/robot/token";
-    const { status } = await first.client.request<{ status: { token: string } }>("POST", path, {
+    const { status } = await first.client.request<{ status: { token: string } }>(path, {
+      method: "POST",
       body: { apiVersion: "authentication.platform.io/v1", kind: "TokenRequest", spec: { audiences: [] } },
     });
     await first.stop();

@@ -31,7 +31,7 @@ describe("a namespace that is being deleted", () => {
     const accounts = server.client.resource(references.serviceAccounts, "ending");
     assert.ok(await accounts.get("kept"));
     const request = { apiVersion: `${names.group("authentication")}/v1`, kind: "TokenRequest", metadata: {}, spec: {} };
-    await refused(accounts.createSubresource("kept", "token", request));
+    await refused(accounts.createSubresource("kept", { subresource: "token", object: request }));
     const annotations = { [names.key("service-account.name")]: "kept" };
     const secret = { metadata: { name: "token", annotations }, type: names.key("service-account-token") };
     await refused(server.client.resource(references.secrets, "ending").create(sparse(secret)));

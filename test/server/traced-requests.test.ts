@@ -30,7 +30,7 @@ describe("a server that is listened to", () => {
           name: "NoTrouble",
           validate({ object }) {
             if (object?.metadata.name === "trouble")
-              throw forbidden({ group: "", resource: "configmaps" }, "trouble", "no");
+              throw forbidden({ group: "", resource: "configmaps" }, { name: "trouble", message: "no" });
           },
         },
       ],

@@ -46,7 +46,8 @@ async function refusalOf(target: string, handshake: Handshake = {}): Promise<{ c
 }
 
 const create = (name: string, text = ""): Promise<unknown> =>
-  server.client.request("POST", configMaps, {
+  server.client.request(configMaps, {
+    method: "POST",
     body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: { text } },
   });
 
@@ -73,7 +74,7 @@ describe("a watch over WebSocket", () => {
     await create("text");
     assert.deepEqual(await event, { type: "ADDED", name: "text" });
     const next = nextEvent(socket);
-    await server.client.request("DELETE", `${configMaps}/text`);
+    await server.client.request(`${configMaps}/text`, { method: "DELETE" });
     assert.deepEqual(await next, { type: "DELETED", name: "text" });
     socket.close();
     assert.equal(await closed(socket), 1005);

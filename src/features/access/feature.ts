@@ -199,7 +199,7 @@ function openStaticTokens(file: string | undefined, followed: FollowedFiles): Fi
   const find = followed.follow({
     setting: flag,
     files: () => [file],
-    load: () => parseSettingsFile(flag, file, parseTokenFile),
+    load: () => parseSettingsFile({ flag, file }, parseTokenFile),
   });
   return (token) => find()(token);
 }

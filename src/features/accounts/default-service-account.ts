@@ -12,15 +12,18 @@ export const defaultServiceAccount: Controller = {
     const { client, informers, names } = context;
     const namespaces = informers.of(namespaceResource(names));
     const accounts = informers.of(serviceAccountResource(names));
-    const queue = controllerQueue(this.name, context, async (name) => {
-      const namespace = namespaces.get(name);
-      if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) {
-        return "nothing to do: the namespace is gone or being deleted";
-      }
-      if (accounts.get(`${name}/${defaultAccountName}`) !== undefined) return "nothing to do: the account exists";
-      const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: defaultAccountName } };
-      await ignoring([409], client.resource(serviceAccountResource(names), name).create(account));
-      return "created the account";
+    const queue = controllerQueue(context, {
+      name: this.name,
+      reconcile: async (name) => {
+        const namespace = namespaces.get(name);
+        if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) {
+          return "nothing to do: the namespace is gone or being deleted";
+        }
+        if (accounts.get(`${name}/${defaultAccountName}`) !== undefined) return "nothing to do: the account exists";
+        const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: defaultAccountName } };
+        await ignoring([409], client.resource(serviceAccountResource(names), name).create(account));
+        return "created the account";
+      },
     });
     namespaces.addHandler({
       onAdd: ({ metadata }) => queue.add(metadata.name ?? ""),

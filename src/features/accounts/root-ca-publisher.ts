@@ -26,27 +26,30 @@ export function rootCaPublisher({ caCertificates }: { readonly caCertificates: (
         },
         data: { "ca.crt": caCertificates() },
       });
-      const queue = controllerQueue(this.name, context, async (name) => {
-        if (name === everyNamespace) {
-          queue.addAfter(everyNamespace, lookMilliseconds);
-          if (published === caCertificates()) return "nothing to do: the server has the same CAs";
-          published = caCertificates();
-          for (const { metadata } of namespaces.list()) queue.add(metadata.name ?? "");
-          return "the server has other CAs: looks at every namespace";
-        }
-        const namespace = namespaces.get(name);
-        if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) {
-          return "nothing to do: the namespace is gone or being deleted";
-        }
-        const current = configMaps.get(`${name}/${names.rootCaConfigMap}`);
-        const inNamespace = client.resource(configMapResource(names), name);
-        if (current === undefined) {
-          await ignoring([409], inNamespace.create(wanted()));
-          return "created the ConfigMap";
-        }
-        if (isAsWanted(current, caCertificates())) return "nothing to do: the ConfigMap is current";
-        await inNamespace.update({ ...current, data: { "ca.crt": caCertificates() } });
-        return "corrected the ConfigMap";
+      const queue = controllerQueue(context, {
+        name: this.name,
+        reconcile: async (name) => {
+          if (name === everyNamespace) {
+            queue.addAfter(everyNamespace, lookMilliseconds);
+            if (published === caCertificates()) return "nothing to do: the server has the same CAs";
+            published = caCertificates();
+            for (const { metadata } of namespaces.list()) queue.add(metadata.name ?? "");
+            return "the server has other CAs: looks at every namespace";
+          }
+          const namespace = namespaces.get(name);
+          if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) {
+            return "nothing to do: the namespace is gone or being deleted";
+          }
+          const current = configMaps.get(`${name}/${names.rootCaConfigMap}`);
+          const inNamespace = client.resource(configMapResource(names), name);
+          if (current === undefined) {
+            await ignoring([409], inNamespace.create(wanted()));
+            return "created the ConfigMap";
+          }
+          if (isAsWanted(current, caCertificates())) return "nothing to do: the ConfigMap is current";
+          await inNamespace.update({ ...current, data: { "ca.crt": caCertificates() } });
+          return "corrected the ConfigMap";
+        },
       });
       namespaces.addHandler({
         onAdd: ({ metadata }) => queue.add(metadata.name ?? ""),

@@ -54,9 +54,10 @@ class ServiceAccountTokenSecrets {
     this.#secrets = informers.of(secretResource(names));
     this.#accounts = informers.of(serviceAccountResource(names));
     this.#published = options.caCertificates();
-    this.#queue = controllerQueue(controllerName, context, (key) =>
-      key === everySecret ? this.#lookAtAuthorities() : this.#reconcile(key),
-    );
+    this.#queue = controllerQueue(context, {
+      name: controllerName,
+      reconcile: (key) => (key === everySecret ? this.#lookAtAuthorities() : this.#reconcile(key)),
+    });
   }
 
   run(): StartedController {
@@ -152,7 +153,7 @@ class ServiceAccountTokenSecrets {
 
   /** The annotations that name the account, in the spelling in which the secret has them. */
   #keysOf({ metadata }: Secret): { readonly name: string; readonly uid: string } {
-    const spelling = spellingIn(this.#names, metadata.annotations, nameKey);
+    const spelling = spellingIn(this.#names, { map: metadata.annotations, keyIn: nameKey });
     return { name: nameKey(spelling), uid: spelling.key("service-account.uid") };
   }
 }

@@ -76,13 +76,16 @@ const create = (): Command =>
         await withServer(flags, async ({ client, names, namespace }) => {
           const answer = await client
             .resource(serviceAccountResource(names), namespace)
-            .createSubresource<TokenRequest>(name, "token", {
-              apiVersion: `${names.group("authentication")}/v1`,
-              kind: "TokenRequest",
-              metadata: {},
-              spec,
+            .createSubresource<TokenRequest>(name, {
+              subresource: "token",
+              object: {
+                apiVersion: `${names.group("authentication")}/v1`,
+                kind: "TokenRequest",
+                metadata: {},
+                spec,
+              },
             });
-          print(answer, flags, { text: () => printable(answer.status?.token ?? "") });
+          print(answer, { flags, text: () => printable(answer.status?.token ?? "") });
         });
       }),
     ["A token for the API server", "signet token create robot --namespace team"],
@@ -127,7 +130,8 @@ async function reviewToken(
   { reviewed, flags }: { readonly reviewed: string; readonly flags: ReviewFlags },
 ): Promise<void> {
   const group = names.group("authentication");
-  const answer = await client.request<TokenReview>("POST", `/apis/${group}/v1/tokenreviews`, {
+  const answer = await client.request<TokenReview>(`/apis/${group}/v1/tokenreviews`, {
+    method: "POST",
     kinds: ["TokenReview"],
     body: {
       apiVersion: `${group}/v1`,
@@ -139,6 +143,6 @@ async function reviewToken(
   const text = authenticated
     ? `authenticated: ${user?.username ?? ""} (groups: ${user?.groups?.join(", ") ?? ""}; audiences: ${audiences.join(", ")})`
     : `not authenticated${error === undefined ? "" : `: ${error}`}`;
-  print(answer, flags, { text: () => printable(text) });
+  print(answer, { flags, text: () => printable(text) });
   if (!authenticated) process.exitCode = exitCodes.refused.code;
 }

@@ -84,12 +84,12 @@ export function answerTokenRequest(options: TokenRequestOptions): AnswerCreate {
   ): MaybePromise<ReviewAnswer> => {
     const kind = { group: askedGroup, resource: "TokenRequest" };
     const nameFaults = metadataFaults(request, { namespace, name });
-    if (nameFaults.length > 0) throw invalid(kind, name, nameFaults);
+    if (nameFaults.length > 0) throw invalid(kind, { name, faults: nameFaults });
     const account = options.findServiceAccount(namespace, name);
     if (account === undefined) throw notFound({ group: "", resource: "serviceaccounts" }, name);
     const { boundObjectRef, expirationSeconds: requestedSeconds = defaultExpirationSeconds } = request.spec;
     const faults = expirationFaults(requestedSeconds);
-    if (faults.length > 0) throw invalid(kind, "", faults);
+    if (faults.length > 0) throw invalid(kind, { faults });
 
     const bound =
       boundObjectRef === null ? {} : findBoundObject(boundObjectRef, { namespace, accountName: name, options });
@@ -136,14 +136,16 @@ function metadataFaults(
     const value = metadata[field] ?? "";
     return value === "" || value === expected
       ? []
-      : [invalidValue(`metadata.${field}`, value, `must match the service account ${field} if specified`)];
+      : [invalidValue(`metadata.${field}`, { value, detail: `must match the service account ${field} if specified` })];
   };
   const nameFaults = mustMatch("name", name);
   return nameFaults.length > 0 ? nameFaults : mustMatch("namespace", namespace);
 }
 
 function expirationFaults(expirationSeconds: number): FieldError[] {
-  const fault = (detail: string): FieldError[] => [invalidValue("spec.expirationSeconds", expirationSeconds, detail)];
+  const fault = (detail: string): FieldError[] => [
+    invalidValue("spec.expirationSeconds", { value: expirationSeconds, detail }),
+  ];
   if (expirationSeconds < minimumSeconds) return fault("may not specify a duration less than 10 minutes");
   if (expirationSeconds > maximumSeconds) return fault("may not specify a duration larger than 2^32 seconds");
   return [];
@@ -175,7 +177,7 @@ function findBoundObject(reference: BoundObjectReference, context: BindingContex
   const { claim, bound } = look({ kind, name }, context);
   if (uid !== "" && claim.uid !== uid) {
     const message = `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`;
-    throw conflict({ group, resource: kind }, name, { message });
+    throw conflict({ group, resource: kind }, { name, message });
   }
   return bound;
 }

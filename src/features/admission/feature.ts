@@ -95,7 +95,7 @@ function policyExpressions(names: Names): AdmissionRule {
       if (oldObject !== undefined && isSemanticallyEqual((oldObject as ValidatingAdmissionPolicy).spec, spec)) return;
       const { compilePolicy } = await import("./evaluation/compile-policy.ts");
       const { faults } = compilePolicy(spec);
-      if (faults.length > 0) throw invalid({ group: askedGroup, resource: policyKind }, name, faults);
+      if (faults.length > 0) throw invalid({ group: askedGroup, resource: policyKind }, { name, faults });
     },
   };
 }

@@ -24,6 +24,6 @@ export async function connectAuthorization(connection: AuthorizationConnection):
   const { file } = settings;
   const { parseAuthorizationConfiguration } = await import("./parse-authorization-configuration.ts");
   const flag = "authorization-config";
-  const read = () => parseSettingsFile(flag, file, parseAuthorizationConfiguration, readFollowedFile);
+  const read = () => parseSettingsFile({ flag, file, read: readFollowedFile }, parseAuthorizationConfiguration);
   return followAuthorizers({ flag, file, read }, connection);
 }

@@ -91,14 +91,19 @@ export function parseAuthorizationConfiguration(text: string): readonly Configur
 function authorizersFaults(authorizers: readonly AuthorizerConfiguration[]): FieldError[] {
   if (authorizers.length === 0) return [required("authorizers", "at least one authorization mode must be defined")];
   if (authorizers.length > maximumAuthorizers) {
-    return [invalidValue("authorizers", authorizers.length, `must have at most ${maximumAuthorizers} items`)];
+    return [
+      invalidValue("authorizers", {
+        value: authorizers.length,
+        detail: `must have at most ${maximumAuthorizers} items`,
+      }),
+    ];
   }
   const types = new Set<string>();
   const names = new Set<string>();
   return authorizers.flatMap(({ type = "", name = "", webhook }, index) => {
     const at = `authorizers[${index}]`;
     if (type === "") return [required(`${at}.type`, "")];
-    if (!knownTypes.includes(type)) return [notSupported(`${at}.type`, type, knownTypes)];
+    if (!knownTypes.includes(type)) return [notSupported(`${at}.type`, { value: type, supported: knownTypes })];
     if (types.has(type) && type !== "Webhook") return [duplicate(`${at}.type`, type)];
     types.add(type);
     const faults = nameFaults(name, { at: `${at}.name`, others: names });
@@ -106,7 +111,10 @@ function authorizersFaults(authorizers: readonly AuthorizerConfiguration[]): Fie
     if (type !== "Webhook") {
       return webhook === undefined
         ? faults
-        : [...faults, invalidValue(`${at}.webhook`, "non-null", "may only be specified when type=Webhook")];
+        : [
+            ...faults,
+            invalidValue(`${at}.webhook`, { value: "non-null", detail: "may only be specified when type=Webhook" }),
+          ];
     }
     return webhook === undefined
       ? [...faults, required(`${at}.webhook`, "required when type=Webhook")]
@@ -122,7 +130,9 @@ function nameFaults(
   if (name === "") return [required(at, "")];
   if (others.has(name)) return [duplicate(at, name)];
   const faults = dnsSubdomainFaults(name);
-  return faults.length === 0 ? [] : [invalidValue(at, name, `authorizer name is invalid: ${faults.join(", ")}`)];
+  return faults.length === 0
+    ? []
+    : [invalidValue(at, { value: name, detail: `authorizer name is invalid: ${faults.join(", ")}` })];
 }
 
 type ChoiceField = "subjectAccessReviewVersion" | "matchConditionSubjectAccessReviewVersion" | "failurePolicy";
@@ -134,14 +144,14 @@ function webhookFaults(webhook: WebhookConfiguration, at: string): FieldError[] 
   const oneOf = (field: ChoiceField, supported: readonly string[]): FieldError[] => {
     const { [field]: value = "" } = webhook;
     if (value === "") return [required(`${at}.${field}`, "")];
-    return supported.includes(value) ? [] : [notSupported(`${at}.${field}`, value, supported)];
+    return supported.includes(value) ? [] : [notSupported(`${at}.${field}`, { value, supported })];
   };
   const conditions = `${at}.matchConditions`;
   return [
     ...(waits === 0
       ? [required(`${at}.timeout`, "")]
       : waits === undefined || waits > longestTimeoutMilliseconds
-        ? [invalidValue(`${at}.timeout`, timeout, "must be > 0s and <= 30s")]
+        ? [invalidValue(`${at}.timeout`, { value: timeout, detail: "must be > 0s and <= 30s" })]
         : []),
     ...ttlFaults(authorizedTTL, `${at}.authorizedTTL`),
     ...ttlFaults(unauthorizedTTL, `${at}.unauthorizedTTL`),
@@ -154,7 +164,12 @@ function webhookFaults(webhook: WebhookConfiguration, at: string): FieldError[] 
     ...oneOf("failurePolicy", ["NoOpinion", "Deny"]),
     ...connectionFaults(webhook.connectionInfo, `${at}.connectionInfo`),
     ...(matchConditions.length > maximumConditions
-      ? [invalidValue(conditions, matchConditions.length, `must have at most ${maximumConditions} items`)]
+      ? [
+          invalidValue(conditions, {
+            value: matchConditions.length,
+            detail: `must have at most ${maximumConditions} items`,
+          }),
+        ]
       : conditionFaults(expressionsOf(matchConditions), conditions)),
   ];
 }
@@ -167,14 +182,17 @@ function connectionFaults(
   if (type === "") return [required(`${at}.type`, "")];
   if (type === "InClusterConfig") {
     const detail = "can only be set when type=KubeConfigFile";
-    return kubeConfigFile === undefined ? [] : [invalidValue(file, kubeConfigFile, detail)];
+    return kubeConfigFile === undefined ? [] : [invalidValue(file, { value: kubeConfigFile, detail })];
   }
-  if (type !== "KubeConfigFile") return [notSupported(`${at}.type`, type, ["InClusterConfig", "KubeConfigFile"])];
+  if (type !== "KubeConfigFile")
+    return [notSupported(`${at}.type`, { value: type, supported: ["InClusterConfig", "KubeConfigFile"] })];
   if (kubeConfigFile === undefined || kubeConfigFile === "") return [required(file, "")];
-  if (!isAbsolute(kubeConfigFile)) return [invalidValue(file, kubeConfigFile, "must be an absolute path")];
+  if (!isAbsolute(kubeConfigFile))
+    return [invalidValue(file, { value: kubeConfigFile, detail: "must be an absolute path" })];
   const status = statSync(kubeConfigFile, { throwIfNoEntry: false });
-  if (status === undefined) return [invalidValue(file, kubeConfigFile, "error loading file: no such file")];
-  return status.isFile() ? [] : [invalidValue(file, kubeConfigFile, "must be a regular file")];
+  if (status === undefined)
+    return [invalidValue(file, { value: kubeConfigFile, detail: "error loading file: no such file" })];
+  return status.isFile() ? [] : [invalidValue(file, { value: kubeConfigFile, detail: "must be a regular file" })];
 }
 
 /** Undefined for a text that is not a duration. */
@@ -182,7 +200,7 @@ const durationOf = (text: string | undefined, byDefault: number): number | undef
   text === undefined ? byDefault : parseDuration(text);
 
 const ttlFaults = (text: string | undefined, at: string): FieldError[] =>
-  durationOf(text, 1) === undefined ? [invalidValue(at, text, "must be > 0s")] : [];
+  durationOf(text, 1) === undefined ? [invalidValue(at, { value: text, detail: "must be > 0s" })] : [];
 
 type MatchConditions = NonNullable<WebhookConfiguration["matchConditions"]>;
 

@@ -100,9 +100,15 @@ export interface RevocationSettings {
 export function certificateSettings(values: FlagValues<typeof certificateFlags>): CertificateSettings {
   return {
     maximumLifetimeMilliseconds: values["cluster-signing-duration"],
-    authority: keyPairFiles(values, "cluster-signing-cert-file", "cluster-signing-key-file"),
+    authority: keyPairFiles(values, {
+      certificateFlag: "cluster-signing-cert-file",
+      keyFlag: "cluster-signing-key-file",
+    }),
     authorityOf: bySigner((shortName) =>
-      keyPairFiles(values, `cluster-signing-${shortName}-cert-file`, `cluster-signing-${shortName}-key-file`),
+      keyPairFiles(values, {
+        certificateFlag: `cluster-signing-${shortName}-cert-file`,
+        keyFlag: `cluster-signing-${shortName}-key-file`,
+      }),
     ),
     signerConfigurationFile: values["signer-config"],
     approvalPolicyFile: values["approval-policy"],

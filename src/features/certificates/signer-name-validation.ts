@@ -16,16 +16,25 @@ export function validateSignerName(signerName: string, field: string): FieldErro
   const [domain = "", path = "", ...rest] = signerName.split("/", 3);
   if (rest.length > 0 || !signerName.includes("/")) {
     const detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
-    return [invalidValue(field, signerName, detail)];
+    return [invalidValue(field, { value: signerName, detail })];
   }
   const domainLabels = domain.split(".");
   return [
     ...(Buffer.byteLength(domain) > maximumSubdomainLength ? [tooLong(field, maximumSubdomainLength)] : []),
-    ...firstBadLabel(domainLabels, dnsLabelFaults).map((fault) => invalidValue(field, domain, fault)),
+    ...firstBadLabel(domainLabels, dnsLabelFaults).map((fault) =>
+      invalidValue(field, { value: domain, detail: fault }),
+    ),
     ...(domainLabels.length < 2
-      ? [invalidValue(field, domain, "should be a domain with at least two segments separated by dots")]
+      ? [
+          invalidValue(field, {
+            value: domain,
+            detail: "should be a domain with at least two segments separated by dots",
+          }),
+        ]
       : []),
-    ...firstBadLabel(path.split("."), dnsSubdomainFaults).map((fault) => invalidValue(field, path, fault)),
+    ...firstBadLabel(path.split("."), dnsSubdomainFaults).map((fault) =>
+      invalidValue(field, { value: path, detail: fault }),
+    ),
     ...(Buffer.byteLength(signerName) > maximumSignerNameLength ? [tooLong(field, maximumSignerNameLength)] : []),
   ];
 }

@@ -55,14 +55,16 @@ function validate({ data = {}, binaryData = {} }: ConfigMap): FieldError[] {
   const faults: FieldError[] = [];
   let size = 0;
   for (const [key, value] of Object.entries(data)) {
-    faults.push(...configKeyFaults(key).map((fault) => invalidValue(`data[${key}]`, key, fault)));
+    faults.push(...configKeyFaults(key).map((fault) => invalidValue(`data[${key}]`, { value: key, detail: fault })));
     if (Object.hasOwn(binaryData, key)) {
-      faults.push(invalidValue(`data[${key}]`, key, "duplicate of key present in binaryData"));
+      faults.push(invalidValue(`data[${key}]`, { value: key, detail: "duplicate of key present in binaryData" }));
     }
     size += Buffer.byteLength(value);
   }
   for (const [key, value] of Object.entries(binaryData)) {
-    faults.push(...configKeyFaults(key).map((fault) => invalidValue(`binaryData[${key}]`, key, fault)));
+    faults.push(
+      ...configKeyFaults(key).map((fault) => invalidValue(`binaryData[${key}]`, { value: key, detail: fault })),
+    );
     size += Buffer.byteLength(value, "base64");
   }
   // The size is a fault of the whole object, so there is no field to name.

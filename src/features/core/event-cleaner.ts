@@ -23,17 +23,20 @@ export const eventCleaner: Controller = {
   start(context) {
     const { client, clock, informers, names } = context;
     const events = informers.of(eventResource(names));
-    const queue = controllerQueue(this.name, context, async (key) => {
-      const event = events.get(key);
-      if (event === undefined) return "nothing to do: the event is gone";
-      const wait = eventRemovalTime(event) - clock.now();
-      if (wait > 0) {
-        queue.addAfter(key, Math.min(wait, keptMilliseconds));
-        return `waits: the event expires in ${Math.ceil(wait / 1000)} s`;
-      }
-      const { namespace = "", name = "", uid = "" } = event.metadata;
-      await ignoring([404, 409], client.resource(eventResource(names), namespace).delete(name, { uid }));
-      return "removed the event: it has expired";
+    const queue = controllerQueue(context, {
+      name: this.name,
+      reconcile: async (key) => {
+        const event = events.get(key);
+        if (event === undefined) return "nothing to do: the event is gone";
+        const wait = eventRemovalTime(event) - clock.now();
+        if (wait > 0) {
+          queue.addAfter(key, Math.min(wait, keptMilliseconds));
+          return `waits: the event expires in ${Math.ceil(wait / 1000)} s`;
+        }
+        const { namespace = "", name = "", uid = "" } = event.metadata;
+        await ignoring([404, 409], client.resource(eventResource(names), namespace).delete(name, { uid }));
+        return "removed the event: it has expired";
+      },
     });
     // An update may extend the time: check again when it has passed.
     events.addHandler({

@@ -154,16 +154,22 @@ function validateEvent(
   const isNew = (event.eventTime ?? null) !== null;
   const homes = isNew ? ["default", names.namespaces.system] : ["default"];
   const fits = about === "" ? homes.includes(context.namespace) : isNew || about === context.namespace;
-  const faults = fits ? [] : [invalidValue("involvedObject.namespace", about, "does not match event.namespace")];
+  const faults = fits
+    ? []
+    : [invalidValue("involvedObject.namespace", { value: about, detail: "does not match event.namespace" })];
   if (!isNew) return faults;
   if (event.reportingComponent === "") faults.push(required("reportingComponent", ""));
   const nameFaults = qualifiedNameFaults(event.reportingComponent);
-  faults.push(...nameFaults.map((fault) => invalidValue("reportingComponent", event.reportingComponent, fault)));
+  faults.push(
+    ...nameFaults.map((fault) =>
+      invalidValue("reportingComponent", { value: event.reportingComponent, detail: fault }),
+    ),
+  );
   for (const field of ["reportingInstance", "action", "reason", "message"] as const) {
     const text = event[field] ?? "";
     if (text === "" && field !== "message") faults.push(required(field, ""));
     if (Buffer.byteLength(text) > maximumBytes[field])
-      faults.push(invalidValue(field, "", `can have at most ${maximumBytes[field]} characters`));
+      faults.push(invalidValue(field, { value: "", detail: `can have at most ${maximumBytes[field]} characters` }));
   }
   return faults;
 }
@@ -183,8 +189,12 @@ function validateNewEvent(event: Event): FieldError[] {
   return [
     ...validateSeries(event),
     ...((eventTime ?? null) === null ? [required("eventTime", "")] : []),
-    ...(type === "Normal" || type === "Warning" ? [] : [invalidValue("type", "", `has invalid value: ${type}`)]),
-    ...Object.entries(old).flatMap(([field, isSet]) => (isSet ? [invalidValue(field, "", "needs to be unset")] : [])),
+    ...(type === "Normal" || type === "Warning"
+      ? []
+      : [invalidValue("type", { value: "", detail: `has invalid value: ${type}` })]),
+    ...Object.entries(old).flatMap(([field, isSet]) =>
+      isSet ? [invalidValue(field, { value: "", detail: "needs to be unset" })] : [],
+    ),
   ];
 }
 
@@ -210,7 +220,7 @@ function validateNewEventUpdate(next: Event, previous: Event): FieldError[] {
     ...(isSemanticallyEqual(next.series, previous.series) ? [] : validateSeries(next)),
     ...fixedFields
       .filter((field) => !isSemanticallyEqual(next[field], previous[field]))
-      .map((field) => invalidValue(field, next[field] ?? null, "field is immutable")),
+      .map((field) => invalidValue(field, { value: next[field] ?? null, detail: "field is immutable" })),
   ];
 }
 
@@ -218,6 +228,8 @@ const validateSeries = ({ series }: Event): FieldError[] =>
   series === undefined
     ? []
     : [
-        ...((series.count ?? 0) < 2 ? [invalidValue("series.count", "", "should be at least 2")] : []),
+        ...((series.count ?? 0) < 2
+          ? [invalidValue("series.count", { value: "", detail: "should be at least 2" })]
+          : []),
         ...((series.lastObservedTime ?? null) === null ? [required("series.lastObservedTime", "")] : []),
       ];

@@ -40,7 +40,7 @@ class GarbageCollector {
     this.#resources = resources;
     this.#client = context.client;
     this.#informers = context.informers;
-    this.#queue = controllerQueue(controllerName, context, (uid) => this.#reconcile(uid));
+    this.#queue = controllerQueue(context, { name: controllerName, reconcile: (uid) => this.#reconcile(uid) });
   }
 
   run(): StartedController {
@@ -153,7 +153,7 @@ class GarbageCollector {
   /** Changes the metadata of an object, if it is still there. */
   #patch(node: GraphNode, changed: Pick<ObjectMeta, "finalizers" | "ownerReferences">): Promise<void> {
     const { name = "", resourceVersion } = node.object.metadata;
-    return ignoring([404], this.#clientOf(node).patch(name, { metadata: { resourceVersion, ...changed } }));
+    return ignoring([404], this.#clientOf(node).patch(name, { body: { metadata: { resourceVersion, ...changed } } }));
   }
 
   #clientOf({ resource, object }: GraphNode): ResourceClient<ApiObject> {

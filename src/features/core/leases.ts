@@ -75,10 +75,15 @@ function validate({ spec }: Lease): FieldError[] {
   const { leaseDurationSeconds, leaseTransitions, strategy, preferredHolder = "" } = spec;
   return [
     ...(leaseDurationSeconds !== undefined && leaseDurationSeconds <= 0
-      ? [invalidValue("spec.leaseDurationSeconds", leaseDurationSeconds, "must be greater than 0")]
+      ? [invalidValue("spec.leaseDurationSeconds", { value: leaseDurationSeconds, detail: "must be greater than 0" })]
       : []),
     ...(leaseTransitions !== undefined && leaseTransitions < 0
-      ? [invalidValue("spec.leaseTransitions", leaseTransitions, "must be greater than or equal to 0")]
+      ? [
+          invalidValue("spec.leaseTransitions", {
+            value: leaseTransitions,
+            detail: "must be greater than or equal to 0",
+          }),
+        ]
       : []),
     ...(strategy === undefined ? [] : validateStrategy(strategy)),
     ...(preferredHolder !== "" && (strategy ?? "") === ""
@@ -90,6 +95,9 @@ function validate({ spec }: Lease): FieldError[] {
 /** The only strategy that Kubernetes defines, or a name with a domain. */
 function validateStrategy(strategy: string): FieldError[] {
   const field = "spec.strategy.strategy";
-  if (strategy.includes("/")) return qualifiedNameFaults(strategy).map((fault) => invalidValue(field, strategy, fault));
-  return strategy === "OldestEmulationVersion" ? [] : [notSupported(field, strategy, ["OldestEmulationVersion"])];
+  if (strategy.includes("/"))
+    return qualifiedNameFaults(strategy).map((fault) => invalidValue(field, { value: strategy, detail: fault }));
+  return strategy === "OldestEmulationVersion"
+    ? []
+    : [notSupported(field, { value: strategy, supported: ["OldestEmulationVersion"] })];
 }

@@ -1,7 +1,7 @@
 import { notFound } from "../../machinery/api/api-error.ts";
 import type { AdmissionAttributes, AdmissionRule } from "../../machinery/api/attributes.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import { admissionForbidden } from "../../machinery/registry/admission.ts";
+import { admissionForbidden, withCauses } from "../../machinery/registry/admission.ts";
 
 interface NamespaceState {
   readonly status?: { readonly phase?: string };
@@ -36,9 +36,11 @@ export function namespaceLifecycle({ names, findNamespace }: NamespaceLifecycleO
       const state = found instanceof Promise ? await found : found;
       if (state === undefined) throw notFound({ group: "", resource: "namespaces" }, namespace);
       if (operation === "CREATE" && state.status?.phase === "Terminating" && object !== undefined) {
-        throw admissionForbidden(
-          attributes,
-          `unable to create new content in namespace ${namespace} because it is being terminated`,
+        throw withCauses(
+          admissionForbidden(
+            attributes,
+            `unable to create new content in namespace ${namespace} because it is being terminated`,
+          ),
           [
             {
               reason: "NamespaceTerminating",

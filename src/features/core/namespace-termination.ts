@@ -30,30 +30,37 @@ export function namespaceTermination(options: {
     start(context) {
       const { client, clock, informers, names } = context;
       const namespaces = informers.of(namespaceResource(names));
-      const queue = controllerQueue(this.name, context, async (name) => {
-        const namespace = namespaces.get(name);
-        if (namespace?.metadata.deletionTimestamp === undefined)
-          return "nothing to do: the namespace is not being deleted";
-        if (!namespace.spec?.finalizers?.includes(finalizer)) return "nothing to do: the namespace was emptied before";
-        const wait = Date.parse(namespace.metadata.deletionTimestamp) + graceMilliseconds - clock.now();
-        if (wait > 0) {
-          queue.addAfter(name, Math.min(wait, graceMilliseconds));
-          return "waits: a user who deletes the namespace may delete its objects too";
-        }
-        const progress = await emptyAll(name);
-        const { remaining, failures } = progress;
-        if (remaining.length > 0 || failures.length > 0) {
-          await report(namespace, progress);
-          queue.addAfter(name, retryMilliseconds);
-          const left = [...remaining.map(({ resource }) => resource), ...failures];
-          return `waits: objects remain: ${left.join(", ")}`;
-        }
-        const finalized: Namespace = {
-          ...namespace,
-          spec: { ...namespace.spec, finalizers: namespace.spec.finalizers.filter((one) => one !== finalizer) },
-        };
-        await ignoring([404], client.resource(namespaceResource(names)).update(finalized, { subresource: "finalize" }));
-        return "emptied the namespace and removed its finalizer";
+      const queue = controllerQueue(context, {
+        name: this.name,
+        reconcile: async (name) => {
+          const namespace = namespaces.get(name);
+          if (namespace?.metadata.deletionTimestamp === undefined)
+            return "nothing to do: the namespace is not being deleted";
+          if (!namespace.spec?.finalizers?.includes(finalizer))
+            return "nothing to do: the namespace was emptied before";
+          const wait = Date.parse(namespace.metadata.deletionTimestamp) + graceMilliseconds - clock.now();
+          if (wait > 0) {
+            queue.addAfter(name, Math.min(wait, graceMilliseconds));
+            return "waits: a user who deletes the namespace may delete its objects too";
+          }
+          const progress = await emptyAll(name);
+          const { remaining, failures } = progress;
+          if (remaining.length > 0 || failures.length > 0) {
+            await report(namespace, progress);
+            queue.addAfter(name, retryMilliseconds);
+            const left = [...remaining.map(({ resource }) => resource), ...failures];
+            return `waits: objects remain: ${left.join(", ")}`;
+          }
+          const finalized: Namespace = {
+            ...namespace,
+            spec: { ...namespace.spec, finalizers: namespace.spec.finalizers.filter((one) => one !== finalizer) },
+          };
+          await ignoring(
+            [404],
+            client.resource(namespaceResource(names)).update(finalized, { subresource: "finalize" }),
+          );
+          return "emptied the namespace and removed its finalizer";
+        },
       });
 
       async function emptyAll(namespace: string): Promise<EmptyingProgress> {

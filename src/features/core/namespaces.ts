@@ -139,7 +139,9 @@ const terminating = (namespace: Namespace, now: number): Namespace => ({
 
 const validateFinalizers = ({ spec }: Namespace): FieldError[] =>
   (spec.finalizers ?? []).flatMap((finalizer) => [
-    ...qualifiedNameFaults(finalizer).map((fault) => invalidValue("spec.finalizers", finalizer, fault)),
+    ...qualifiedNameFaults(finalizer).map((fault) =>
+      invalidValue("spec.finalizers", { value: finalizer, detail: fault }),
+    ),
     ...validateQualifiedFinalizer(finalizer, "spec.finalizers"),
   ]);
 
@@ -148,7 +150,7 @@ function validatePhase({ metadata, status }: Namespace): FieldError[] {
   const phase = isDeleted ? "Terminating" : "Active";
   if (status.phase === phase) return [];
   const detail = `may only be '${phase}' if \`deletionTimestamp\` is ${isDeleted ? "not " : ""}empty`;
-  return [invalidValue("status.Phase", status.phase ?? "", detail)];
+  return [invalidValue("status.Phase", { value: status.phase ?? "", detail })];
 }
 
 /**

@@ -80,7 +80,7 @@ function validateData(data: Readonly<Record<string, string>>): FieldError[] {
   const faults: FieldError[] = [];
   let size = 0;
   for (const [key, value] of Object.entries(data)) {
-    faults.push(...configKeyFaults(key).map((fault) => invalidValue(`data[${key}]`, key, fault)));
+    faults.push(...configKeyFaults(key).map((fault) => invalidValue(`data[${key}]`, { value: key, detail: fault })));
     size += Buffer.byteLength(value, "base64");
   }
   if (size > maximumBytes) faults.push(tooLong("data", maximumBytes));
@@ -89,7 +89,8 @@ function validateData(data: Readonly<Record<string, string>>): FieldError[] {
 
 function validateImmutable(next: Secret, previous: Secret): FieldError[] {
   const faults: FieldError[] = [];
-  if (next.type !== previous.type) faults.push(invalidValue("type", next.type ?? "", "field is immutable"));
+  if (next.type !== previous.type)
+    faults.push(invalidValue("type", { value: next.type ?? "", detail: "field is immutable" }));
   if (previous.immutable !== true) return faults;
   const detail = "field is immutable when `immutable` is set";
   if (next.immutable !== true) faults.push(forbiddenField("immutable", detail));
@@ -104,7 +105,7 @@ function validateSecretType(secret: Secret, names: Names): FieldError[] {
   switch (names.ownKey(type ?? "")) {
     case names.key("service-account-token"): {
       const nameKey = (one: Names): string => one.key("service-account.name");
-      const key = nameKey(spellingIn(names, metadata.annotations, nameKey));
+      const key = nameKey(spellingIn(names, { map: metadata.annotations, keyIn: nameKey }));
       const isNamed = (metadata.annotations?.[key] ?? "") !== "";
       return isNamed ? [] : [required(`metadata.annotations[${key}]`, "")];
     }
@@ -131,7 +132,7 @@ function validateJsonObject(data: Readonly<Record<string, string>>, key: string)
   if (content === undefined) return [required(field, "")];
   return isJsonObject(Buffer.from(content, "base64").toString())
     ? []
-    : [invalidValue(field, "<secret contents redacted>", "must be a JSON object")];
+    : [invalidValue(field, { value: "<secret contents redacted>", detail: "must be a JSON object" })];
 }
 
 function isJsonObject(text: string): boolean {

@@ -52,7 +52,7 @@ class NodeLifecycle {
     this.#leases = informers.of(leaseResource(names));
     this.#resource = client.resource(nodeResource(names));
     this.#events = client.resource(eventResource(names), "default");
-    this.#queue = controllerQueue(controllerName, context, (name) => this.#reconcile(name));
+    this.#queue = controllerQueue(context, { name: controllerName, reconcile: (name) => this.#reconcile(name) });
   }
 
   run(): StartedController {
@@ -142,11 +142,11 @@ class NodeLifecycle {
 
   #patchCondition({ metadata: { name = "", resourceVersion } }: Node, condition: object): Promise<Node> {
     const body = { metadata: { resourceVersion }, status: { conditions: [condition] } };
-    return this.#resource.patch(name, body, { type: "strategic-merge", subresource: "status" });
+    return this.#resource.patch(name, { body, type: "strategic-merge", subresource: "status" });
   }
 
   #patchTaints({ metadata: { name = "", resourceVersion } }: Node, taints: readonly Taint[]): Promise<Node> {
-    return this.#resource.patch(name, { metadata: { resourceVersion }, spec: { taints } });
+    return this.#resource.patch(name, { body: { metadata: { resourceVersion }, spec: { taints } } });
   }
 
   #record(node: Node, said: Pick<NodeEventOptions, "reason" | "message">): Promise<void> {

@@ -33,19 +33,22 @@ export function revocationCleaner({ accounts, intervalMilliseconds }: Revocation
         const isOld = Date.parse(metadata.creationTimestamp ?? "") < now;
         return isOld && serviceAccounts.get(`${account.namespace}/${account.name}`) === undefined;
       };
-      const queue = controllerQueue(this.name, context, async () => {
-        queue.addAfter(everything, intervalMilliseconds);
-        const now = clock.now() - marginMilliseconds;
-        const work = new LongWork();
-        let removed = 0;
-        for (const revocation of revocations.list()) {
-          await work.pause();
-          if (!isOver(revocation, now)) continue;
-          const { name = "", uid = "" } = revocation.metadata;
-          await ignoring([404, 409], client.resource(revocationResource(names)).delete(name, { uid }));
-          removed++;
-        }
-        return `removed ${removed} revocations of credentials that no longer exist`;
+      const queue = controllerQueue(context, {
+        name: this.name,
+        reconcile: async () => {
+          queue.addAfter(everything, intervalMilliseconds);
+          const now = clock.now() - marginMilliseconds;
+          const work = new LongWork();
+          let removed = 0;
+          for (const revocation of revocations.list()) {
+            await work.pause();
+            if (!isOver(revocation, now)) continue;
+            const { name = "", uid = "" } = revocation.metadata;
+            await ignoring([404, 409], client.resource(revocationResource(names)).delete(name, { uid }));
+            removed++;
+          }
+          return `removed ${removed} revocations of credentials that no longer exist`;
+        },
       });
       return { queue, onSynced: () => queue.add(everything) };
     },

@@ -61,7 +61,7 @@ export async function revoke(
       metadata: { name: hash.slice(0, 32) },
       spec,
     };
-    return client.request<Revocation>("POST", path, { body, query, kinds: [type.kind] });
+    return client.request<Revocation>(path, { method: "POST", body, query, kinds: [type.kind] });
   };
   const probe = await create({ token: { id: `a look at the clock ${process.pid}` } }, "dryRun=All");
   const now = timestamp(Date.parse(probe.metadata.creationTimestamp ?? "") + 1000);
@@ -75,7 +75,7 @@ export async function revoke(
     made = await client.resource(type).get(error.details?.name ?? "");
     verb = "was revoked already";
   }
-  printObject(made, flags, { type, text: () => printable(`${revokedText(made.spec)} ${verb}`) });
+  printObject(made, { flags, type, text: () => printable(`${revokedText(made.spec)} ${verb}`) });
 }
 
 const columns: readonly TextColumn<Revocation>[] = [
@@ -93,5 +93,5 @@ export async function listRevocations(
 ): Promise<void> {
   const type = revocationResource(names);
   const all = await listAll(client.resource(type));
-  printList({ ...all, items: all.items.filter(({ spec }) => spec[of] !== undefined) }, flags, { type, columns });
+  printList({ ...all, items: all.items.filter(({ spec }) => spec[of] !== undefined) }, { flags, type, columns });
 }

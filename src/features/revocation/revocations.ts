@@ -153,7 +153,7 @@ function validateSpec({ token, certificate, reason }: Spec, now: number): FieldE
   const faults = token === undefined ? certificateFaults(certificate, now) : tokenFaults(token, now);
   return reason === undefined || revocationReasons.includes(reason)
     ? faults
-    : [...faults, notSupported("spec.reason", reason, revocationReasons)];
+    : [...faults, notSupported("spec.reason", { value: reason, supported: revocationReasons })];
 }
 
 function tokenFaults({ id, serviceAccount, issuedBefore: before }: NonNullable<Spec["token"]>, now: number) {
@@ -183,7 +183,10 @@ function certificateFaults(given: Spec["certificate"], now: number): FieldError[
   if (given === undefined) return [required("spec", "give a token or a certificate")];
   if (ways.length !== 1) {
     return [
-      invalidValue(field, ways.length, "give a fingerprint, or issuer and serialNumber, or a subject: one of them"),
+      invalidValue(field, {
+        value: ways.length,
+        detail: "give a fingerprint, or issuer and serialNumber, or a subject: one of them",
+      }),
     ];
   }
   if (before !== undefined && subject === undefined) {
@@ -195,7 +198,12 @@ function certificateFaults(given: Spec["certificate"], now: number): FieldError[
   ): FieldError[] =>
     pattern.test(value)
       ? []
-      : [invalidValue(`${field}.${name}`, value, "must be hexadecimal digits in lower case, without leading zeros")];
+      : [
+          invalidValue(`${field}.${name}`, {
+            value,
+            detail: "must be hexadecimal digits in lower case, without leading zeros",
+          }),
+        ];
   const isSerial = issuer !== undefined || serialNumber !== undefined;
   return [
     ...(fingerprint === undefined ? [] : digits(fingerprint, { name: "fingerprint", pattern: /^[0-9a-f]{64}$/ })),
@@ -218,7 +226,12 @@ function distinguishedName(field: string, value: string): FieldError[] {
   const faults = text(field, value);
   return faults.length > 0 || isFormattedDistinguishedName(value)
     ? faults
-    : [invalidValue(field, value, "must be a distinguished name as IssuedCertificates show it, such as CN=ann,O=ops")];
+    : [
+        invalidValue(field, {
+          value,
+          detail: "must be a distinguished name as IssuedCertificates show it, such as CN=ann,O=ops",
+        }),
+      ];
 }
 
 const timeFaults = (
@@ -226,5 +239,5 @@ const timeFaults = (
   { field, now }: { readonly field: string; readonly now: number },
 ): FieldError[] =>
   time !== undefined && Date.parse(time) > now + longestLeadMilliseconds
-    ? [invalidValue(field, time, "must not be more than five minutes in the future")]
+    ? [invalidValue(field, { value: time, detail: "must not be more than five minutes in the future" })]
     : [];

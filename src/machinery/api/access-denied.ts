@@ -9,8 +9,8 @@ import type { AuthorizationAttributes } from "./attributes.ts";
 export function accessDenied(attributes: AuthorizationAttributes, reason: string): ApiError {
   const sentence = [withoutMarkup(whatIsDenied(attributes)), reason].filter((part) => part !== "").join(": ");
   return attributes.kind === "path"
-    ? forbidden({ group: "", resource: "" }, "", sentence)
-    : forbidden(attributes, attributes.name, sentence);
+    ? forbidden({ group: "", resource: "" }, { message: sentence })
+    : forbidden(attributes, { name: attributes.name, message: sentence });
 }
 
 /** The caller chose the names in the sentence, so no browser may read them as markup. */

@@ -107,7 +107,10 @@ export const unauthorized = (): ApiError =>
   new ApiError({ code: 401, reason: "Unauthorized", message: "Unauthorized" });
 
 /** `message` is the authorizer's sentence. It follows the resource and name. */
-export const forbidden = (resource: Named, name: string, message: string): ApiError =>
+export const forbidden = (
+  resource: Named,
+  { name = "", message }: { readonly name?: string; readonly message: string },
+): ApiError =>
   new ApiError({
     code: 403,
     reason: "Forbidden",
@@ -169,8 +172,11 @@ export const alreadyExists = (resource: Named, name: string): ApiError =>
 /** `message` gives the reason. It follows "Operation cannot be fulfilled on ...: ". */
 export const conflict = (
   resource: Named,
-  name: string,
-  { message, causes }: { readonly message: string; readonly causes?: readonly StatusCause[] },
+  {
+    name,
+    message,
+    causes,
+  }: { readonly name: string; readonly message: string; readonly causes?: readonly StatusCause[] },
 ): ApiError =>
   new ApiError({
     code: 409,
@@ -213,7 +219,10 @@ function sentenceOf(faults: readonly FieldError[]): string {
  * Reports the faults of an object together. At most the first hundred: see `firstFaults`. The `resource` of `kind` is
  * the kind's name (upstream: `errors.NewInvalid`).
  */
-export function invalid(kind: Named, name: string, faults: readonly FieldError[]): ApiError {
+export function invalid(
+  kind: Named,
+  { name = "", faults }: { readonly name?: string; readonly faults: readonly FieldError[] },
+): ApiError {
   const causes = faults.slice(0, maximumFaults).map(({ reason, message, field }) => ({ reason, message, field }));
   return new ApiError({
     code: 422,

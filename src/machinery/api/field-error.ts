@@ -52,10 +52,15 @@ interface Sentence {
 export const required = (field: string, detail: string): FieldError =>
   fault("FieldValueRequired", field, { summary: "Required value", detail });
 
-export const invalidValue = (field: string, value: unknown, detail: string): FieldError =>
-  fault("FieldValueInvalid", field, { summary: `Invalid value: ${formatValue(value)}`, detail });
+export const invalidValue = (
+  field: string,
+  { value, detail }: { readonly value: unknown; readonly detail: string },
+): FieldError => fault("FieldValueInvalid", field, { summary: `Invalid value: ${formatValue(value)}`, detail });
 
-export const notSupported = (field: string, value: unknown, supported: readonly string[]): FieldError => {
+export const notSupported = (
+  field: string,
+  { value, supported }: { readonly value: unknown; readonly supported: readonly string[] },
+): FieldError => {
   const values = supported.map((one) => JSON.stringify(one)).join(", ");
   return fault("FieldValueNotSupported", field, {
     summary: `Unsupported value: ${formatValue(value)}${

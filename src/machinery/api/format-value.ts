@@ -37,31 +37,35 @@ class BeginningWriter {
       // The closing quote of a long text is cut off together with the rest.
       this.text += JSON.stringify(value.slice(0, maximumShownLength + 1).toWellFormed());
     } else if (Array.isArray(value)) {
-      this.#writeMembers("[]", value.keys(), (index) => value[index]);
+      this.#writeMembers("[]", itemsOf(value));
     } else if (typeof value === "object" && value !== null) {
-      const object = value as Readonly<Record<string, unknown>>; // neither null nor an array
-      this.#writeMembers("{}", definedKeys(object), (key) => {
-        this.text += `${JSON.stringify(shortened(key))}:`;
-        return object[key];
-      });
+      this.#writeMembers("{}", membersOf(value as Readonly<Record<string, unknown>>)); // neither null nor an array
     } else {
       this.text += JSON.stringify(value) ?? "null";
     }
   }
 
-  #writeMembers<K>(brackets: "[]" | "{}", keys: Iterable<K>, memberAt: (key: K) => unknown): void {
+  #writeMembers(brackets: "[]" | "{}", members: Iterable<Member>): void {
     this.text += brackets[0];
     let separator = "";
-    for (const key of keys) {
-      this.text += separator;
+    for (const [label, value] of members) {
+      this.text += separator + label;
       separator = ",";
-      this.write(memberAt(key));
+      this.write(value);
       if (this.isFull) return;
     }
     this.text += brackets[1];
   }
 }
 
-function* definedKeys(object: Readonly<Record<string, unknown>>): Generator<string> {
-  for (const key in object) if (object[key] !== undefined) yield key;
+/** What is before the value, and the value. */
+type Member = readonly [label: string, value: unknown];
+
+// One by one: most of a large value is not shown.
+function* itemsOf(list: readonly unknown[]): Generator<Member> {
+  for (const item of list) yield ["", item];
+}
+
+function* membersOf(object: Readonly<Record<string, unknown>>): Generator<Member> {
+  for (const key in object) if (object[key] !== undefined) yield [`${JSON.stringify(shortened(key))}:`, object[key]];
 }

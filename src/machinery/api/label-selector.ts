@@ -157,7 +157,8 @@ class Parser {
     if (found.token !== "identifier") throw unparsable(`found '${found.literal}', expected: identifier`);
     const key = found.literal;
     const keyFaults = qualifiedNameFaults(key);
-    if (keyFaults.length > 0) throw unparsable(`<nil>: ${invalidValue("", key, keyFaults.join("; ")).message}`);
+    if (keyFaults.length > 0)
+      throw unparsable(`<nil>: ${invalidValue("", { value: key, detail: keyFaults.join("; ") }).message}`);
     if (isNegated) return { key, operator: "doesNotExist", values: [] };
     const { token } = this.#peek();
     if (token === "end" || token === ",") return { key, operator: "exists", values: [] };
@@ -216,13 +217,13 @@ function checkValues({ key, operator, values }: LabelRequirement): void {
   const faults: string[] = [];
   if ((operator === ">" || operator === "<") && parseInteger(values[0] ?? "") === undefined) {
     const detail = "for 'Gt', 'Lt' operators, the value must be an integer";
-    faults.push(`values[0]: ${invalidValue("", values[0], detail).message}`);
+    faults.push(`values[0]: ${invalidValue("", { value: values[0], detail }).message}`);
   }
   for (const [index, value] of values.entries()) {
     // Anyone may send thousands, before it is known whether they may list at all.
     if (faults.length === maximumShownFaults) break;
     const fault = labelValueFaults(value).join("; ");
-    if (fault !== "") faults.push(`values[${index}][${key}]: ${invalidValue("", value, fault).message}`);
+    if (fault !== "") faults.push(`values[${index}][${key}]: ${invalidValue("", { value, detail: fault }).message}`);
   }
   if (faults.length > 0) throw unparsable(faults.length === 1 ? String(faults[0]) : `[${faults.join(", ")}]`);
 }

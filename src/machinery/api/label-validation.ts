@@ -61,8 +61,8 @@ export function labelValueFaults(value: string): string[] {
 export function validateLabels(labels: Readonly<Record<string, string>> | undefined, field: string): FieldError[] {
   const faults: FieldError[] = [];
   for (const [key, value] of Object.entries(labels ?? {})) {
-    faults.push(...qualifiedNameFaults(key).map((fault) => invalidValue(field, key, fault)));
-    faults.push(...labelValueFaults(value).map((fault) => invalidValue(field, value, fault)));
+    faults.push(...qualifiedNameFaults(key).map((fault) => invalidValue(field, { value: key, detail: fault })));
+    faults.push(...labelValueFaults(value).map((fault) => invalidValue(field, { value, detail: fault })));
   }
   return faults;
 }
@@ -79,7 +79,9 @@ export function validateAnnotations(
   let size = 0;
   for (const [key, value] of Object.entries(annotations ?? {})) {
     size += Buffer.byteLength(key) + Buffer.byteLength(value);
-    faults.push(...qualifiedNameFaults(key.toLowerCase()).map((fault) => invalidValue(field, key, fault)));
+    faults.push(
+      ...qualifiedNameFaults(key.toLowerCase()).map((fault) => invalidValue(field, { value: key, detail: fault })),
+    );
   }
   if (size > maximumAnnotationBytes) faults.push(tooLong(field, maximumAnnotationBytes));
   return faults;

@@ -132,8 +132,10 @@ export function namesFor(profile: Profile, { hasUpstreamNames = false } = {}): N
 /** The spelling in which a map has a key; the server's own where it has both or neither. */
 export const spellingIn = (
   names: Names,
-  map: Readonly<Record<string, string>> = {},
-  keyIn: (names: Names) => string,
+  {
+    map = {},
+    keyIn,
+  }: { readonly map: Readonly<Record<string, string>> | undefined; readonly keyIn: (names: Names) => string },
 ): Names => spellingsOf(names, (one) => one).find((one) => Object.hasOwn(map, keyIn(one))) ?? names;
 
 /** A name in each spelling that the server understands, its own first. */

@@ -42,13 +42,13 @@ function validateNames({ generateName = "", name = "" }: ObjectMeta, validateNam
   const faults: FieldError[] = [];
   if (generateName !== "") {
     for (const fault of validateName(generateName, { isPrefix: true })) {
-      faults.push(invalidValue("metadata.generateName", generateName, fault));
+      faults.push(invalidValue("metadata.generateName", { value: generateName, detail: fault }));
     }
   }
   if (name === "") faults.push(required("metadata.name", "name or generateName is required"));
   else
     for (const fault of validateName(name, { isPrefix: false }))
-      faults.push(invalidValue("metadata.name", name, fault));
+      faults.push(invalidValue("metadata.name", { value: name, detail: fault }));
   return faults;
 }
 
@@ -85,7 +85,7 @@ function validateGeneralMeta(meta: ObjectMeta, rules: GeneralRules): FieldError[
     ...validateNames(meta, rules.validateName),
     ...validateNamespace(meta.namespace ?? "", rules),
     ...(generation < 0
-      ? [invalidValue("metadata.generation", generation, "must be greater than or equal to 0")]
+      ? [invalidValue("metadata.generation", { value: generation, detail: "must be greater than or equal to 0" })]
       : none),
     ...lists.labels,
     ...lists.annotations,
@@ -126,10 +126,12 @@ function validateChanges(next: ObjectMeta, previous: ObjectMeta): FieldError[] {
     faults.push(...validateNoNewFinalizers(next.finalizers ?? [], previous.finalizers ?? []));
   }
   if ((next.resourceVersion ?? "") === "") {
-    faults.push(invalidValue("metadata.resourceVersion", "", "must be specified for an update"));
+    faults.push(invalidValue("metadata.resourceVersion", { value: "", detail: "must be specified for an update" }));
   }
   if ((next.generation ?? 0) < (previous.generation ?? 0)) {
-    faults.push(invalidValue("metadata.generation", next.generation ?? 0, "must not be decremented"));
+    faults.push(
+      invalidValue("metadata.generation", { value: next.generation ?? 0, detail: "must not be decremented" }),
+    );
   }
   for (const field of ["name", "namespace", "uid"] as const) {
     if ((next[field] ?? "") !== (previous[field] ?? "")) faults.push(immutable(field, next[field] ?? ""));
@@ -141,13 +143,15 @@ function validateChanges(next: ObjectMeta, previous: ObjectMeta): FieldError[] {
 }
 
 const immutable = (field: string, value: unknown): FieldError =>
-  invalidValue(`metadata.${field}`, value, "field is immutable");
+  invalidValue(`metadata.${field}`, { value, detail: "field is immutable" });
 
 function validateNamespace(namespace: string, { isNamespaced }: Pick<ObjectMetaRules, "isNamespaced">): FieldError[] {
   const field = "metadata.namespace";
   if (!isNamespaced) return namespace === "" ? [] : [forbiddenField(field, "not allowed on this type")];
   if (namespace === "") return [required(field, "")];
-  return validateDnsLabelName(namespace, { isPrefix: false }).map((fault) => invalidValue(field, namespace, fault));
+  return validateDnsLabelName(namespace, { isPrefix: false }).map((fault) =>
+    invalidValue(field, { value: namespace, detail: fault }),
+  );
 }
 
 function validateOwnerReferences(references: readonly OwnerReference[]): FieldError[] {
@@ -161,7 +165,9 @@ function validateOwnerReferences(references: readonly OwnerReference[]): FieldEr
     if (firstController === undefined) firstController = controller;
     else {
       const detail = `Only one reference can have Controller set to true. Found "true" in references for ${firstController} and ${controller}`;
-      faults.push(invalidValue(field, references.slice(0, maximumShownReferences).map(inFieldOrder), detail));
+      faults.push(
+        invalidValue(field, { value: references.slice(0, maximumShownReferences).map(inFieldOrder), detail }),
+      );
     }
   }
   return faults;
@@ -174,12 +180,18 @@ function validateOwnerReference(reference: OwnerReference): FieldError[] {
   // "a/b/c" and "group/" have no version.
   const parts = apiVersion.split("/", 3);
   const version = parts.length > 2 ? "" : (parts.at(-1) ?? "");
-  if (version === "") faults.push(invalidValue(`${field}.apiVersion`, apiVersion, "version must not be empty"));
+  if (version === "")
+    faults.push(invalidValue(`${field}.apiVersion`, { value: apiVersion, detail: "version must not be empty" }));
   for (const [part, value] of Object.entries({ kind, name, uid })) {
-    if (value === "") faults.push(invalidValue(`${field}.${part}`, value, "must not be empty"));
+    if (value === "") faults.push(invalidValue(`${field}.${part}`, { value, detail: "must not be empty" }));
   }
   if (apiVersion === "v1" && kind === "Event") {
-    faults.push(invalidValue(field, inFieldOrder(reference), "/v1, Kind=Event is disallowed from being an owner"));
+    faults.push(
+      invalidValue(field, {
+        value: inFieldOrder(reference),
+        detail: "/v1, Kind=Event is disallowed from being an owner",
+      }),
+    );
   }
   return faults;
 }
@@ -203,11 +215,11 @@ const inFieldOrder = ({
 function validateFinalizers(finalizers: readonly string[]): FieldError[] {
   const field = "metadata.finalizers";
   const faults = finalizers.flatMap((finalizer) =>
-    qualifiedNameFaults(finalizer).map((fault) => invalidValue(field, finalizer, fault)),
+    qualifiedNameFaults(finalizer).map((fault) => invalidValue(field, { value: finalizer, detail: fault })),
   );
   if (finalizers.includes(orphanFinalizer) && finalizers.includes(foregroundFinalizer)) {
     const detail = `finalizer ${orphanFinalizer} and ${foregroundFinalizer} cannot be both set`;
-    faults.push(invalidValue(field, finalizers, detail));
+    faults.push(invalidValue(field, { value: finalizers, detail }));
   }
   return faults;
 }
@@ -216,7 +228,12 @@ function validateFinalizers(finalizers: readonly string[]): FieldError[] {
 export const validateQualifiedFinalizer = (finalizer: string, field: string): FieldError[] =>
   finalizer.includes("/") || standardFinalizers.has(finalizer)
     ? []
-    : [invalidValue(field, finalizer, "name is neither a standard finalizer name nor is it fully qualified")];
+    : [
+        invalidValue(field, {
+          value: finalizer,
+          detail: "name is neither a standard finalizer name nor is it fully qualified",
+        }),
+      ];
 
 const validateQualifiedFinalizers = (finalizers: readonly string[]): FieldError[] =>
   finalizers.flatMap((finalizer, index) => validateQualifiedFinalizer(finalizer, `metadata.finalizers[${index}]`));
@@ -239,10 +256,10 @@ function validateManagedFields(entries: readonly ManagedFieldsEntry[]): FieldErr
   for (const [index, { operation = "", fieldsType = "", manager = "", subresource = "" }] of entries.entries()) {
     const field = `metadata.managedFields[${index}]`;
     if (operation !== "Apply" && operation !== "Update") {
-      faults.push(invalidValue(`${field}.operation`, operation, "must be `Apply` or `Update`"));
+      faults.push(invalidValue(`${field}.operation`, { value: operation, detail: "must be `Apply` or `Update`" }));
     }
     if (fieldsType !== "" && fieldsType !== "FieldsV1") {
-      faults.push(invalidValue(`${field}.fieldsType`, fieldsType, "must be `FieldsV1`"));
+      faults.push(invalidValue(`${field}.fieldsType`, { value: fieldsType, detail: "must be `FieldsV1`" }));
     }
     faults.push(...validateFieldManager(manager, `${field}.manager`));
     if (Buffer.byteLength(subresource) > maximumSubresourceLength) {
@@ -263,7 +280,9 @@ export function validateFieldManager(manager: string, field: string): FieldError
   for (const character of manager) {
     if (!printable.test(character)) {
       const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
-      faults.push(invalidValue(field, manager, `invalid character U+${code} (at position ${position})`));
+      faults.push(
+        invalidValue(field, { value: manager, detail: `invalid character U+${code} (at position ${position})` }),
+      );
     }
     position += Buffer.byteLength(character);
   }

@@ -64,20 +64,21 @@ interface AuditSubject {
   readonly info: ParsedRequestInfo | undefined;
   /** Undefined when authentication failed. */
   readonly user: UserInfo | undefined;
+  readonly names: Names;
 }
 
 /** Upstream: `policy.policyRuleEvaluator`. Both spellings of a group are the same. */
-export function decideAudit({ rules }: AuditPolicy, subject: AuditSubject, names: Names): AuditDecision {
-  return rules.find((rule) => matches(rule, subject, names)) ?? notRecorded;
+export function decideAudit({ rules }: AuditPolicy, subject: AuditSubject): AuditDecision {
+  return rules.find((rule) => matches(rule, subject)) ?? notRecorded;
 }
 
-function matches(rule: AuditRule, { info, user }: AuditSubject, names: Names): boolean {
+function matches(rule: AuditRule, { info, user, names }: AuditSubject): boolean {
   const { users, userGroups, verbs, namespaces, resources, nonResourceURLs } = rule;
   if (users.length > 0 && (user === undefined || !users.includes(user.username))) return false;
   if (userGroups.length > 0 && !(user?.groups.some((group) => userGroups.includes(group)) ?? false)) return false;
   if (verbs.length > 0 && !verbs.includes(info?.verb ?? "")) return false;
   const isResource = info !== undefined && info.kind !== "path";
-  if (namespaces.length > 0 || resources.length > 0) return isResource && matchesResource(rule, info, names);
+  if (namespaces.length > 0 || resources.length > 0) return isResource && matchesResource(rule, { info, names });
   if (nonResourceURLs.length > 0) {
     return info?.kind === "path" && nonResourceURLs.some((url) => matchesPath(url, info.path));
   }
@@ -86,7 +87,10 @@ function matches(rule: AuditRule, { info, user }: AuditSubject, names: Names): b
 
 type ObjectInfo = Exclude<ParsedRequestInfo, { readonly kind: "path" }>;
 
-function matchesResource({ namespaces, resources }: AuditRule, info: ObjectInfo, names: Names): boolean {
+function matchesResource(
+  { namespaces, resources }: AuditRule,
+  { info, names }: { readonly info: ObjectInfo; readonly names: Names },
+): boolean {
   if (namespaces.length > 0 && !namespaces.includes(info.namespace)) return false;
   if (resources.length === 0) return true;
   const group = names.ownGroup(info.group);

@@ -49,9 +49,9 @@ interface AuditOptions {
  */
 export const auditRequests = (options: AuditOptions): RequestAudit => ({
   begin(received) {
-    const decision = decideAudit(options.policy(), received, options.names);
+    const decision = decideAudit(options.policy(), { info: received.info, user: received.user, names: options.names });
     if (decision.level === "None") return undefined;
-    const recorded = new RecordedRequest(options, decision, received);
+    const recorded = new RecordedRequest(options, { decision, received });
     // Upstream records a refused login once, when it is answered.
     if (received.user === undefined) return recorded;
     const recording = recorded.emit("RequestReceived");
@@ -88,7 +88,10 @@ class RecordedRequest implements AuditedRequest {
   #status: Failure | undefined;
   #annotations: Record<string, string> | undefined;
 
-  constructor(options: AuditOptions, decision: AuditDecision, received: ReceivedRequest) {
+  constructor(
+    options: AuditOptions,
+    { decision, received }: { readonly decision: AuditDecision; readonly received: ReceivedRequest },
+  ) {
     this.#options = options;
     this.#decision = decision;
     this.#received = received;

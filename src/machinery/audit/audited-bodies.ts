@@ -1,3 +1,4 @@
+import type { Named } from "../api/api-error.ts";
 import { isJsonObject } from "../api/json-object.ts";
 import type { HttpResponse } from "../api/http-message.ts";
 import type { ParsedRequestInfo } from "../http/parse-request-info.ts";
@@ -33,10 +34,10 @@ export class AuditedBodies {
   readonly #schemas = new Map<string, CompiledSchema>();
 
   constructor(resources: readonly ResourceDefinition[], reviews: readonly ReviewDefinition[]) {
-    for (const kind of [...resources, ...reviews]) this.#add(kind, kind.plural, kind.group);
+    for (const kind of [...resources, ...reviews]) this.#add(kind, { group: kind.group, resource: kind.plural });
     for (const { group, plural, subresources = {} } of resources) {
       for (const [name, subresource] of Object.entries(subresources)) {
-        if (subresource.type === "create") this.#addSubresource(subresource, `${plural}/${name}`, group);
+        if (subresource.type === "create") this.#addSubresource(subresource, { group, resource: `${plural}/${name}` });
       }
     }
   }
@@ -59,7 +60,7 @@ export class AuditedBodies {
     return schema && { kind, apiVersion, ...(schema.protobuf.decode(raw) as object) }; // a message is an object
   }
 
-  #add(kind: Kind, resource: string, group: string): void {
+  #add(kind: Kind, { group, resource }: Named): void {
     const rule: BodyRule | undefined =
       kind.isConfidential === true
         ? { type: "never" }
@@ -68,9 +69,9 @@ export class AuditedBodies {
     this.#kinds.set(`${kind.group}/${kind.version}/${kind.kind}`, kind);
   }
 
-  #addSubresource(subresource: CreateSubresource, resource: string, group: string): void {
+  #addSubresource(subresource: CreateSubresource, named: Named): void {
     const { otherVersions = [] } = subresource;
-    for (const version of [subresource, ...otherVersions]) this.#add({ ...subresource, ...version }, resource, group);
+    for (const version of [subresource, ...otherVersions]) this.#add({ ...subresource, ...version }, named);
   }
 
   /** Made at the first answer of a kind in protobuf, and kept. */

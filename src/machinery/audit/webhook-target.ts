@@ -31,10 +31,10 @@ export function webhookTarget({ transport, ...options }: WebhookTargetOptions): 
       const body = `{"kind":"EventList","apiVersion":"${auditApiVersion}","metadata":{},"items":[${lines.join(",")}]}`;
       for (let attempt = 1; ; attempt++) {
         try {
-          return await post(transport, body, closing.signal);
+          return await post(transport, { body, closing: closing.signal });
         } catch (error) {
           if (!(error instanceof PassingFault) || attempt === attempts || closing.signal.aborted) throw error;
-          await pause(pauseAfter(attempt, options), options.schedule, closing.signal);
+          await pause(pauseAfter(attempt, options), { schedule: options.schedule, signal: closing.signal });
         }
       }
     },
@@ -50,7 +50,10 @@ const pauseAfter = (
   { initialBackoffMilliseconds, random }: Pick<WebhookTargetOptions, "initialBackoffMilliseconds" | "random">,
 ): number => initialBackoffMilliseconds * backoffFactor ** (attempt - 1) * (1 + backoffJitter * random());
 
-const pause = (milliseconds: number, schedule: Schedule, signal: AbortSignal): Promise<void> =>
+const pause = (
+  milliseconds: number,
+  { schedule, signal }: { readonly schedule: Schedule; readonly signal: AbortSignal },
+): Promise<void> =>
   new Promise((resolve) => {
     const onAbort = (): void => {
       cancel();
@@ -63,7 +66,10 @@ const pause = (milliseconds: number, schedule: Schedule, signal: AbortSignal): P
     signal.addEventListener("abort", onAbort, { once: true });
   });
 
-async function post(transport: Transport, body: string, closing: AbortSignal): Promise<void> {
+async function post(
+  transport: Transport,
+  { body, closing }: { readonly body: string; readonly closing: AbortSignal },
+): Promise<void> {
   const signal = AbortSignal.any([closing, AbortSignal.timeout(timeoutMilliseconds)]);
   let status: number;
   try {

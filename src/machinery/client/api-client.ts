@@ -63,14 +63,13 @@ export class ApiClient {
 
   /** The operations on one resource, in one namespace; "" is all namespaces, or a cluster-scoped resource. */
   resource<T extends ApiObject>(type: ResourceType<T>, namespace = ""): ResourceClient<T> {
-    return new ResourceClient(this, type, namespace);
+    return new ResourceClient(this, { type, namespace });
   }
 
   /** Sends a JSON request to any path and returns the JSON of the answer. */
   async request<T>(
-    method: string,
     path: string,
-    { query, body, kinds, contentType = "application/json", signal }: RequestOptions = {},
+    { method = "GET", query, body, kinds, contentType = "application/json", signal }: RequestOptions = {},
   ): Promise<T> {
     const response = await this.#transport.send({
       method,
@@ -120,7 +119,10 @@ export class ApiClient {
   }
 
   /** Sends a request whose answer is a stream. */
-  async stream(path: string, query: string, signal: AbortSignal): Promise<ClientResponse> {
+  async stream(
+    path: string,
+    { query, signal }: { readonly query: string; readonly signal: AbortSignal },
+  ): Promise<ClientResponse> {
     const response = await this.#transport.send({
       method: "GET",
       path,
@@ -163,6 +165,8 @@ interface ApiClientOptions {
 }
 
 interface RequestOptions {
+  /** Default: GET. */
+  readonly method?: string;
   readonly query?: string;
   /** A JSON value that never changes from now on. */
   readonly body?: object;
@@ -172,6 +176,15 @@ interface RequestOptions {
   readonly signal?: AbortSignal;
 }
 
+interface PatchOptions extends WriteOptions {
+  /** The patch, of `type`. */
+  readonly body: object;
+  /** Default: merge. */
+  readonly type?: PatchType;
+  readonly subresource?: string;
+  readonly isForced?: boolean;
+}
+
 /** The operations on one resource in one namespace. */
 export class ResourceClient<T extends ApiObject> {
   readonly #client: ApiClient;
@@ -179,7 +192,7 @@ export class ResourceClient<T extends ApiObject> {
   readonly #kinds: readonly string[];
   readonly #collection: string;
 
-  constructor(client: ApiClient, type: ResourceType<T>, namespace: string) {
+  constructor(client: ApiClient, { type, namespace }: { readonly type: ResourceType<T>; readonly namespace: string }) {
     this.#client = client;
     this.#type = type;
     this.#kinds = [type.kind];
@@ -187,7 +200,7 @@ export class ResourceClient<T extends ApiObject> {
   }
 
   get(name: string): Promise<T> {
-    return this.#client.request("GET", this.#item(name), { kinds: this.#kinds });
+    return this.#client.request(this.#item(name), { kinds: this.#kinds });
   }
 
   /** Returns the object, or undefined when the server answers 404. */
@@ -196,7 +209,7 @@ export class ResourceClient<T extends ApiObject> {
   }
 
   async list(options: ListOptions = {}): Promise<ApiList<T>> {
-    const list = await this.#client.request<ApiList<T>>("GET", this.#collection, { query: listQuery(options) });
+    const list = await this.#client.request<ApiList<T>>(this.#collection, { query: listQuery(options) });
     if (!Array.isArray(list.items) || !isObject(list.metadata)) throw new UnreadableAnswer("the answer is not a list");
     return list;
   }
@@ -208,11 +221,12 @@ export class ResourceClient<T extends ApiObject> {
   async *watch(options: WatchOptions, signal: AbortSignal): AsyncGenerator<WatchEvent<T>> {
     const timeoutSeconds = options.timeoutSeconds ?? Math.round(shortestWatchSeconds * (1 + Math.random()));
     const query = listQuery({ ...options, timeoutSeconds }, { watch: "true" });
-    yield* watchEvents<T>((await this.#client.stream(this.#collection, query, signal)).body);
+    yield* watchEvents<T>((await this.#client.stream(this.#collection, { query, signal })).body);
   }
 
   create(object: NewObject<T>, options: WriteOptions = {}): Promise<T> {
-    return this.#client.request("POST", this.#collection, {
+    return this.#client.request(this.#collection, {
+      method: "POST",
       query: writeQuery(options),
       body: this.#typed(object),
       kinds: this.#kinds,
@@ -220,32 +234,28 @@ export class ResourceClient<T extends ApiObject> {
   }
 
   /** Creates a subresource that has its own kind, such as a ServiceAccount's token. */
-  createSubresource<S extends ApiObject>(name: string, subresource: string, object: S): Promise<S> {
+  createSubresource<S extends ApiObject>(
+    name: string,
+    { subresource, object }: { readonly subresource: string; readonly object: S },
+  ): Promise<S> {
     const kinds = [object.kind, "Status"];
-    return this.#client.request("POST", `${this.#item(name)}/${subresource}`, { body: object, kinds });
+    return this.#client.request(`${this.#item(name)}/${subresource}`, { method: "POST", body: object, kinds });
   }
 
   update(object: T, options: WriteOptions & { readonly subresource?: string } = {}): Promise<T> {
-    return this.#client.request("PUT", this.#item(object.metadata.name ?? "", options.subresource), {
+    return this.#client.request(this.#item(object.metadata.name ?? "", options.subresource), {
+      method: "PUT",
       query: writeQuery(options),
       body: this.#typed(object),
       kinds: this.#kinds,
     });
   }
 
-  patch(
-    name: string,
-    patch: object,
-    {
-      type = "merge",
-      subresource,
-      isForced = false,
-      ...options
-    }: WriteOptions & { readonly type?: PatchType; readonly subresource?: string; readonly isForced?: boolean } = {},
-  ): Promise<T> {
-    return this.#client.request("PATCH", this.#item(name, subresource), {
+  patch(name: string, { body, type = "merge", subresource, isForced = false, ...options }: PatchOptions): Promise<T> {
+    return this.#client.request(this.#item(name, subresource), {
+      method: "PATCH",
       query: writeQuery(options, isForced ? { force: "true" } : {}),
-      body: patch,
+      body,
       kinds: this.#kinds,
       contentType: patchContentTypes[type],
     });
@@ -253,7 +263,8 @@ export class ResourceClient<T extends ApiObject> {
 
   async delete(name: string, options: DeleteOptions = {}): Promise<void> {
     const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds } = options;
-    await this.#client.request("DELETE", this.#item(name), {
+    await this.#client.request(this.#item(name), {
+      method: "DELETE",
       query: writeQuery(options),
       kinds: [...this.#kinds, "Status"],
       body: {
@@ -268,7 +279,7 @@ export class ResourceClient<T extends ApiObject> {
   }
 
   async deleteCollection(options: ListOptions = {}): Promise<void> {
-    await this.#client.request("DELETE", this.#collection, { query: listQuery(options) });
+    await this.#client.request(this.#collection, { method: "DELETE", query: listQuery(options) });
   }
 
   #item(name: string, subresource?: string): string {

@@ -9,7 +9,7 @@ import type { ApiClient } from "./api-client.ts";
  * API.
  */
 export async function namesOfServer(client: ApiClient): Promise<Names | undefined> {
-  const { groups } = await client.request<{ groups?: unknown }>("GET", "/apis");
+  const { groups } = await client.request<{ groups?: unknown }>("/apis");
   if (!Array.isArray(groups)) throw new UnreadableAnswer("the answer is not a list of API groups");
   const served = new Set(groups.map((group) => jsonFields(group)["name"]));
   const serves = (names: Names): boolean => served.has(names.group("authentication"));

@@ -96,14 +96,15 @@ export function resolveFlags<F extends Flags>(
           ? environmentName(name)
           : `${inFile}: ${name}`;
     const raw = commandLine[name] ?? environment[name] ?? file[name] ?? ("default" in flag ? flag.default : undefined);
-    return [name, raw === undefined ? emptyValue(flag) : parseValue(flag, raw, given)];
+    return [name, raw === undefined ? emptyValue(flag) : parseValue(flag, { raw, given })];
   });
   return Object.fromEntries(values) as FlagValues<F>; // parseValue returns the type that ValueOf declares
 }
 
 const emptyValue = (flag: Flag): undefined | readonly string[] => (flag.type === "strings" ? [] : undefined);
 
-function parseValue(flag: Flag, raw: unknown, given: string): unknown {
+/** `given` says where, for messages. */
+function parseValue(flag: Flag, { raw, given }: { readonly raw: unknown; readonly given: string }): unknown {
   const text = String(raw);
   const refuse = (wanted: string): never => {
     throw new UsageError(`${given}: ${JSON.stringify(raw)} is not ${wanted}`);
@@ -122,15 +123,18 @@ function parseValue(flag: Flag, raw: unknown, given: string): unknown {
       return (Array.isArray(raw) ? raw : [raw])
         .flatMap((one) => (flag.hasCommasInTexts ? [String(one)] : String(one).split(",")))
         .filter((one) => one !== "")
-        .map((one) => chosen(flag, one, given));
+        .map((one) => chosen(flag, { text: one, given }));
     case "file":
       return text === "" ? refuse("a file name") : text;
     case "string":
-      return chosen(flag, text, given);
+      return chosen(flag, { text, given });
   }
 }
 
-function chosen({ choices }: { readonly choices?: readonly string[] }, text: string, given: string): string {
+function chosen(
+  { choices }: { readonly choices?: readonly string[] },
+  { text, given }: { readonly text: string; readonly given: string },
+): string {
   if (choices === undefined || choices.includes(text)) return text;
   throw new UsageError(`${given}: ${JSON.stringify(text)} is not one of ${choices.join(", ")}`);
 }
@@ -147,8 +151,7 @@ export interface KeyPairFiles {
 /** Undefined when neither file is given. Throws UsageError for one without the other. */
 export function keyPairFiles<CertificateFlag extends string, KeyFlag extends string>(
   values: Readonly<Record<CertificateFlag | KeyFlag, string | undefined>>,
-  certificateFlag: CertificateFlag,
-  keyFlag: KeyFlag,
+  { certificateFlag, keyFlag }: { readonly certificateFlag: CertificateFlag; readonly keyFlag: KeyFlag },
 ): KeyPairFiles | undefined {
   const { [certificateFlag]: certificateFile, [keyFlag]: keyFile } = values;
   if (certificateFile === undefined && keyFile === undefined) return undefined;

@@ -29,6 +29,7 @@ export const withAnswerOutputFlag = (command: Command): Command =>
   );
 
 export interface Presentation {
+  readonly flags: OutputFlags;
   /** For people. It ends without a newline. */
   readonly text: () => string;
   /** For `-o name`, a line each. */
@@ -36,7 +37,7 @@ export interface Presentation {
 }
 
 /** Prints a value for people or for scripts. */
-export function print(value: unknown, { output }: OutputFlags, { text, names = [] }: Presentation): void {
+export function print(value: unknown, { flags: { output }, text, names = [] }: Presentation): void {
   if (output === "json") writeOutput(jsonOf(value));
   else if (output === "yaml") writeOutput(yamlOf(value));
   else if (output === "name") writeOutput(names.map((name) => `${printable(name)}\n`).join(""));
@@ -46,39 +47,33 @@ export function print(value: unknown, { output }: OutputFlags, { text, names = [
 /** Prints one object: its text for people, or the format of the flag. */
 export const printObject = (
   object: ApiObject,
-  flags: OutputFlags,
-  { type, text }: { readonly type: ResourceType; readonly text: () => string },
-): void => print(object, flags, { text, names: [objectName(type, object.metadata.name)] });
+  { flags, type, text }: { readonly flags: OutputFlags; readonly type: ResourceType; readonly text: () => string },
+): void => print(object, { flags, text, names: [objectName(type, object.metadata.name)] });
 
 export interface Listing<T extends ApiObject> {
+  readonly flags: OutputFlags;
   readonly type: ResourceType;
   readonly columns: readonly TextColumn<T>[];
 }
 
 /** Prints a list as a table, or in the format of the flag. An empty table is a line on standard error, as with kubectl. */
-export function printList<T extends ApiObject>(
-  list: ApiList<T>,
-  flags: OutputFlags,
-  { type, columns }: Listing<T>,
-): void {
+export function printList<T extends ApiObject>(list: ApiList<T>, { flags, type, columns }: Listing<T>): void {
   const names = list.items.map(({ metadata }) => objectName(type, metadata.name));
   const isForPeople = flags.output === undefined || flags.output === "wide";
   if (list.items.length === 0 && isForPeople) console.error(`No ${type.plural} found.`);
-  else print(list, flags, { text: () => textTableOf(list.items, columns, flags), names });
+  else print(list, { flags, text: () => textTableOf(list.items, { columns, flags }), names });
 }
 
 /** The items as a table: all columns and nothing cut with `-o wide`, else as wide as the terminal. */
 export function textTableOf<T>(
   items: readonly T[],
-  columns: readonly TextColumn<T>[],
-  { output }: OutputFlags,
+  { columns, flags }: { readonly columns: readonly TextColumn<T>[]; readonly flags: OutputFlags },
 ): string {
-  const isWide = output === "wide";
+  const isWide = flags.output === "wide";
   const shown = columns.filter((column) => isWide || column.isWide !== true);
   return textTable(
-    shown.map(({ header }) => header),
     items.map((item) => shown.map(({ cell }) => cell(item))),
-    { width: isWide ? undefined : terminalWidth() },
+    { header: shown.map(({ header }) => header), width: isWide ? undefined : terminalWidth() },
   );
 }
 

@@ -13,17 +13,25 @@ const largestSettingsBytes = 16 * 2 ** 20;
 
 /** Reads a file that a flag names. Throws UsageError for what is not a regular file of at most 16 MiB. */
 export const readSettingsFile = (flag: string, file: string): string =>
-  readRegularFile(flag, file, { largestBytes: largestSettingsBytes });
+  readRegularFile({ flag, file, largestBytes: largestSettingsBytes });
 
 /** Reads a small file that a flag names, such as one that is read again whenever it changes: as above, of at most 1 MiB. */
 export const readFollowedFile = (flag: string, file: string): string =>
-  readRegularFile(flag, file, { largestBytes: largestFollowedBytes });
+  readRegularFile({ flag, file, largestBytes: largestFollowedBytes });
 
 /**
  * Reads a file that a flag names and that is read again while the server runs. It may have been replaced by something
  * that never ends, such as a pipe or a device. Throws UsageError unless it is a regular file of at most 1 MiB.
  */
-function readRegularFile(flag: string, file: string, { largestBytes }: { readonly largestBytes: number }): string {
+function readRegularFile({
+  flag,
+  file,
+  largestBytes,
+}: {
+  readonly flag: string;
+  readonly file: string;
+  readonly largestBytes: number;
+}): string {
   let descriptor: number | undefined;
   try {
     // Do not block: opening a pipe waits for its writer.
@@ -46,12 +54,17 @@ function readRegularFile(flag: string, file: string, { largestBytes }: { readonl
   }
 }
 
+interface SettingsFile {
+  readonly flag: string;
+  readonly file: string;
+  /** Default: `readSettingsFile`. */
+  readonly read?: (flag: string, file: string) => string;
+}
+
 /** Reads and parses a file that a flag names. An exception of `parse` becomes one line with the flag's name. */
 export function parseSettingsFile<T>(
-  flag: string,
-  file: string,
+  { flag, file, read = readSettingsFile }: SettingsFile,
   parse: (text: string) => T,
-  read: (flag: string, file: string) => string = readSettingsFile,
 ): T {
   const text = read(flag, file);
   try {
@@ -63,7 +76,7 @@ export function parseSettingsFile<T>(
 
 /** Reads the certificates of a PEM bundle. Refuses a bundle without certificates, and a key that is too weak to use. */
 export function readCertificates(flag: string, file: string): Certificate[] {
-  const certificates = parseSettingsFile(flag, file, parseCertificatesPem);
+  const certificates = parseSettingsFile({ flag, file }, parseCertificatesPem);
   if (certificates.length === 0) throw new UsageError(`--${flag}: ${file} holds no certificate`);
   for (const [index, { publicKey, subject }] of certificates.entries()) {
     if (publicKey.weakness === undefined) continue;

@@ -20,9 +20,8 @@ export const terminalWidth = (): number | undefined => (process.stdout.isTTY ? p
  * columns are cut so that lines fit; the first column, which holds names, is never cut.
  */
 export function textTable(
-  header: readonly string[],
   rows: readonly (readonly string[])[],
-  { width }: { readonly width?: number | undefined } = {},
+  { header, width }: { readonly header: readonly string[]; readonly width?: number | undefined },
 ): string {
   const all = [header, ...rows].map((row) => row.map(printable));
   const needed = header.map((_, column) => Math.max(...all.map((row) => columnsOf(row[column] ?? ""))));
@@ -88,10 +87,10 @@ export type TextField = readonly [label: string, value: string | readonly string
 
 /** Labels and values in two columns, safe for a terminal: what `describe` shows. */
 export function fieldsText(fields: readonly TextField[]): string {
-  const [first = ["", ""], ...rest] = fields.flatMap(([label, value]) =>
+  const [header = ["", ""], ...rows] = fields.flatMap(([label, value]) =>
     value === undefined ? [] : [[label, typeof value === "string" ? value : orNone(value)]],
   );
-  return textTable(first, rest);
+  return textTable(rows, { header });
 }
 
 const orNone = (values: readonly string[]): string => (values.length === 0 ? "<none>" : values.join(", "));

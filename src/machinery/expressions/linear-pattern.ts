@@ -31,8 +31,11 @@ export function isFound(text: string, pattern: string): boolean {
   return compiled.matcher(text).find();
 }
 
-/** The first matches of a pattern, at most `limit`; all of them when it is negative. */
-export function findAll(text: string, pattern: string, limit: number): string[] {
+/** The first matches of a pattern, at most `limit`; all of them when it is negative, or left out. */
+export function findAll(
+  text: string,
+  { pattern, limit = -1 }: { readonly pattern: string; readonly limit?: number },
+): string[] {
   const compiled = linearPattern(pattern);
   const steps = searchSteps(text, compiled);
   const matcher = compiled.matcher(text);

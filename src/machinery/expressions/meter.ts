@@ -49,10 +49,11 @@ function meterNode(node: LibraryNode): void {
   const countsResult = !passing.has(op);
   const { handle } = node;
   if (handle !== undefined && comparing.has(op)) {
-    node.handle = (left, right, ...rest) => {
+    node.handle = (...given) => {
+      const [left, right] = given;
       if (op !== "in") spendComparison(left, right);
       else if (Array.isArray(right)) for (const one of right as unknown[]) spendComparison(left, one);
-      return handle(left, right, ...rest);
+      return handle(...given);
     };
   } else if (handle !== undefined && op === "rcall") {
     const [name] = node.args as [string]; // a call's first argument is the name of the function

@@ -23,7 +23,10 @@ import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
  * and its target stays unchanged. Throws UnusableFile, which names the file, when it cannot be written, or the name is or
  * links to something other than a file.
  */
-export function writeFileAtomically(file: string, contents: string | Uint8Array, ownership: FileOwnership): void {
+export function writeFileAtomically(
+  file: string,
+  { contents, ...ownership }: FileOwnership & { readonly contents: string | Uint8Array },
+): void {
   try {
     const replacement = openReplacement(file, ownership);
     try {
@@ -133,10 +136,10 @@ export function flushFolder(folder: string): void {
 
 /** For files that contain keys: only the owner may read them. */
 export const writePrivateFile = (file: string, contents: string | Uint8Array): void =>
-  writeFileAtomically(file, contents, { mode: 0o600 });
+  writeFileAtomically(file, { contents, mode: 0o600 });
 
 export const writePublicFile = (file: string, contents: string | Uint8Array): void =>
-  writeFileAtomically(file, contents, { mode: 0o644 });
+  writeFileAtomically(file, { contents, mode: 0o644 });
 
 /** Changes the target of a symbolic link. A reader, or a crash at any point, finds either the old or the new target. */
 export function replaceLink(link: string, target: string): void {

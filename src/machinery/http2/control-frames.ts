@@ -20,6 +20,7 @@ export interface FrameHeader {
 }
 
 /** RFC 9113 section 4.1. */
+// oxlint-disable-next-line max-params -- called for every frame: another object each would cost
 export function writeFrameHeader(
   target: Buffer,
   at: number,

@@ -15,6 +15,7 @@ export class PendingBytes {
   }
 
   /** Moves the next bytes into a buffer, from `at` on. So many must wait, and fit. */
+  // oxlint-disable-next-line max-params -- called for every frame: an object each would cost
   moveTo(target: Buffer, at: number, length: number): void {
     const end = at + length;
     while (at < end) {

@@ -44,8 +44,7 @@ export async function readKeyRecord<T>(
  * with what `change` throws, and with what the store throws.
  */
 export async function changeKeyRecord<T extends object>(
-  store: Store,
-  record: KeyRecord<T>,
+  { store, record }: { readonly store: Store; readonly record: KeyRecord<T> },
   change: (stored: T | undefined) => T,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {

@@ -31,8 +31,7 @@ export interface OutsideKeyObserver {
 
 /** Makes a signature with a key outside the process, and reports its outcome to the observer. */
 export async function observedSignature<T>(
-  key: OutsideKey,
-  observer: OutsideKeyObserver | undefined,
+  { observer, ...key }: OutsideKey & { readonly observer: OutsideKeyObserver | undefined },
   sign: () => Promise<T>,
 ): Promise<T> {
   const begun = performance.now();

@@ -46,15 +46,19 @@ export interface Controller {
   start(context: ControllerContext): StartedController;
 }
 
+interface ControllerQueueOptions extends Pick<WorkQueueOptions, "concurrency"> {
+  /** Of the controller. */
+  readonly name: string;
+  readonly reconcile: (key: string) => Promise<string>;
+}
+
 /**
  * The queue of a loop, with failures logged. Conflicts are the normal course of things: retried without a word. `reconcile`
  * returns what it did, or why it did nothing, in a few words and without secrets: for `signet:loop` and the debug log.
  */
 export function controllerQueue(
-  name: string,
   { log, schedule, queueCounts }: ControllerContext,
-  reconcile: (key: string) => Promise<string>,
-  options: Pick<WorkQueueOptions, "concurrency"> = {},
+  { name, reconcile, ...options }: ControllerQueueOptions,
 ): WorkQueue {
   return new WorkQueue({
     ...options,

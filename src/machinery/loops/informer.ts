@@ -168,15 +168,17 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
   }
 
   #tell(call: (handler: InformerHandler<T>) => void): void {
-    tellEach(this.#handlers, call, (error) => this.#options.onError?.(error));
+    tellEach(this.#handlers, { call, onError: (error) => this.#options.onError?.(error) });
   }
 }
 
 /** Tells handlers of a change. One that throws misses it, and the others do not. */
 export function tellEach<T extends ApiObject>(
   handlers: readonly InformerHandler<T>[],
-  call: (handler: InformerHandler<T>) => void,
-  onError: (error: unknown) => void,
+  {
+    call,
+    onError,
+  }: { readonly call: (handler: InformerHandler<T>) => void; readonly onError: (error: unknown) => void },
 ): void {
   for (const handler of handlers) {
     try {

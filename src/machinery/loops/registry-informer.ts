@@ -154,9 +154,11 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
 
   #tell({ object, previous }: Change<T>): void {
     const read = (stored: StoredObject<T>): T => this.#objectOf(stored);
-    const next = object && new ReadVersion(object, read);
-    const before = previous && new ReadVersion(previous, read);
-    tellEach(this.#handlers, (handler) => tellHandler(handler, next, before), this.#onError);
+    const change = {
+      next: object && new ReadVersion(object, read),
+      previous: previous && new ReadVersion(previous, read),
+    };
+    tellEach(this.#handlers, { call: (handler) => tellHandler(handler, change), onError: this.#onError });
   }
 
   #objectOf(stored: StoredObject<T>): T {
@@ -183,8 +185,7 @@ class ReadVersion<T extends ApiObject> {
 /** `next` is undefined after a deletion. */
 function tellHandler<T extends ApiObject>(
   handler: InformerHandler<T>,
-  next: ReadVersion<T> | undefined,
-  previous: ReadVersion<T> | undefined,
+  { next, previous }: { readonly next: ReadVersion<T> | undefined; readonly previous: ReadVersion<T> | undefined },
 ): void {
   if (next === undefined) {
     if (previous !== undefined && handler.onDelete !== undefined) handler.onDelete(previous.object);

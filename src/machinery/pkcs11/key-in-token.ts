@@ -12,7 +12,7 @@ export function keyInToken(uri: string, publicKey: PublicKeyInfo): SigningKey {
   parsePkcs11Uri(uri);
   if (publicKey.algorithm === "Ed25519") throw new PkiError("keys in tokens are RSA or EC keys, not Ed25519");
   let key: Promise<Pkcs11Key> | undefined;
-  const open = async (): Promise<Pkcs11Key> => (await import("./pkcs11-key.ts")).Pkcs11Key.of(uri, publicKey);
+  const open = async (): Promise<Pkcs11Key> => (await import("./pkcs11-key.ts")).Pkcs11Key.of(uri, { publicKey });
   return {
     publicKey,
     async sign(data) {

@@ -10,25 +10,20 @@ export interface ModuleFunction {
   readonly answer: string;
 }
 
-const define = (name: string, number: number, request: string, answer: string): ModuleFunction => ({
-  name,
-  number,
-  request,
-  answer,
-});
+const define = (name: string, messages: Omit<ModuleFunction, "name">): ModuleFunction => ({ name, ...messages });
 
 export const functions = {
-  initialize: define("C_Initialize", 1, "ayyay", ""),
-  slotList: define("C_GetSlotList", 4, "yfu", "au"),
-  tokenInfo: define("C_GetTokenInfo", 6, "u", "ssssuuuuuuuuuuuvvs"),
-  openSession: define("C_OpenSession", 10, "uu", "u"),
-  login: define("C_Login", 18, "uuay", ""),
-  attributes: define("C_GetAttributeValue", 24, "uufA", "aAu"),
-  findInit: define("C_FindObjectsInit", 26, "uaA", ""),
-  find: define("C_FindObjects", 27, "ufu", "au"),
-  findFinal: define("C_FindObjectsFinal", 28, "u", ""),
-  signInit: define("C_SignInit", 42, "uMu", ""),
-  sign: define("C_Sign", 43, "uayfy", "ay"),
+  initialize: define("C_Initialize", { number: 1, request: "ayyay", answer: "" }),
+  slotList: define("C_GetSlotList", { number: 4, request: "yfu", answer: "au" }),
+  tokenInfo: define("C_GetTokenInfo", { number: 6, request: "u", answer: "ssssuuuuuuuuuuuvvs" }),
+  openSession: define("C_OpenSession", { number: 10, request: "uu", answer: "u" }),
+  login: define("C_Login", { number: 18, request: "uuay", answer: "" }),
+  attributes: define("C_GetAttributeValue", { number: 24, request: "uufA", answer: "aAu" }),
+  findInit: define("C_FindObjectsInit", { number: 26, request: "uaA", answer: "" }),
+  find: define("C_FindObjects", { number: 27, request: "ufu", answer: "au" }),
+  findFinal: define("C_FindObjectsFinal", { number: 28, request: "u", answer: "" }),
+  signInit: define("C_SignInit", { number: 42, request: "uMu", answer: "" }),
+  sign: define("C_Sign", { number: 43, request: "uayfy", answer: "ay" }),
 } as const satisfies Readonly<Record<string, ModuleFunction>>;
 
 /** In place of the function's number: the function failed, and the value is why. */
@@ -88,11 +83,14 @@ export interface Attribute {
 
 /** Writes the values of a request, in the order of the function's types. */
 export class RequestWriter {
+  /** The function that it calls. */
+  readonly called: ModuleFunction;
   readonly #parts: Buffer[] = [];
 
-  constructor({ number, request }: ModuleFunction) {
-    this.#uint32(number);
-    this.#octets(Buffer.from(request));
+  constructor(called: ModuleFunction) {
+    this.called = called;
+    this.#uint32(called.number);
+    this.#octets(Buffer.from(called.request));
   }
 
   /** `y` */

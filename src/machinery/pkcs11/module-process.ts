@@ -71,7 +71,8 @@ export class ModuleProcess {
    * Calls a function. One call at a time. Rejects with ModuleError when the function fails, and with another Error when
    * the process ended, does not keep to the protocol, or does not answer in time; after those it is closed.
    */
-  async call(called: ModuleFunction, request: RequestWriter): Promise<AnswerReader> {
+  async call(request: RequestWriter): Promise<AnswerReader> {
+    const { called } = request;
     const answer = await this.#exchange(called, request.finish());
     try {
       return new AnswerReader(answer, called);

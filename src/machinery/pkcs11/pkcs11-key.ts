@@ -18,6 +18,10 @@ export interface Pkcs11KeyOptions extends Partial<SessionOptions> {
   readonly now?: () => number;
 }
 
+interface KnownKeyOptions extends Pkcs11KeyOptions {
+  readonly publicKey: PublicKeyInfo;
+}
+
 const defaultTimeoutMilliseconds = 5_000;
 /** After a failure, signatures fail at once for this long, so that not every request asks a token that is away. */
 const pauseMilliseconds = 1_000;
@@ -45,7 +49,7 @@ export class Pkcs11Key implements SigningKey {
   #idle: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  private constructor(uri: Pkcs11Uri, publicKey: PublicKeyInfo, { now = Date.now, ...options }: Pkcs11KeyOptions) {
+  private constructor(uri: Pkcs11Uri, { publicKey, now = Date.now, ...options }: KnownKeyOptions) {
     signatureSchemeFor(publicKey);
     if (publicKey.algorithm === "Ed25519") throw new PkiError("keys in tokens are RSA or EC keys, not Ed25519");
     this.publicKey = publicKey;
@@ -56,8 +60,8 @@ export class Pkcs11Key implements SigningKey {
   }
 
   /** A key whose public key is known, such as a CA's. The token is asked at the first signature. Throws an Error. */
-  static of(uri: string, publicKey: PublicKeyInfo, options: Pkcs11KeyOptions = {}): Pkcs11Key {
-    return new Pkcs11Key(parsePkcs11Uri(uri), publicKey, options);
+  static of(uri: string, options: KnownKeyOptions): Pkcs11Key {
+    return new Pkcs11Key(parsePkcs11Uri(uri), options);
   }
 
   /** Takes the public key from the token. Rejects with an Error with the reason when that can't be. */
@@ -65,7 +69,7 @@ export class Pkcs11Key implements SigningKey {
     const uri = parsePkcs11Uri(text);
     const session = await openSession(uri, options);
     try {
-      const key = new Pkcs11Key(uri, await session.publicKey(uri), options);
+      const key = new Pkcs11Key(uri, { ...options, publicKey: await session.publicKey(uri) });
       key.#session = session;
       return key;
     } catch (error) {
@@ -171,7 +175,7 @@ async function openSession(uri: Pkcs11Uri, options: Partial<SessionOptions>): Pr
     );
   }
   try {
-    const session = await TokenSession.open(uri, pin, { timeoutMilliseconds: defaultTimeoutMilliseconds, ...options });
+    const session = await TokenSession.open(uri, { pin, timeoutMilliseconds: defaultTimeoutMilliseconds, ...options });
     refusedPins.delete(named);
     return session;
   } catch (error) {

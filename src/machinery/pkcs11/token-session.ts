@@ -74,18 +74,18 @@ export class TokenSession {
   }
 
   /** Rejects with WrongPin, or an Error with the reason, for a token or a key that is not there. */
-  static async open(uri: Pkcs11Uri, pin: string | undefined, options: SessionOptions): Promise<TokenSession> {
+  static async open(
+    uri: Pkcs11Uri,
+    { pin, ...options }: SessionOptions & { readonly pin: string | undefined },
+  ): Promise<TokenSession> {
     const module = new ModuleProcess({ ...options, modulePath: uri.modulePath });
     try {
-      await module.call(
-        functions.initialize,
-        new RequestWriter(functions.initialize).bytes(handshake).byte(0).bytes(Buffer.alloc(0)),
-      );
+      await module.call(requestOf(functions.initialize).bytes(handshake).byte(0).bytes(Buffer.alloc(0)));
       const { slot, flags } = await findSlot(module, uri);
       if (pin !== undefined && Math.floor(flags / finalTry) % 2 === 1) throw new LastTry();
-      const opened = await ask(module, functions.openSession, (request) => request.number(slot).number(serialSession));
+      const opened = await module.call(requestOf(functions.openSession).number(slot).number(serialSession));
       const session = opened.number();
-      if (pin !== undefined) await logIn(module, session, pin);
+      if (pin !== undefined) await logIn(module, { session, pin });
       const key = await findKey(module, { session, uri });
       const found = await attributesOf(module, { session, object: key, types: [keyTypeAttribute] });
       const type = found.get(keyTypeAttribute);
@@ -108,8 +108,8 @@ export class TokenSession {
   /** Signs octets as they are: PKCS #1 v1.5 padding for RSA; for EC r and s of the same length. */
   async sign(octets: Uint8Array): Promise<Buffer> {
     await this.#begin();
-    const signed = await ask(this.#module, functions.sign, (request) =>
-      request.number(this.#session).bytes(octets).room(maximumSignatureBytes),
+    const signed = await this.#module.call(
+      requestOf(functions.sign).number(this.#session).bytes(octets).room(maximumSignatureBytes),
     );
     return signed.byteArray();
   }
@@ -133,8 +133,8 @@ export class TokenSession {
   async #begin(): Promise<void> {
     const mechanism = this.#isRsa ? mechanisms.rsa : mechanisms.ecdsa;
     const begin = (): Promise<AnswerReader> =>
-      ask(this.#module, functions.signInit, (request) =>
-        request.number(this.#session).mechanism(mechanism, this.#form).number(this.#key),
+      this.#module.call(
+        requestOf(functions.signInit).number(this.#session).mechanism(mechanism, this.#form).number(this.#key),
       );
     try {
       await begin();
@@ -163,11 +163,7 @@ export function readPin(file: string): string {
   return pin;
 }
 
-const ask = (
-  module: ModuleProcess,
-  called: ModuleFunction,
-  fill: (request: RequestWriter) => RequestWriter,
-): Promise<AnswerReader> => module.call(called, fill(new RequestWriter(called)));
+const requestOf = (called: ModuleFunction): RequestWriter => new RequestWriter(called);
 
 interface Slot {
   readonly slot: number;
@@ -175,11 +171,11 @@ interface Slot {
 }
 
 async function findSlot(module: ModuleProcess, uri: Pkcs11Uri): Promise<Slot> {
-  const slots = (await ask(module, functions.slotList, (request) => request.byte(1).room(maximumSlots))).numbers();
+  const slots = (await module.call(requestOf(functions.slotList).byte(1).room(maximumSlots))).numbers();
   const matching: Slot[] = [];
   const labels: string[] = [];
   for (const slot of slots) {
-    const answer = await ask(module, functions.tokenInfo, (request) => request.number(slot));
+    const answer = await module.call(requestOf(functions.tokenInfo).number(slot));
     const [label, manufacturer, model, serial] = [
       answer.paddedText(),
       answer.paddedText(),
@@ -204,9 +200,12 @@ async function findSlot(module: ModuleProcess, uri: Pkcs11Uri): Promise<Slot> {
   throw new Error(`${matching.length} tokens of ${uri.modulePath} are the one that the URI names; ${there}`);
 }
 
-async function logIn(module: ModuleProcess, session: number, pin: string): Promise<void> {
+async function logIn(
+  module: ModuleProcess,
+  { session, pin }: { readonly session: number; readonly pin: string },
+): Promise<void> {
   try {
-    await ask(module, functions.login, (request) => request.number(session).number(normalUser).bytes(Buffer.from(pin)));
+    await module.call(requestOf(functions.login).number(session).number(normalUser).bytes(Buffer.from(pin)));
   } catch (error) {
     if (!(error instanceof ModuleError) || error.code === codes.alreadyLoggedIn) {
       if (error instanceof ModuleError) return;
@@ -241,9 +240,9 @@ async function findObjects(
     ...(uri.object === undefined ? [] : [{ type: labelAttribute, value: Buffer.from(uri.object) }]),
     ...(uri.id === undefined ? [] : [{ type: idAttribute, value: uri.id }]),
   ];
-  await ask(module, functions.findInit, (request) => request.number(session).attributes(template));
-  const found = (await ask(module, functions.find, (request) => request.number(session).room(2))).numbers();
-  await ask(module, functions.findFinal, (request) => request.number(session));
+  await module.call(requestOf(functions.findInit).number(session).attributes(template));
+  const found = (await module.call(requestOf(functions.find).number(session).room(2))).numbers();
+  await module.call(requestOf(functions.findFinal).number(session));
   return found;
 }
 
@@ -251,8 +250,8 @@ async function attributesOf(
   module: ModuleProcess,
   { session, object, types }: { readonly session: number; readonly object: number; readonly types: readonly number[] },
 ): Promise<ReadonlyMap<number, Buffer | number>> {
-  const answer = await ask(module, functions.attributes, (request) =>
-    request.number(session).number(object).attributeRoom(types, maximumAttributeBytes),
+  const answer = await module.call(
+    requestOf(functions.attributes).number(session).number(object).attributeRoom(types, maximumAttributeBytes),
   );
   return answer.attributes(new Set([keyTypeAttribute]));
 }

@@ -136,7 +136,7 @@ function validateNew<T extends ApiObject>(
     ...validate(),
   ]);
   const found = faults.length > 0 ? faults : validatePathSafeNames(object.metadata);
-  if (found.length > 0) throw invalid(registry.kind, object.metadata.name ?? "", found);
+  if (found.length > 0) throw invalid(registry.kind, { name: object.metadata.name ?? "", faults: found });
 }
 
 const noUniqueName = (lastFailure: ApiError): ApiError =>

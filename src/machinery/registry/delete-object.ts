@@ -132,12 +132,14 @@ function checkPreconditions<T extends ApiObject>(
     ? ["UID", options.uid, uid]
     : ["ResourceVersion", options.resourceVersion, previous.resourceVersion];
   if (registry.definition.failedPreconditionNames === "resource") {
-    throw conflict(registry.resource, name, {
+    throw conflict(registry.resource, {
+      name,
       message: `Precondition failed: ${field} in precondition: ${wanted}, ${field} in object meta: ${current}`,
     });
   }
   const what = isUidWrong ? "deleted and then recreated" : "modified";
-  throw conflict(registry.kind, name, {
+  throw conflict(registry.kind, {
+    name,
     message: `the ${field} in the precondition (${wanted}) does not match the ${field} in record (${current}). The object might have been ${what}`,
   });
 }

@@ -72,16 +72,20 @@ function checked(sent: SentOptions): DeleteOptions {
   const faults = [
     ...(orphanDependents !== undefined && propagationPolicy !== undefined
       ? [
-          invalidValue(
-            "propagationPolicy",
-            propagationPolicy,
-            "orphanDependents and deletionPropagation cannot be both set",
-          ),
+          invalidValue("propagationPolicy", {
+            value: propagationPolicy,
+            detail: "orphanDependents and deletionPropagation cannot be both set",
+          }),
         ]
       : []),
     ...(propagationPolicy === undefined || isPropagationPolicy(propagationPolicy)
       ? []
-      : [notSupported("propagationPolicy", propagationPolicy, ["Foreground", "Background", "Orphan", "nil"])]),
+      : [
+          notSupported("propagationPolicy", {
+            value: propagationPolicy,
+            supported: ["Foreground", "Background", "Orphan", "nil"],
+          }),
+        ]),
     ...validateDryRun(dryRun),
   ];
   if (faults.length > 0) throw invalidOptions("DeleteOptions", faults);

@@ -85,7 +85,7 @@ function validateList({ resourceVersion, match, continueToken, sendsInitialEvent
     }
     if (continueToken !== "") faults.push(forbiddenWithContinue);
     if (match !== "Exact" && match !== "NotOlderThan") {
-      faults.push(notSupported(matchField, match, ["Exact", "NotOlderThan", ""]));
+      faults.push(notSupported(matchField, { value: match, supported: ["Exact", "NotOlderThan", ""] }));
     }
     if (match === "Exact" && resourceVersion === "0") {
       const detail = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"';
@@ -109,7 +109,7 @@ function validateWatch({ match, continueToken, sendsInitialEvents }: SentVersion
       const detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
       faults.push(forbiddenField(matchField, detail));
     }
-    if (match !== "NotOlderThan") faults.push(notSupported(matchField, match, ["NotOlderThan"]));
+    if (match !== "NotOlderThan") faults.push(notSupported(matchField, { value: match, supported: ["NotOlderThan"] }));
     if (continueToken !== "") faults.push(forbiddenWithContinue);
   }
   return faults;

@@ -76,7 +76,8 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     // The client's metadata: a value that is not a string is refused when it is applied.
     const uid = typeof sentUid === "string" ? sentUid : "";
     if (live === undefined && uid !== "") {
-      throw conflict(registry.resource, request.name, {
+      throw conflict(registry.resource, {
+        name: request.name,
         message: `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
       });
     }
@@ -113,7 +114,7 @@ function merged<T extends ApiObject>(
     return applyConfiguration({ ...write, live: live && registry.served(live), configuration });
   }
   const faults = configurationFaults(schema.schema, configuration);
-  if (faults.length > 0) throw invalid(registry.kind, configuration.metadata.name ?? "", faults);
+  if (faults.length > 0) throw invalid(registry.kind, { name: configuration.metadata.name ?? "", faults });
   const stored = { ...fieldNames.toStored(configuration), apiVersion: storedApiVersion };
   // The faults above are those of an object of this kind.
   const applied = applyConfiguration({ ...write, live, configuration: stored as unknown as ApiObject });

@@ -369,7 +369,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       const write = { ...request, signal };
       const result = await (transaction === undefined
         ? this.store.write(write)
-        : writeInTransaction(transaction, this.store, write));
+        : writeInTransaction(transaction, { store: this.store, request: write }));
       if (result.isWritten) this.#tellWritten(admitted, { request, before, revision: result.revision });
       trace?.decided(result.isWritten ? `revision ${result.revision}` : "another write came first");
       return result;
@@ -378,7 +378,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       if (error instanceof WriteAbandoned) throw requestCanceled();
       if (error instanceof TransactionRefused) {
         const name = request.key.slice(request.key.lastIndexOf("/") + 1);
-        throw conflict(this.resource, name, { message: error.message });
+        throw conflict(this.resource, { name, message: error.message });
       }
       if (error instanceof ValueTooLarge) throw tooLarge(`the store can't hold the object: ${error.message}`);
       if (error instanceof WriteOutcomeUnknown) throw timeout(`${error.message}: read the object to learn it`);
@@ -399,14 +399,15 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
 
   /** The error for a change that always lost against other writers. */
   contended(name: string): Error {
-    return conflict(this.resource, name, {
-      message: "others change the object all the time; please try again later",
-    });
+    return conflict(this.resource, { name, message: "others change the object all the time; please try again later" });
   }
 
   /** The 422 for creating an object whose key no backend can store. */
   nameTooLong({ namespace, name }: ObjectName): Error {
-    return invalid(this.kind, name, [tooLong("metadata.name", maximumNameBytes(this.definition, namespace))]);
+    return invalid(this.kind, {
+      name,
+      faults: [tooLong("metadata.name", maximumNameBytes(this.definition, namespace))],
+    });
   }
 
   notFound(name: string): Error {

@@ -63,7 +63,8 @@ export async function updateObject<T extends ApiObject>(
     wanted(previous) {
       const currentUid = previous?.metadata.uid ?? "";
       if (wantedUid !== "" && wantedUid !== currentUid) {
-        throw conflict(registry.resource, request.name, {
+        throw conflict(registry.resource, {
+          name: request.name,
           message: `Precondition failed: UID in precondition: ${wantedUid}, UID in object meta: ${currentUid}`,
         });
       }
@@ -160,7 +161,7 @@ async function nextVersion<T extends ApiObject>(
     }),
     ...(strategy.validateUpdate?.(next, oldObject, context) ?? []),
   ]);
-  if (faults.length > 0) throw invalid(registry.kind, next.metadata.name ?? "", faults);
+  if (faults.length > 0) throw invalid(registry.kind, { name: next.metadata.name ?? "", faults });
   for (const warning of strategy.warningsOnUpdate?.(next, oldObject) ?? []) caller.warn(warning);
   return { next, admitted: await validateAdmission(registry, { ...subject, object: next }) };
 }
@@ -187,12 +188,14 @@ function checkVersion<T extends ApiObject>(
   const version = parseResourceVersion(wanted.metadata.resourceVersion ?? "");
   if (version === 0) {
     if (registry.definition.allowsUnconditionalUpdate !== false) return;
-    throw invalid(registry.resource, name, [
-      invalidValue("metadata.resourceVersion", 0, "must be specified for an update"),
-    ]);
+    throw invalid(registry.resource, {
+      name,
+      faults: [invalidValue("metadata.resourceVersion", { value: 0, detail: "must be specified for an update" })],
+    });
   }
   if (version !== previous.revision) {
-    throw conflict(registry.resource, name, {
+    throw conflict(registry.resource, {
+      name,
       message: "the object has been modified; please apply your changes to the latest version and try again",
     });
   }

@@ -43,7 +43,7 @@ export function parseWriteOptions(
     ...validateDryRun(dryRun),
     ...(isFieldValidation(fieldValidation) || fieldValidation === ""
       ? []
-      : [notSupported("fieldValidation", fieldValidation, ["", "Ignore", "Strict", "Warn"])]),
+      : [notSupported("fieldValidation", { value: fieldValidation, supported: ["", "Ignore", "Strict", "Warn"] })]),
   ];
   if (faults.length > 0) throw invalidOptions(kind, faults);
   return {
@@ -58,11 +58,11 @@ const isFieldValidation = (text: string): text is FieldValidation =>
   text === "Ignore" || text === "Warn" || text === "Strict";
 
 export const validateDryRun = (values: readonly string[]): FieldError[] =>
-  values.every((value) => value === "All") ? [] : [notSupported("dryRun", values, ["All"])];
+  values.every((value) => value === "All") ? [] : [notSupported("dryRun", { value: values, supported: ["All"] })];
 
 /** The 422 for invalid parameters. It names the kind of the options. */
 export const invalidOptions = (kind: string, faults: readonly FieldError[]): Error =>
-  invalid({ group: "meta.k8s.io", resource: kind }, "", faults);
+  invalid({ group: "meta.k8s.io", resource: kind }, { faults });
 
 /**
  * The manager of a write: the parameter, else the User-Agent up to its first slash (upstream: `managerOrUserAgent`).

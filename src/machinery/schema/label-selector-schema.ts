@@ -41,7 +41,9 @@ export function validateLabelSelector(selector: LabelSelector, field: string): F
       validateRequirement(requirement, `${field}.matchExpressions[${index}]`),
     ),
   ];
-  return faults.length === 0 ? [] : [...faults, invalidValue(field, null, "invalid label selector.")];
+  return faults.length === 0
+    ? []
+    : [...faults, invalidValue(field, { value: null, detail: "invalid label selector." })];
 }
 
 function validateRequirement(
@@ -50,9 +52,9 @@ function validateRequirement(
 ): FieldError[] {
   return [
     ...validateOperator(operator, values.length, field),
-    ...qualifiedNameFaults(key).map((fault) => invalidValue(`${field}.key`, key, fault)),
+    ...qualifiedNameFaults(key).map((fault) => invalidValue(`${field}.key`, { value: key, detail: fault })),
     ...values.flatMap((value, index) =>
-      labelValueFaults(value).map((fault) => invalidValue(`${field}.values[${index}]`, value, fault)),
+      labelValueFaults(value).map((fault) => invalidValue(`${field}.values[${index}]`, { value, detail: fault })),
     ),
   ];
 }
@@ -68,6 +70,6 @@ function validateOperator(operator: string, count: number, field: string): Field
         ? []
         : [forbiddenField(`${field}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
     default:
-      return [invalidValue(`${field}.operator`, operator, "not a valid selector operator")];
+      return [invalidValue(`${field}.operator`, { value: operator, detail: "not a valid selector operator" })];
   }
 }

@@ -15,6 +15,13 @@ interface Chunk<V> {
   isShared: boolean;
 }
 
+/** Of the keys of a chunk, those from an index up to another. */
+interface ChunkPart<V> {
+  readonly chunk: Chunk<V>;
+  readonly from: number;
+  readonly to: number;
+}
+
 /** Keys in their byte-ordered form with their values, from an index up to another. They never change. */
 export interface SortedPart<V> {
   readonly keys: readonly string[];
@@ -115,7 +122,7 @@ export class SortedMap<V> {
 
   /** Calls back for each of a range, with the key in its byte-ordered form. */
   forEach(request: SortedRange, callback: (ordered: string, value: V) => void): void {
-    this.#visit(request, ({ keys, values }, from, to) => {
+    this.#visit(request, ({ chunk: { keys, values }, from, to }) => {
       // The index is below the lengths.
       for (let index = from; index < to; index++) callback(keys[index] as string, values[index] as V);
     });
@@ -123,14 +130,14 @@ export class SortedMap<V> {
 
   count(request: SortedRange): number {
     let total = 0;
-    this.#visit(request, (_chunk, from, to) => (total += to - from));
+    this.#visit(request, ({ from, to }) => (total += to - from));
     return total;
   }
 
   /** A range as it is now: its chunks, not a copy of them. Later changes copy the chunks that they meet. */
   share(request: SortedRange): SortedPart<V>[] {
     const parts: SortedPart<V>[] = [];
-    this.#visit(request, (chunk, from, to) => {
+    this.#visit(request, ({ chunk, from, to }) => {
       chunk.isShared = true;
       parts.push({ keys: chunk.keys, values: chunk.values, from, to });
     });
@@ -144,7 +151,7 @@ export class SortedMap<V> {
     return copy;
   }
 
-  #visit({ start, end, limit }: SortedRange, visit: (chunk: Chunk<V>, from: number, to: number) => void): void {
+  #visit({ start, end, limit }: SortedRange, visit: (visited: ChunkPart<V>) => void): void {
     const first = byteOrdered(start);
     const last = byteOrdered(end);
     const firstChunk = Math.max(0, this.#chunkIndexOf(first));
@@ -157,7 +164,7 @@ export class SortedMap<V> {
       const ends = next !== undefined && next <= last ? chunk.keys.length : lowerBound(chunk.keys, last);
       const to = Math.min(ends, from + left);
       if (from >= to) continue;
-      visit(chunk, from, to);
+      visit({ chunk, from, to });
       left -= to - from;
     }
   }

@@ -60,7 +60,7 @@ export class WatchIndex<T, W extends WatchScope<T>> {
     this.#all.add(watch);
     const place = this.#placeOf(watch);
     if (place === undefined) this.#ofOtherRanges.add(watch);
-    else setOf(entryOf(place, watch.start, newGroup<T, W>), watch).add(watch);
+    else setOf(entryOf(place, { key: watch.start, make: newGroup<T, W> }), watch).add(watch);
   }
 
   /** Returns whether it was there. */
@@ -71,7 +71,7 @@ export class WatchIndex<T, W extends WatchScope<T>> {
     if (place === undefined || group === undefined) return this.#ofOtherRanges.delete(watch);
     const { where } = watch;
     if (where === undefined) group.ofAnyValue.delete(watch);
-    else deleteValue(group, where, watch);
+    else deleteValue(group, { where, watch });
     if (group.ofAnyValue.size === 0 && group.byField.size === 0) place.delete(watch.start);
     return true;
   }
@@ -123,11 +123,17 @@ const newGroup = <T, W>(): Group<T, W> => ({ ofAnyValue: new Set(), byField: new
 
 function setOf<T, W extends WatchScope<T>>({ ofAnyValue, byField }: Group<T, W>, { where }: W): Set<W> {
   if (where === undefined) return ofAnyValue;
-  const { byValue } = entryOf(byField, where.field, () => ({ where, byValue: new Map<string, Set<W>>() }));
-  return entryOf(byValue, where.value, () => new Set<W>());
+  const { byValue } = entryOf(byField, {
+    key: where.field,
+    make: () => ({ where, byValue: new Map<string, Set<W>>() }),
+  });
+  return entryOf(byValue, { key: where.value, make: () => new Set<W>() });
 }
 
-function deleteValue<T, W>({ byField }: Group<T, W>, { field, value }: Lookup<T>, watch: W): void {
+function deleteValue<T, W>(
+  { byField }: Group<T, W>,
+  { where: { field, value }, watch }: { readonly where: Lookup<T>; readonly watch: W },
+): void {
   const byValue = byField.get(field)?.byValue;
   const watches = byValue?.get(value);
   watches?.delete(watch);
@@ -135,7 +141,7 @@ function deleteValue<T, W>({ byField }: Group<T, W>, { field, value }: Lookup<T>
   if (byValue?.size === 0) byField.delete(field);
 }
 
-function entryOf<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+function entryOf<K, V>(map: Map<K, V>, { key, make }: { readonly key: K; readonly make: () => V }): V {
   let value = map.get(key);
   if (value === undefined) map.set(key, (value = make()));
   return value;

@@ -10,8 +10,7 @@ import type { Store, WriteRequest, WriteResult } from "./store.ts";
  */
 export async function writeInTransaction(
   member: TransactionMember,
-  store: Store,
-  request: WriteRequest,
+  { store, request }: { readonly store: Store; readonly request: WriteRequest },
 ): Promise<WriteResult> {
   // Only this function joins, so every write is a WriteRequest; a process has one store.
   const outcome = await member.join(request, (requests) => writeAll(store, requests as readonly WriteRequest[]));

@@ -35,6 +35,12 @@ export function traceExportSettings(
   service: { readonly name: string; readonly version: string },
 ): TraceExportSettings | undefined {
   const of = (name: string): string | undefined => environment[name]?.trim() || undefined;
+  const numberOf = (name: string, otherwise: number): number => {
+    const text = of(name) ?? String(otherwise);
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+    if (value > 0) return value;
+    throw new UsageError(`${name}: ${JSON.stringify(text)} is not a positive whole number`);
+  };
   if (of("OTEL_SDK_DISABLED")?.toLowerCase() === "true" || of("OTEL_TRACES_EXPORTER") === "none") return undefined;
   const url = urlOf(of("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), of("OTEL_EXPORTER_OTLP_ENDPOINT"));
   if (url === undefined) return undefined;
@@ -49,7 +55,7 @@ export function traceExportSettings(
     url,
     headers: pairsOf(of("OTEL_EXPORTER_OTLP_TRACES_HEADERS") ?? of("OTEL_EXPORTER_OTLP_HEADERS")),
     certificateFile: of("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE") ?? of("OTEL_EXPORTER_OTLP_CERTIFICATE"),
-    timeoutMilliseconds: numberOf(environment, "OTEL_EXPORTER_OTLP_TIMEOUT", 10_000),
+    timeoutMilliseconds: numberOf("OTEL_EXPORTER_OTLP_TIMEOUT", 10_000),
     resource: {
       "service.name": service.name,
       ...pairsOf(of("OTEL_RESOURCE_ATTRIBUTES")),
@@ -57,9 +63,9 @@ export function traceExportSettings(
     },
     version: service.version,
     sampler: samplerOf(of("OTEL_TRACES_SAMPLER") ?? "parentbased_always_on", of("OTEL_TRACES_SAMPLER_ARG")),
-    maximumSpans: numberOf(environment, "OTEL_BSP_MAX_QUEUE_SIZE", 2048),
-    batchSpans: numberOf(environment, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 512),
-    waitMilliseconds: numberOf(environment, "OTEL_BSP_SCHEDULE_DELAY", 5000),
+    maximumSpans: numberOf("OTEL_BSP_MAX_QUEUE_SIZE", 2048),
+    batchSpans: numberOf("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 512),
+    waitMilliseconds: numberOf("OTEL_BSP_SCHEDULE_DELAY", 5000),
   };
 }
 
@@ -87,13 +93,6 @@ function decoded(text: string): string {
   } catch {
     return text;
   }
-}
-
-function numberOf(environment: Environment, name: string, otherwise: number): number {
-  const text = environment[name]?.trim() || String(otherwise);
-  const value = /^\d{1,9}$/.test(text) ? Number(text) : 0;
-  if (value > 0) return value;
-  throw new UsageError(`${name}: ${JSON.stringify(text)} is not a positive whole number`);
 }
 
 function samplerOf(name: string, argument: string | undefined): Sampler {

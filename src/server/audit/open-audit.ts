@@ -92,7 +92,8 @@ function policyOf(file: string | undefined, { names, followed }: OpenAuditOption
   return followed.follow({
     setting,
     files: () => [file],
-    load: () => parseSettingsFile(setting, file, (text) => parseAuditPolicy(text, names), readFollowedFile),
+    load: () =>
+      parseSettingsFile({ flag: setting, file, read: readFollowedFile }, (text) => parseAuditPolicy(text, names)),
     describe: ({ rules }) => ({ rules: rules.length }),
   });
 }

@@ -59,7 +59,7 @@ function checksOf(config: ServerConfig): Readonly<Record<string, Check>> {
   const log = pino({ level: "silent" });
   const followed = new FollowedFiles({ log });
   const parse = (setting: string, file: string | undefined, parser: (text: string) => unknown): Check =>
-    file === undefined ? undefined : () => parseSettingsFile(setting, file, parser, readFollowedFile);
+    file === undefined ? undefined : () => parseSettingsFile({ flag: setting, file, read: readFollowedFile }, parser);
   const kubeconfig = (file: string | undefined): Check =>
     file === undefined ? undefined : () => readKubeconfig({ file, hasFlags: false });
   const chainKey = audit?.log?.chain?.keyFile;
@@ -142,7 +142,10 @@ export function examineSettings({ access, authorization, listener, storage, audi
 function authorizersOf(settings: AuthorizationSettings): readonly Pick<ConfiguredAuthorizer, "type">[] {
   if (settings.type !== "file") return settings.authorizers;
   try {
-    return parseSettingsFile("authorization-config", settings.file, parseAuthorizationConfiguration, readFollowedFile);
+    return parseSettingsFile(
+      { flag: "authorization-config", file: settings.file, read: readFollowedFile },
+      parseAuthorizationConfiguration,
+    );
   } catch {
     return [];
   }

@@ -37,7 +37,7 @@ async function showStatus(config: ServerConfig): Promise<void> {
     .filter(({ writtenWith, state }) => writtenWith !== "plain" || state !== "current")
     .map(({ resource, writtenWith, objects, state }) => [resource, writtenWith, String(objects), state]);
   if (rows.length === 0) console.log("the store has no object that is encrypted, and none that should be");
-  else console.log(textTable(["RESOURCE", "WRITTEN WITH", "OBJECTS", "STATE"], rows));
+  else console.log(textTable(rows, { header: ["RESOURCE", "WRITTEN WITH", "OBJECTS", "STATE"] }));
   const stale = objectsOf(survey, "stale");
   if (stale > 0) console.log(`${stale} objects are written as they were before: signet encryption rewrite`);
   for (const { key, reason } of survey.unreadable) console.log(printable(`${key}: ${reason}`));

@@ -117,7 +117,7 @@ async function openConfiguration(
   const allNames = namesFor(names.profile, { hasUpstreamNames: true });
   const served = { names: allNames, definitions: storedResources(allNames) };
   const load = (): EncryptionRules => {
-    const entries = parseSettingsFile(flag, file, parseEncryptionConfiguration, readFollowedFile);
+    const entries = parseSettingsFile({ flag, file, read: readFollowedFile }, parseEncryptionConfiguration);
     const readingKeys = readEncryptionKeys(encryption, dataDirectory) ?? [];
     const { rules, unknown } = kms.next((openKms) => compileEncryption(entries, { ...served, readingKeys, openKms }));
     if (unknown.length > 0)

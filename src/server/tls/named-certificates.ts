@@ -64,7 +64,7 @@ export function openNamedCertificates(
 function loadPair({ certificateFile, keyFile, names }: NamedKeyPair, protocol: TlsProtocol): LoadedPair {
   const cert = readSettingsFile(namedKeyPairsFlag, certificateFile);
   const key = readSettingsFile(namedKeyPairsFlag, keyFile);
-  const chain = parseSettingsFile(namedKeyPairsFlag, certificateFile, () => parseCertificatesPem(cert));
+  const chain = parseSettingsFile({ flag: namedKeyPairsFlag, file: certificateFile }, () => parseCertificatesPem(cert));
   const [leaf] = chain;
   if (leaf === undefined) {
     throw new UsageError(`--${namedKeyPairsFlag}: ${certificateFile} holds no certificate`);

@@ -16,10 +16,12 @@ const keySet = "/openid/v1/jwks";
 
 async function newToken(server: TestServer, name: string): Promise<string> {
   const account = "/api/v1/namespaces/default/serviceaccounts";
-  await server.client.request("POST", account, {
+  await server.client.request(account, {
+    method: "POST",
     body: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name } },
   });
-  const { status } = await server.client.request<{ status: { token: string } }>("POST", `${account}/${name}/token`, {
+  const { status } = await server.client.request<{ status: { token: string } }>(`${account}/${name}/token`, {
+    method: "POST",
     body: {
       apiVersion: "authentication.platform.io/v1",
       kind: "TokenRequest",

@@ -361,7 +361,7 @@ describe("a policy in force", () => {
       };
       assert.equal((await scene.send("POST", `/apis/${group}.k8s.io/v1/${kind.toLowerCase()}s`, body)).status, 201);
     }
-    await scene.server.client.request("POST", configMaps, { body: configMap("own") });
+    await scene.server.client.request(configMaps, { method: "POST", body: configMap("own") });
   });
 
   it("does nothing without a binding, and stops when it or its binding is gone or changed", async () => {

@@ -185,7 +185,8 @@ describe("a Signet whose authorizer is another Signet", () => {
     server = await startTestServer({ tokenFile, settings: { controllers: false, "authorization-config": config } });
     http = new InProcess(server);
     token = "ada-token";
-    await asked.client.request("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", {
+    await asked.client.request("/apis/rbac.authorization.k8s.io/v1/clusterroles", {
+      method: "POST",
       body: {
         apiVersion: "rbac.authorization.k8s.io/v1",
         kind: "ClusterRole",
@@ -196,7 +197,8 @@ describe("a Signet whose authorizer is another Signet", () => {
         ],
       },
     });
-    await asked.client.request("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+    await asked.client.request("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+      method: "POST",
       body: {
         apiVersion: "rbac.authorization.k8s.io/v1",
         kind: "ClusterRoleBinding",

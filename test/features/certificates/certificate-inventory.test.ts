@@ -72,7 +72,8 @@ describe("the inventory of certificates", () => {
     );
     await assert.rejects(stranger.list(), { code: 403 });
     const rbac = names.group("rbac.authorization");
-    await server.client.request("POST", `/apis/${rbac}/v1/clusterrolebindings`, {
+    await server.client.request(`/apis/${rbac}/v1/clusterrolebindings`, {
+      method: "POST",
       body: {
         apiVersion: `${rbac}/v1`,
         kind: "ClusterRoleBinding",

@@ -202,7 +202,8 @@ describe("a signer of --signer-config", () => {
         },
       ],
     });
-    await admin.client.request("POST", `/apis/${admin.names.group("rbac.authorization")}/v1/clusterrolebindings`, {
+    await admin.client.request(`/apis/${admin.names.group("rbac.authorization")}/v1/clusterrolebindings`, {
+      method: "POST",
       body: {
         apiVersion: `${admin.names.group("rbac.authorization")}/v1`,
         kind: "ClusterRoleBinding",

@@ -17,7 +17,8 @@ const rbac = names.group("rbac.authorization");
 
 /** Binds a default role to a group. */
 const bind = (server: TestServer, role: string, group: string): Promise<unknown> =>
-  server.client.request("POST", `/apis/${rbac}/v1/clusterrolebindings`, {
+  server.client.request(`/apis/${rbac}/v1/clusterrolebindings`, {
+    method: "POST",
     body: {
       apiVersion: `${rbac}/v1`,
       kind: "ClusterRoleBinding",
@@ -98,10 +99,12 @@ rules:
     });
     await bind(server, "system:node-bootstrapper", "system:nodes");
     await bind(server, "system:node-bootstrapper", "dev");
-    await server.client.request("POST", "/api/v1/nodes", {
+    await server.client.request("/api/v1/nodes", {
+      method: "POST",
       body: { apiVersion: "v1", kind: "Node", metadata: { name: "n1" } },
     });
-    await server.client.request("PATCH", "/api/v1/nodes/n1/status", {
+    await server.client.request("/api/v1/nodes/n1/status", {
+      method: "PATCH",
       contentType: "application/merge-patch+json",
       body: { status: { addresses: [{ type: "InternalIP", address: "10.0.0.7" }] } },
     });
@@ -150,10 +153,12 @@ rules:
 
   it("never gives a node the server's own names, which the node reports as its own", async () => {
     const names = ["localhost", hostname().toLowerCase(), "api.signet.example"];
-    await server.client.request("POST", "/api/v1/nodes", {
+    await server.client.request("/api/v1/nodes", {
+      method: "POST",
       body: { apiVersion: "v1", kind: "Node", metadata: { name: "liar" } },
     });
-    await server.client.request("PATCH", "/api/v1/nodes/liar/status", {
+    await server.client.request("/api/v1/nodes/liar/status", {
+      method: "PATCH",
       contentType: "application/merge-patch+json",
       body: {
         status: {

@@ -92,7 +92,7 @@ describe("the trust bundle publisher", () => {
       const { references } = new CertificateScene(server.client);
       await server.client
         .resource(references.clusterTrustBundles)
-        .patch(bundle.metadata.name ?? "", { metadata: { labels: { looked: "at" } } });
+        .patch(bundle.metadata.name ?? "", { body: { metadata: { labels: { looked: "at" } } } });
       const rotated = await bundleWith(server, "second", "third", "first");
       assert.match(rotated.metadata.annotations?.["signet.platform.io/retired-trust-anchors"] ?? "", /^[0-9a-f]{64}=/);
     } finally {
@@ -193,9 +193,8 @@ async function whoIs(server: TestServer, clientCertificate: Pair): Promise<strin
   const client = new ApiClient(transport);
   const group = names.group("authentication");
   const review = await client.request<{ status: { userInfo: { username: string } } }>(
-    "POST",
     `/apis/${group}/v1/selfsubjectreviews`,
-    { body: { apiVersion: `${group}/v1`, kind: "SelfSubjectReview" } },
+    { method: "POST", body: { apiVersion: `${group}/v1`, kind: "SelfSubjectReview" } },
   );
   client.close();
   return review.status.userInfo.username;

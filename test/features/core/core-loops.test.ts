@@ -65,7 +65,7 @@ describe("every namespace", () => {
     const configMaps = server.client.resource(references.configMaps, namespace);
     const isRight = (found: ConfigMap | undefined): boolean => found?.data?.["ca.crt"] === server.caCertificates;
     await waitForObject(server.client, references.configMaps, where, isRight);
-    await configMaps.patch(where.name, { data: { "ca.crt": "forged", more: "x" } });
+    await configMaps.patch(where.name, { body: { data: { "ca.crt": "forged", more: "x" } } });
     await waitForObject(
       server.client,
       references.configMaps,
@@ -106,7 +106,7 @@ describe("every namespace", () => {
       ],
     );
     await assert.rejects(configMaps.create(configMap("late")), { code: 403 });
-    await configMaps.patch("held", { metadata: { finalizers: null } });
+    await configMaps.patch("held", { body: { metadata: { finalizers: null } } });
     await waitForObject(server.client, references.namespaces, { name: namespace }, isGone);
     assert.equal(await configMaps.find("held"), undefined);
   });
@@ -155,7 +155,7 @@ describe("the garbage collector", () => {
       (found) => found?.metadata.deletionTimestamp !== undefined,
     );
     assert.notEqual(await configMaps.find("owner"), undefined, "the owner waits for its dependent");
-    await configMaps.patch("child", { metadata: { finalizers: null } });
+    await configMaps.patch("child", { body: { metadata: { finalizers: null } } });
     await waitForObject(server.client, references.configMaps, { namespace, name: "owner" }, isGone);
   });
 
@@ -213,9 +213,8 @@ describe("a service account token Secret", () => {
 
   async function reviewedUser(token: string): Promise<string | undefined> {
     const review = await server.client.request<{ status: { user?: { username?: string } } }>(
-      "POST",
       "/apis/authentication.platform.io/v1/tokenreviews",
-      { body: { apiVersion: "authentication.platform.io/v1", kind: "TokenReview", spec: { token } } },
+      { method: "POST", body: { apiVersion: "authentication.platform.io/v1", kind: "TokenReview", spec: { token } } },
     );
     return review.status.user?.username;
   }

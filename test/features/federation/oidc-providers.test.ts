@@ -189,7 +189,8 @@ describe("oidc-provider, seen through a running server, beside another Signet", 
     const [token, kept] = [await tokenFrom(site), await tokenFrom(site)];
     await accepted(token);
     const { jti } = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as { jti: string }; // a JWT's claims
-    await server.client.request("POST", "/apis/signet.platform.io/v1/revocations", {
+    await server.client.request("/apis/signet.platform.io/v1/revocations", {
+      method: "POST",
       body: {
         apiVersion: "signet.platform.io/v1",
         kind: "Revocation",
@@ -207,8 +208,9 @@ describe("oidc-provider, seen through a running server, beside another Signet", 
   it("accepts a service account of another Signet", async () => {
     const account = "/api/v1/namespaces/default/serviceaccounts";
     const body = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "remote" } };
-    await other.client.request("POST", account, { body });
-    const issued = await other.client.request<{ status: { token: string } }>("POST", `${account}/remote/token`, {
+    await other.client.request(account, { method: "POST", body });
+    const issued = await other.client.request<{ status: { token: string } }>(`${account}/remote/token`, {
+      method: "POST",
       body: {
         apiVersion: "authentication.platform.io/v1",
         kind: "TokenRequest",

@@ -200,8 +200,9 @@ describe("a Signet that asks another", () => {
   it("accepts the users that the other server knows, follows its kubeconfig, and refuses everyone when the other is gone", async () => {
     const account = "/api/v1/namespaces/default/serviceaccounts";
     const body = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "remote" } };
-    await asked.client.request("POST", account, { body });
-    const { status } = await asked.client.request<{ status: { token: string } }>("POST", `${account}/remote/token`, {
+    await asked.client.request(account, { method: "POST", body });
+    const { status } = await asked.client.request<{ status: { token: string } }>(`${account}/remote/token`, {
+      method: "POST",
       body: {
         apiVersion: "authentication.k8s.io/v1",
         kind: "TokenRequest",

@@ -44,14 +44,12 @@ afterEach(async () => {
 
 const leases = () => server.client.resource(references.leases, names.namespaces.nodeLease);
 const report = (status: string, lastHeartbeatTime = "2026-01-01T00:00:00Z"): Promise<unknown> =>
-  server.client
-    .resource(references.nodes)
-    .patch(
-      "edge-1",
-      { status: { conditions: [{ type: "Ready", status, reason: "Test", lastHeartbeatTime }] } },
-      { type: "strategic-merge", subresource: "status" },
-    );
-const renew = (renewTime: string): Promise<unknown> => leases().patch("edge-1", { spec: { renewTime } });
+  server.client.resource(references.nodes).patch("edge-1", {
+    body: { status: { conditions: [{ type: "Ready", status, reason: "Test", lastHeartbeatTime }] } },
+    type: "strategic-merge",
+    subresource: "status",
+  });
+const renew = (renewTime: string): Promise<unknown> => leases().patch("edge-1", { body: { spec: { renewTime } } });
 
 const readyOf = (node: Node | undefined) => node?.status.conditions?.find(({ type }) => type === "Ready");
 const taintsOf = (node: Node | undefined): string[] =>

@@ -32,7 +32,8 @@ const pod = (name: string, nodeName?: string): never =>
 
 describe("a Pod whose Node is gone", () => {
   it("is removed after 40 s, and no other Pod is", async () => {
-    await server.client.request("POST", "/api/v1/namespaces/default/serviceaccounts", {
+    await server.client.request("/api/v1/namespaces/default/serviceaccounts", {
+      method: "POST",
       body: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "default" } },
     });
     for (const [name, node] of [["one", "gone"], ["two", "gone"], ["three", "kept"], ["four"]] as const) {

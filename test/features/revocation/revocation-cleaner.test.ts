@@ -20,7 +20,8 @@ test("revocations of credentials that no longer exist are deleted, and no others
   const create = (name: string, spec: object) =>
     resource.create({ apiVersion: "", kind: "", metadata: { name }, spec });
   const ofAccount = (name: string) => ({ serviceAccount: { namespace: "default", name } });
-  await client.request("POST", "/api/v1/namespaces/default/serviceaccounts", {
+  await client.request("/api/v1/namespaces/default/serviceaccounts", {
+    method: "POST",
     body: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "here" } },
   });
   const issuedBefore = timestamp(now);

@@ -15,7 +15,7 @@ const policyOf = (rules: string): AuditPolicy =>
 const levelOf = (policy: AuditPolicy, request: string, user: UserInfo | undefined = jane): string => {
   const [method = "", target = ""] = request.split(" ");
   const [path = "", query = ""] = target.split("?");
-  return decideAudit(policy, { info: requestInfo({ method, path, query }), user }, names).level;
+  return decideAudit(policy, { info: requestInfo({ method, path, query }), user, names }).level;
 };
 
 const wellKnown = policyOf(`

@@ -28,13 +28,13 @@ describe("output on a terminal", () => {
   it("shows escaped what would steer the terminal or hide text", () => {
     assert.equal(printable(hostile), "a\\u{1b}[2J\\u{202e}b\\u{200b}c\\u{e0041}\\u{9b}d\\u{3164}");
     assert.equal(printable("plain Ünïcode 漢字 😀"), "plain Ünïcode 漢字 😀");
-    assert.doesNotMatch(textTable(["NAME"], [[hostile]]), steering);
+    assert.doesNotMatch(textTable([[hostile]], { header: ["NAME"] }), steering);
   });
 
   it("keeps the value in JSON and YAML, with the same characters escaped", (context) => {
     const value = { name: hostile, [hostile]: "key", lines: "one\ntwo\n", time: "2026-01-01T00:00:00Z" };
-    const json = printed(context, () => print(value, { output: "json" }, { text: () => "" }));
-    const yaml = printed(context, () => print(value, { output: "yaml" }, { text: () => "" }));
+    const json = printed(context, () => print(value, { flags: { output: "json" }, text: () => "" }));
+    const yaml = printed(context, () => print(value, { flags: { output: "yaml" }, text: () => "" }));
     assert.deepEqual([JSON.parse(json), parse(yaml)], [value, value]);
     for (const text of [json, yaml]) assert.doesNotMatch(text, steering);
     assert.match(yaml, /time: "2026-01-01T00:00:00Z"/);
@@ -43,18 +43,18 @@ describe("output on a terminal", () => {
   it("cuts a table to the width of the terminal, but no name, and nothing without a terminal", () => {
     const rows = [["a-name-that-is-needed-whole", "x".repeat(60), "short"]];
     const header = ["NAME", "SUBJECT", "STATE"];
-    const lines = textTable(header, rows, { width: 60 }).split("\n");
+    const lines = textTable(rows, { header, width: 60 }).split("\n");
     assert.ok(
       lines.every((line) => line.length <= 60),
       lines.join("\n"),
     );
     assert.match(lines[1] ?? "", /^a-name-that-is-needed-whole   x+…   short$/);
-    assert.match(textTable(header, rows), /x{60}   short$/);
-    assert.match(textTable(header, rows, { width: 10 }), /^a-name-that-is-needed-whole   x{11}…   short$/m);
+    assert.match(textTable(rows, { header }), /x{60}   short$/);
+    assert.match(textTable(rows, { header, width: 10 }), /^a-name-that-is-needed-whole   x{11}…   short$/m);
   });
 
   it("aligns letters that take two columns, and none", () => {
-    const [first = "", second = ""] = textTable(["漢字", "E"], [["e\u0301", "x"]]).split("\n");
+    const [first = "", second = ""] = textTable([["e\u0301", "x"]], { header: ["漢字", "E"] }).split("\n");
     assert.equal(first, "漢字   E");
     assert.equal(second, "e\u0301      x");
   });
@@ -64,8 +64,8 @@ describe("output on a terminal", () => {
       { header: "NAME", cell: (item: { name: string }) => item.name },
       { header: "MORE", cell: () => "more", isWide: true as const },
     ];
-    assert.equal(textTableOf([{ name: "n" }], columns, {}), "NAME\nn");
-    assert.equal(textTableOf([{ name: "n" }], columns, { output: "wide" }), "NAME   MORE\nn      more");
+    assert.equal(textTableOf([{ name: "n" }], { columns, flags: {} }), "NAME\nn");
+    assert.equal(textTableOf([{ name: "n" }], { columns, flags: { output: "wide" } }), "NAME   MORE\nn      more");
     const type = { group: "example.com", version: "v1", kind: "Thing", plural: "things", scope: "Cluster" as const };
     const list = {
       apiVersion: "v1",
@@ -73,7 +73,7 @@ describe("output on a terminal", () => {
       metadata: {},
       items: [{ apiVersion: "", kind: "", metadata: { name: "n" } }],
     };
-    const show = (flags: OutputFlags) => printed(context, () => printList(list, flags, { type, columns: [] }));
+    const show = (flags: OutputFlags) => printed(context, () => printList(list, { flags, type, columns: [] }));
     assert.equal(show({ output: "name" }), "thing.example.com/n\n");
   });
 });

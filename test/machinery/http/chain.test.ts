@@ -228,7 +228,7 @@ describe("the request chain", () => {
   it("shows an expected failure and hides an unexpected one, which it logs", async () => {
     const failing = serverWith({
       handleResource: (_request, { name }) => {
-        if (name === "known") throw conflict({ group: "", resource: "serviceaccounts" }, name, { message: "changed" });
+        if (name === "known") throw conflict({ group: "", resource: "serviceaccounts" }, { name, message: "changed" });
         return Promise.reject(new TypeError("secret detail"));
       },
     });

@@ -47,7 +47,8 @@ describe("a key in a token, of which p11-kit reads as it does since 0.25.6,", ()
   it("that does not answer is given up after a time, and others fail at once", async () => {
     const key = await open("silent");
     key.close();
-    const silent = Pkcs11Key.of(uriOf("silent"), key.publicKey, {
+    const silent = Pkcs11Key.of(uriOf("silent"), {
+      publicKey: key.publicKey,
       program,
       timeoutMilliseconds: 2_000,
       now: () => time.now,
@@ -62,7 +63,7 @@ describe("a key in a token, of which p11-kit reads as it does since 0.25.6,", ()
   it("that refuses the PIN is not tried again until the file of the PIN changes", async () => {
     const { publicKey } = await open("works").then((key) => (key.close(), key));
     writeFileSync(pin, "4321");
-    const key = Pkcs11Key.of(uriOf("works"), publicKey, { program, now: () => time.now });
+    const key = Pkcs11Key.of(uriOf("works"), { publicKey, program, now: () => time.now });
     const logins = (): number => readFileSync(join(folder, "logins"), "utf8").length;
     await assert.rejects(
       key.sign(text),
@@ -71,7 +72,7 @@ describe("a key in a token, of which p11-kit reads as it does since 0.25.6,", ()
     const before = logins();
     time.now += 60_000;
     await assert.rejects(key.sign(text), unavailable(/not tried again until the file changes/));
-    const other = Pkcs11Key.of(uriOf("works"), publicKey, { program, now: () => time.now });
+    const other = Pkcs11Key.of(uriOf("works"), { publicKey, program, now: () => time.now });
     await assert.rejects(other.sign(text), unavailable(/not tried again until the file changes/));
     await assert.rejects(Pkcs11Key.probe(uriOf("works"), { program }), /not tried again until the file changes/);
     assert.equal(logins(), before);

@@ -40,7 +40,8 @@ export const toys: ResourceDefinition<Toy> = defineResource<Toy>({
   validateName: validateDnsSubdomainName,
   prepareForCreate: ({ state: _state, ...toy }) => toy,
   prepareForUpdate: ({ state: _state, ...next }, { state }) => ({ ...next, ...(state !== undefined && { state }) }),
-  validate: ({ color }) => (color === "invisible" ? [invalidValue("color", color, "must be seen")] : []),
+  validate: ({ color }) =>
+    color === "invisible" ? [invalidValue("color", { value: color, detail: "must be seen" })] : [],
   warningsOnCreate: ({ color }) => (color === "beige" ? ["color: beige is dull"] : []),
   answersDeletedObject: true,
   selectableFields: { color: ({ color = "" }) => color },

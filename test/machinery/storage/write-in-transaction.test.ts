@@ -25,9 +25,9 @@ describe("a transaction of two requests", () => {
   it("is written when both have come with their writes", async () => {
     const store = new MemoryStore();
     const { first, second } = pair();
-    const left = writeInTransaction(first, store, create("/a"));
+    const left = writeInTransaction(first, { store, request: create("/a") });
     assert.equal(store.latestRevision(), 1);
-    const right = writeInTransaction(second, store, create("/b"));
+    const right = writeInTransaction(second, { store, request: create("/b") });
     assert.deepEqual(await Promise.all([left, right]), [
       { isWritten: true, revision: 2 },
       { isWritten: true, revision: 3 },
@@ -37,12 +37,12 @@ describe("a transaction of two requests", () => {
   it("is refused when one ends without a write, before the other's write or after it", async () => {
     const store = new MemoryStore();
     const late = pair();
-    const waiting = writeInTransaction(late.first, store, create("/a"));
+    const waiting = writeInTransaction(late.first, { store, request: create("/a") });
     late.second.end();
     await assert.rejects(waiting, TransactionRefused);
     const early = pair();
     early.first.end();
-    await assert.rejects(writeInTransaction(early.second, store, create("/a")), TransactionRefused);
+    await assert.rejects(writeInTransaction(early.second, { store, request: create("/a") }), TransactionRefused);
     assert.equal(store.latestRevision(), 1);
   });
 
@@ -50,11 +50,15 @@ describe("a transaction of two requests", () => {
     const store = new MemoryStore();
     await store.write(create("/b"));
     const { first, second } = pair();
-    const innocent = assert.rejects(writeInTransaction(first, store, create("/a")), TransactionRefused);
-    const guilty = await writeInTransaction(second, store, create("/b"));
+    const innocent = assert.rejects(writeInTransaction(first, { store, request: create("/a") }), TransactionRefused);
+    const guilty = await writeInTransaction(second, { store, request: create("/b") });
     assert.equal(!guilty.isWritten && guilty.current?.modRevision, 2);
     await innocent;
-    await assert.rejects(writeInTransaction(second, store, create("/b")), TransactionRefused, "a request writes once");
+    await assert.rejects(
+      writeInTransaction(second, { store, request: create("/b") }),
+      TransactionRefused,
+      "a request writes once",
+    );
     assert.equal(store.latestRevision(), 2);
   });
 
@@ -62,14 +66,14 @@ describe("a transaction of two requests", () => {
     const store = new SingleKeyStore();
     const good = pair();
     const written = await Promise.all([
-      writeInTransaction(good.first, store, create("/a")),
-      writeInTransaction(good.second, store, create("/b")),
+      writeInTransaction(good.first, { store, request: create("/a") }),
+      writeInTransaction(good.second, { store, request: create("/b") }),
     ]);
     assert.ok(written.every(({ isWritten }) => isWritten));
     const bad = pair();
     const [taken, refused] = await Promise.allSettled([
-      writeInTransaction(bad.first, store, create("/a")),
-      writeInTransaction(bad.second, store, create("/c")),
+      writeInTransaction(bad.first, { store, request: create("/a") }),
+      writeInTransaction(bad.second, { store, request: create("/c") }),
     ]);
     assert.equal(taken.status === "fulfilled" && taken.value.isWritten, false);
     assert.ok(refused.status === "rejected" && refused.reason instanceof TransactionRefused);

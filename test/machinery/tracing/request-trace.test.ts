@@ -70,7 +70,7 @@ describe("the trace of a request", () => {
         trace.begin("validation");
         trace.begin("validation");
         trace.begin("store");
-        trace.refused(conflict({ group: "", resource: "things" }, "one", { message: "taken" }));
+        trace.refused(conflict({ group: "", resource: "things" }, { name: "one", message: "taken" }));
       }
     });
     assert.equal(steps.length, 64);

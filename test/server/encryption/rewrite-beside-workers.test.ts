@@ -36,7 +36,7 @@ describe("signet encryption, beside two workers on one store", { timeout: 200_00
   before(async () => {
     server = await startServerProcess(dataDirectory, { flags: ["--workers=2", "--log-level=error"] });
     clients = [clientOf(server), clientOf(server), clientOf(server), clientOf(server)];
-    await clients[0].request("POST", "/api/v1/namespaces", { body: { metadata: { name: quiet } } });
+    await clients[0].request("/api/v1/namespaces", { method: "POST", body: { metadata: { name: quiet } } });
     for (let index = 0; index < quietSecrets; index++) {
       const metadata = { name: `quiet-${index}` };
       const secret = { apiVersion: "v1", kind: "Secret", metadata, data: { password: password(index) } };

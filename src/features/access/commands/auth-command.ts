@@ -31,11 +31,12 @@ export const whoami = (): Command =>
       .action((flags: ConnectionFlags & OutputFlags) =>
         withServer(flags, async ({ client, names }) => {
           const group = names.group("authentication");
-          const review = await client.request<SelfSubjectReview>("POST", `/apis/${group}/v1/selfsubjectreviews`, {
+          const review = await client.request<SelfSubjectReview>(`/apis/${group}/v1/selfsubjectreviews`, {
+            method: "POST",
             kinds: ["SelfSubjectReview"],
             body: { apiVersion: `${group}/v1`, kind: "SelfSubjectReview" },
           });
-          print(review, flags, { text: () => whoamiText(review) });
+          print(review, { flags, text: () => whoamiText(review) });
         }),
       ),
     ["Who you are", "signet auth whoami"],
@@ -45,12 +46,12 @@ export const whoami = (): Command =>
 function whoamiText({ status }: SelfSubjectReview): string {
   const { username = "", uid, groups = [], extra = {} } = status?.userInfo ?? {};
   return textTable(
-    ["ATTRIBUTE", "VALUE"],
     [
       ["Username", username],
       ...(uid === undefined ? [] : [["UID", uid]]),
       ["Groups", groups.join(", ")],
       ...Object.entries(extra).map(([key, values]) => [`Extra: ${key}`, values.join(", ")]),
     ],
+    { header: ["ATTRIBUTE", "VALUE"] },
   );
 }

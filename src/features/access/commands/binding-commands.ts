@@ -89,7 +89,7 @@ function describeBinding({ metadata, roleRef, subjects = [] }: RoleBinding, flag
     ["Role:", `${roleRef.kind}/${roleRef.name}`],
     ["Subjects:", subjects.length === 0 ? "<none>" : ""],
   ]);
-  return subjects.length === 0 ? fields : `${fields}\n${textTableOf(subjects, subjectColumns, flags)}`;
+  return subjects.length === 0 ? fields : `${fields}\n${textTableOf(subjects, { columns: subjectColumns, flags })}`;
 }
 
 interface CreateFlags extends RbacFlags {

@@ -66,14 +66,15 @@ interface AccessReview {
 async function ask(connection: ServerConnection, question: Question): Promise<void> {
   const { client, names } = connection;
   const group = names.group("authorization");
-  const review = await client.request<AccessReview>("POST", `/apis/${group}/v1/selfsubjectaccessreviews`, {
+  const review = await client.request<AccessReview>(`/apis/${group}/v1/selfsubjectaccessreviews`, {
+    method: "POST",
     kinds: ["SelfSubjectAccessReview"],
     body: { apiVersion: `${group}/v1`, kind: "SelfSubjectAccessReview", spec: await specOf(connection, question) },
   });
   const { allowed = false, reason = "", evaluationError = "" } = review.status ?? {};
   const details = [reason, evaluationError].filter((text) => text !== "").join("; ");
   const text = (): string => (allowed ? "yes" : `no${details === "" ? "" : ` - ${printable(details)}`}`);
-  if (question.flags.quiet !== true) print(review, question.flags, { text });
+  if (question.flags.quiet !== true) print(review, { flags: question.flags, text });
   if (!allowed) process.exitCode = exitCodes.refused.code;
 }
 
@@ -120,12 +121,13 @@ interface RulesReview {
 
 async function listRules({ client, names, namespace }: ServerConnection, flags: CanIFlags): Promise<void> {
   const group = names.group("authorization");
-  const review = await client.request<RulesReview>("POST", `/apis/${group}/v1/selfsubjectrulesreviews`, {
+  const review = await client.request<RulesReview>(`/apis/${group}/v1/selfsubjectrulesreviews`, {
+    method: "POST",
     kinds: ["SelfSubjectRulesReview"],
     body: { apiVersion: `${group}/v1`, kind: "SelfSubjectRulesReview", spec: { namespace } },
   });
   const { resourceRules = [], nonResourceRules = [], incomplete = false, evaluationError = "" } = review.status ?? {};
   const rules = [...resourceRules, ...nonResourceRules];
-  print(review, flags, { text: () => ruleTable(rules, flags) });
+  print(review, { flags, text: () => ruleTable(rules, flags) });
   if (incomplete) console.error(`warning: the list may be incomplete: ${printable(evaluationError)}`);
 }

@@ -30,7 +30,7 @@ interface GroupList {
 
 /** Every resource that the server has, without subresources. Groups that the caller may not read are left out. */
 export async function discoveredResources({ client }: Pick<ServerConnection, "client">): Promise<DiscoveredResource[]> {
-  const { groups = [] } = await client.request<GroupList>("GET", "/apis");
+  const { groups = [] } = await client.request<GroupList>("/apis");
   const places = [
     { group: "", path: "/api/v1" },
     ...groups.flatMap(({ name = "", preferredVersion }) =>
@@ -42,7 +42,7 @@ export async function discoveredResources({ client }: Pick<ServerConnection, "cl
   const lists = await Promise.all(
     places.map(async ({ group, path }) => {
       try {
-        const { resources } = await client.request<Partial<ResourceList>>("GET", path);
+        const { resources } = await client.request<Partial<ResourceList>>(path);
         if (!Array.isArray(resources)) throw new UnreadableAnswer("the answer is not a list of API resources");
         return resources.map((one) => ({ ...one, group }));
       } catch (error) {

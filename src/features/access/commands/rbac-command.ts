@@ -60,7 +60,7 @@ export function listCommand<T extends ApiObject>(
         subject === undefined || isFor === undefined ? found.items : found.items.filter((one) => isFor(one, subject));
       const namespaceColumn: TextColumn<T> = { header: "NAMESPACE", cell: ({ metadata }) => metadata.namespace ?? "" };
       const columns = isOfAllNamespaces ? [namespaceColumn, ...kind.columns] : kind.columns;
-      printList({ ...found, items }, flags, { type: kind.resource(connection.names), columns });
+      printList({ ...found, items }, { flags, type: kind.resource(connection.names), columns });
     }),
   );
   return isFor === undefined
@@ -80,7 +80,8 @@ export const describeCommand = <T extends ApiObject>(kind: RbacKind<T>): Command
       .action((name: string, flags: RbacFlags) =>
         withServer(flags, async (connection) => {
           const object = await objectsOf(kind, connection).get(name);
-          printObject(object, flags, {
+          printObject(object, {
+            flags,
             type: kind.resource(connection.names),
             text: () => kind.describe(object, flags),
           });
@@ -118,7 +119,7 @@ export async function createRbacObject<T extends ApiObject>(
 ): Promise<void> {
   const created = await objectsOf(kind, connection).create(object);
   const text = (): string => `${kind.noun} ${printable(object.metadata.name ?? "")} created`;
-  printObject(created, flags, { type: kind.resource(connection.names), text });
+  printObject(created, { flags, type: kind.resource(connection.names), text });
 }
 
 /** Values that are repeated, or joined by commas, as kubectl takes them. */

@@ -20,7 +20,7 @@ const columns: readonly TextColumn<ShownRule>[] = [
 
 /** Rules as kubectl shows them. */
 export const ruleTable = (rules: readonly ShownRule[], flags: OutputFlags): string =>
-  textTableOf(rules, columns, flags);
+  textTableOf(rules, { columns, flags });
 
 /** `pods,deployments.apps`. */
 function resourcesOf({ resources = [], apiGroups = [""] }: ShownRule): string {

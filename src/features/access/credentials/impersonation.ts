@@ -65,8 +65,7 @@ export function createImpersonation({
 const missingImpersonation = ({ username }: UserInfo): Error =>
   forbidden(
     { group: "", resource: "" },
-    "",
-    `User ${JSON.stringify(username)} may only impersonate other users: send the header Impersonate-User`,
+    { message: `User ${JSON.stringify(username)} may only impersonate other users: send the header Impersonate-User` },
   );
 
 function hasImpersonationHeader(headers: Headers): boolean {

@@ -102,11 +102,13 @@ function validateBinding(binding: Binding, rules: BindingRules): FieldError[] {
   const groups = groupsOf(rules.names);
   const kinds = rules.isNamespaced ? ["Role", "ClusterRole"] : ["ClusterRole"];
   return [
-    ...(groups.includes(apiGroup) ? [] : [notSupported("roleRef.apiGroup", apiGroup, groups)]),
-    ...(kinds.includes(kind) ? [] : [notSupported("roleRef.kind", kind, kinds)]),
+    ...(groups.includes(apiGroup) ? [] : [notSupported("roleRef.apiGroup", { value: apiGroup, supported: groups })]),
+    ...(kinds.includes(kind) ? [] : [notSupported("roleRef.kind", { value: kind, supported: kinds })]),
     ...(name === ""
       ? [required("roleRef.name", "")]
-      : validatePathSegmentName(name, { isPrefix: false }).map((fault) => invalidValue("roleRef.name", name, fault))),
+      : validatePathSegmentName(name, { isPrefix: false }).map((fault) =>
+          invalidValue("roleRef.name", { value: name, detail: fault }),
+        )),
     ...(binding.subjects ?? []).flatMap((one, index) =>
       validateSubject(one, { ...rules, field: `subjects[${index}]` }),
     ),
@@ -123,7 +125,12 @@ function validateBindingUpdate(
     ...validateBinding(next, rules),
     ...(isSameRole(next.roleRef, { other: previous.roleRef, names: rules.names })
       ? []
-      : [invalidValue("roleRef", { APIGroup: apiGroup, Kind: kind, Name: name }, "cannot change roleRef")]),
+      : [
+          invalidValue("roleRef", {
+            value: { APIGroup: apiGroup, Kind: kind, Name: name },
+            detail: "cannot change roleRef",
+          }),
+        ]),
   ];
 }
 
@@ -137,17 +144,24 @@ function validateSubject(
     case "ServiceAccount":
       return [
         ...faults,
-        ...(name === "" ? [] : dnsSubdomainFaults(name).map((fault) => invalidValue(`${field}.name`, name, fault))),
-        ...(apiGroup === "" ? [] : [notSupported(`${field}.apiGroup`, apiGroup, [""])]),
+        ...(name === ""
+          ? []
+          : dnsSubdomainFaults(name).map((fault) => invalidValue(`${field}.name`, { value: name, detail: fault }))),
+        ...(apiGroup === "" ? [] : [notSupported(`${field}.apiGroup`, { value: apiGroup, supported: [""] })]),
         ...(isNamespaced || namespace !== "" ? [] : [required(`${field}.namespace`, "")]),
       ];
     case "User":
     case "Group": {
       const groups = groupsOf(names);
-      return groups.includes(apiGroup) ? faults : [...faults, notSupported(`${field}.apiGroup`, apiGroup, groups)];
+      return groups.includes(apiGroup)
+        ? faults
+        : [...faults, notSupported(`${field}.apiGroup`, { value: apiGroup, supported: groups })];
     }
     default:
-      return [...faults, notSupported(`${field}.kind`, kind, ["ServiceAccount", "User", "Group"])];
+      return [
+        ...faults,
+        notSupported(`${field}.kind`, { value: kind, supported: ["ServiceAccount", "User", "Group"] }),
+      ];
   }
 }
 

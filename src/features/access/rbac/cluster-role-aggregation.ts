@@ -18,13 +18,16 @@ export function clusterRoleAggregation({
     start(context) {
       const { client, informers, names } = context;
       const roles = informers.of(clusterRoleResource(names));
-      const queue = controllerQueue(this.name, context, async (name) => {
-        const role = roles.get(name);
-        if (role?.aggregationRule === undefined) return "nothing to do: the role has no aggregation rule";
-        const rules = aggregateRules(role, roles.list());
-        if (rules === undefined) return "nothing to do: the rules are current";
-        await client.resource(clusterRoleResource(names)).update({ ...role, rules });
-        return "updated the rules";
+      const queue = controllerQueue(context, {
+        name: this.name,
+        reconcile: async (name) => {
+          const role = roles.get(name);
+          if (role?.aggregationRule === undefined) return "nothing to do: the role has no aggregation rule";
+          const rules = aggregateRules(role, roles.list());
+          if (rules === undefined) return "nothing to do: the rules are current";
+          await client.resource(clusterRoleResource(names)).update({ ...role, rules });
+          return "updated the rules";
+        },
       });
       /** Any change of a role may change what an aggregated role selects. */
       const addAggregating = (): void => {

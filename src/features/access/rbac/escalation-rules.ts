@@ -146,9 +146,12 @@ function escalationError(
   if (isCutShort) {
     return forbidden(
       { group, resource },
-      name,
-      `${who} is attempting to grant too many RBAC permissions to compare with those currently held: ` +
-        "split the rules over several roles, or let a user with the verb escalate write them",
+      {
+        name,
+        message:
+          `${who} is attempting to grant too many RBAC permissions to compare with those currently held: ` +
+          "split the rules over several roles, or let a user with the verb escalate write them",
+      },
     );
   }
   const lines = [...new Set(uncovered.slice(0, maximumShown).map(ruleText))].toSorted();
@@ -156,8 +159,10 @@ function escalationError(
   const resolution = errors.length === 0 ? "" : `; resolution errors: ${quotedErrors(errors)}`;
   return forbidden(
     { group, resource },
-    name,
-    `${who} is attempting to grant RBAC permissions not currently held:\n${lines.join("\n")}${more}${resolution}`,
+    {
+      name,
+      message: `${who} is attempting to grant RBAC permissions not currently held:\n${lines.join("\n")}${more}${resolution}`,
+    },
   );
 }
 

@@ -42,11 +42,13 @@ export function validatePolicyRule(
   if (nonResourceURLs.length > 0) {
     const urls = `${field}.nonResourceURLs`;
     if (isNamespaced) {
-      faults.push(invalidValue(urls, nonResourceURLs, "namespaced rules cannot apply to non-resource URLs"));
+      faults.push(
+        invalidValue(urls, { value: nonResourceURLs, detail: "namespaced rules cannot apply to non-resource URLs" }),
+      );
     }
     if (apiGroups.length + resources.length + resourceNames.length > 0) {
       const detail = "rules cannot apply to both regular resources and non-resource URLs";
-      faults.push(invalidValue(urls, nonResourceURLs, detail));
+      faults.push(invalidValue(urls, { value: nonResourceURLs, detail }));
     }
     return faults;
   }

@@ -19,7 +19,7 @@ export const validateAccessRequest = (spec: AccessRequest): FieldError[] => [
 export const validateAccessReviewSpec = (spec: AccessReviewSpec): FieldError[] => [
   ...validateOneKind(spec),
   ...((spec.user ?? "") === "" && (spec.groups ?? []).length === 0
-    ? [invalidValue("spec.user", "", "at least one of user or group must be specified")]
+    ? [invalidValue("spec.user", { value: "", detail: "at least one of user or group must be specified" })]
     : []),
   ...validateResourceAttributes(spec.resourceAttributes),
 ];
@@ -29,7 +29,7 @@ export function validateEmptyMetadata(
   { managedFields: _fields, ...metadata }: ObjectMeta,
   detail: string,
 ): FieldError[] {
-  return Object.keys(metadata).length === 0 ? [] : [invalidValue("metadata", metadata, detail)];
+  return Object.keys(metadata).length === 0 ? [] : [invalidValue("metadata", { value: metadata, detail })];
 }
 
 /** Formats the attributes of a path like Go prints the internal struct. */
@@ -41,11 +41,11 @@ export const shownPathAttributes = ({ path = "", verb = "" }: NonNullable<Access
 function validateOneKind({ resourceAttributes, nonResourceAttributes }: AccessRequest): FieldError[] {
   if (resourceAttributes === undefined && nonResourceAttributes === undefined) {
     const detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-    return [invalidValue("spec.resourceAttributes", null, detail)];
+    return [invalidValue("spec.resourceAttributes", { value: null, detail })];
   }
   if (resourceAttributes === undefined || nonResourceAttributes === undefined) return [];
   const detail = "cannot be specified in combination with resourceAttributes";
-  return [invalidValue("spec.nonResourceAttributes", shownPathAttributes(nonResourceAttributes), detail)];
+  return [invalidValue("spec.nonResourceAttributes", { value: shownPathAttributes(nonResourceAttributes), detail })];
 }
 
 function validateResourceAttributes(attributes: ResourceAttributesSpec | undefined): FieldError[] {
@@ -75,7 +75,7 @@ function validateSelector(
   const faults: FieldError[] = [];
   if (rawSelector !== "" && requirements.length > 0) {
     const detail = "may not specified at the same time as requirements"; // upstream's words
-    faults.push(invalidValue(`${field}.rawSelector`, rawSelector, detail));
+    faults.push(invalidValue(`${field}.rawSelector`, { value: rawSelector, detail }));
   }
   if (rawSelector === "" && requirements.length === 0) {
     faults.push(
@@ -93,9 +93,11 @@ const validateFieldRequirement: ValidateRequirement = (requirement, field) => [
 
 const validateLabelRequirement: ValidateRequirement = (requirement, field) => [
   ...validateValues(requirement, field),
-  ...qualifiedNameFaults(requirement.key).map((fault) => invalidValue(`${field}.key`, requirement.key, fault)),
+  ...qualifiedNameFaults(requirement.key).map((fault) =>
+    invalidValue(`${field}.key`, { value: requirement.key, detail: fault }),
+  ),
   ...(requirement.values ?? []).flatMap((value, index) =>
-    labelValueFaults(value).map((fault) => invalidValue(`${field}.values[${index}]`, value, fault)),
+    labelValueFaults(value).map((fault) => invalidValue(`${field}.values[${index}]`, { value, detail: fault })),
   ),
 ];
 

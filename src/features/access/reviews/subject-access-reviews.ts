@@ -82,7 +82,7 @@ export function subjectAccessReviews(
         ...validateAccessReviewSpec(spec),
         ...validateEmptyMetadata(metadata, "must be empty"),
       ]);
-      if (faults.length > 0) throw invalid({ group: askedGroup, resource: "" }, "", faults);
+      if (faults.length > 0) throw invalid({ group: askedGroup, resource: "" }, { faults });
       return { object: { ...review, status: await reviewAccess(spec, { user: userOf(spec), authorize }) } };
     },
   });
@@ -120,7 +120,7 @@ export function selfSubjectAccessReviews(
         ...validateEmptyMetadata(metadata, "must be empty"),
       ]);
       // Upstream's error for an access review names no kind.
-      if (faults.length > 0) throw invalid({ group: askedGroup, resource: "" }, "", faults);
+      if (faults.length > 0) throw invalid({ group: askedGroup, resource: "" }, { faults });
       return { object: { ...review, status: await reviewAccess(spec, { user, authorize }) } };
     },
   });
@@ -159,7 +159,7 @@ export function localSubjectAccessReviews(
         ...validateEmptyMetadata(metadata, "must be empty except for namespace"),
         ...validateLocality(spec, ownNamespace),
       ]);
-      if (faults.length > 0) throw invalid({ group: askedGroup, resource: "" }, "", faults);
+      if (faults.length > 0) throw invalid({ group: askedGroup, resource: "" }, { faults });
       if (ownNamespace !== namespace) {
         throw badRequest(`spec.resourceAttributes.namespace must match namespace: ${namespace}`);
       }
@@ -173,16 +173,15 @@ function validateLocality(spec: AccessReviewSpec, namespace: string): FieldError
   const asked = resourceAttributes?.namespace ?? "";
   return [
     ...(resourceAttributes !== undefined && asked !== namespace
-      ? [invalidValue("spec.resourceAttributes.namespace", asked, "must match metadata.namespace")]
+      ? [invalidValue("spec.resourceAttributes.namespace", { value: asked, detail: "must match metadata.namespace" })]
       : []),
     ...(nonResourceAttributes === undefined
       ? []
       : [
-          invalidValue(
-            "spec.nonResourceAttributes",
-            shownPathAttributes(nonResourceAttributes),
-            "disallowed on this kind of request",
-          ),
+          invalidValue("spec.nonResourceAttributes", {
+            value: shownPathAttributes(nonResourceAttributes),
+            detail: "disallowed on this kind of request",
+          }),
         ]),
   ];
 }

@@ -25,7 +25,7 @@ export interface OpenTokenKeysOptions extends StoredTokenKeysOptions {
  */
 export async function openTokenKeys(options: OpenTokenKeysOptions): Promise<StoredTokenKeys> {
   const { store, settings, operatorKeys, clock } = options;
-  const ring = await changeKeyRecord(store, keyRingRecord, (stored) => {
+  const ring = await changeKeyRecord({ store, record: keyRingRecord }, (stored) => {
     const named = withOperatorKey(stored ?? emptyRing, operatorKeys.current().signing?.record);
     if (!("algorithm" in settings.signingKey)) return named;
     const { algorithm } = settings.signingKey;

@@ -63,10 +63,13 @@ export function followOperatorKeys(
   const files = [...(isFile ? [signingKey] : []), ...verificationKeyFiles];
   const load = (): OperatorKeys => {
     const signing = isFile
-      ? parseSettingsFile("service-account-signing-key-file", signingKey, parseTokenSigningKey, readFollowedFile)
+      ? parseSettingsFile(
+          { flag: "service-account-signing-key-file", file: signingKey, read: readFollowedFile },
+          parseTokenSigningKey,
+        )
       : signingKey;
     const others = verificationKeyFiles.flatMap((file) =>
-      parseSettingsFile("service-account-key-file", file, parseVerificationKeys, readFollowedFile),
+      parseSettingsFile({ flag: "service-account-key-file", file, read: readFollowedFile }, parseVerificationKeys),
     );
     return {
       signing: signing && operatorSigner(signing),

@@ -30,7 +30,7 @@ export async function rotateTokenKey(
   }: { algorithm: GeneratedAlgorithm | undefined; publishMilliseconds: number; clock: Clock },
 ): Promise<{ readonly added: RingKey; readonly previous: RingKey }> {
   let previous: RingKey | undefined;
-  const rotated = await changeKeyRecord(store, keyRingRecord, (stored) => {
+  const rotated = await changeKeyRecord({ store, record: keyRingRecord }, (stored) => {
     const ring = known(stored);
     if (ring.operatorKey !== undefined) throw refused(operatorAdvice(ring.operatorKey));
     const now = clock.now();
@@ -66,7 +66,7 @@ export async function retireTokenKey(
   const state = refuseRetirement(ring, { kid, isForced, now: clock.now(), keys });
   if (!isForced && state !== "published") await refuseWithSecrets(keys, kid);
   let retired: RingKey | undefined;
-  await changeKeyRecord(store, keyRingRecord, (stored) => {
+  await changeKeyRecord({ store, record: keyRingRecord }, (stored) => {
     const now = known(stored);
     refuseRetirement(now, { kid, isForced, now: clock.now(), keys });
     retired = now.keys.find((key) => key.kid === kid);

@@ -95,7 +95,7 @@ export class StoredTokenKeys implements TokenKeys {
   async #record(entry: RingKey, lifetimeSeconds: number): Promise<void> {
     if (this.#recording !== undefined) return this.#recording;
     const { store } = this.#options;
-    const recording = changeKeyRecord(store, keyRingRecord, (ring) => {
+    const recording = changeKeyRecord({ store, record: keyRingRecord }, (ring) => {
       if (ring === undefined) throw new Error("the record of the token keys is gone");
       return withLifetime(ring, { kid: entry.kid, lifetimeSeconds });
     }).then((ring) => this.#use(ring));

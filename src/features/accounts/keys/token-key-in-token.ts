@@ -33,7 +33,7 @@ export async function openTokenKeyInToken(
       ...verification,
       async sign(data) {
         try {
-          const signature = await observedSignature(named, observer, () => inToken.sign(data));
+          const signature = await observedSignature({ ...named, observer }, () => inToken.sign(data));
           outage.succeeded();
           return signature;
         } catch (error) {

@@ -11,10 +11,10 @@ import type { KeyRing, OperatorKeyRecord, RingKeyState } from "./key-ring.ts";
 /** `signet keys list`. */
 export async function runListTokenKeys({ store }: KeyStore, flags: OutputFlags): Promise<void> {
   const keys = shownKeys(await readRing({ store }), systemClock.now());
-  print({ keys }, flags, {
-    text: () => textTableOf(keys, columns, flags),
-    names: keys.map(({ key }) => `tokenkey/${key}`),
-  });
+  print(
+    { keys },
+    { flags, text: () => textTableOf(keys, { columns, flags }), names: keys.map(({ key }) => `tokenkey/${key}`) },
+  );
 }
 
 /** `signet keys rotate`. */

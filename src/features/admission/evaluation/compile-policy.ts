@@ -33,10 +33,12 @@ export function compilePolicy(spec: PolicySpec): {
     try {
       const expression = compileExpression(source, policyEnvironment({ hasParams, hasAuthorizer }, types));
       if (accepted === undefined || accepted.includes(expression.type)) return [expression];
-      faults.push(invalidValue(field, source, `must evaluate to ${accepted[0]} but got ${expression.type}`));
+      faults.push(
+        invalidValue(field, { value: source, detail: `must evaluate to ${accepted[0]} but got ${expression.type}` }),
+      );
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error;
-      faults.push(invalidValue(field, source, `compilation failed: ${error.message}`));
+      faults.push(invalidValue(field, { value: source, detail: `compilation failed: ${error.message}` }));
     }
     return [];
   };

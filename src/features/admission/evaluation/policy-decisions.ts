@@ -4,7 +4,7 @@ import { formatFaults } from "../../../machinery/api/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { StatusReason } from "../../../machinery/api/status.ts";
 import { TooDeep } from "../../../machinery/expressions/cel-value.ts";
-import { admissionForbidden } from "../../../machinery/registry/admission.ts";
+import { admissionForbidden, withCauses } from "../../../machinery/registry/admission.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import type { KnownPolicies, PolicyInForce } from "../known-policies.ts";
 import type { ValidatingAdmissionPolicyBinding } from "../policies/validating-admission-policy-bindings.ts";
@@ -239,7 +239,7 @@ const codes: Readonly<Record<string, readonly [code: number, reason: StatusReaso
 function refusal(attributes: AdmissionAttributes, { policy, binding, failure }: Denial): ApiError {
   const who = `ValidatingAdmissionPolicy '${policy}'${binding === undefined ? "" : ` with binding '${binding}'`}`;
   const sentence = `${who} denied request: ${failure.message}`;
-  const { message, details } = admissionForbidden(attributes, sentence, [{ message: sentence }]);
+  const { message, details } = withCauses(admissionForbidden(attributes, sentence), [{ message: sentence }]);
   const [code, reason] = codes[failure.reason] ?? [422, "Invalid"];
   return new ApiError({ code, reason, message, ...(details !== undefined && { details }) });
 }

@@ -80,7 +80,7 @@ export function validateMatchResources(match: MatchResources, field: string): Fi
   return [
     ...(matchPolicy === undefined || policies.includes(matchPolicy)
       ? []
-      : [notSupported(`${field}.matchPolicy`, matchPolicy, policies)]),
+      : [notSupported(`${field}.matchPolicy`, { value: matchPolicy, supported: policies })]),
     ...validateLabelSelector(namespaceSelector, `${field}.namespaceSelector`),
     ...validateLabelSelector(objectSelector, `${field}.objectSelector`),
     ...validateRules(resourceRules, `${field}.resourceRules`),
@@ -90,7 +90,7 @@ export function validateMatchResources(match: MatchResources, field: string): Fi
 
 const validateRules = (rules: readonly NamedRule[], field: string): FieldError[] =>
   rules.length > maximumRules
-    ? [invalidValue(field, rules.length, `must have at most ${maximumRules} items`)]
+    ? [invalidValue(field, { value: rules.length, detail: `must have at most ${maximumRules} items` })]
     : rules.flatMap((rule, index) => validateRule(rule, `${field}[${index}]`));
 
 function validateRule(rule: NamedRule, field: string): FieldError[] {
@@ -101,17 +101,23 @@ function validateRule(rule: NamedRule, field: string): FieldError[] {
       const at = `${field}.resourceNames[${index}]`;
       if (names.has(name)) return [duplicate(at, name)];
       names.add(name);
-      return validatePathSegmentName(name, { isPrefix: false }).map((fault) => invalidValue(at, name, fault));
+      return validatePathSegmentName(name, { isPrefix: false }).map((fault) =>
+        invalidValue(at, { value: name, detail: fault }),
+      );
     }),
     ...validateWords(given, `${field}.operations`),
     ...given.flatMap((one, index) =>
-      operations.includes(one) ? [] : [notSupported(`${field}.operations[${index}]`, one, operations)],
+      operations.includes(one)
+        ? []
+        : [notSupported(`${field}.operations[${index}]`, { value: one, supported: operations })],
     ),
     ...validateWords(apiGroups, `${field}.apiGroups`),
     ...validateWords(apiVersions, `${field}.apiVersions`),
     ...apiVersions.flatMap((one, index) => (one === "" ? [required(`${field}.apiVersions[${index}]`, "")] : [])),
     ...validateResources(resources, `${field}.resources`),
-    ...(scope === undefined || scopes.includes(scope) ? [] : [notSupported(`${field}.scope`, scope, scopes)]),
+    ...(scope === undefined || scopes.includes(scope)
+      ? []
+      : [notSupported(`${field}.scope`, { value: scope, supported: scopes })]),
   ];
 }
 
@@ -119,7 +125,10 @@ function validateWords(words: readonly string[], field: string): FieldError[] {
   if (words.length === 0) return [required(field, "")];
   if (words.length === 1 || !words.includes("*")) return [];
   return [
-    invalidValue(field, words, "if '*' is present, must not specify other " + field.slice(field.lastIndexOf(".") + 1)),
+    invalidValue(field, {
+      value: words,
+      detail: "if '*' is present, must not specify other " + field.slice(field.lastIndexOf(".") + 1),
+    }),
   ];
 }
 
@@ -136,18 +145,23 @@ function validateResources(resources: readonly string[], field: string): FieldEr
     const [main = "", sub] = resource.split("/", 2);
     if (sub === undefined || sub === "*") return [];
     if (seen.has(`${main}/*`))
-      return [invalidValue(at, resource, `if '${main}/*' is present, must not specify ${resource}`)];
+      return [invalidValue(at, { value: resource, detail: `if '${main}/*' is present, must not specify ${resource}` })];
     return main !== "*" && seen.has(`*/${sub}`)
-      ? [invalidValue(at, resource, `if '*/${sub}' is present, must not specify ${resource}`)]
+      ? [invalidValue(at, { value: resource, detail: `if '*/${sub}' is present, must not specify ${resource}` })]
       : [];
   });
   if (resources.length > 1 && resources.includes("*/*")) {
-    faults.push(invalidValue(field, resources, "if '*/*' is present, must not specify other resources"));
+    faults.push(
+      invalidValue(field, { value: resources, detail: "if '*/*' is present, must not specify other resources" }),
+    );
   }
   const others = resources.filter((one) => !one.includes("/") && !whole.has(one));
   if (resources.includes("*") && others.length > 0) {
     faults.push(
-      invalidValue(field, resources, "if '*' is present, must not specify other resources without subresources"),
+      invalidValue(field, {
+        value: resources,
+        detail: "if '*' is present, must not specify other resources without subresources",
+      }),
     );
   }
   return faults;

@@ -79,12 +79,14 @@ function validateSpec(spec: PolicySpec, name: string): FieldError[] {
   const policies = ["Fail", "Ignore"];
   const expressions = validations.length + auditAnnotations.length + matchConditions.length + variables.length;
   if (expressions > maximumExpressions) {
-    return [invalidValue("spec", expressions, `must have at most ${maximumExpressions} expressions`)];
+    return [
+      invalidValue("spec", { value: expressions, detail: `must have at most ${maximumExpressions} expressions` }),
+    ];
   }
   return [
     ...(failurePolicy === undefined || policies.includes(failurePolicy)
       ? []
-      : [notSupported("spec.failurePolicy", failurePolicy, policies)]),
+      : [notSupported("spec.failurePolicy", { value: failurePolicy, supported: policies })]),
     ...(paramKind === undefined ? [] : validateParamKind(paramKind)),
     ...(matchConstraints === undefined
       ? [required("spec.matchConstraints", "")]
@@ -112,23 +114,33 @@ function validateParamKind({ apiVersion = "", kind = "" }: NonNullable<PolicySpe
     ...(apiVersion === ""
       ? [required(`${field}.apiVersion`, "")]
       : rest.length > 0
-        ? [invalidValue(`${field}.apiVersion`, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)]
-        : groupFaults.map((fault) => invalidValue(`${field}.apiVersion`, group, fault))),
+        ? [
+            invalidValue(`${field}.apiVersion`, {
+              value: apiVersion,
+              detail: `unexpected GroupVersion string: ${apiVersion}`,
+            }),
+          ]
+        : groupFaults.map((fault) => invalidValue(`${field}.apiVersion`, { value: group, detail: fault }))),
     ...(apiVersion !== "" && version === ""
-      ? [invalidValue(`${field}.apiVersion`, apiVersion, "version must be specified")]
+      ? [invalidValue(`${field}.apiVersion`, { value: apiVersion, detail: "version must be specified" })]
       : []),
     ...(kind === ""
       ? [required(`${field}.kind`, "")]
       : /^[A-Za-z](?:[-A-Za-z0-9]*[A-Za-z0-9])?$/.test(kind)
         ? []
-        : [invalidValue(`${field}.kind`, kind, "may have mixed case, but should otherwise match: a DNS-1035 label")]),
+        : [
+            invalidValue(`${field}.kind`, {
+              value: kind,
+              detail: "may have mixed case, but should otherwise match: a DNS-1035 label",
+            }),
+          ]),
   ];
 }
 
 function validateConditions(conditions: NonNullable<PolicySpec["matchConditions"]>): FieldError[] {
   const field = "spec.matchConditions";
   if (conditions.length > maximumConditions) {
-    return [invalidValue(field, conditions.length, `must have at most ${maximumConditions} items`)];
+    return [invalidValue(field, { value: conditions.length, detail: `must have at most ${maximumConditions} items` })];
   }
   const names = new Set<string>();
   return conditions.flatMap(({ name, expression }, index) => {
@@ -139,7 +151,7 @@ function validateConditions(conditions: NonNullable<PolicySpec["matchConditions"
       ...(expression.trim() === "" ? [required(`${at}.expression`, "")] : []),
       ...(name === ""
         ? [required(`${at}.name`, "")]
-        : qualifiedNameFaults(name).map((fault) => invalidValue(`${at}.name`, name, fault))),
+        : qualifiedNameFaults(name).map((fault) => invalidValue(`${at}.name`, { value: name, detail: fault }))),
       ...(isKnown ? [duplicate(`${at}.name`, name)] : []),
     ];
   });
@@ -151,7 +163,7 @@ function validateVariable({ name, expression }: { name: string; expression: stri
       ? [required(`${field}.name`, "name is not specified")]
       : /^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name)
         ? []
-        : [invalidValue(`${field}.name`, name, "name is not a valid CEL identifier")]),
+        : [invalidValue(`${field}.name`, { value: name, detail: "name is not a valid CEL identifier" })]),
     ...(expression.trim() === "" ? [required(`${field}.expression`, "expression is not specified")] : []),
   ];
 }
@@ -160,16 +172,18 @@ function validateValidation(validation: Validation, field: string): FieldError[]
   const { expression, message = "", reason } = validation;
   const nonEmpty = (name: "message" | "messageExpression", detail: string): FieldError[] => {
     const { [name]: text = "" } = validation;
-    return text !== "" && text.trim() === "" ? [invalidValue(`${field}.${name}`, text, detail)] : [];
+    return text !== "" && text.trim() === "" ? [invalidValue(`${field}.${name}`, { value: text, detail })] : [];
   };
   return [
     ...(expression.trim() === "" ? [required(`${field}.expression`, "expression is not specified")] : []),
     ...nonEmpty("messageExpression", "must be non-empty if specified"),
     ...nonEmpty("message", "message must be non-empty if specified"),
     ...(/[\n\r]/.test(message.trim())
-      ? [invalidValue(`${field}.message`, message, "message must not contain line breaks")]
+      ? [invalidValue(`${field}.message`, { value: message, detail: "message must not contain line breaks" })]
       : []),
-    ...(reason === undefined || reasons.includes(reason) ? [] : [notSupported(`${field}.reason`, reason, reasons)]),
+    ...(reason === undefined || reasons.includes(reason)
+      ? []
+      : [notSupported(`${field}.reason`, { value: reason, supported: reasons })]),
   ];
 }
 
@@ -180,7 +194,7 @@ function validateAuditAnnotations(
   const field = "spec.auditAnnotations";
   if (annotations.length > maximumAuditAnnotations) {
     const detail = `must not have more than ${maximumAuditAnnotations} auditAnnotations`;
-    return [invalidValue(field, annotations.length, detail)];
+    return [invalidValue(field, { value: annotations.length, detail })];
   }
   const keys = new Set<string>();
   return annotations.flatMap(({ key, valueExpression }, index) => {
@@ -190,8 +204,10 @@ function validateAuditAnnotations(
     const expression = valueExpression.trim();
     return [
       ...(name === ""
-        ? [invalidValue(`${at}.key`, key, "requires metadata.name be non-empty")]
-        : qualifiedNameFaults(`${name}/${key}`).map((fault) => invalidValue(`${at}.key`, `${name}/${key}`, fault))),
+        ? [invalidValue(`${at}.key`, { value: key, detail: "requires metadata.name be non-empty" })]
+        : qualifiedNameFaults(`${name}/${key}`).map((fault) =>
+            invalidValue(`${at}.key`, { value: `${name}/${key}`, detail: fault }),
+          )),
       ...(expression === ""
         ? [required(`${at}.valueExpression`, "valueExpression is not specified")]
         : expression.length > longestValueExpression

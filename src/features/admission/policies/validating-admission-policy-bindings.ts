@@ -100,7 +100,7 @@ function validateSpec({
     ...(policyName === ""
       ? [required("spec.policyName", "")]
       : validateDnsSubdomainName(policyName, { isPrefix: false }).map((fault) =>
-          invalidValue("spec.policyName", policyName, fault),
+          invalidValue("spec.policyName", { value: policyName, detail: fault }),
         )),
     ...(paramRef === undefined ? [] : validateParamRef(paramRef, "spec.paramRef")),
     ...(matchResources === undefined ? [] : validateMatchResources(matchResources, "spec.matchResouces")),
@@ -117,7 +117,9 @@ function validateParamRef(
   return [
     ...(name === ""
       ? []
-      : validatePathSegmentName(name, { isPrefix: false }).map((fault) => invalidValue(`${field}.name`, name, fault))),
+      : validatePathSegmentName(name, { isPrefix: false }).map((fault) =>
+          invalidValue(`${field}.name`, { value: name, detail: fault }),
+        )),
     ...(isBoth ? [nameAndSelector(`${field}.name`)] : []),
     ...(selector === undefined ? [] : validateLabelSelector(selector, `${field}.selector`)),
     ...(isBoth ? [nameAndSelector(`${field}.selector`)] : []),
@@ -126,7 +128,7 @@ function validateParamRef(
       ? [required(`${field}.parameterNotFoundAction`, "")]
       : notFound.includes(parameterNotFoundAction)
         ? []
-        : [notSupported(`${field}.parameterNotFoundAction`, parameterNotFoundAction, notFound)]),
+        : [notSupported(`${field}.parameterNotFoundAction`, { value: parameterNotFoundAction, supported: notFound })]),
   ];
 }
 
@@ -137,14 +139,14 @@ function validateActions(given: readonly string[], field: string): FieldError[] 
     const isKnown = seen.has(action);
     seen.add(action);
     return [
-      ...(actions.includes(action) ? [] : [notSupported(at, action, actions)]),
+      ...(actions.includes(action) ? [] : [notSupported(at, { value: action, supported: actions })]),
       ...(isKnown ? [duplicate(at, action)] : []),
     ];
   });
   if (seen.has("Deny") && seen.has("Warn")) {
     const detail =
       "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)";
-    faults.push(invalidValue(field, given, detail));
+    faults.push(invalidValue(field, { value: given, detail }));
   }
   return given.length === 0 ? [required(field, "at least one validation action is required")] : faults;
 }

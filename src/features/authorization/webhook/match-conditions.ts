@@ -54,7 +54,7 @@ export function conditionFaults(expressions: readonly string[], at: string): Fie
       return [];
     } catch (error) {
       if (error instanceof ExpressionError)
-        return [invalidValue(field, expression, `compilation failed: ${error.message}`)];
+        return [invalidValue(field, { value: expression, detail: `compilation failed: ${error.message}` })];
       throw error;
     }
   });

@@ -33,10 +33,14 @@ export async function runListAuthorities(
 ): Promise<void> {
   const operators = operatorAuthorities(settings);
   const authorities = await shownAuthorities(keys, { operators, now: systemClock.now() });
-  print({ authorities }, flags, {
-    text: () => textTableOf(authorities, columns, flags) + (operators.length === 0 ? "" : `\n${operatorsNote}`),
-    names: authorities.map(({ fingerprint }) => `ca/${fingerprint}`),
-  });
+  print(
+    { authorities },
+    {
+      flags,
+      text: () => textTableOf(authorities, { columns, flags }) + (operators.length === 0 ? "" : `\n${operatorsNote}`),
+      names: authorities.map(({ fingerprint }) => `ca/${fingerprint}`),
+    },
+  );
 }
 
 interface ConfiguredAuthority extends NamedAuthority {
@@ -174,7 +178,7 @@ function operatorAuthorities(settings: CertificateSettings): readonly OperatorAu
 
 function ofConfiguration(file: string): OperatorAuthority[] {
   const flag = "signer-config";
-  const signers = parseSettingsFile(flag, file, (text) => parseSignerConfiguration(text, file));
+  const signers = parseSettingsFile({ flag, file }, (text) => parseSignerConfiguration(text, file));
   return signers.flatMap(({ name, certificateAuthority: from }) =>
     from.type === "files" ? [{ name, certificateFile: from.certificateFile, flag }] : [],
   );

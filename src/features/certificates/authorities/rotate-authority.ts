@@ -159,12 +159,15 @@ async function changeAuthority(
   if (!all.has(name))
     throw refusedRotation(`there is no CA ${JSON.stringify(name)}: name one of ${[...all.keys()].join(", ")}`);
   let fingerprint = "";
-  const { authorities } = await changeKeyRecord(keys.store, authorityRecord, (stored): AuthorityRecord => {
-    const known = stored?.authorities ?? {};
-    const changed = change(known[name]);
-    ({ fingerprint } = changed);
-    return { version: 1, authorities: { ...known, [name]: changed.authority } };
-  });
+  const { authorities } = await changeKeyRecord(
+    { store: keys.store, record: authorityRecord },
+    (stored): AuthorityRecord => {
+      const known = stored?.authorities ?? {};
+      const changed = change(known[name]);
+      ({ fingerprint } = changed);
+      return { version: 1, authorities: { ...known, [name]: changed.authority } };
+    },
+  );
   const generation = authorities[name]?.generations.find((one) => one.fingerprint === fingerprint);
   if (generation === undefined) throw new Error(`the record has no CA ${fingerprint}`);
   return generation;

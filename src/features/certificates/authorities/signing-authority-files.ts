@@ -35,7 +35,7 @@ export function openSigningAuthority(
   const observed = ({ publicKey, sign }: SigningKey): SigningKey => ({
     publicKey,
     sign: (data) =>
-      observedSignature({ provider: "pkcs11", key: keyNameOfUri(keyFile) }, observer, async () => sign(data)),
+      observedSignature({ provider: "pkcs11", key: keyNameOfUri(keyFile), observer }, async () => sign(data)),
   });
   /** The same one while the CA has the same key: it has a session with the token. */
   const keyElsewhere = (publicKey: PublicKeyInfo): SigningKey => {
@@ -51,13 +51,11 @@ export function openSigningAuthority(
     files: () => (isElsewhere ? [certificateFile] : [certificateFile, keyFile]),
     load: () =>
       parseSettingsFile(
-        certificateFlag,
-        certificateFile,
+        { flag: certificateFlag, file: certificateFile, read: readFollowedFile },
         (certificate): SigningAuthority =>
           isElsewhere
             ? loadSigningAuthorityElsewhere(certificate, keyElsewhere)
             : loadSigningAuthority({ certificate, privateKey: readFollowedFile(keyFlag, keyFile) }),
-        readFollowedFile,
       ),
     onChange(next) {
       const fault = faultOf(next);

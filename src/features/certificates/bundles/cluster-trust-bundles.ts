@@ -71,7 +71,7 @@ export const clusterTrustBundles = (names: Names): ResourceDefinition<ClusterTru
       ...(spec.trustBundle === previous.spec.trustBundle ? [] : validateBundle(spec.trustBundle)),
       ...((spec.signerName ?? "") === (previous.spec.signerName ?? "")
         ? []
-        : [invalidValue("spec.signerName", spec.signerName ?? "", "field is immutable")]),
+        : [invalidValue("spec.signerName", { value: spec.signerName ?? "", detail: "field is immutable" })]),
     ],
     allowsUnconditionalUpdate: false,
     selectableFields: { "spec.signerName": ({ spec }) => spec.signerName ?? "" },
@@ -116,5 +116,7 @@ const validateSigner = (signerName: string): FieldError[] =>
 function validateBundle(trustBundle: string): FieldError[] {
   const field = "spec.trustBundle";
   if (Buffer.byteLength(trustBundle) > maximumTrustBundleBytes) return [tooLong(field, maximumTrustBundleBytes)];
-  return validateTrustAnchors(trustBundle).map((fault) => invalidValue(field, "<value omitted>", fault));
+  return validateTrustAnchors(trustBundle).map((fault) =>
+    invalidValue(field, { value: "<value omitted>", detail: fault }),
+  );
 }

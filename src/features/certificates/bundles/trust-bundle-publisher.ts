@@ -38,43 +38,46 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
       const isSame = (one: ClusterTrustBundle, other: ClusterTrustBundle): boolean =>
         one.spec.trustBundle === other.spec.trustBundle &&
         one.metadata.annotations?.[retiredKey] === other.metadata.annotations?.[retiredKey];
-      const queue = controllerQueue(this.name, context, async (signerName) => {
-        queue.addAfter(signerName, options.intervalMilliseconds);
-        addNewSigners();
-        const anchors = options.anchorsFor(signerName);
-        if (anchors.length === 0) return "nothing to do: the signer has no CA here";
-        const writer = client.resource(clusterTrustBundleResource(names));
-        const existing = bundles.get(bundleName(signerName));
-        const wanted = publishedAnchors({
-          current: anchors,
-          published: (existing === undefined ? [] : parseCertificatesPem(existing.spec.trustBundle)).filter(
-            (anchor) => !options.isRetired(anchor),
-          ),
-          retired: parseRetired(existing?.metadata.annotations?.[retiredKey]),
-          now: clock.now(),
-          overlapMilliseconds: options.overlapMilliseconds(signerName),
-        });
-        const bundle: ClusterTrustBundle = {
-          apiVersion: `${names.group("certificates")}/v1beta1`,
-          kind: "ClusterTrustBundle",
-          ...existing,
-          metadata: {
-            name: bundleName(signerName),
-            ...existing?.metadata,
-            annotations: { ...existing?.metadata.annotations, [retiredKey]: formatRetired(wanted.retired) },
-          },
-          spec: {
-            signerName,
-            trustBundle: wanted.anchors.map(({ der }) => encodePem("CERTIFICATE", der)).join(""),
-          },
-        };
-        if (existing === undefined) {
-          await ignoring([409], writer.create(bundle));
-          return "published the signer's CA in a new bundle";
-        }
-        if (isSame(existing, bundle)) return "nothing to do: the bundle is current";
-        await writer.update(bundle);
-        return "updated the bundle";
+      const queue = controllerQueue(context, {
+        name: this.name,
+        reconcile: async (signerName) => {
+          queue.addAfter(signerName, options.intervalMilliseconds);
+          addNewSigners();
+          const anchors = options.anchorsFor(signerName);
+          if (anchors.length === 0) return "nothing to do: the signer has no CA here";
+          const writer = client.resource(clusterTrustBundleResource(names));
+          const existing = bundles.get(bundleName(signerName));
+          const wanted = publishedAnchors({
+            current: anchors,
+            published: (existing === undefined ? [] : parseCertificatesPem(existing.spec.trustBundle)).filter(
+              (anchor) => !options.isRetired(anchor),
+            ),
+            retired: parseRetired(existing?.metadata.annotations?.[retiredKey]),
+            now: clock.now(),
+            overlapMilliseconds: options.overlapMilliseconds(signerName),
+          });
+          const bundle: ClusterTrustBundle = {
+            apiVersion: `${names.group("certificates")}/v1beta1`,
+            kind: "ClusterTrustBundle",
+            ...existing,
+            metadata: {
+              name: bundleName(signerName),
+              ...existing?.metadata,
+              annotations: { ...existing?.metadata.annotations, [retiredKey]: formatRetired(wanted.retired) },
+            },
+            spec: {
+              signerName,
+              trustBundle: wanted.anchors.map(({ der }) => encodePem("CERTIFICATE", der)).join(""),
+            },
+          };
+          if (existing === undefined) {
+            await ignoring([409], writer.create(bundle));
+            return "published the signer's CA in a new bundle";
+          }
+          if (isSame(existing, bundle)) return "nothing to do: the bundle is current";
+          await writer.update(bundle);
+          return "updated the bundle";
+        },
       });
       const known = new Set<string>();
       const addNewSigners = (): void => {

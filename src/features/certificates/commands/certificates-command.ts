@@ -69,7 +69,7 @@ const list = (): Command =>
           const items = found.items
             .filter((one) => hasNameWith(flags.subject, one) && endsWithin(flags.expiringWithin, one))
             .toSorted((one, other) => endOf(one) - endOf(other));
-          printList({ ...found, items }, flags, { type, columns });
+          printList({ ...found, items }, { flags, type, columns });
         }),
       ),
     ["Certificates that end in the next 30 days", "signet certificates list --expiring-within 30d"],
@@ -93,7 +93,7 @@ const describe = (): Command =>
         withServer(flags, async (connection) => {
           const type = issuedCertificateResource(connection.names);
           const record = await findRecord(connection, name);
-          printObject(record, flags, { type, text: () => recordText(record) });
+          printObject(record, { flags, type, text: () => recordText(record) });
         }),
       ),
     ["By the serial number that openssl prints", "signet certificates describe 5F:0A:99:C1"],

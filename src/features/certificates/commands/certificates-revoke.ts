@@ -48,7 +48,7 @@ export const revokeCertificates = (): Command =>
         if (issuedBefore !== undefined && subject === undefined) {
           throw new UsageError("--issued-before: only a subject can have several certificates: give --subject too");
         }
-        const inFile = file === undefined ? undefined : parseSettingsFile("file", file, certificateIn);
+        const inFile = file === undefined ? undefined : parseSettingsFile({ flag: "file", file }, certificateIn);
         await withServer(flags, async (connection) => {
           if (subject !== undefined) {
             await warnOfUnknownSubject(connection, subject);

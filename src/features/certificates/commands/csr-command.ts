@@ -68,7 +68,7 @@ const list = (): Command =>
           const items = found.items
             .filter((one) => isRequestFor(subject, one))
             .toSorted((one, other) => createdAt(other).localeCompare(createdAt(one)));
-          printList({ ...found, items }, flags, { type: certificateSigningRequestResource(connection.names), columns });
+          printList({ ...found, items }, { flags, type: certificateSigningRequestResource(connection.names), columns });
         }),
       ),
     ["All requests", "signet csr list"],
@@ -150,7 +150,7 @@ interface Shown {
 }
 
 const show = ({ names }: ServerConnection, { request, flags, text }: Shown): void =>
-  printObject(request, flags, { type: certificateSigningRequestResource(names), text: () => text });
+  printObject(request, { flags, type: certificateSigningRequestResource(names), text: () => text });
 
 async function refuseUnlessMeant(connection: ServerConnection, request: CertificateSigningRequest): Promise<void> {
   const { warnings } = await reportFor(connection, request);

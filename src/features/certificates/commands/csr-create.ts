@@ -82,7 +82,7 @@ export const createCertificateRequest = (): Command =>
           });
           const shown = flags.wait === true ? await awaitCertificate(connection, name) : created;
           const done = flags.wait === true ? "created, and its certificate is issued" : "created";
-          printObject(shown, flags, { type, text: () => `certificate request ${printable(name)} ${done}` });
+          printObject(shown, { flags, type, text: () => `certificate request ${printable(name)} ${done}` });
         });
       }),
     [

@@ -29,7 +29,7 @@ export const describeCertificateRequest = (): Command =>
         withServer(flags, async (connection) => {
           const type = certificateSigningRequestResource(connection.names);
           const report = await reportFor(connection, await connection.client.resource(type).get(name));
-          print(report, flags, { text: () => certificateRequestText(report), names: [objectName(type, name)] });
+          print(report, { flags, text: () => certificateRequestText(report), names: [objectName(type, name)] });
         }),
       ),
     ["What a request asks for", "signet csr describe ann"],

@@ -74,7 +74,7 @@ const list = (): Command =>
           const type = clusterTrustBundleResource(names);
           const selection =
             flags.signer === undefined ? {} : { fieldSelector: equalFields({ "spec.signerName": flags.signer }) };
-          printList(await listAll(client.resource(type), selection), flags, { type, columns });
+          printList(await listAll(client.resource(type), selection), { flags, type, columns });
         }),
       ),
     ["The bundles of a signer", "signet trust list --signer example.com/services"],
@@ -104,9 +104,9 @@ const describe = (): Command =>
                 ["Signer:", signerName],
                 ["Anchors:", ""],
               ]),
-              textTableOf(anchors, anchorColumns, { ...flags, output: "wide" }),
+              textTableOf(anchors, { columns: anchorColumns, flags: { ...flags, output: "wide" } }),
             ].join("\n");
-          print({ name, signerName, anchors }, flags, { text, names: [objectName(type, name)] });
+          print({ name, signerName, anchors }, { flags, text, names: [objectName(type, name)] });
         }),
       ),
     ["The CAs of a bundle, for a script", "signet trust describe example.com:services:ca -o json"],
@@ -137,7 +137,7 @@ const create = (): Command =>
             metadata: { name },
             spec: { ...(signer !== undefined && { signerName: signer }), trustBundle },
           });
-          printObject(created, flags, { type, text: () => `trust bundle ${printable(name)} created` });
+          printObject(created, { flags, type, text: () => `trust bundle ${printable(name)} created` });
         });
       }),
     ["Publish a CA", "signet trust create partners --from-file partners.pem"],

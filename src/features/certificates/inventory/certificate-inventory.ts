@@ -26,20 +26,23 @@ export const certificateInventory: Controller = {
       const own = records.get(ownName) ?? (await writer.find(ownName));
       return own !== undefined && isRecordOf(own, certificate);
     };
-    const queue = controllerQueue(this.name, context, async (name) => {
-      const request = requests.get(name);
-      if (request === undefined) return "nothing to do: the request is gone";
-      const { leaf: certificate } = readIssuedText(request.status.certificate ?? "");
-      if (certificate === "unreadable") {
-        log.info({ controller: this.name, request: name }, "the certificate cannot be parsed, so it is not recorded");
-        return "nothing to do: the certificate cannot be parsed";
-      }
-      if (certificate === undefined) return "nothing to do: the request has no certificate";
-      if (await isRecorded(certificate, request.metadata.uid ?? ""))
-        return "nothing to do: the certificate is recorded";
-      const recordName = fingerprintRecordName(certificate);
-      await ignoring([409], writer.create(certificateRecord(names, { recordName, certificate, request })));
-      return "recorded the certificate";
+    const queue = controllerQueue(context, {
+      name: this.name,
+      reconcile: async (name) => {
+        const request = requests.get(name);
+        if (request === undefined) return "nothing to do: the request is gone";
+        const { leaf: certificate } = readIssuedText(request.status.certificate ?? "");
+        if (certificate === "unreadable") {
+          log.info({ controller: this.name, request: name }, "the certificate cannot be parsed, so it is not recorded");
+          return "nothing to do: the certificate cannot be parsed";
+        }
+        if (certificate === undefined) return "nothing to do: the request has no certificate";
+        if (await isRecorded(certificate, request.metadata.uid ?? ""))
+          return "nothing to do: the certificate is recorded";
+        const recordName = fingerprintRecordName(certificate);
+        await ignoring([409], writer.create(certificateRecord(names, { recordName, certificate, request })));
+        return "recorded the certificate";
+      },
     });
     const add = ({ metadata, status }: CertificateSigningRequest): void => {
       if (status.certificate && !readIssuedText(status.certificate).isRecorded) queue.add(metadata.name ?? "");
@@ -70,19 +73,22 @@ export function certificateRecordCleaner(options: CertificateRecordCleanerOption
     start(context) {
       const { client, clock, informers, names } = context;
       const records = informers.of(issuedCertificateResource(names));
-      const queue = controllerQueue(this.name, context, async () => {
-        queue.addAfter(everything, options.intervalMilliseconds);
-        const endedBefore = clock.now() - options.retentionMilliseconds;
-        const work = new LongWork();
-        let removed = 0;
-        for (const { metadata, spec } of records.list()) {
-          await work.pause();
-          if (Date.parse(spec.notAfter) >= endedBefore) continue;
-          const { name = "", uid = "" } = metadata;
-          await ignoring([404, 409], client.resource(issuedCertificateResource(names)).delete(name, { uid }));
-          removed++;
-        }
-        return `removed ${removed} records of certificates that expired long ago`;
+      const queue = controllerQueue(context, {
+        name: this.name,
+        reconcile: async () => {
+          queue.addAfter(everything, options.intervalMilliseconds);
+          const endedBefore = clock.now() - options.retentionMilliseconds;
+          const work = new LongWork();
+          let removed = 0;
+          for (const { metadata, spec } of records.list()) {
+            await work.pause();
+            if (Date.parse(spec.notAfter) >= endedBefore) continue;
+            const { name = "", uid = "" } = metadata;
+            await ignoring([404, 409], client.resource(issuedCertificateResource(names)).delete(name, { uid }));
+            removed++;
+          }
+          return `removed ${removed} records of certificates that expired long ago`;
+        },
       });
       return { queue, onSynced: () => queue.add(everything) };
     },

@@ -141,7 +141,9 @@ function validateSpec({ signerName, serialNumber, fingerprint, notBefore, notAft
     { field, pattern }: { readonly field: string; readonly pattern: RegExp },
   ): FieldError[] => {
     if (value === "") return [required(field, "")];
-    return pattern.test(value) ? [] : [invalidValue(field, value, "must be hexadecimal digits in lower case")];
+    return pattern.test(value)
+      ? []
+      : [invalidValue(field, { value, detail: "must be hexadecimal digits in lower case" })];
   };
   return [
     ...validateSignerName(signerName, "spec.signerName"),

@@ -185,7 +185,7 @@ export function openApprovalPolicy(
   return followed.follow({
     setting: "approval-policy",
     files: () => [file],
-    load: () => parseSettingsFile("approval-policy", file, parseApprovalPolicy, readFollowedFile),
+    load: () => parseSettingsFile({ flag: "approval-policy", file, read: readFollowedFile }, parseApprovalPolicy),
     describe: ({ rules }) => ({ rules: rules.length }),
   });
 }

@@ -42,19 +42,22 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
       const requests = informers.of(certificateSigningRequestResource(names));
       const nodes = informers.of(nodeResource(names));
 
-      const queue = controllerQueue(this.name, context, async (name) => {
-        const request = requests.get(name);
-        if (request === undefined) return "nothing to do: the request is gone";
-        const state = certificateRequestState(request);
-        if (state !== "pending") return `nothing to do: the request is ${state}`;
-        const decision = await decide(request);
-        if (decision.type === "undecided") {
-          queue.addAfter(name, options.intervalMilliseconds);
-          return "waits: no rule of the approval policy matches the request";
-        }
-        const decided = withCondition(request, { ...approvalCondition(decision), now: clock.now() });
-        await client.resource(certificateSigningRequestResource(names)).update(decided, { subresource: "approval" });
-        return `${decision.type} by the rule ${decision.rule} of the approval policy`;
+      const queue = controllerQueue(context, {
+        name: this.name,
+        reconcile: async (name) => {
+          const request = requests.get(name);
+          if (request === undefined) return "nothing to do: the request is gone";
+          const state = certificateRequestState(request);
+          if (state !== "pending") return `nothing to do: the request is ${state}`;
+          const decision = await decide(request);
+          if (decision.type === "undecided") {
+            queue.addAfter(name, options.intervalMilliseconds);
+            return "waits: no rule of the approval policy matches the request";
+          }
+          const decided = withCondition(request, { ...approvalCondition(decision), now: clock.now() });
+          await client.resource(certificateSigningRequestResource(names)).update(decided, { subresource: "approval" });
+          return `${decision.type} by the rule ${decision.rule} of the approval policy`;
+        },
       });
 
       async function decide(request: CertificateSigningRequest): Promise<ApprovalDecision> {

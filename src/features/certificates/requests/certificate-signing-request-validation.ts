@@ -36,18 +36,22 @@ function validateSpec(
   { names, requestFault }: { readonly names: Names; readonly requestFault: string | undefined },
 ): FieldError[] {
   return [
-    ...(requestFault === undefined ? [] : [invalidValue("spec.request", request, requestFault)]),
+    ...(requestFault === undefined ? [] : [invalidValue("spec.request", { value: request, detail: requestFault })]),
     ...validateUsages(usages),
     ...(ownSignerName(names, signerName) === signerNames.legacyUnknown(names)
-      ? [invalidValue("spec.signerName", signerName, "the legacy signerName is not allowed via this API version")]
+      ? [
+          invalidValue("spec.signerName", {
+            value: signerName,
+            detail: "the legacy signerName is not allowed via this API version",
+          }),
+        ]
       : validateSignerName(signerName, "spec.signerName")),
     ...(expirationSeconds !== undefined && expirationSeconds < minimumExpirationSeconds
       ? [
-          invalidValue(
-            "spec.expirationSeconds",
-            expirationSeconds,
-            `may not specify a duration less than ${minimumExpirationSeconds} seconds (${minimumExpirationSeconds / 60} minutes)`,
-          ),
+          invalidValue("spec.expirationSeconds", {
+            value: expirationSeconds,
+            detail: `may not specify a duration less than ${minimumExpirationSeconds} seconds (${minimumExpirationSeconds / 60} minutes)`,
+          }),
         ]
       : []),
   ];
@@ -66,7 +70,7 @@ async function faultOfRequest(base64: string): Promise<string | undefined> {
 
 function validateUsages(usages: readonly string[]): FieldError[] {
   const unknown = usages.flatMap((usage, index) =>
-    knownUsages.has(usage) ? [] : [notSupported(`spec.usages[${index}]`, usage, keyUsages)],
+    knownUsages.has(usage) ? [] : [notSupported(`spec.usages[${index}]`, { value: usage, supported: keyUsages })],
   );
   const seen = new Set<string>();
   const doubles = usages.flatMap((usage, index) => {
@@ -120,7 +124,9 @@ const countOf = (conditions: readonly CertificateSigningRequestCondition[], type
 function validateCertificate(base64: string): FieldError[] {
   if (base64 === "") return [];
   const { fault } = readIssuedText(base64);
-  return fault === undefined ? [] : [invalidValue("status.certificate", "<certificate data>", fault)];
+  return fault === undefined
+    ? []
+    : [invalidValue("status.certificate", { value: "<certificate data>", detail: fault })];
 }
 
 function validateConditions(conditions: readonly CertificateSigningRequestCondition[]): FieldError[] {
@@ -133,7 +139,12 @@ function validateConditions(conditions: readonly CertificateSigningRequestCondit
       ...(type === "" ? [required(`${field}.type`, "")] : []),
       ...validateConditionStatus(condition, field),
       ...(opposite !== undefined && seen.has(opposite)
-        ? [invalidValue("status.conditions", type, "Approved and Denied conditions are mutually exclusive")]
+        ? [
+            invalidValue("status.conditions", {
+              value: type,
+              detail: "Approved and Denied conditions are mutually exclusive",
+            }),
+          ]
         : []),
       ...(seen.has(type) ? [duplicate(`${field}.type`, type)] : []),
     ];
@@ -145,5 +156,5 @@ function validateConditions(conditions: readonly CertificateSigningRequestCondit
 function validateConditionStatus({ type, status }: CertificateSigningRequestCondition, field: string): FieldError[] {
   if (status === "") return [required(`${field}.status`, "")];
   const supported = lastingTypes.includes(type) ? ["True"] : ["False", "True", "Unknown"];
-  return supported.includes(status) ? [] : [notSupported(`${field}.status`, status, supported)];
+  return supported.includes(status) ? [] : [notSupported(`${field}.status`, { value: status, supported })];
 }

@@ -35,22 +35,29 @@ export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controlle
   start(context) {
     const { client, clock, informers, names } = context;
     const requests = informers.of(certificateSigningRequestResource(names));
-    const queue = controllerQueue(this.name, context, async (name) => {
-      const request = requests.get(name);
-      if (request === undefined) return "nothing to do: the request is gone";
-      const state = certificateRequestState(request);
-      if (state !== "pending") return `nothing to do: the request is ${state}`;
-      if (isLeftToPolicy(request)) return "nothing to do: the approval policy decides on the request";
-      const subresources = possibleApprovals(request, context);
-      if (subresources.length === 0) return "waits for a person: it is not a node's request for its own certificate";
-      for (const subresource of subresources) {
-        if (!(await mayCreate(request, { subresource, client, names }))) continue;
-        const condition = { type: "Approved", reason: "AutoApproved", message: approvalMessages[subresource] } as const;
-        const approved = withCondition(request, { ...condition, now: clock.now() });
-        await client.resource(certificateSigningRequestResource(names)).update(approved, { subresource: "approval" });
-        return `approved: the requester may create certificatesigningrequests/${subresource}`;
-      }
-      return `waits for a person: the requester may not create certificatesigningrequests/${subresources.join(" or /")}`;
+    const queue = controllerQueue(context, {
+      name: this.name,
+      reconcile: async (name) => {
+        const request = requests.get(name);
+        if (request === undefined) return "nothing to do: the request is gone";
+        const state = certificateRequestState(request);
+        if (state !== "pending") return `nothing to do: the request is ${state}`;
+        if (isLeftToPolicy(request)) return "nothing to do: the approval policy decides on the request";
+        const subresources = possibleApprovals(request, context);
+        if (subresources.length === 0) return "waits for a person: it is not a node's request for its own certificate";
+        for (const subresource of subresources) {
+          if (!(await mayCreate(request, { subresource, client, names }))) continue;
+          const condition = {
+            type: "Approved",
+            reason: "AutoApproved",
+            message: approvalMessages[subresource],
+          } as const;
+          const approved = withCondition(request, { ...condition, now: clock.now() });
+          await client.resource(certificateSigningRequestResource(names)).update(approved, { subresource: "approval" });
+          return `approved: the requester may create certificatesigningrequests/${subresource}`;
+        }
+        return `waits for a person: the requester may not create certificatesigningrequests/${subresources.join(" or /")}`;
+      },
     });
     const add = (request: CertificateSigningRequest): void => {
       // Other signers' requests are not even parsed.
@@ -82,7 +89,8 @@ async function mayCreate(
   { subresource, client, names }: CreateReview,
 ): Promise<boolean> {
   const group = names.group("authorization");
-  const review = await client.request<SubjectAccessReview>("POST", `/apis/${group}/v1/subjectaccessreviews`, {
+  const review = await client.request<SubjectAccessReview>(`/apis/${group}/v1/subjectaccessreviews`, {
+    method: "POST",
     body: {
       apiVersion: `${group}/v1`,
       kind: "SubjectAccessReview",

@@ -47,17 +47,20 @@ export const csrCleaner: Controller = {
     /** Until the next look at a request, in milliseconds: at most an hour. Not positive: it can be removed. */
     const waitFor = (request: CertificateSigningRequest): number =>
       Math.min(removalTime(request) - clock.now(), hourMilliseconds);
-    const queue = controllerQueue(this.name, context, async (name) => {
-      const request = requests.get(name);
-      if (request === undefined) return "nothing to do: the request is gone";
-      const wait = waitFor(request);
-      if (wait > 0) {
-        queue.addAfter(name, wait);
-        return "waits: the request's retention period has not passed";
-      }
-      const { uid = "" } = request.metadata;
-      await ignoring([404, 409], client.resource(certificateSigningRequestResource(names)).delete(name, { uid }));
-      return "removed the request: its retention period has passed";
+    const queue = controllerQueue(context, {
+      name: this.name,
+      reconcile: async (name) => {
+        const request = requests.get(name);
+        if (request === undefined) return "nothing to do: the request is gone";
+        const wait = waitFor(request);
+        if (wait > 0) {
+          queue.addAfter(name, wait);
+          return "waits: the request's retention period has not passed";
+        }
+        const { uid = "" } = request.metadata;
+        await ignoring([404, 409], client.resource(certificateSigningRequestResource(names)).delete(name, { uid }));
+        return "removed the request: its retention period has passed";
+      },
     });
     // Nearly always the time is yet to come: then there is nothing to queue now.
     const add = (request: CertificateSigningRequest): void =>

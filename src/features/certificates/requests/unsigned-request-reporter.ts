@@ -36,34 +36,38 @@ export const unsignedRequestReporter = ({ missingSigner }: UnsignedRequestReport
     /** Uids of reported requests. Deleted requests are removed, so it cannot grow without limit. */
     const reported = new Set<string>();
 
-    const queue = controllerQueue(this.name, context, async (name) => {
-      const request = requests.get(name);
-      if (request === undefined || !isWaiting(request)) return "nothing to do: the request is decided, signed or gone";
-      const { uid = "" } = request.metadata;
-      const missing = missingSigner(request.spec.signerName);
-      if (missing === undefined) return "nothing to do: a signer runs here";
-      if (reported.has(uid)) return "nothing to do: already reported";
-      if (missing.mayRunElsewhere) {
-        const approved = approvalTime(request);
-        if (approved === undefined) return "nothing to do: the request is not approved";
-        const wait = approved + externalSignerMilliseconds - clock.now();
-        if (wait > 0) {
-          queue.addAfter(name, Math.min(wait, externalSignerMilliseconds));
-          return "waits: an external signer may still sign";
+    const queue = controllerQueue(context, {
+      name: this.name,
+      reconcile: async (name) => {
+        const request = requests.get(name);
+        if (request === undefined || !isWaiting(request))
+          return "nothing to do: the request is decided, signed or gone";
+        const { uid = "" } = request.metadata;
+        const missing = missingSigner(request.spec.signerName);
+        if (missing === undefined) return "nothing to do: a signer runs here";
+        if (reported.has(uid)) return "nothing to do: already reported";
+        if (missing.mayRunElsewhere) {
+          const approved = approvalTime(request);
+          if (approved === undefined) return "nothing to do: the request is not approved";
+          const wait = approved + externalSignerMilliseconds - clock.now();
+          if (wait > 0) {
+            queue.addAfter(name, Math.min(wait, externalSignerMilliseconds));
+            return "waits: an external signer may still sign";
+          }
         }
-      }
-      // The event's name is unique for the request: after a restart it exists already, and nothing is reported again.
-      const isNew = await events.create(eventOf(request, { names, message: missing.message, now: clock.now() })).then(
-        () => true,
-        (error: unknown) => {
-          if (error instanceof ApiError && error.reason === "AlreadyExists") return false;
-          throw error;
-        },
-      );
-      reported.add(uid);
-      if (isNew)
-        log.info({ request: name, signer: request.spec.signerName }, `the request has no signer: ${missing.message}`);
-      return `reported that the request has no signer: ${missing.message}`;
+        // The event's name is unique for the request: after a restart it exists already, and nothing is reported again.
+        const isNew = await events.create(eventOf(request, { names, message: missing.message, now: clock.now() })).then(
+          () => true,
+          (error: unknown) => {
+            if (error instanceof ApiError && error.reason === "AlreadyExists") return false;
+            throw error;
+          },
+        );
+        reported.add(uid);
+        if (isNew)
+          log.info({ request: name, signer: request.spec.signerName }, `the request has no signer: ${missing.message}`);
+        return `reported that the request has no signer: ${missing.message}`;
+      },
     });
     const add = (request: CertificateSigningRequest): void => {
       if (!isWaiting(request) || missingSigner(request.spec.signerName) === undefined) return;

@@ -87,7 +87,7 @@ export function csrSigning({ findSigner, server, intervalMilliseconds }: CsrSign
         }
       };
       // Each request waits for a disk write. Concurrent requests share it.
-      const queue = controllerQueue(this.name, context, reconcile, { concurrency: 64 });
+      const queue = controllerQueue(context, { name: this.name, reconcile, concurrency: 64 });
       const add = (request: CertificateSigningRequest): void => {
         if (certificateRequestState(request) === "approved") queue.add(request.metadata.name ?? "");
       };

@@ -57,11 +57,8 @@ export function openSignerConfiguration(options: SignerConfigurationOptions): ()
     load() {
       using opening = new DisposableStack();
       const next = opening.adopt(followed.group(), (group) => group.stop());
-      const specifications = parseSettingsFile(
-        flag,
-        file,
-        (text) => parseSignerConfiguration(text, file),
-        readFollowedFile,
+      const specifications = parseSettingsFile({ flag, file, read: readFollowedFile }, (text) =>
+        parseSignerConfiguration(text, file),
       );
       const signers = specifications.map((one, index) =>
         openSigner(one, { ...options, followed: next, path: `signers[${index}]` }),

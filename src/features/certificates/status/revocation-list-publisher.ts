@@ -92,7 +92,7 @@ class RevocationListPublisher {
     this.#revocations = informers.of(revocationResource(names));
     this.#records = informers.of(issuedCertificateResource(names));
     this.#configMaps = informers.of(configMapResource(names));
-    this.#queue = controllerQueue(controllerName, context, (key) => this.#reconcile(key));
+    this.#queue = controllerQueue(context, { name: controllerName, reconcile: (key) => this.#reconcile(key) });
     this.#writer = new ListWriter({
       names,
       client,

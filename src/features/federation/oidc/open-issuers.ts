@@ -98,7 +98,7 @@ export function openIssuers(
 
 function parseFile(file: string, { names, ownIssuers, isAnonymousWanted }: OpenIssuersOptions): ParsedConfiguration {
   const parse = (text: string): ParsedConfiguration => parseAuthenticationConfiguration(text, { names, ownIssuers });
-  const parsed = parseSettingsFile(flag, file, parse, readFollowedFile);
+  const parsed = parseSettingsFile({ flag, file, read: readFollowedFile }, parse);
   if (parsed.anonymous === undefined || isAnonymousWanted) return parsed;
   throw new UsageError(
     `--${flag}: ${file}: anonymous: --anonymous-auth is set too; leave out the flag, and say it in the file`,

@@ -74,7 +74,7 @@ class ConfigurationCompiler {
 
   compile({ jwt = [], anonymous }: AuthenticationConfiguration): ParsedConfiguration {
     if (jwt.length > maximumIssuers) {
-      this.faults.push(invalidValue("jwt", jwt.length, `must have at most ${maximumIssuers} items`));
+      this.faults.push(invalidValue("jwt", { value: jwt.length, detail: `must have at most ${maximumIssuers} items` }));
       return { trusted: [], anonymous: undefined };
     }
     const trusted = jwt.map((one, index) => this.#trusted(one, `jwt[${index}]`));
@@ -83,7 +83,10 @@ class ConfigurationCompiler {
     const paths = (anonymous?.conditions ?? []).map(({ path = "" }) => path);
     if (anonymous !== undefined && anonymous.enabled !== true && paths.length > 0) {
       this.faults.push(
-        invalidValue("anonymous.conditions", paths, "enabled should be set to true when conditions are defined"),
+        invalidValue("anonymous.conditions", {
+          value: paths,
+          detail: "enabled should be set to true when conditions are defined",
+        }),
       );
     }
     return { trusted, anonymous: anonymous && { isEnabled: anonymous.enabled === true, paths } };
@@ -107,13 +110,13 @@ class ConfigurationCompiler {
       !readers.some((one) => one?.readsClaim("email_verified") === true)
     ) {
       this.faults.push(
-        invalidValue(
-          `${mappings}.username.expression`,
-          username.expression.source,
-          "claims.email_verified must be used in claimMappings.username.expression or " +
+        invalidValue(`${mappings}.username.expression`, {
+          value: username.expression.source,
+          detail:
+            "claims.email_verified must be used in claimMappings.username.expression or " +
             "claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in " +
             "claimMappings.username.expression",
-        ),
+        }),
       );
     }
     return {
@@ -136,11 +139,18 @@ class ConfigurationCompiler {
     else this.#url(url, `${path}.url`);
     if (this.#context.ownIssuers.includes(url)) {
       const own = this.#context.ownIssuers.join(" ");
-      this.faults.push(invalidValue(`${path}.url`, url, `URL must not overlap with disallowed issuers: [${own}]`));
+      this.faults.push(
+        invalidValue(`${path}.url`, { value: url, detail: `URL must not overlap with disallowed issuers: [${own}]` }),
+      );
     }
     if (discoveryURL !== undefined) {
       if (url.replace(/\/+$/, "") === discoveryURL.replace(/\/+$/, "")) {
-        this.faults.push(invalidValue(`${path}.discoveryURL`, discoveryURL, "discoveryURL must be different from URL"));
+        this.faults.push(
+          invalidValue(`${path}.discoveryURL`, {
+            value: discoveryURL,
+            detail: "discoveryURL must be different from URL",
+          }),
+        );
       }
       this.#url(discoveryURL, `${path}.discoveryURL`);
     }
@@ -155,19 +165,18 @@ class ConfigurationCompiler {
         audiences.length > 1
           ? "audienceMatchPolicy must be MatchAny for multiple audiences"
           : "audienceMatchPolicy must be empty or MatchAny for single audience";
-      this.faults.push(invalidValue(`${path}.audienceMatchPolicy`, audienceMatchPolicy, detail));
+      this.faults.push(invalidValue(`${path}.audienceMatchPolicy`, { value: audienceMatchPolicy, detail }));
     }
     if (certificateAuthority !== undefined && !isCertificates(certificateAuthority)) {
       this.faults.push(
-        invalidValue(
-          `${path}.certificateAuthority`,
-          "<omitted>",
-          "data does not contain any valid RSA or ECDSA certificates",
-        ),
+        invalidValue(`${path}.certificateAuthority`, {
+          value: "<omitted>",
+          detail: "data does not contain any valid RSA or ECDSA certificates",
+        }),
       );
     }
     if (given.egressSelectorType !== undefined) {
-      this.faults.push(notSupported(`${path}.egressSelectorType`, given.egressSelectorType, []));
+      this.faults.push(notSupported(`${path}.egressSelectorType`, { value: given.egressSelectorType, supported: [] }));
     }
     return { url, audiences, discoveryUrl: discoveryURL, certificateAuthority, algorithms: undefined };
   }
@@ -175,10 +184,10 @@ class ConfigurationCompiler {
   #url(text: string, path: string): void {
     const url = URL.parse(text);
     if (url === null) {
-      this.faults.push(invalidValue(path, text, "URL cannot be parsed"));
+      this.faults.push(invalidValue(path, { value: text, detail: "URL cannot be parsed" }));
       return;
     }
-    const refuse = (detail: string): unknown => this.faults.push(invalidValue(path, text, detail));
+    const refuse = (detail: string): unknown => this.faults.push(invalidValue(path, { value: text, detail }));
     if (url.protocol !== "https:") refuse("URL scheme must be https");
     if (url.username !== "" || url.password !== "") refuse("URL must not contain a username or password");
     if (url.search !== "") refuse("URL must not contain a query");
@@ -192,10 +201,12 @@ class ConfigurationCompiler {
       const { claim = "", expression = "", requiredValue = "", message = "" } = rule;
       const at = `${path}[${index}]`;
       if (claim !== "" && expression !== "") {
-        this.faults.push(invalidValue(at, claim, "claim and expression can't both be set"));
+        this.faults.push(invalidValue(at, { value: claim, detail: "claim and expression can't both be set" }));
       } else if (claim !== "") {
         if (message !== "") {
-          this.faults.push(invalidValue(`${at}.message`, message, "may not be specified when claim is set"));
+          this.faults.push(
+            invalidValue(`${at}.message`, { value: message, detail: "may not be specified when claim is set" }),
+          );
         }
         requiredClaims.set(claim, requiredValue);
       } else if (expression === "") {
@@ -203,7 +214,7 @@ class ConfigurationCompiler {
       } else {
         if (requiredValue !== "") {
           const detail = "may not be specified when expression is set";
-          this.faults.push(invalidValue(`${at}.requiredValue`, requiredValue, detail));
+          this.faults.push(invalidValue(`${at}.requiredValue`, { value: requiredValue, detail }));
         }
         const where = `${at}.expression`;
         const compiled = this.#compile(expression, { path: where, variable: "claims", result: "boolean" });
@@ -233,10 +244,12 @@ class ConfigurationCompiler {
     { path, result }: { readonly path: string; readonly result: ExpressionResult },
   ): ClaimMapping["username"] | undefined {
     if (claim !== "" && expression !== "") {
-      this.faults.push(invalidValue(path, "", "claim and expression can't both be set"));
+      this.faults.push(invalidValue(path, { value: "", detail: "claim and expression can't both be set" }));
     } else if (expression !== "") {
       if (prefix !== undefined) {
-        this.faults.push(invalidValue(`${path}.prefix`, prefix, "may not be specified when expression is set"));
+        this.faults.push(
+          invalidValue(`${path}.prefix`, { value: prefix, detail: "may not be specified when expression is set" }),
+        );
       }
       const compiled = this.#compile(expression, { path: `${path}.expression`, variable: "claims", result });
       return compiled && { expression: compiled };
@@ -247,14 +260,16 @@ class ConfigurationCompiler {
       }
       return { claim, prefix: prefix ?? "" };
     } else if (prefix !== undefined && prefix !== "") {
-      this.faults.push(invalidValue(`${path}.prefix`, prefix, "may only be specified when claim is set"));
+      this.faults.push(
+        invalidValue(`${path}.prefix`, { value: prefix, detail: "may only be specified when claim is set" }),
+      );
     }
     return undefined;
   }
 
   #claimOrExpression({ claim = "", expression = "" }: PrefixedClaim, path: string): ClaimMapping["uid"] {
     if (claim !== "" && expression !== "") {
-      this.faults.push(invalidValue(path, "", "claim and expression can't both be set"));
+      this.faults.push(invalidValue(path, { value: "", detail: "claim and expression can't both be set" }));
     } else if (expression !== "") {
       const compiled = this.#compile(expression, { path: `${path}.expression`, variable: "claims", result: "text" });
       return compiled && { expression: compiled };
@@ -287,17 +302,20 @@ class ConfigurationCompiler {
     const name = rest.join("/");
     if (name === "" || dnsSubdomainFaults(domain.toLowerCase()).length > 0) {
       const detail = 'must be a domain-prefixed path (such as "acme.io/foo")';
-      this.faults.push(invalidValue(path, key, detail));
+      this.faults.push(invalidValue(path, { value: key, detail }));
     } else if (!/^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/.test(name)) {
       this.faults.push(
-        invalidValue(path, key, "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')"),
+        invalidValue(path, {
+          value: key,
+          detail: "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')",
+        }),
       );
     }
-    if (key !== key.toLowerCase()) this.faults.push(invalidValue(path, key, "must be lowercase"));
+    if (key !== key.toLowerCase()) this.faults.push(invalidValue(path, { value: key, detail: "must be lowercase" }));
     const reserved = ["k8s.io", "kubernetes.io", this.#context.names.domain];
     if (reserved.some((one) => domain === one || domain.endsWith(`.${one}`))) {
       const detail = `${[...new Set(reserved)].join(", ")} and their subdomains are reserved`;
-      this.faults.push(invalidValue(path, key, detail));
+      this.faults.push(invalidValue(path, { value: key, detail }));
     }
   }
 
@@ -306,7 +324,7 @@ class ConfigurationCompiler {
       return compileClaimExpression(source, { variable, result });
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error;
-      this.faults.push(invalidValue(path, source, `compilation failed: ${error.message}`));
+      this.faults.push(invalidValue(path, { value: source, detail: `compilation failed: ${error.message}` }));
       return undefined;
     }
   }

@@ -22,19 +22,22 @@ export const bootstrapTokenCleaner: Controller = {
     const secrets = informers.of(secretResource(names));
     const namespace = names.namespaces.system;
     const tokenType = `bootstrap.${names.domain}/token`;
-    const queue = controllerQueue(this.name, context, async (key) => {
-      const secret = secrets.get(key);
-      const end = secret && bootstrapTokenEnd(secret);
-      if (secret === undefined) return "nothing to do: the token is gone";
-      if (end === undefined) return "nothing to do: the token never expires";
-      const wait = end - clock.now();
-      if (wait > 0) {
-        queue.addAfter(key, wait);
-        return `waits: the token expires in ${Math.ceil(wait / 1000)} s`;
-      }
-      const { name = "", uid = "" } = secret.metadata;
-      await ignoring([404, 409], client.resource(secretResource(names), namespace).delete(name, { uid }));
-      return "removed the token: it has expired";
+    const queue = controllerQueue(context, {
+      name: this.name,
+      reconcile: async (key) => {
+        const secret = secrets.get(key);
+        const end = secret && bootstrapTokenEnd(secret);
+        if (secret === undefined) return "nothing to do: the token is gone";
+        if (end === undefined) return "nothing to do: the token never expires";
+        const wait = end - clock.now();
+        if (wait > 0) {
+          queue.addAfter(key, wait);
+          return `waits: the token expires in ${Math.ceil(wait / 1000)} s`;
+        }
+        const { name = "", uid = "" } = secret.metadata;
+        await ignoring([404, 409], client.resource(secretResource(names), namespace).delete(name, { uid }));
+        return "removed the token: it has expired";
+      },
     });
     const add = ({ metadata, type = "" }: Secret): void => {
       if (names.ownKey(type) === tokenType && metadata.namespace === namespace)

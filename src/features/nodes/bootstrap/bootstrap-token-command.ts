@@ -92,7 +92,7 @@ const create = (): Command =>
           });
           const made = bootstrapTokenOf(await systemSecrets(connection).create(secret));
           // Print it first: the token is valid from now on, even if the file cannot be written.
-          print({ token, ...made }, flags, { text: () => token });
+          print({ token, ...made }, { flags, text: () => token });
           if (output !== undefined) writePrivateOutput(output, bootstrapKubeconfig(connection, token));
         });
       }),
@@ -138,7 +138,7 @@ const list = (): Command =>
           const names = items.map(({ metadata }) => objectName(type, metadata.name));
           const isForPeople = flags.output === undefined || flags.output === "wide";
           if (tokens.length === 0 && isForPeople) console.error("No bootstrap tokens found.");
-          else print(tokens, flags, { text: () => textTableOf(tokens, columns, flags), names });
+          else print(tokens, { flags, text: () => textTableOf(tokens, { columns, flags }), names });
         }),
       ),
     ["All tokens, and when they end", "signet bootstrap-token list"],

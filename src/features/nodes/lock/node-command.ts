@@ -75,7 +75,7 @@ const locks = (): Command =>
       .action((flags: ConnectionFlags & OutputFlags) =>
         withServer(flags, async ({ client, names }) => {
           const type = nodeLockResource(names);
-          printList(await listAll(client.resource(type)), flags, { type, columns });
+          printList(await listAll(client.resource(type)), { flags, type, columns });
         }),
       ),
     ["All machines that are locked out", "signet node locks"],

@@ -38,7 +38,9 @@ const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 const validateTaints = ({ spec }: Node): FieldError[] =>
   (spec.taints ?? []).flatMap(({ key, effect }, index) => [
     ...(key === "" ? [required(`spec.taints[${index}].key`, "")] : []),
-    ...(effects.includes(effect) ? [] : [notSupported(`spec.taints[${index}].effect`, effect, effects)]),
+    ...(effects.includes(effect)
+      ? []
+      : [notSupported(`spec.taints[${index}].effect`, { value: effect, supported: effects })]),
   ]);
 
 /** `providerID` and `podCIDRs` cannot change once they are set. */

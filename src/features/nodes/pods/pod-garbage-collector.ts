@@ -18,28 +18,31 @@ export const podGarbageCollector: Controller = {
     /** Since when nodes are missing, in milliseconds since the epoch. */
     const missingSince = new Map<string, number>();
 
-    const queue = controllerQueue(this.name, context, async (node) => {
-      const bound = podsOf.get(node);
-      if (bound === undefined || nodes.get(node) !== undefined) {
-        missingSince.delete(node);
-        return "nothing to do: the Node is there, or no Pod is bound to it";
-      }
-      const since = missingSince.get(node) ?? clock.now();
-      missingSince.set(node, since);
-      const wait = since + quarantineMilliseconds - clock.now();
-      if (wait > 0) {
-        queue.addAfter(node, Math.min(wait, quarantineMilliseconds));
-        return "waits: the Node may come back";
-      }
-      if ((await client.resource(nodeResource(names)).find(node)) !== undefined)
-        return "nothing to do: the Node is back";
-      for (const key of bound) {
-        const { name = "", namespace = "", uid = "" } = pods.get(key)?.metadata ?? {};
-        if (name === "") continue;
-        const inNamespace = client.resource(podResource(names), namespace);
-        await ignoring([404, 409], inNamespace.delete(name, { uid, gracePeriodSeconds: 0 }));
-      }
-      return "removed the Pods of a Node that is gone";
+    const queue = controllerQueue(context, {
+      name: this.name,
+      reconcile: async (node) => {
+        const bound = podsOf.get(node);
+        if (bound === undefined || nodes.get(node) !== undefined) {
+          missingSince.delete(node);
+          return "nothing to do: the Node is there, or no Pod is bound to it";
+        }
+        const since = missingSince.get(node) ?? clock.now();
+        missingSince.set(node, since);
+        const wait = since + quarantineMilliseconds - clock.now();
+        if (wait > 0) {
+          queue.addAfter(node, Math.min(wait, quarantineMilliseconds));
+          return "waits: the Node may come back";
+        }
+        if ((await client.resource(nodeResource(names)).find(node)) !== undefined)
+          return "nothing to do: the Node is back";
+        for (const key of bound) {
+          const { name = "", namespace = "", uid = "" } = pods.get(key)?.metadata ?? {};
+          if (name === "") continue;
+          const inNamespace = client.resource(podResource(names), namespace);
+          await ignoring([404, 409], inNamespace.delete(name, { uid, gracePeriodSeconds: 0 }));
+        }
+        return "removed the Pods of a Node that is gone";
+      },
     });
 
     const keyOf = ({ metadata }: Pod): string => `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;

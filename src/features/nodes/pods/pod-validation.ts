@@ -13,7 +13,7 @@ export function validateNewPod(pod: Pod, mirrors: readonly string[]): FieldError
       const detail = "must set spec.nodeName if mirror pod annotation is set";
       return value === undefined || nodeName !== ""
         ? []
-        : [invalidValue(`metadata.annotations[${annotation}]`, value, detail)];
+        : [invalidValue(`metadata.annotations[${annotation}]`, { value, detail })];
     }),
     ...validatePod(pod),
     ...(ephemeralContainers.length === 0
@@ -54,7 +54,7 @@ function validatePod({ spec }: Pod): FieldError[] {
 }
 
 const validateSubdomain = (field: string, value: string): FieldError[] =>
-  value === "" ? [] : dnsSubdomainFaults(value).map((fault) => invalidValue(field, value, fault));
+  value === "" ? [] : dnsSubdomainFaults(value).map((fault) => invalidValue(field, { value, detail: fault }));
 
 function validateContainers(containers: readonly Container[], field: string): FieldError[] {
   const seen = new Set<string>();
@@ -62,7 +62,7 @@ function validateContainers(containers: readonly Container[], field: string): Fi
     const faults =
       name === ""
         ? [required(`${field}[${index}].name`, "")]
-        : dnsLabelFaults(name).map((fault) => invalidValue(`${field}[${index}].name`, name, fault));
+        : dnsLabelFaults(name).map((fault) => invalidValue(`${field}[${index}].name`, { value: name, detail: fault }));
     if (name !== "" && seen.has(name)) faults.push(duplicate(`${field}[${index}].name`, name));
     if (image === "") faults.push(required(`${field}[${index}].image`, ""));
     seen.add(name);

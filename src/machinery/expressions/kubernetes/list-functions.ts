@@ -37,6 +37,8 @@ const equals =
 
 const has = (list: readonly unknown[], value: unknown): boolean => list.some(equals(value));
 
+type TwoLists = readonly [one: readonly unknown[], other: readonly unknown[]];
+
 class Sets {
   contains(list: readonly unknown[], others: readonly unknown[]): boolean {
     return others.every((one) => has(list, one));
@@ -70,15 +72,11 @@ export function addListFunctions(environment: Environment): void {
     BigInt(list.findLastIndex(equals(value))),
   );
   environment.registerType("kubernetes.Sets", Sets).registerConstant("sets", "kubernetes.Sets", sets);
-  add("kubernetes.Sets.contains(list, list): bool", (_sets: Sets, one: unknown[], other: unknown[]) =>
-    sets.contains(one, other),
-  );
-  add("kubernetes.Sets.intersects(list, list): bool", (_sets: Sets, one: unknown[], other: unknown[]) =>
-    sets.intersects(one, other),
-  );
+  add("kubernetes.Sets.contains(list, list): bool", (_sets: Sets, ...lists: TwoLists) => sets.contains(...lists));
+  add("kubernetes.Sets.intersects(list, list): bool", (_sets: Sets, ...lists: TwoLists) => sets.intersects(...lists));
   add(
     "kubernetes.Sets.equivalent(list, list): bool",
-    (_sets: Sets, one: unknown[], other: unknown[]) => sets.contains(one, other) && sets.contains(other, one),
+    (_sets: Sets, ...[one, other]: TwoLists) => sets.contains(one, other) && sets.contains(other, one),
   );
 }
 

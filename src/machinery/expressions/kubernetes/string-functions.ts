@@ -16,14 +16,16 @@ export function addStringFunctions(environment: Environment): void {
     if (index < 0n || index > BigInt(characters.length)) throw new Error(`index out of range: ${index}`);
     return characters[Number(index)] ?? "";
   });
-  add("string.replace(string, string): string", (text: string, old: string, by: string) =>
-    replaced(text, old, by, -1n),
+  add("string.replace(string, string): string", (text: string, ...[old, by]: [string, string]) =>
+    replaced(text, { old, by, limit: -1n }),
   );
-  add("string.replace(string, string, int): string", replaced);
-  add("string.find(string): string", (text: string, pattern: string) => findAll(text, pattern, 1)[0] ?? "");
-  add("string.findAll(string): list<string>", (text: string, pattern: string) => findAll(text, pattern, -1));
-  add("string.findAll(string, int): list<string>", (text: string, pattern: string, limit: bigint) =>
-    findAll(text, pattern, Number(limit)),
+  add("string.replace(string, string, int): string", (text: string, ...[old, by, limit]: [string, string, bigint]) =>
+    replaced(text, { old, by, limit }),
+  );
+  add("string.find(string): string", (text: string, pattern: string) => findAll(text, { pattern, limit: 1 })[0] ?? "");
+  add("string.findAll(string): list<string>", (text: string, pattern: string) => findAll(text, { pattern }));
+  add("string.findAll(string, int): list<string>", (text: string, ...[pattern, limit]: [string, bigint]) =>
+    findAll(text, { pattern, limit: Number(limit) }),
   );
   add("string.format(list<dyn>): string", (text: string, values: readonly unknown[]) => formatText(text, values));
   environment
@@ -32,7 +34,14 @@ export function addStringFunctions(environment: Environment): void {
   add("kubernetes.Strings.quote(string): string", (_strings: Strings, text: string) => JSON.stringify(text));
 }
 
-function replaced(text: string, old: string, by: string, limit: bigint): string {
+interface Replacement {
+  readonly old: string;
+  readonly by: string;
+  /** Negative: all of them. */
+  readonly limit: bigint;
+}
+
+function replaced(text: string, { old, by, limit }: Replacement): string {
   if (limit === 0n) return text;
   const most = old === "" ? text.length + 1 : Math.floor(text.length / old.length);
   const times = limit < 0n ? most : Math.min(most, Number(limit));

@@ -63,7 +63,7 @@ export function applyConfiguration(request: ApplyRequest): ApiObject {
   const faults = configurationFaults(compiled.schema, configuration);
   const refusal = (causes: readonly FieldError[]): ApiError => {
     const group = apiVersion.includes("/") ? apiVersion.replace(/\/.*/, "") : "";
-    return invalid({ group, resource: configuration.kind }, nameOf(configuration), causes);
+    return invalid({ group, resource: configuration.kind }, { name: nameOf(configuration), faults: causes });
   };
   if (faults.length > 0) throw refusal(faults);
   try {

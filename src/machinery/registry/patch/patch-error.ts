@@ -23,15 +23,20 @@ export const operationFailed = (): ApiError =>
  * sent. The patched object is never shown, although upstream shows it for other patch types.
  */
 export const patchDoesNotApply = (fault: string, shown?: string): ApiError =>
-  invalid({ group: "", resource: "" }, "", [
-    shown === undefined
-      ? {
-          reason: "FieldValueInvalid",
-          field: "patch",
-          message: `Invalid value: ${shortened(fault, maximumFaultLength)}`,
-        }
-      : invalidValue("patch", shown, fault),
-  ]);
+  invalid(
+    { group: "", resource: "" },
+    {
+      faults: [
+        shown === undefined
+          ? {
+              reason: "FieldValueInvalid",
+              field: "patch",
+              message: `Invalid value: ${shortened(fault, maximumFaultLength)}`,
+            }
+          : invalidValue("patch", { value: shown, detail: fault }),
+      ],
+    },
+  );
 
 /** The sender of a value knows it: more text would not help. */
 const maximumLength = 1024;

@@ -65,22 +65,20 @@ interface StoredAt {
   readonly storageKey: string;
   readonly stored: Buffer;
   readonly writer: ValueTransformer | undefined;
+  /** What the first reader that failed said. */
+  readonly failure?: UndecryptableValue;
 }
 
 /**
  * Several may have the prefix: two keys of one name, or the identity at last. As upstream, the first that can decrypt the
  * value does.
  */
-function decryptWithFirst(
-  readers: readonly ValueTransformer[],
-  at: StoredAt,
-  failure?: UndecryptableValue,
-): MaybePromise<DecryptedValue> {
+function decryptWithFirst(readers: readonly ValueTransformer[], at: StoredAt): MaybePromise<DecryptedValue> {
   const [reader, ...others] = readers;
-  if (reader === undefined) throw failure ?? new UndecryptableValue("no matching prefix found");
+  if (reader === undefined) throw at.failure ?? new UndecryptableValue("no matching prefix found");
   const afterFailure = (error: unknown): MaybePromise<DecryptedValue> => {
     if (!(error instanceof UndecryptableValue)) throw error;
-    return decryptWithFirst(others, at, failure ?? error);
+    return decryptWithFirst(others, { ...at, failure: at.failure ?? error });
   };
   try {
     const found = andThen(reader.decrypt(at.stored, at.storageKey), ({ plain, isStale }) => ({

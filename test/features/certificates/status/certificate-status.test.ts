@@ -440,7 +440,7 @@ describe("what needs no credentials", () => {
   it("is not served without --revocation-url", async () => {
     const other = await startTestServer({ settings: { controllers: "false" } });
     const { client } = other;
-    await assert.rejects(client.request("GET", `/pki/crl/${authorityId(ca)}.crl`), /could not find|404/);
+    await assert.rejects(client.request(`/pki/crl/${authorityId(ca)}.crl`), /could not find|404/);
     assert.equal(other.revocationHttpUrl, undefined);
     await other.stop();
   });

@@ -93,7 +93,7 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   /** Rejects with a 503 when the signer does not answer in time, or its answer breaks the rules. */
   signToken(payload: object): Promise<string> {
     const { socket, observer } = this.#options;
-    return observedSignature({ provider: "externaljwt", key: socket }, observer, () => this.#tryToSign(payload));
+    return observedSignature({ provider: "externaljwt", key: socket, observer }, () => this.#tryToSign(payload));
   }
 
   async #tryToSign(payload: object): Promise<string> {

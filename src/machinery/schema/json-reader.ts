@@ -205,7 +205,7 @@ export class JsonReader {
       if (!this.#takeDigits()) throw this.#fault("in exponent of numeric literal");
     }
     const literal = this.#text.slice(start, this.#position);
-    if (!/^-?\d{1,15}$/.test(literal)) keepLiteral(container, key, literal);
+    if (!/^-?\d{1,15}$/.test(literal)) literalsOf(container).set(String(key), literal);
     return Number(literal);
   }
 
@@ -259,9 +259,10 @@ function previousObject(container: Container, key: string | number): Record<stri
     : {};
 }
 
-function keepLiteral(container: Container, key: string | number, literal: string): void {
+function literalsOf(container: Container): Map<string, string> {
   const literals = numberLiterals.get(container) ?? new Map<string, string>();
-  numberLiterals.set(container, literals.set(String(key), literal));
+  numberLiterals.set(container, literals);
+  return literals;
 }
 
 const controlEscapes = new Map([

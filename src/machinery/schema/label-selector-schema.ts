@@ -46,12 +46,12 @@ export function validateLabelSelector(selector: LabelSelector, field: string): F
     : [...faults, invalidValue(field, { value: null, detail: "invalid label selector." })];
 }
 
-function validateRequirement(
-  { key, operator, values = [] }: Infer<typeof labelSelectorRequirement>,
-  field: string,
-): FieldError[] {
+type Requirement = Infer<typeof labelSelectorRequirement>;
+
+function validateRequirement(requirement: Requirement, field: string): FieldError[] {
+  const { key, values = [] } = requirement;
   return [
-    ...validateOperator(operator, values.length, field),
+    ...validateOperator(requirement, field),
     ...qualifiedNameFaults(key).map((fault) => invalidValue(`${field}.key`, { value: key, detail: fault })),
     ...values.flatMap((value, index) =>
       labelValueFaults(value).map((fault) => invalidValue(`${field}.values[${index}]`, { value, detail: fault })),
@@ -59,14 +59,15 @@ function validateRequirement(
   ];
 }
 
-function validateOperator(operator: string, count: number, field: string): FieldError[] {
+function validateOperator({ operator, values = [] }: Requirement, field: string): FieldError[] {
+  const isEmpty = values.length === 0;
   switch (operator) {
     case "In":
     case "NotIn":
-      return count === 0 ? [required(`${field}.values`, "must be specified when `operator` is 'In' or 'NotIn'")] : [];
+      return isEmpty ? [required(`${field}.values`, "must be specified when `operator` is 'In' or 'NotIn'")] : [];
     case "Exists":
     case "DoesNotExist":
-      return count === 0
+      return isEmpty
         ? []
         : [forbiddenField(`${field}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
     default:

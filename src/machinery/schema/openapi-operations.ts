@@ -156,22 +156,24 @@ export function operationsOf(resource: DescribedResource, groupWord = wordOfGrou
   const idName = `${isNamespaced ? "Namespaced" : ""}${resource.kind}`;
   const body: Body = { schema: resource.schema, kind: kindOf(resource) };
   const serves = ({ verb }: Action): boolean => resource.verbs === undefined || resource.verbs.includes(verb);
-  const at = (path: string, id: string, of: Body) => (action: Action) =>
-    operation(action, { path, id, body: of, resource });
+  const at = (place: Omit<OperationPlace, "resource">) => (action: Action) => operation(action, { ...place, resource });
 
   const operations = [
-    ...collectionActions.filter(serves).map(at(collection, `${idPrefix}${idName}`, body)),
-    ...itemActions.filter(serves).map(at(item, `${idPrefix}${idName}`, body)),
+    ...collectionActions.filter(serves).map(at({ path: collection, id: `${idPrefix}${idName}`, body })),
+    ...itemActions.filter(serves).map(at({ path: item, id: `${idPrefix}${idName}`, body })),
   ];
   if (isNamespaced && serves(list)) {
-    operations.push(at(`${base}/${resource.plural}`, `${idPrefix}${resource.kind}ForAllNamespaces`, body)(list));
+    operations.push(
+      at({ path: `${base}/${resource.plural}`, id: `${idPrefix}${resource.kind}ForAllNamespaces`, body })(list),
+    );
   }
   for (const [name, subresource] of Object.entries(resource.subresources ?? {})) {
     const isCreate = subresource.type === "create";
     const subBody = isCreate ? { schema: subresource.schema, kind: kindOf(subresource) } : body;
     const verbs: readonly Verb[] = isCreate ? ["create"] : (subresource.verbs ?? ["get", "update", "patch"]);
     const actions = [create, get, update, patch].filter(({ verb }) => verbs.includes(verb));
-    operations.push(...actions.map(at(`${item}/${name}`, `${idPrefix}${idName}${capitalized(name)}`, subBody)));
+    const id = `${idPrefix}${idName}${capitalized(name)}`;
+    operations.push(...actions.map(at({ path: `${item}/${name}`, id, body: subBody })));
   }
   return operations;
 }

@@ -148,6 +148,7 @@ export class ProtobufReader {
     return new ProtobufReader(bytes, 0, { remainingFields: fieldsPerValue * maximumValues });
   }
 
+  // oxlint-disable-next-line max-params -- called for every message in a message: an object each would cost
   constructor(bytes: Uint8Array, depth = 0, budget: FieldBudget = { remainingFields: Infinity }) {
     if (depth > maximumDepth) throw new ProtobufError("proto: messages are nested too deep");
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -79,6 +79,7 @@ const messageWith = (fields: readonly MessageField[]): Message => ({
 });
 
 // Writing is always last to first: the length of what follows is known.
+// oxlint-disable-next-line max-params -- called for every message in a message: an object each would cost
 function writeMessage(writer: ProtobufWriter, { lastToFirst }: Message, object: unknown): void {
   const members = (object ?? {}) as Readonly<Members>; // the same schema decoded it
   for (const field of lastToFirst) field.write(writer, members);
@@ -90,6 +91,7 @@ function readMessage(reader: ProtobufReader, message: Message): Members {
   return object;
 }
 
+// oxlint-disable-next-line max-params -- called for every message in a message: an object each would cost
 function readFields(reader: ProtobufReader, { byNumber }: Message, object: Members): void {
   const maps: MapEntries = new Map();
   while (reader.nextField()) {
@@ -111,8 +113,9 @@ const embeddedMessage = (number: number, message: Message): MessageField => ({
 });
 
 function fieldOf([name, { number, schema, presence }]: readonly [string, Field]): MessageField {
-  if (schema.type === "map") return mapField(name, number, valueCodec(schema.values));
-  if (schema.type === "array" && schema.goType === undefined) return listField(name, number, valueCodec(schema.items));
+  if (schema.type === "map") return mapField(name, { number, values: valueCodec(schema.values) });
+  if (schema.type === "array" && schema.goType === undefined)
+    return listField(name, { number, items: valueCodec(schema.items) });
   const codec = valueCodec(schema);
   return {
     number,
@@ -126,7 +129,10 @@ function fieldOf([name, { number, schema, presence }]: readonly [string, Field])
   };
 }
 
-const listField = (name: string, number: number, items: ValueCodec): MessageField => ({
+const listField = (
+  name: string,
+  { number, items }: { readonly number: number; readonly items: ValueCodec },
+): MessageField => ({
   number,
   write: (writer, object) => writeList(writer, { number, items, list: object[name] }),
   read(reader, object) {
@@ -143,7 +149,10 @@ function writeList(
   for (let index = values.length - 1; index >= 0; index -= 1) items.write(writer, number, values[index]);
 }
 
-const mapField = (name: string, number: number, values: ValueCodec): MessageField => ({
+const mapField = (
+  name: string,
+  { number, values }: { readonly number: number; readonly values: ValueCodec },
+): MessageField => ({
   number,
   write(writer, object) {
     const map = (object[name] ?? {}) as Readonly<Members>; // the same schema decoded it
@@ -154,6 +163,7 @@ const mapField = (name: string, number: number, values: ValueCodec): MessageFiel
       });
     }
   },
+  // oxlint-disable-next-line max-params -- called for every field: an object each would cost
   read(reader, _object, maps) {
     const entries = maps.get(name) ?? [];
     entries.push(readMapEntry(reader.message(), values));
@@ -192,6 +202,7 @@ function valueCodec(schema: Schema): ValueCodec {
   }
   const { write, read, wireType, empty } = scalarCodecs[schema.type];
   return {
+    // oxlint-disable-next-line max-params -- called for every field: an object each would cost
     write(writer, number, value) {
       const written = value ?? empty;
       if (written === undefined) return;
@@ -206,6 +217,7 @@ const messageCodec = (
   write: (writer: ProtobufWriter, value: unknown) => void,
   read: (message: ProtobufReader) => unknown,
 ): ValueCodec => ({
+  // oxlint-disable-next-line max-params -- called for every field: an object each would cost
   write(writer, number, value) {
     writer.messageField(number, () => write(writer, value));
   },

@@ -62,20 +62,24 @@ function visitorOf(schema: Schema): Visit | undefined {
       const member = memberOf(value, name);
       if (member === undefined || member === null) continue;
       const place = { path: path === "" ? name : `${path}.${name}`, found };
-      addReferences(field, member, place);
+      if (field.refersTo !== undefined) {
+        // Not `push(...)`: a list may be longer than the arguments of a call.
+        for (const one of referencesIn(member, { ...field.refersTo, path: place.path })) found.push(one);
+      }
       visit?.(member, place);
     }
   };
 }
 
-function addReferences({ refersTo }: Field, member: unknown, { path, found }: Place): void {
-  if (refersTo === undefined) return;
-  const { kind, nameIn } = refersTo;
+/** `member` is a name, an object with one, or a list of these. An empty name refers to nothing. */
+function referencesIn(
+  member: unknown,
+  { kind, nameIn, path }: NonNullable<Field["refersTo"]> & { readonly path: string },
+): readonly Reference[] {
   if (Array.isArray(member)) {
-    for (const [index, item] of member.entries()) {
-      found.push({ kind, name: nameOf(item, nameIn), path: `${path}[${index}]` });
-    }
-  } else if (member !== "") found.push({ kind, name: nameOf(member, nameIn), path });
+    return member.map((item: unknown, index) => ({ kind, name: nameOf(item, nameIn), path: `${path}[${index}]` }));
+  }
+  return member === "" ? [] : [{ kind, name: nameOf(member, nameIn), path }];
 }
 
 function nameOf(value: unknown, nameIn: string | undefined): string {

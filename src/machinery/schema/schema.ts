@@ -171,14 +171,13 @@ export const setOf = <S extends Schema>(items: S): ArraySchema<Infer<S>[]> => ({
 /** A list of objects that one field tells apart, for patches and for apply. Apply may need more keys than that one. */
 export const mapList = <S extends Schema>(
   items: S,
-  key: string,
-  ...moreKeys: readonly string[]
+  ...keys: readonly [mergeKey: string, ...moreKeys: readonly string[]]
 ): ArraySchema<Infer<S>[]> => ({
   type: "array",
   items,
   list: "map",
-  mapKeys: [key, ...moreKeys],
-  patchMerge: { mergeKey: key },
+  mapKeys: keys,
+  patchMerge: { mergeKey: keys[0] },
 });
 
 /** A `mapList` of unions: objects whose fields exclude each other, such as the sources of a volume. */

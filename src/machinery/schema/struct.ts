@@ -11,6 +11,7 @@ import type { Field, FieldsOf, ObjectSchema, Presence, Schema } from "./schema.t
  *       timeAdded: pointer(4, time, "When it was added."),
  *     });
  */
+// oxlint-disable-next-line max-params -- the head of a table: names for its parts would push the fields to the right
 export const struct = <const F extends Readonly<Record<string, Field>>>(
   goType: string,
   description: string,
@@ -18,6 +19,7 @@ export const struct = <const F extends Readonly<Record<string, Field>>>(
 ): ObjectSchema<FieldsOf<F>> => object({ goType, description, fields });
 
 /** A struct that apply and ownership treat as one value. */
+// oxlint-disable-next-line max-params -- as above
 export const atomicStruct = <const F extends Readonly<Record<string, Field>>>(
   goType: string,
   description: string,
@@ -33,6 +35,7 @@ export interface FieldOf<S extends Schema, P extends Presence> extends Field {
 
 const builder =
   <P extends Presence>(presence: P) =>
+  // oxlint-disable-next-line max-params -- a row of a table: names for its columns would hide the fields
   <S extends Schema>(number: number, schema: S, description: string, rest: Rest = {}): FieldOf<S, P> => ({
     number,
     schema,
@@ -47,6 +50,7 @@ export const always = builder("always");
 export const nullable = builder("nullable");
 
 /** A field that is always there and that OpenAPI lists as required. */
+// oxlint-disable-next-line max-params -- a row of a table: names for its columns would hide the fields
 export const required = <S extends Schema>(number: number, schema: S, description: string): FieldOf<S, "always"> => ({
   ...always(number, schema, description),
   isRequired: true,

@@ -11,8 +11,7 @@ import type { ParsedRequestInfo } from "./parse-request-info.ts";
  */
 export function authorizationAttributes(
   info: ParsedRequestInfo,
-  user: UserInfo,
-  query: string,
+  { user, query }: { readonly user: UserInfo; readonly query: string },
 ): AuthorizationAttributes {
   if (info.kind === "path") return { kind: "path", user, verb: info.verb, path: info.path };
   const { verb, group, version, resource, subresource, namespace, name } = info;

@@ -116,7 +116,10 @@ const badRequestRefusal: Refusal = { code: 400, text: "Bad Request", body: "400 
  * the invalid bytes get no answer: the client would take it for the earlier request's. When they are the body of the only
  * request, its exchange answers.
  */
-export function refuseMalformed(error: ParseError, socket: Duplex, connection: TlsConnection | undefined): void {
+export function refuseMalformed(
+  error: ParseError,
+  { socket, connection }: { readonly socket: Duplex; readonly connection: TlsConnection | undefined },
+): void {
   const open = connection?.openExchanges ?? 0;
   if (!socket.writable || error.code === "ECONNRESET" || open > 0) {
     const isAnswered = open === 1 && socket.writable && connection?.lastExchange?.breakOff() === true;

@@ -7,7 +7,10 @@ import type { ExchangeContext, ExchangeOptions } from "./exchange.ts";
 import type { TlsConnection } from "./tls-connection.ts";
 
 /** Answers a stream of HTTP/2. */
-export function serveStream(stream: Http2Stream, connection: TlsConnection, context: ExchangeContext): void {
+export function serveStream(
+  stream: Http2Stream,
+  { context, connection }: { readonly context: ExchangeContext; readonly connection: TlsConnection },
+): void {
   const { path, method, isTooLarge } = stream.head;
   if (isTooLarge) return stream.respond({ status: 431, headers: { date: dateNow() } }, undefined);
   // CONNECT has no path, and OPTIONS may have "*".

@@ -184,7 +184,8 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     connections.set(socket, connection);
     socket.on("error", () => socket.destroy());
     if (socket.alpnProtocol !== "h2") return serveHttp1(socket);
-    const onRequest = (stream: Http2Stream): void => serveStream(stream, connection, context);
+    const exchange = { context, connection };
+    const onRequest = (stream: Http2Stream): void => serveStream(stream, exchange);
     const session = new Http2Session({ socket, limits, nowSeconds, onRequest });
     sessions.set(session, connection);
     socket.on("close", () => sessions.delete(session));
@@ -207,6 +208,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     const connection = connectionOf(request, response);
     if (connection !== undefined) new Http1Exchange({ request, response }, { context, connection }).run();
   });
+  // oxlint-disable-next-line max-params -- what Node.js gives
   server.on("upgrade", (request: IncomingMessage, socket: Socket, head: Buffer) => {
     const response = newServerResponse(request);
     response.assignSocket(socket);
@@ -223,7 +225,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
       },
     );
   });
-  server.on("clientError", (error, socket) => refuseMalformed(error, socket, connections.get(socket)));
+  server.on("clientError", (error, socket) => refuseMalformed(error, { socket, connection: connections.get(socket) }));
 
   const notAccepted = rateLimitedReport<Error>((error, count) =>
     log?.error({ err: error, count }, "could not accept connections, will go on"),

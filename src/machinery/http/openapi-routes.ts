@@ -89,14 +89,17 @@ export function openApiRoutes(source: OpenApiSource): PathRoutes {
   for (const [path, document] of documents) {
     routes.set(`/openapi/v3/${path}`, {
       methods: "get",
-      handle: (request) => hashedResponse(request, path, document()),
+      handle: (request) => hashedResponse(request, { path, document: document() }),
     });
   }
   return routes;
 }
 
 /** A path with the current hash may be cached forever. A path with an old hash is redirected to the current one. */
-function hashedResponse(request: HttpRequest, path: string, document: TaggedDocument): HttpResponse {
+function hashedResponse(
+  request: HttpRequest,
+  { path, document }: { readonly path: string; readonly document: TaggedDocument },
+): HttpResponse {
   const hash = new URLSearchParams(request.query).get("hash");
   if (hash !== null && hash !== document.tag) {
     return { status: 301, headers: { location: `/openapi/v3/${path}?hash=${document.tag}` }, body: "" };

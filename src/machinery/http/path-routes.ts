@@ -18,8 +18,7 @@ export type PathRoutes = ReadonlyMap<string, PathRoute>;
 /** Answers a path, after authorization. Undefined when no route matches. */
 export function routePath(
   routes: PathRoutes,
-  path: string,
-  request: HttpRequest,
+  { path, request }: { readonly path: string; readonly request: HttpRequest },
 ): HttpResponse | Promise<HttpResponse> | undefined {
   const route = routes.get(path) ?? routeWithSlash(routes, path) ?? folderRoute(routes, path);
   if (route === undefined) return undefined;

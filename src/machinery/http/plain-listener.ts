@@ -51,7 +51,7 @@ export async function startPlainListener(options: PlainListenerOptions): Promise
     if (!bound.admits(socket)) socket.destroy();
   });
   server.on("request", (request, response) => {
-    respond(request, response, answer).catch((error: unknown) => {
+    respond({ request, response }, answer).catch((error: unknown) => {
       log.error({ err: error }, "could not answer over plain HTTP");
       response.destroy();
     });
@@ -78,8 +78,7 @@ export async function startPlainListener(options: PlainListenerOptions): Promise
 }
 
 async function respond(
-  request: IncomingMessage,
-  response: ServerResponse,
+  { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
   answer: PlainListenerOptions["answer"],
 ): Promise<void> {
   const { method = "", url = "", headers } = request;

@@ -22,13 +22,16 @@ import { addWarnings } from "./warnings.ts";
 import { refuseHandshake } from "./web-socket-handshake.ts";
 import { accessDenied } from "../api/access-denied.ts";
 
-/** Without an options object, which would be one more for every request. `audited`: undefined when the request is not recorded. */
-export type HandleResource = (
-  request: HttpRequest,
-  info: ResourceRequestInfo,
-  user: UserInfo,
-  audited?: RecordedWork,
-) => MaybePromise<HttpResponse>;
+/** A request for a resource and a verb that are served, which its user may make. */
+export interface AuthorizedRequest {
+  readonly request: HttpRequest;
+  readonly info: ResourceRequestInfo;
+  readonly user: UserInfo;
+  /** Undefined when the request is not recorded. */
+  readonly audited?: RecordedWork | undefined;
+}
+
+export type HandleResource = (authorized: AuthorizedRequest) => MaybePromise<HttpResponse>;
 
 /** What the steps of a request are, in the order in which they run. */
 export interface ChainOptions {
@@ -108,8 +111,8 @@ export function createRequestChain(options: ChainOptions): Handler {
       if (options.audit !== undefined) await lifecycle.beginAudit(options.audit);
 
       // One that waits for its turn would hold up the other requests of its transaction.
-      const nextQueue =
-        request.inProcess?.transaction === undefined ? queueFor(options, info, authenticatedUser) : undefined;
+      const isQueued = request.inProcess?.transaction === undefined && !isExempt(info, authenticatedUser);
+      const nextQueue = isQueued ? queueFor(options, info) : undefined;
       const turn = nextQueue?.enter(authenticatedUser.username);
       queue = nextQueue;
       if (turn !== undefined) {
@@ -126,7 +129,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       if (user !== authenticatedUser) trace?.decided(user.username);
 
       trace?.begin("authorize");
-      const attributes = authorizationAttributes(info, user, request.query);
+      const attributes = authorizationAttributes(info, { user, query: request.query });
       const deciding = options.authorize(attributes);
       const decision = deciding instanceof Promise ? await deciding : deciding;
       lifecycle.decision = decision;
@@ -134,7 +137,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       if (decision.decision !== "allow") throw notAllowed(decision, { attributes, request });
 
       trace?.begin("handle");
-      const answering = route(options, lifecycle, { info, user, request: options.withoutIdentity(request) });
+      const answering = route(options, { lifecycle, info, user, request: options.withoutIdentity(request) });
       response = plain = answering instanceof Promise ? await answering : answering;
       if (isCompressible(response)) {
         trace?.begin("compress");
@@ -142,7 +145,10 @@ export function createRequestChain(options: ChainOptions): Handler {
       }
     } catch (error) {
       isPanic = !(error instanceof ApiError);
-      response = errorResponse(error instanceof ApiError ? error : bug(options.log, error, lifecycle), request);
+      response = errorResponse(
+        error instanceof ApiError ? error : bug(error, { log: options.log, lifecycle }),
+        request,
+      );
       plain = response;
     }
     if (lifecycle.authenticatedUser !== undefined) queue?.leave(lifecycle.authenticatedUser.username);
@@ -160,7 +166,9 @@ export function createRequestChain(options: ChainOptions): Handler {
       status: response.status,
     });
     options.onAnswered?.(lifecycle.answered(response, traceId));
-    return withStreamHooks(response, lifecycle, options);
+    const { body } = response;
+    if (typeof body === "string" || Buffer.isBuffer(body)) return response;
+    return { ...response, body: withHooks(body, { lifecycle, onStreamStarted: options.onStreamStarted }) };
   };
   return (request) => {
     if (!requestChannel.hasSubscribers) return answer(request);
@@ -223,15 +231,16 @@ class Lifecycle {
   }
 }
 
-/** Returns the same response. If it is a stream, its start and its end are reported, the end to the audit log too. */
-function withStreamHooks(
-  response: HttpResponse,
-  lifecycle: Lifecycle,
-  { onStreamStarted }: Pick<ChainOptions, "onStreamStarted">,
-): HttpResponse {
-  const { body } = response;
-  if (typeof body === "string" || Buffer.isBuffer(body)) return response;
-  const start: StreamBody["start"] = (sink) => {
+/** The same stream. Its start and its end are reported, the end to the audit log too. */
+const withHooks = (
+  body: StreamBody,
+  {
+    lifecycle,
+    onStreamStarted,
+  }: { readonly lifecycle: Lifecycle; readonly onStreamStarted: ChainOptions["onStreamStarted"] },
+): StreamBody => ({
+  ...body,
+  start(sink) {
     const { authenticatedUser } = lifecycle;
     const left = authenticatedUser && onStreamStarted?.(authenticatedUser, () => sink.end());
     const stop = body.start(sink);
@@ -240,33 +249,38 @@ function withStreamHooks(
       stop();
       lifecycle.audited?.streamEnded();
     };
-  };
-  return { ...response, body: { ...body, start } };
+  },
+});
+
+interface RoutedRequest {
+  readonly lifecycle: Lifecycle;
+  readonly info: ParsedRequestInfo;
+  readonly user: UserInfo;
+  readonly request: HttpRequest;
 }
 
 /** Routes an authorized request: refuses unknown paths and unsupported methods, otherwise answers. */
-function route(
-  options: ChainOptions,
-  lifecycle: Lifecycle,
-  { info, user, request }: { readonly info: ParsedRequestInfo; readonly user: UserInfo; readonly request: HttpRequest },
-): MaybePromise<HttpResponse> {
-  if (info.kind === "path") return routePath(options.pathRoutes, info.path, request) ?? unknownPath(options, info.path);
+function route(options: ChainOptions, { lifecycle, info, user, request }: RoutedRequest): MaybePromise<HttpResponse> {
+  const { path } = info;
+  if (info.kind === "path") return routePath(options.pathRoutes, { path, request }) ?? unknownPath(options, path);
   if (!options.servedResources.hasGroup(info.group)) {
-    return (info.verb === "list" ? routePath(emptyListRoutes, info.path, request) : undefined) ?? pageNotFound();
+    return (info.verb === "list" ? routePath(emptyListRoutes, { path, request }) : undefined) ?? pageNotFound();
   }
   const verbs = options.servedResources.verbsAt(info);
   if (verbs.length === 0) throw pathNotFound();
   if (info.kind === "unserved" || !verbs.includes(info.verb)) throw routeMethodNotAllowed();
   lifecycle.isServed = true;
-  return options.handleResource(request, info, user, lifecycle.audited);
+  return options.handleResource({ request, info, user, audited: lifecycle.audited });
 }
 
 /** Watches, health checks and administrators do not wait in a queue. */
-function queueFor(options: ChainOptions, info: ParsedRequestInfo, user: UserInfo): FairQueue | undefined {
-  if (info.verb === "watch" || user.groups.includes(mastersGroup)) return undefined;
-  if (info.kind === "path") return /^\/(?:healthz|livez|readyz)/.test(info.path) ? undefined : options.readOnlyQueue;
-  return info.verb === "get" || info.verb === "list" ? options.readOnlyQueue : options.mutatingQueue;
-}
+const isExempt = (info: ParsedRequestInfo, user: UserInfo): boolean =>
+  info.verb === "watch" ||
+  user.groups.includes(mastersGroup) ||
+  (info.kind === "path" && /^\/(?:healthz|livez|readyz)/.test(info.path));
+
+const queueFor = (options: ChainOptions, { kind, verb }: ParsedRequestInfo): FairQueue =>
+  kind === "path" || verb === "get" || verb === "list" ? options.readOnlyQueue : options.mutatingQueue;
 
 /** The 404 for an unknown path: a Status below `/api` and served groups, plain text elsewhere. */
 function unknownPath({ servedResources }: ChainOptions, path: string): HttpResponse {
@@ -287,7 +301,10 @@ const notAllowed = (
     : internalError(`Internal Server Error: ${JSON.stringify(requestUri(request))}: ${evaluationError}`);
 
 /** Logs everything and reveals nothing to the client. */
-function bug(log: ChainLog, error: unknown, { auditId, info }: Lifecycle): ApiError {
+function bug(
+  error: unknown,
+  { log, lifecycle: { auditId, info } }: { readonly log: ChainLog; readonly lifecycle: Lifecycle },
+): ApiError {
   log.error({ err: error, auditId, verb: info?.verb, path: info?.path }, "request failed unexpectedly");
   return internalError();
 }

@@ -44,17 +44,25 @@ export function admit<T extends ApiObject>(
   subject: AdmissionSubject<T>,
 ): MaybePromise<T | undefined> {
   currentTrace()?.begin("mutating admission");
-  return admitFrom(0, target.admission, attributesOf(target, subject)) as MaybePromise<T | undefined>; // rules keep the kind
+  const attributes = attributesOf(target, subject);
+  return admitFrom({ next: 0, rules: target.admission, attributes }) as MaybePromise<T | undefined>; // rules keep the kind
+}
+
+/** The rules that are still to be asked. */
+interface RemainingRules {
+  readonly next: number;
+  readonly rules: readonly AdmissionRule[];
+}
+
+interface Admitting extends RemainingRules {
+  readonly attributes: AdmissionAttributes;
 }
 
 /** A rule that answers at once is not awaited: most do, and most writes have none that waits. */
-function admitFrom(
-  first: number,
-  rules: readonly AdmissionRule[],
-  attributes: AdmissionAttributes,
-): MaybePromise<ApiObject | undefined> {
+function admitFrom({ next, rules, attributes: given }: Admitting): MaybePromise<ApiObject | undefined> {
   const trace = currentTrace();
-  for (let index = first; index < rules.length; index += 1) {
+  let attributes = given;
+  for (let index = next; index < rules.length; index += 1) {
     const rule = rules[index];
     if (rule?.admit === undefined || rule.appliesTo?.(attributes) === false) continue;
     // The last one named is the one that refused.
@@ -68,11 +76,8 @@ function admitFrom(
 }
 
 /** Not a closure in the loop above: that would allocate for each rule, whether it waits or not. */
-const admitAfter = (
-  admitting: Promise<ApiObject | undefined>,
-  rest: { readonly next: number; readonly rules: readonly AdmissionRule[]; readonly attributes: AdmissionAttributes },
-): Promise<ApiObject | undefined> =>
-  admitting.then((object) => admitFrom(rest.next, rest.rules, withObject(rest.attributes, object)));
+const admitAfter = (admitting: Promise<ApiObject | undefined>, rest: Admitting): Promise<ApiObject | undefined> =>
+  admitting.then((object) => admitFrom({ ...rest, attributes: withObject(rest.attributes, object) }));
 
 /** A deletion has no object, and a rule that changes nothing returns none. */
 const withObject = (attributes: AdmissionAttributes, object: ApiObject | undefined): AdmissionAttributes =>
@@ -87,17 +92,17 @@ export function validateAdmission<T extends ApiObject>(
   subject: AdmissionSubject<T>,
 ): MaybePromise<Admitted> {
   currentTrace()?.begin("validating admission");
-  return validateFrom(0, target.admission, { attributes: attributesOf(target, subject), caller: subject.caller });
+  const write = { attributes: attributesOf(target, subject), caller: subject.caller };
+  return validateFrom({ next: 0, rules: target.admission, write });
 }
 
-interface ValidatedWrite {
-  readonly attributes: AdmissionAttributes;
-  readonly caller: Caller;
+interface Validating extends RemainingRules {
+  readonly write: { readonly attributes: AdmissionAttributes; readonly caller: Caller };
 }
 
-function validateFrom(first: number, rules: readonly AdmissionRule[], write: ValidatedWrite): MaybePromise<Admitted> {
+function validateFrom({ next, rules, write }: Validating): MaybePromise<Admitted> {
   const trace = currentTrace();
-  for (let index = first; index < rules.length; index += 1) {
+  for (let index = next; index < rules.length; index += 1) {
     const rule = rules[index];
     if (rule?.validate === undefined || rule.appliesTo?.(write.attributes) === false) continue;
     trace?.decided(rule.name);
@@ -108,10 +113,8 @@ function validateFrom(first: number, rules: readonly AdmissionRule[], write: Val
   return new AdmittedWrite(write.caller);
 }
 
-const validateAfter = (
-  validating: Promise<void>,
-  rest: { readonly next: number; readonly rules: readonly AdmissionRule[]; readonly write: ValidatedWrite },
-): Promise<Admitted> => validating.then(() => validateFrom(rest.next, rest.rules, rest.write));
+const validateAfter = (validating: Promise<void>, rest: Validating): Promise<Admitted> =>
+  validating.then(() => validateFrom(rest));
 
 /** Proof that every admission rule was run for a write. Only `validateAdmission` creates it. */
 export type Admitted = AdmittedWrite;

@@ -75,7 +75,7 @@ export async function createTracked<T extends ApiObject>(
   const prepared = definition.prepareForCreate?.(initialized, context) ?? initialized;
   const started = definition.startValidation?.(prepared, context);
   const validate = started === undefined ? () => definition.validate?.(prepared, context) ?? [] : await started;
-  validateNew(registry, prepared, validate);
+  validateNew(registry, { object: prepared, validate });
   for (const warning of definition.warningsOnCreate?.(prepared) ?? []) caller.warn(warning);
   const name = prepared.metadata.name ?? "";
   const admitted = await validateAdmission(registry, { ...subject, name, object: prepared });
@@ -124,8 +124,7 @@ function initialMetadata(metadata: ObjectMeta, now: number): ObjectMeta {
 
 function validateNew<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  object: T,
-  validate: () => readonly FieldError[],
+  { object, validate }: { readonly object: T; readonly validate: () => readonly FieldError[] },
 ): void {
   const { definition } = registry;
   const faults = firstFaults(() => [

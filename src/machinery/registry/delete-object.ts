@@ -209,7 +209,7 @@ export async function deleteCollection<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { list, options, caller }: DeleteCollectionRequest<T>,
 ): Promise<ObjectList<T>> {
-  const deleted = await listObjects(registry, list, caller);
+  const deleted = await listObjects(registry, { ...list, waiter: caller });
   const items = [...deleted.items];
   // Its contents throw. As upstream, nothing of a list is deleted that can't be read.
   void items.find(({ unreadable }) => unreadable !== undefined)?.object;

@@ -2,8 +2,8 @@ const second = 1000;
 const minute = 60 * second;
 const hour = 60 * minute;
 
-/** `2h` or `2h5m`: the second unit appears only when it is not zero. */
-const pair = (first: string, rest: number, unit: string): string => (rest === 0 ? first : `${first}${rest}${unit}`);
+/** The second unit of `2h5m`: it is left out when it is zero. */
+const unlessZero = (rest: number, unit: string): string => (rest === 0 ? "" : `${rest}${unit}`);
 
 /**
  * Formats milliseconds with two or three significant digits, like the ages in kubectl's tables (upstream:
@@ -15,16 +15,16 @@ export function humanDuration(milliseconds: number): string {
   if (seconds < 0) return "0s";
   if (seconds < 120) return `${seconds}s`;
   const minutes = Math.trunc(milliseconds / minute);
-  if (minutes < 10) return pair(`${minutes}m`, seconds % 60, "s");
+  if (minutes < 10) return `${minutes}m${unlessZero(seconds % 60, "s")}`;
   if (minutes < 180) return `${minutes}m`;
   const hours = Math.trunc(milliseconds / hour);
-  if (hours < 8) return pair(`${hours}h`, minutes % 60, "m");
+  if (hours < 8) return `${hours}h${unlessZero(minutes % 60, "m")}`;
   if (hours < 48) return `${hours}h`;
   const days = Math.trunc(hours / 24);
-  if (days < 8) return pair(`${days}d`, hours % 24, "h");
+  if (days < 8) return `${days}d${unlessZero(hours % 24, "h")}`;
   if (days < 365 * 2) return `${days}d`;
   const years = Math.trunc(days / 365);
-  if (years < 8) return pair(`${years}y`, days % 365, "d");
+  if (years < 8) return `${years}y${unlessZero(days % 365, "d")}`;
   return `${years}y`;
 }
 

@@ -23,6 +23,11 @@ export interface ObjectList<T extends ApiObject> {
   readonly remainingItemCount?: number;
 }
 
+interface WaitingListOptions<T extends ApiObject> extends ListOptions<T> {
+  /** Who may have to wait for the newest objects. */
+  readonly waiter?: Waiter;
+}
+
 /**
  * Lists objects like upstream's storage: at the latest revision, at a given revision or later, or exactly at a
  * revision. All pages show the revision of the first page. Throws a 400; a 410 for a revision that was compacted; a 504
@@ -30,13 +35,12 @@ export interface ObjectList<T extends ApiObject> {
  */
 export async function listObjects<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  options: ListOptions<T>,
-  waiter?: Waiter,
+  options: WaitingListOptions<T>,
 ): Promise<ObjectList<T>> {
-  const { selector, resourceVersion, resourceVersionMatch: match, limit } = options;
+  const { waiter, selector, resourceVersion, resourceVersionMatch: match, limit } = options;
   const preparing = selector.lookup && registry.cache.prepareLookUp(selector.lookup);
   if (preparing !== undefined) await preparing; // before the revision is chosen
-  if (options.continueToken !== "") return nextPage(registry, options, waiter);
+  if (options.continueToken !== "") return nextPage(registry, options);
   const revision = parseResourceVersion(resourceVersion);
   // A limit together with a version means exactly that version. This rule is older than the match parameter.
   const isExact = match === "Exact" || (match === "" && limit > 0 && revision > 0);
@@ -54,8 +58,7 @@ interface PageRequest<T extends ApiObject> {
 
 async function nextPage<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  options: ListOptions<T>,
-  waiter: Waiter | undefined,
+  options: WaitingListOptions<T>,
 ): Promise<ObjectList<T>> {
   const point = decodeContinue(options.continueToken);
   if (options.resourceVersion !== "" && options.resourceVersion !== "0") {
@@ -70,7 +73,7 @@ async function nextPage<T extends ApiObject>(
   if (!isOfRange || !isAfterKey(registry.definition, point.start)) throw startKeyOutsideList();
   const range = { start: next, end };
   if (point.revision === -1) {
-    await registry.waitForFreshCache(waiter);
+    await registry.waitForFreshCache(options.waiter);
     return listCached(registry, { range, options });
   }
   try {

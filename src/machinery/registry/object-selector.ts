@@ -63,8 +63,9 @@ function requiredValue<T extends ApiObject>(
   if (term === undefined) return undefined;
   const { field, value } = comparedTerm(definition, term);
   // Versions of a resource share the watches of its objects, and may have different fields of the same name.
+  const selectableValue = selectableValues(definition);
   const unique = `${apiVersionOf(definition)} ${field}`;
-  return { field: unique, value, valueOf: (stored) => selectableValue(definition, stored, field) };
+  return { field: unique, value, valueOf: (stored) => selectableValue(stored, field) };
 }
 
 function requiredLabel<T extends ApiObject>(labels: LabelSelector): Lookup<StoredObject<T>> | undefined {
@@ -88,17 +89,18 @@ const comparedTerm = <T extends ApiObject>(
   term: FieldSelector[number],
 ): FieldSelector[number] => ({ ...term, value: comparedAs?.(term.field, term.value) ?? term.value });
 
-/** The value of a selectable field, in the form in which selectors compare it. "" when the object has none. */
-function selectableValue<T extends ApiObject>(
-  { selectableFields, comparedAs }: ResourceDefinition<T>,
-  stored: StoredObject<T>,
-  field: string,
-): string {
-  // They are in the key, which need not be parsed.
-  if (field === "metadata.name") return stored.key.slice(stored.key.lastIndexOf("/") + 1);
-  if (field === "metadata.namespace") return stored.key.split("/").at(-2) ?? "";
-  const value = selectableFields?.[field]?.(stored.object) ?? "";
-  return comparedAs?.(field, value) ?? value;
+/** Reads the value of a selectable field, in the form in which selectors compare it. "" when the object has none. */
+function selectableValues<T extends ApiObject>({
+  selectableFields,
+  comparedAs,
+}: ResourceDefinition<T>): (stored: StoredObject<T>, field: string) => string {
+  return (stored, field) => {
+    // They are in the key, which need not be parsed.
+    if (field === "metadata.name") return stored.key.slice(stored.key.lastIndexOf("/") + 1);
+    if (field === "metadata.namespace") return stored.key.split("/").at(-2) ?? "";
+    const value = selectableFields?.[field]?.(stored.object) ?? "";
+    return comparedAs?.(field, value) ?? value;
+  };
 }
 
 function checkField<T extends ApiObject>(definition: ResourceDefinition<T>, field: string): void {
@@ -125,8 +127,8 @@ function matcher<T extends ApiObject>(
 ): (stored: StoredObject<T>) => boolean {
   const terms = fields.map((term) => comparedTerm(definition, term));
   const matchesAllLabels = labelMatcher(labels);
-  return (stored) =>
-    matchesAllLabels(stored) && matchesFields(terms, (field) => selectableValue(definition, stored, field));
+  const selectableValue = selectableValues(definition);
+  return (stored) => matchesAllLabels(stored) && matchesFields(terms, (field) => selectableValue(stored, field));
 }
 
 /** Looks for labels without parsing them. In a long object, which many selectors may ask for them, they are parsed once instead. */

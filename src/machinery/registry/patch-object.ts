@@ -61,7 +61,7 @@ function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     if (previous === undefined) throw registry.notFound(request.name);
     patch ??= parsePatch(registry, request);
     const value = patch.apply(registry.served(previous));
-    const { object, strictFaults } = fitted(registry, value, patch.shown);
+    const { object, strictFaults } = fitted(registry, { value, shown: patch.shown });
     reportStrictFaults([...patch.strictFaults, ...strictFaults], { request, shown: patch.shown });
     const placed = placedObject(registry, { object, request });
     return trackUpdate({ ...fieldWrite(registry, request), previous, next: placed }) as T; // changes only managedFields
@@ -84,7 +84,7 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     const write = { ...fieldWrite(registry, request), isForced: request.options.isForced };
     const applied = merged(registry, { write, live, configuration });
     reportRepeatedKeys(repeatedKeys, request);
-    const { object, strictFaults } = fitted(registry, applied);
+    const { object, strictFaults } = fitted(registry, { value: applied });
     reportStrictFaults(strictFaults, { request });
     const { metadata, ...content } = placedObject(registry, { object, request });
     const { resourceVersion: _applied, ...kept } = metadata;
@@ -196,7 +196,10 @@ function parsed(text: string, { refusal, maximumValues }: Parsing): ReturnType<t
 }
 
 /** Decodes the patched value as an object of the kind. */
-function fitted<T extends ApiObject>(registry: ResourceRegistry<T>, value: unknown, shown?: string): DecodedObject<T> {
+function fitted<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { value, shown }: { readonly value: unknown; readonly shown?: string | undefined },
+): DecodedObject<T> {
   // Upstream's decoder takes the kind from the path, and treats an object without a version like one without a name.
   const { kind, apiVersion } = Object(value) as Partial<Record<"kind" | "apiVersion", unknown>>;
   const isLeftOut = (sent: unknown): boolean => sent === undefined || sent === null || sent === "";

@@ -207,11 +207,11 @@ const comma = 0x2c;
 
 /**
  * The text of an object's member, without parsing what comes before it. Undefined when there is none. `text` is what
- * JSON.stringify makes of an object, from `start` on, after the opening brace; anything may follow the object.
+ * JSON.stringify makes of an object, after the opening brace; anything may follow the object.
  */
-export function jsonMember(text: string, name: string, start = 0): string | undefined {
+export function jsonMember(text: string, name: string): string | undefined {
   const key = JSON.stringify(name);
-  for (let at = start; text.charCodeAt(at) === quote; at += 1) {
+  for (let at = 0; text.charCodeAt(at) === quote; at += 1) {
     const colon = endOfString(text, at);
     const value = colon + 1;
     const end = endOfValue(text, value);

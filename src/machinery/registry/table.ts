@@ -30,7 +30,11 @@ interface TableRow {
   readonly object: PartialObjectMetadata | ApiObject | null;
 }
 
-export interface TableOptions {
+/** What is needed of the kind of a table's objects. */
+type TabledKind<T extends ApiObject> = Pick<ResourceRegistry<T>, "definition" | "served">;
+
+export interface TableOptions<T extends ApiObject> {
+  readonly registry: TabledKind<T>;
   readonly version: MetaVersion;
   readonly includeObject: IncludeObject;
   /** Milliseconds since the epoch. Ages are relative to it. */
@@ -50,38 +54,29 @@ export function parseIncludeObject(query: string): IncludeObject {
 }
 
 /** Formats objects as table rows for people, with the kind's columns. */
-export function tableOf<T extends ApiObject>(
-  kind: Pick<ResourceRegistry<T>, "definition" | "served">,
-  objects: readonly T[],
-  options: TableOptions,
-): Table {
-  const { version, metadata, hasColumnDefinitions } = options;
+export function tableOf<T extends ApiObject>(objects: readonly T[], options: TableOptions<T>): Table {
+  const { registry, version, metadata, hasColumnDefinitions } = options;
   return {
     kind: "Table",
     apiVersion: `meta.k8s.io/${version}`,
     metadata,
-    columnDefinitions: hasColumnDefinitions ? columnDefinitions(kind.definition) : null,
-    rows: objects.map((object) => tableRow(kind, object, options)),
+    columnDefinitions: hasColumnDefinitions ? columnDefinitions(registry.definition) : null,
+    rows: objects.map((object) => tableRow(object, options)),
   };
 }
 
 /** Formats one object. */
-export const tableRow = <T extends ApiObject>(
-  kind: Pick<ResourceRegistry<T>, "definition" | "served">,
-  object: T,
-  options: TableOptions,
-): TableRow => ({
-  cells: kind.definition.columns.map((column) => column.cell(object, { now: options.now })),
-  object: included(kind, object, options),
+export const tableRow = <T extends ApiObject>(object: T, options: TableOptions<T>): TableRow => ({
+  cells: options.registry.definition.columns.map((column) => column.cell(object, { now: options.now })),
+  object: included(object, options),
 });
 
 function included<T extends ApiObject>(
-  kind: Pick<ResourceRegistry<T>, "served">,
   object: T,
-  { includeObject, version }: TableOptions,
+  { registry, includeObject, version }: TableOptions<T>,
 ): TableRow["object"] {
   if (includeObject === "None") return null;
-  return includeObject === "Metadata" ? partialObjectMetadata(object, version) : kind.served(object);
+  return includeObject === "Metadata" ? partialObjectMetadata(object, version) : registry.served(object);
 }
 
 const columnDefinitions = <T extends ApiObject>({ columns }: ResourceDefinition<T>): ColumnDefinition[] =>

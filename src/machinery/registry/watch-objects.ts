@@ -77,8 +77,9 @@ function existingObjects<T extends ApiObject>(
   cache: Cache<T>,
   { range, lookup }: ListOptions<T>["selector"],
 ): Items<StoredObject<T>> {
-  const found = lookup && shared(cache, JSON.stringify([range, lookup]), () => cache.lookUp(range, lookup));
-  return found ?? shared(cache, JSON.stringify([range]), () => cache.snapshot(range));
+  const found =
+    lookup && shared(cache, { name: JSON.stringify([range, lookup]), find: () => cache.lookUp(range, lookup) });
+  return found ?? shared(cache, { name: JSON.stringify([range]), find: () => cache.snapshot(range) });
 }
 
 interface Shared {
@@ -92,8 +93,7 @@ const lastShared = new WeakMap<object, Shared>();
 /** Thousands of watches may start at the same time, and each takes several turns: those of one revision share their objects. */
 function shared<T extends ApiObject, Found extends Items<StoredObject<T>> | undefined>(
   cache: Cache<T>,
-  name: string,
-  find: () => Found,
+  { name, find }: { readonly name: string; readonly find: () => Found },
 ): Found {
   const { revision } = cache;
   const last = lastShared.get(cache);

@@ -40,7 +40,7 @@ const parsed = (text: string): FieldSelector | undefined => {
 describe("the attributes that an authorizer gets for a deletion of a collection", () => {
   it("have its selectors, and no name", () => {
     const query = "fieldSelector=metadata.name%3Da&labelSelector=b%3Dc";
-    const attributes = authorizationAttributes(requestInfo({ method: "DELETE", path, query }), user, query);
+    const attributes = authorizationAttributes(requestInfo({ method: "DELETE", path, query }), { user, query });
     assert.ok(attributes.kind === "resource");
     assert.deepEqual([attributes.verb, attributes.name], ["deletecollection", ""]);
     assert.deepEqual([attributes.fieldSelector?.length, attributes.labelSelector?.length], [1, 1]);
@@ -53,7 +53,7 @@ describe("the attributes that an authorizer gets for a list", () => {
     fc.assert(
       fc.property(selectors, fc.constantFrom("", "&watch=1"), (text, more) => {
         const query = `fieldSelector=${encodeURIComponent(text)}${more}`;
-        const attributes = authorizationAttributes(requestInfo({ method: "GET", path, query }), user, query);
+        const attributes = authorizationAttributes(requestInfo({ method: "GET", path, query }), { user, query });
         assert.ok(attributes.kind === "resource");
         const selector = parsed(text);
         // What cannot be read selects nothing: the list is refused, and the authorizer is told of no selector.

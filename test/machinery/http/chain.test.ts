@@ -96,7 +96,7 @@ function serverWith(changes: Partial<ApiServerOptions> = {}): Server {
       decided.push(attributes);
       return { decision: "allow", reason: "" };
     },
-    handleResource: (_request, info) => ({ status: 200, headers: {}, body: `${info.verb} ${info.resource}` }),
+    handleResource: ({ info }) => ({ status: 200, headers: {}, body: `${info.verb} ${info.resource}` }),
     openApi: {
       groupVersionPaths: ["api/v1"],
       version3: () => ({ openapi: "3.0.0" }),
@@ -227,7 +227,7 @@ describe("the request chain", () => {
 
   it("shows an expected failure and hides an unexpected one, which it logs", async () => {
     const failing = serverWith({
-      handleResource: (_request, { name }) => {
+      handleResource: ({ info: { name } }) => {
         if (name === "known") throw conflict({ group: "", resource: "serviceaccounts" }, { name, message: "changed" });
         return Promise.reject(new TypeError("secret detail"));
       },
@@ -295,7 +295,7 @@ describe("the request chain", () => {
   it("compresses only large responses, and only for clients that accept gzip", async () => {
     const large = "x".repeat(200_000);
     const { send } = serverWith({
-      handleResource: (_request, { name }) => ({ status: 200, headers: {}, body: name === "large" ? large : "small" }),
+      handleResource: ({ info: { name } }) => ({ status: 200, headers: {}, body: name === "large" ? large : "small" }),
     });
     const at = (name: string): string => `GET /api/v1/namespaces/n/serviceaccounts/${name}`;
     const packed = await send(at("large"), { "accept-encoding": "br, gzip" });
@@ -320,7 +320,7 @@ describe("the request chain", () => {
     const { send } = serverWith({
       maximumReads: 1,
       authenticate: ({ headers }) => (headers["x-root"] ? root : alice),
-      handleResource: (_request, { verb }) =>
+      handleResource: ({ info: { verb } }) =>
         verb === "get" ? release.promise : { status: 200, headers: {}, body: "at once" },
     });
     const [running, waiting] = [send(`GET ${one}`), send(`GET ${one}`)];

@@ -47,7 +47,7 @@ export async function answerReview(review: AnsweredReview, resourceRequest: Reso
     now: clock.now(),
   });
   for (const warning of answer.warnings ?? []) warnings.add(warning);
-  return representObject(schema, answer.object, { request, status: 201, mediaType });
+  return representObject(answer.object, { schema, request, status: 201, mediaType });
 }
 
 /** A review's path says its version; at the path of a subresource the body does. */

@@ -41,12 +41,15 @@ export async function deleteRequest(
   });
   // Upstream's rule for old clients. It covers no other case of an object that is kept.
   const status = !deletion.isRemoved && options.orphanDependents === false ? 202 : 200;
-  const representation = { request, status, mediaType };
+  const representation = { registry, request, status, mediaType };
   const response =
     deletion.isRemoved && registry.definition.answersDeletedObject !== true
-      ? representObject(compiledStatus, success(deletedDetails(registry, deletion.object.object)), representation)
-      : representStored(registry, deletion.object, representation);
-  return withAuditDetails(response, deletion.object, resourceRequest);
+      ? representObject(success(deletedDetails(registry, deletion.object.object)), {
+          ...representation,
+          schema: compiledStatus,
+        })
+      : representStored(deletion.object, representation);
+  return withAuditDetails(response, { stored: deletion.object, audited: resourceRequest.audited });
 }
 
 /** DELETE of a collection. Answers the deleted objects or a Status, as the kind says. */
@@ -60,9 +63,9 @@ export async function deleteCollectionRequest(
   const list = parseListOptions(registry.definition, { query: request.query, namespace, name: "", isWatch: false });
   const options = await readDeleteOptions(resourceRequest);
   const deleted = await deleteCollection(registry, { list, options, caller: requestCaller(resourceRequest, options) });
-  const representation = { request, status: 200, mediaType };
+  const representation = { registry, request, status: 200, mediaType };
   const { group, plural, answersStatusOfDeletedCollection = false } = registry.definition;
-  if (!answersStatusOfDeletedCollection) return representList(registry, deleted, { ...representation, user });
+  if (!answersStatusOfDeletedCollection) return representList(deleted, { ...representation, user });
   const { continue: next, remainingItemCount } = listMetadata(deleted);
   const status: Status = {
     ...success({ ...(group !== "" && { group }), kind: plural }),
@@ -70,7 +73,7 @@ export async function deleteCollectionRequest(
       ...(next !== undefined && { continue: next, ...(remainingItemCount !== undefined && { remainingItemCount }) }),
     },
   };
-  return representObject(compiledStatus, status, representation);
+  return representObject(status, { ...representation, schema: compiledStatus });
 }
 
 /** A body takes precedence. The query counts only without a body. */

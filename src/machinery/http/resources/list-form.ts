@@ -27,33 +27,44 @@ export interface ListForm {
 }
 
 export const objectsForm = <T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): ListForm => ({
-  head: listHead(`${registry.definition.kind}List`, registry.apiVersion, list),
+  head: listHead(list, { kind: `${registry.definition.kind}List`, apiVersion: registry.apiVersion }),
   member: "items",
   items: mapped(list.items, (item) => registry.itemOf(item)),
   schemas: { list: registry.compiled.schema.list, item: registry.compiled.schema },
 });
 
 export const partialMetadataForm = <T extends ApiObject>(list: ObjectList<T>, version: MetaVersion): ListForm => ({
-  head: listHead("PartialObjectMetadataList", `meta.k8s.io/${version}`, list),
+  head: listHead(list, { kind: "PartialObjectMetadataList", apiVersion: `meta.k8s.io/${version}` }),
   member: "items",
   // null when empty, as in upstream.
   items: list.items.length === 0 ? null : mapped(list.items, ({ object }) => partialObjectMetadata(object, version)),
   schemas: { list: compiledPartialMetadataList, item: compiledPartialMetadata },
 });
 
-export function tableForm<T extends ApiObject>(
-  registry: ResourceRegistry<T>,
-  list: ObjectList<T>,
-  options: Pick<TableOptions, "version" | "includeObject">,
-): ListForm {
-  const whole = { ...options, now: registry.clock.now(), metadata: listMetadata(list), hasColumnDefinitions: true };
-  const { rows: _rows, ...head } = tableOf(registry, [], whole);
-  return { head, member: "rows", items: mapped(list.items, ({ object }) => tableRow(registry, object, whole)) };
+interface TableFormOptions<T extends ApiObject> extends Pick<TableOptions<T>, "version" | "includeObject"> {
+  readonly registry: ResourceRegistry<T>;
 }
 
-const listHead = <T extends ApiObject>(kind: string, apiVersion: string, list: ObjectList<T>) => ({
-  kind,
-  apiVersion,
+export function tableForm<T extends ApiObject>(
+  list: ObjectList<T>,
+  { registry, ...options }: TableFormOptions<T>,
+): ListForm {
+  const whole = {
+    ...options,
+    registry,
+    now: registry.clock.now(),
+    metadata: listMetadata(list),
+    hasColumnDefinitions: true,
+  };
+  const { rows: _rows, ...head } = tableOf([], whole);
+  return { head, member: "rows", items: mapped(list.items, ({ object }) => tableRow(object, whole)) };
+}
+
+const listHead = <T extends ApiObject>(
+  list: ObjectList<T>,
+  type: { readonly kind: string; readonly apiVersion: string },
+) => ({
+  ...type,
   metadata: listMetadata(list),
 });
 

@@ -27,11 +27,11 @@ export function getRequest(
   const endpoint = { isCollection: false, allowsTable: allowsTable(registry, info.subresource) };
   const mediaType = negotiate(request, endpoint);
   const found = registry.get(info, { resourceVersion: resourceVersionOf(request.query), waiter: request });
-  const representation = { request, status: 200, mediaType };
+  const representation = { registry, request, status: 200, mediaType };
   if (!(found instanceof Promise) && found.textLength <= shortTextLength) {
-    return representStored(registry, found, representation);
+    return representStored(found, representation);
   }
-  return inTurn(resourceRequest, found).then((stored) => representStored(registry, stored, representation));
+  return inTurn(resourceRequest, found).then((stored) => representStored(stored, representation));
 }
 
 /** Waits for the turn of a request for a long object. */
@@ -54,8 +54,8 @@ export async function listRequest(
   const mediaType = negotiate(request, { isCollection: true, allowsTable: true });
   const { namespace, name } = info;
   const options = parseListOptions(registry.definition, { query: request.query, namespace, name, isWatch: false });
-  const list = await listObjects(registry, options, request);
-  return representList(registry, list, { request, user, status: 200, mediaType });
+  const list = await listObjects(registry, { ...options, waiter: request });
+  return representList(list, { registry, request, user, status: 200, mediaType });
 }
 
 export function watchRequest(registry: ResourceRegistry, { request, info, schedule }: ResourceRequest): HttpResponse {

@@ -24,25 +24,24 @@ import {
   yamlTexts,
 } from "./list-form.ts";
 import type { ListForm } from "./list-form.ts";
-import type { Representation } from "./represent-object.ts";
+import type { StoredRepresentation } from "./represent-object.ts";
 
 /** A longer list is joined in several turns of the event loop. A list of large objects is too: it may be too long for a string. */
 const itemsAtOnce = 500;
 const charactersOfShortList = 1024 * 1024;
 const charactersAtOnce = 256 * 1024;
 
-export interface ListRepresentation extends Representation {
+export interface ListRepresentation<T extends ApiObject> extends StoredRepresentation<T> {
   readonly user: UserInfo;
 }
 
 /** Encodes a list in the negotiated representation. For plain JSON, joins the stored texts of the items. */
 export function representList<T extends ApiObject>(
-  registry: ResourceRegistry<T>,
   list: ObjectList<T>,
-  { request, user: { username }, status, mediaType }: ListRepresentation,
+  { registry, request, user: { username }, status, mediaType }: ListRepresentation<T>,
 ): MaybePromise<HttpResponse> {
   currentTrace()?.begin("encode");
-  const parts = partsOf(registry, list, { request, mediaType });
+  const parts = partsOf(list, { registry, request, mediaType });
   const response = { status, headers: { "content-type": mediaType.contentType } };
   // YAML takes a hundred times as long to write as JSON: a list of any length may take long.
   if (isShort(list) && mediaType.format !== "yaml") return { ...response, body: joinedAtOnce(parts) };
@@ -56,29 +55,27 @@ interface BodyParts {
   readonly frame?: (bytes: number) => readonly [before: Buffer, after: Buffer];
 }
 
-function partsOf<T extends ApiObject>(
-  registry: ResourceRegistry<T>,
-  list: ObjectList<T>,
-  { request, mediaType }: Pick<Representation, "request" | "mediaType">,
-): BodyParts {
+type AskedForm<T extends ApiObject> = Pick<StoredRepresentation<T>, "registry" | "request" | "mediaType">;
+
+function partsOf<T extends ApiObject>(list: ObjectList<T>, asked: AskedForm<T>): BodyParts {
+  const { registry, request, mediaType } = asked;
   const { conversion, format } = mediaType;
   const isIndented = format === "json" && isPretty(request, mediaType);
   if (conversion === undefined && format === "json" && !isIndented) return { parts: itemTexts(registry, list) };
-  const form = formOf(registry, list, { request, mediaType });
+  const form = formOf(list, asked);
   if (format === "yaml") return { parts: yamlTexts(form) };
   if (format === "json") return { parts: isIndented ? prettyParts(form) : jsonParts(form) };
   return { parts: messageParts(form), frame: (bytes) => [envelopeStart(form.head, bytes), envelopeEnd] };
 }
 
 function formOf<T extends ApiObject>(
-  registry: ResourceRegistry<T>,
   list: ObjectList<T>,
-  { request, mediaType: { conversion } }: Pick<Representation, "request" | "mediaType">,
+  { registry, request, mediaType: { conversion } }: AskedForm<T>,
 ): ListForm {
   if (conversion === undefined) return objectsForm(registry, list);
   const { kind, version } = conversion;
   if (kind === "PartialObjectMetadataList") return partialMetadataForm(list, version);
-  if (kind === "Table") return tableForm(registry, list, { version, includeObject: parseIncludeObject(request.query) });
+  if (kind === "Table") return tableForm(list, { registry, version, includeObject: parseIncludeObject(request.query) });
   throw notAcceptable(
     `you requested PartialObjectMetadata, but the requested object is a list (*${goTypeName(registry.definition)}List)`,
   );

@@ -19,14 +19,17 @@ export interface Representation {
   readonly mediaType: MediaType;
 }
 
+export interface StoredRepresentation<T extends ApiObject> extends Representation {
+  readonly registry: ResourceRegistry<T>;
+}
+
 /** Encodes a stored object in the negotiated representation. For plain JSON, splices the stored text. */
 export function representStored<T extends ApiObject>(
-  registry: ResourceRegistry<T>,
   stored: StoredObject<T>,
-  representation: Representation,
+  representation: StoredRepresentation<T>,
 ): HttpResponse {
   currentTrace()?.begin("encode");
-  const { request, status, mediaType } = representation;
+  const { registry, request, status, mediaType } = representation;
   const { conversion, format } = mediaType;
   if (conversion === undefined) {
     if (format === "json" && !isPretty(request, mediaType)) {
@@ -37,7 +40,7 @@ export function representStored<T extends ApiObject>(
       };
       return request.inProcess === undefined ? response : { ...response, value: registry.served(stored.object) };
     }
-    return representObject(registry.compiled.schema, registry.served(stored.object), representation);
+    return representObject(registry.served(stored.object), { ...representation, schema: registry.compiled.schema });
   }
   const { object } = stored;
   if (conversion.kind === "PartialObjectMetadataList") {
@@ -46,9 +49,11 @@ export function representStored<T extends ApiObject>(
     );
   }
   if (conversion.kind === "PartialObjectMetadata") {
-    return representObject(compiledPartialMetadata, partialObjectMetadata(object, conversion.version), representation);
+    const partial = partialObjectMetadata(object, conversion.version);
+    return representObject(partial, { ...representation, schema: compiledPartialMetadata });
   }
-  const table = tableOf(registry, [object], {
+  const table = tableOf([object], {
+    registry,
     version: conversion.version,
     includeObject: parseIncludeObject(request.query),
     now: registry.clock.now(),
@@ -60,16 +65,15 @@ export function representStored<T extends ApiObject>(
 
 /** Encodes any object in the negotiated format. */
 export const representObject = <T extends { readonly kind: string; readonly apiVersion: string }>(
-  schema: CompiledSchema<T>,
   object: T,
-  representation: Representation,
+  representation: Representation & { readonly schema: CompiledSchema<T> },
 ): HttpResponse => {
   currentTrace()?.begin("encode");
   return representation.mediaType.format === "protobuf"
     ? {
         status: representation.status,
         headers: { "content-type": representation.mediaType.contentType },
-        body: encodeEnvelope(schema.protobuf, object),
+        body: encodeEnvelope(representation.schema.protobuf, object),
       }
     : textResponse(object, representation);
 };

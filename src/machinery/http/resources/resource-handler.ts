@@ -52,11 +52,12 @@ export function createResourceHandler({
       { ...compileReview(review), create: (object, context) => review.create(object, context) },
     ]),
   );
-  return (request, info, user, audited) => {
+  return (authorized) => {
+    const { request, info, user, audited } = authorized;
     const key = keyOf({ group: info.group, version: info.version, plural: info.resource });
     const registry = registryOf.get(key);
     if (registry !== undefined && info.verb === "get" && registry.compiled.deprecationWarning === undefined) {
-      return getRequest(registry, { request, info, user });
+      return getRequest(registry, authorized);
     }
     const warnings = new Warnings();
     const resourceRequest = {

@@ -34,19 +34,26 @@ export function watchFrames<T extends ApiObject>(
 ): WatchFrames<T> {
   const { schema } = registry.compiled;
   const { format, conversion } = mediaType;
-  const encodeAs = <V extends Typed>(type: string, compiled: CompiledSchema<V>, value: V): Buffer =>
-    format === "protobuf" ? encodeWatchFrame(type, encodeEnvelope(compiled.protobuf, value)) : jsonFrame(type, value);
+  const encoderOf =
+    <V extends Typed>(compiled: CompiledSchema<V>) =>
+    (type: string, value: V): Buffer =>
+      format === "protobuf" ? encodeWatchFrame(type, encodeEnvelope(compiled.protobuf, value)) : jsonFrame(type, value);
 
   const encode = frameEncoder();
   function frameEncoder(): (type: string, object: T) => Buffer {
-    if (conversion === undefined) return (type, object) => encodeAs(type, schema, registry.served(object));
+    if (conversion === undefined) {
+      const encodeServed = encoderOf(schema);
+      return (type, object) => encodeServed(type, registry.served(object));
+    }
     const { version } = conversion;
     if (conversion.kind !== "Table") {
-      return (type, object) => encodeAs(type, compiledPartialMetadata, partialObjectMetadata(object, version));
+      const encodePartial = encoderOf(compiledPartialMetadata);
+      return (type, object) => encodePartial(type, partialObjectMetadata(object, version));
     }
     let isFirst = true;
     return (type, object) => {
-      const table = tableOf(registry, [object], {
+      const table = tableOf([object], {
+        registry,
         version,
         includeObject,
         now: registry.clock.now(),
@@ -82,7 +89,7 @@ export function watchFrames<T extends ApiObject>(
       // No defaults: upstream builds it from an empty Go value.
       return encode("BOOKMARK", { ...bookmark, ...schema.emptyObject, ...bookmark } as ApiObject as T);
     },
-    error: (error) => encodeAs("ERROR", compiledStatus, statusOf(error)),
+    error: (error) => encoderOf(compiledStatus)("ERROR", statusOf(error)),
   };
 }
 

@@ -46,8 +46,8 @@ export async function createRequest(
     manager: requestManager(request, options),
     caller: requestCaller(resourceRequest, options),
   });
-  const response = representStored(registry, created, { request, status: 201, mediaType });
-  return withAuditDetails(response, created, resourceRequest);
+  const response = representStored(created, { registry, request, status: 201, mediaType });
+  return withAuditDetails(response, { stored: created, audited: resourceRequest.audited });
 }
 
 /** PUT. */
@@ -166,20 +166,24 @@ const representChanged = (
   },
 ): HttpResponse =>
   withAuditDetails(
-    representStored(registry, changed.object, {
+    representStored(changed.object, {
+      registry,
       request: resourceRequest.request,
       status: changed.isCreated ? 201 : 200,
       mediaType,
     }),
-    changed.object,
-    { audited: resourceRequest.audited, resourceVersion },
+    { stored: changed.object, audited: resourceRequest.audited, resourceVersion },
   );
+
+interface AuditDetails extends Pick<ResourceRequest, "audited"> {
+  readonly stored: StoredObject;
+  readonly resourceVersion?: string | undefined;
+}
 
 /** Returns the answer. For the audit log it gets the written object's details, and the version that an update names. */
 export function withAuditDetails(
   response: HttpResponse,
-  stored: StoredObject,
-  { audited, resourceVersion }: Pick<ResourceRequest, "audited"> & { readonly resourceVersion?: string | undefined },
+  { stored, audited, resourceVersion }: AuditDetails,
 ): HttpResponse {
   // The object would have to be parsed.
   if (audited === undefined) return response;

@@ -102,7 +102,7 @@ function applyChecked(request: ApplyRequest, live: ApiObject): ApiObject {
   const comparison = withoutFields(compared, reset);
   requireNoConflict({ request, live, managers, comparison, id });
 
-  const released = releaseFields(managers, comparison, id);
+  const released = releaseFields(managers, { ...comparison, writer: id });
   const owned = withoutServerFields(applied.fields);
   const isChanged = !isSameJson(live, pruned);
   if (isEmpty(owned)) released.delete(id);
@@ -158,14 +158,14 @@ function prune({ schema, merged, last, managers }: Pruning): unknown {
   const named = (fields: FieldSet): FieldSet => withNamedFields(schema, fields);
   const present = named(fieldsOf(schema, merged));
   const lastNamed = named(last);
-  const without = removeFields(schema, merged, lastNamed);
+  const without = removeFields({ schema, value: merged }, lastNamed);
   const managed = named(unionOfAll([...managers.values()].map(({ fields }) => fields)));
   // Items of other managers were removed with their parents: put them back.
   const kept = union(named(fieldsOf(schema, without)), managed);
-  const owned = removeFields(schema, merged, difference(present, kept));
+  const owned = removeFields({ schema, value: merged }, difference(present, kept));
   // Items inside a removed value that never had an owner also stay, unless the manager had applied them.
   const dangling = difference(present, named(fieldsOf(schema, owned)));
-  return removeFields(schema, merged, intersection(dangling, lastNamed));
+  return removeFields({ schema, value: merged }, intersection(dangling, lastNamed));
 }
 
 /** Fields that an apply would change although another manager owns them. */

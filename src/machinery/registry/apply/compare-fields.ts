@@ -39,7 +39,7 @@ function comparePair({ schema, before, after }: Pair): PartialComparison | undef
   if (before === undefined) return { added: everyFieldOf(schema, after) };
   if (after === undefined) return { removed: everyFieldOf(schema, before) };
   const shape = shapeOf(schema, after);
-  if (shape.type === "entries") return compareEntries(shape.list, before, after);
+  if (shape.type === "entries") return compareEntries({ list: shape.list, before, after });
   if (shapeOf(schema, before).type !== shape.type) return compareUnlike({ schema, before, after });
   if (shape.type === "members") return compareMembers({ schema, before, after });
   return isSameJson(before, after) ? undefined : { modified: {} };
@@ -68,15 +68,24 @@ function compareMembers({ schema, before, after }: Pair): PartialComparison | un
   return result;
 }
 
-function compareEntries(list: ArraySchema, before: unknown, after: unknown): PartialComparison | undefined {
+function compareEntries({
+  list,
+  before,
+  after,
+}: Omit<Pair, "schema"> & { readonly list: ArraySchema }): PartialComparison | undefined {
   if (isEmptyContainer(before) && isEmptyContainer(after)) return compareEmpty(before, after);
   const [left, right] = [entriesByElement(list, asList(before)), entriesByElement(list, asList(after))];
   let result: PartialComparison | undefined;
   for (const [element, entries] of right) {
-    result = attach(result, element, compareDuplicates(list.items, left.get(element) ?? [], entries));
+    result = attach(
+      result,
+      element,
+      compareDuplicates(list.items, { before: left.get(element) ?? [], after: entries }),
+    );
   }
   for (const [element, entries] of left) {
-    if (!right.has(element)) result = attach(result, element, compareDuplicates(list.items, entries, []));
+    if (!right.has(element))
+      result = attach(result, element, compareDuplicates(list.items, { before: entries, after: [] }));
   }
   return result;
 }
@@ -87,8 +96,7 @@ function compareEntries(list: ArraySchema, before: unknown, after: unknown): Par
  */
 function compareDuplicates(
   schema: Schema,
-  before: readonly unknown[],
-  after: readonly unknown[],
+  { before, after }: { readonly before: readonly unknown[]; readonly after: readonly unknown[] },
 ): PartialComparison | undefined {
   if (before.length <= 1 && after.length <= 1) return comparePair({ schema, before: before[0], after: after[0] });
   if (before.length > 1 && after.length > 1) return isSameJson(before, after) ? undefined : { modified: {} };
@@ -114,6 +122,7 @@ function compareUnlike({ schema, before, after }: Pair): PartialComparison {
 
 const kinds = ["added", "modified", "removed"] as const;
 
+// oxlint-disable-next-line max-params -- called for every member and entry: an object each would cost
 function attach(
   result: PartialComparison | undefined,
   element: PathElement,

@@ -15,7 +15,7 @@ import { entryElement, printPath, UntrackableEntry } from "./path-element.ts";
 export function configurationFaults(schema: Schema, configuration: unknown): FieldError[] {
   if (isDeeperThan(maximumDepth, configuration)) return [fault("", "exceeded max depth")];
   const faults: FieldError[] = [];
-  for (const fault of faultsOf(schema, configuration, "")) {
+  for (const fault of faultsOf(configuration, { schema, path: "" })) {
     faults.push(fault);
     if (faults.length > maximumFaults) break;
   }
@@ -28,29 +28,37 @@ const fault = (path: string, message: string): FieldError => ({
   message: `Invalid value: ${shortened(message)}`,
 });
 
-const typeFault = (path: string, expected: string, value: unknown): FieldError =>
-  fault(path, `expected ${expected}, got ${jsonTypeName(value)}`);
+const typeFault = (
+  path: string,
+  { expected, value }: { readonly expected: string; readonly value: unknown },
+): FieldError => fault(path, `expected ${expected}, got ${jsonTypeName(value)}`);
 
-function* faultsOf(schema: Schema, value: unknown, path: string): Generator<FieldError> {
+function* faultsOf(
+  value: unknown,
+  { schema, path }: { readonly schema: Schema; readonly path: string },
+): Generator<FieldError> {
   if (value === null || schema.type === "any") return;
   if (schema.type === "array") {
-    if (Array.isArray(value)) yield* entryFaults(schema, value, path);
-    else yield typeFault(path, "list", value);
+    if (Array.isArray(value)) yield* entryFaults(value, { list: schema, path });
+    else yield typeFault(path, { expected: "list", value });
   } else if (schema.type !== "object" && schema.type !== "map") {
     const expected = expectedScalar(schema, value);
-    if (expected !== undefined) yield typeFault(path, expected, value);
+    if (expected !== undefined) yield typeFault(path, { expected, value });
   } else if (!isJsonObject(value)) {
-    yield typeFault(path, "map", value);
+    yield typeFault(path, { expected: "map", value });
   } else {
     for (const [name, member] of Object.entries(value)) {
       const known = schema.type === "map" ? schema.values : memberSchemaOf(schema, name);
       if (known === undefined) yield fault(`${path}.${name}`, "field not declared in schema");
-      else if (!isFitting(known, member)) yield* faultsOf(known, member, `${path}.${name}`);
+      else if (!isFitting(known, member)) yield* faultsOf(member, { schema: known, path: `${path}.${name}` });
     }
   }
 }
 
-function* entryFaults(list: ArraySchema, entries: readonly unknown[], path: string): Generator<FieldError> {
+function* entryFaults(
+  entries: readonly unknown[],
+  { list, path }: { readonly list: ArraySchema; readonly path: string },
+): Generator<FieldError> {
   const seen = new Set<string>();
   for (const [index, entry] of entries.entries()) {
     let entryPath = `${path}[${index}]`;
@@ -66,7 +74,7 @@ function* entryFaults(list: ArraySchema, entries: readonly unknown[], path: stri
         continue;
       }
     }
-    if (!isFitting(list.items, entry)) yield* faultsOf(list.items, entry, entryPath);
+    if (!isFitting(list.items, entry)) yield* faultsOf(entry, { schema: list.items, path: entryPath });
   }
 }
 

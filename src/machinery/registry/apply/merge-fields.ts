@@ -28,7 +28,9 @@ export function mergeFields({ schema, live, applied }: Merge): unknown {
   if (shape.type === "leaf") return applied;
   if (shape.type === "entries") {
     const [left, right] = [asList(live), asList(applied)];
-    return left.length === 0 && right.length === 0 ? applied : mergeEntries(shape.list, left, right);
+    return left.length === 0 && right.length === 0
+      ? applied
+      : mergeEntries({ list: shape.list, live: left, applied: right });
   }
   const [left, right] = [isJsonObject(live) ? live : {}, isJsonObject(applied) ? applied : {}];
   const merged: JsonObject = { ...left };
@@ -40,6 +42,12 @@ export function mergeFields({ schema, live, applied }: Merge): unknown {
     );
   }
   return Object.keys(merged).length === 0 ? applied : merged;
+}
+
+interface ListMerge {
+  readonly list: ArraySchema;
+  readonly live: readonly unknown[];
+  readonly applied: readonly unknown[];
 }
 
 interface Entry {
@@ -54,9 +62,9 @@ const entriesOf = (list: ArraySchema, values: readonly unknown[]): Entry[] =>
  * Upstream's order: the applied entries in their order. Entries that only the live list has come before the applied
  * entry that they preceded there, as long as the shared entries are in the same order in both lists.
  */
-function mergeEntries(list: ArraySchema, liveValues: readonly unknown[], appliedValues: readonly unknown[]): unknown[] {
-  const live = entriesOf(list, liveValues);
-  const applied = entriesOf(list, appliedValues);
+function mergeEntries({ list, ...values }: ListMerge): unknown[] {
+  const live = entriesOf(list, values.live);
+  const applied = entriesOf(list, values.applied);
   const liveByElement = new Map<PathElement, unknown>();
   // An entry that occurs twice in the live list is replaced, not merged: it is unclear which of the two to merge with.
   for (const { element, value } of live) liveByElement.set(element, liveByElement.has(element) ? null : value);
@@ -91,18 +99,26 @@ function mergeEntries(list: ArraySchema, liveValues: readonly unknown[], applied
   return merged;
 }
 
+interface TypedValue {
+  readonly schema: Schema | undefined;
+  readonly value: unknown;
+}
+
 /**
  * Returns the value without the fields of the set. A container that becomes empty is replaced by null (as upstream);
  * decoding drops it. Does not change its inputs. Throws UntrackableEntry.
  */
-export function removeFields(schema: Schema | undefined, value: unknown, fields: FieldSet): unknown {
+export function removeFields({ schema, value }: TypedValue, fields: FieldSet): unknown {
   if (isEmpty(fields)) return value;
   const shape = shapeOf(schema, value);
   if (shape.type === "leaf") return Array.isArray(value) || isJsonObject(value) ? null : value;
   if (shape.type === "entries") {
     if (!Array.isArray(value)) return null;
     const kept = value.flatMap((entry: unknown) => {
-      const rest = withoutFields(fields, entryElement(shape.list, entry), { schema: shape.list.items, value: entry });
+      const rest = withoutPart(
+        { schema: shape.list.items, value: entry },
+        below(fields, entryElement(shape.list, entry)),
+      );
       return rest === undefined ? [] : [rest];
     });
     return kept.length === 0 ? null : kept;
@@ -110,7 +126,10 @@ export function removeFields(schema: Schema | undefined, value: unknown, fields:
   if (!isJsonObject(value)) return null;
   const kept: JsonObject = {};
   for (const [name, member] of Object.entries(value)) {
-    const rest = withoutFields(fields, fieldElement(name), { schema: memberSchemaOf(schema, name), value: member });
+    const rest = withoutPart(
+      { schema: memberSchemaOf(schema, name), value: member },
+      below(fields, fieldElement(name)),
+    );
     if (rest !== undefined) setMember(kept, name, rest);
   }
   return isEmptyObject(kept) ? null : kept;
@@ -118,13 +137,8 @@ export function removeFields(schema: Schema | undefined, value: unknown, fields:
 
 const isEmptyObject = (object: JsonObject): boolean => Object.keys(object).length === 0;
 
-/** Undefined when the element itself is removed. */
-function withoutFields(
-  fields: FieldSet,
-  element: PathElement,
-  { schema, value }: { readonly schema: Schema | undefined; readonly value: unknown },
-): unknown {
-  const part = below(fields, element);
-  if (part === undefined) return value;
-  return part.isMember ? undefined : removeFields(schema, value, part.children);
+/** `part` is what the set has of the value. Undefined when the value itself is removed. */
+function withoutPart(typed: TypedValue, part: ReturnType<typeof below>): unknown {
+  if (part === undefined) return typed.value;
+  return part.isMember ? undefined : removeFields(typed, part.children);
 }

@@ -101,8 +101,7 @@ export function withNamedFields(schema: Schema | undefined, node: FieldSet): Fie
  */
 export function releaseFields(
   managers: Map<string, FieldManager>,
-  { added, modified, removed }: Comparison,
-  writer?: string,
+  { added, modified, removed, writer }: Comparison & { readonly writer?: string },
 ): Map<string, FieldManager> {
   const released = new Map<string, FieldManager>();
   for (const [id, manager] of managers) {

@@ -36,9 +36,10 @@ export function mergeList(merge: ListMerge): unknown[] {
   const { mergeKey } = merge.strategy;
   if (mergeKey === undefined)
     throw patchDoesNotApply(`${merge.path}: entries that are objects cannot be merged without a merge key`);
-  const { kept, entries } = withoutSpecialEntries(merge, mergeKey);
-  const merged = mergeEntries(merge, { kept, entries, mergeKey });
-  return interleave({ merged, order: entries, original: kept, keyOf: (item) => keyValue(item, mergeKey, merge.path) });
+  const keyOf = keyReader(mergeKey, merge.path);
+  const { kept, entries } = withoutSpecialEntries(merge, { mergeKey, keyOf });
+  const merged = mergeEntries(merge, { kept, entries, mergeKey, keyOf });
+  return interleave({ merged, order: entries, original: kept, keyOf });
 }
 
 interface ListOrdering extends Omit<ListMerge, "original" | "patch"> {
@@ -51,7 +52,7 @@ interface ListOrdering extends Omit<ListMerge, "original" | "patch"> {
 export function orderList({ original, patch, order, ...list }: ListOrdering): unknown[] {
   const { strategy, path } = list;
   const { mergeKey } = strategy;
-  const keyOf = mergeKey === undefined ? identity : (item: unknown) => keyValue(item, mergeKey, path);
+  const keyOf = mergeKey === undefined ? identity : keyReader(mergeKey, path);
   requireSameOrder({ patch: patch ?? [], order, keyOf, path });
   let merged: readonly unknown[];
   if (original === undefined) merged = listWithoutDirectives(patch ?? []);
@@ -81,13 +82,21 @@ function requireSameOrder({
 
 const identity = (item: unknown): unknown => item;
 
-function keyValue(item: unknown, mergeKey: string, path: string): unknown {
-  const key = isJsonObject(item) ? memberOf(item, mergeKey) : undefined;
-  if (key === undefined)
-    throw patchDoesNotApply(`${path}: an entry does not contain the declared merge key: ${mergeKey}`);
-  if (typeof key === "object" && key !== null)
-    throw patchDoesNotApply(`${path}: the merge key ${mergeKey} must be a scalar`);
-  return key;
+/** Reads the merge key of an entry. `path` is the list's, for faults. */
+const keyReader =
+  (mergeKey: string, path: string) =>
+  (item: unknown): unknown => {
+    const key = isJsonObject(item) ? memberOf(item, mergeKey) : undefined;
+    if (key === undefined)
+      throw patchDoesNotApply(`${path}: an entry does not contain the declared merge key: ${mergeKey}`);
+    if (typeof key === "object" && key !== null)
+      throw patchDoesNotApply(`${path}: the merge key ${mergeKey} must be a scalar`);
+    return key;
+  };
+
+interface EntryKeys {
+  readonly mergeKey: string;
+  readonly keyOf: (item: unknown) => unknown;
 }
 
 function requireOneKind({ original, patch, path }: ListMerge): void {
@@ -103,7 +112,7 @@ function requireOneKind({ original, patch, path }: ListMerge): void {
  */
 function withoutSpecialEntries(
   { original, patch, path }: ListMerge,
-  mergeKey: string,
+  { mergeKey, keyOf }: EntryKeys,
 ): { readonly kept: readonly JsonObject[]; readonly entries: readonly JsonObject[] } {
   const entries: JsonObject[] = [];
   const deleted = new Set<unknown>();
@@ -111,7 +120,7 @@ function withoutSpecialEntries(
   for (const entry of patch as readonly JsonObject[]) {
     // mergeList checked that all are objects
     if (!hasDirective(entry)) entries.push(entry);
-    else if (entry[patchDirective] === "delete") deleted.add(keyValue(entry, mergeKey, path));
+    else if (entry[patchDirective] === "delete") deleted.add(keyOf(entry));
     else if (entry[patchDirective] === "replace") isReplaced = true;
     else if (entry[patchDirective] === "merge")
       throw patchDoesNotApply(`${path}: merging lists cannot yet be specified in the patch`);
@@ -128,7 +137,12 @@ function withoutSpecialEntries(
 /** Merges each entry into the first kept entry with the same key. Entries with a new key are added. */
 function mergeEntries(
   { strategy, mergeEntry, path }: ListMerge,
-  { kept, entries, mergeKey }: { kept: readonly JsonObject[]; entries: readonly JsonObject[]; mergeKey: string },
+  {
+    kept,
+    entries,
+    mergeKey,
+    keyOf,
+  }: EntryKeys & { readonly kept: readonly JsonObject[]; readonly entries: readonly JsonObject[] },
 ): JsonObject[] {
   const merged = [...kept];
   const positions = new Map<unknown, number>();
@@ -137,7 +151,7 @@ function mergeEntries(
     if (!positions.has(key)) positions.set(key, position);
   });
   for (const entry of entries) {
-    const key = keyValue(entry, mergeKey, path);
+    const key = keyOf(entry);
     const position = positions.get(key);
     if (position === undefined) {
       positions.set(key, merged.length);

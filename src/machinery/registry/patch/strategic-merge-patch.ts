@@ -61,7 +61,7 @@ function mergeObject(merge: ObjectMerge): JsonObject {
   );
   for (const [key, value] of Object.entries(patch)) {
     if (key.startsWith(deletePrefix)) {
-      deleteFromList(merged, listName(key, deletePrefix), value);
+      deleteFromList({ merged, key: listName(key, deletePrefix), value });
     } else if (
       key !== retainKeysDirective &&
       !key.startsWith(orderPrefix) &&
@@ -125,7 +125,8 @@ function mergeOrderedLists({ patch, schema, path }: ObjectMerge, merged: JsonObj
   }
 }
 
-function deleteFromList(merged: JsonObject, key: string, values: unknown): void {
+/** `value` lists what is deleted. */
+function deleteFromList({ merged, key, value: values }: PatchedMember): void {
   if (values === null) {
     delete merged[key];
     return;

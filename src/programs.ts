@@ -22,12 +22,13 @@ async function onAuthorities(
   config: ServerConfig,
   run: (
     programs: Awaited<ReturnType<typeof authorityPrograms>>,
-    keys: KeyStore,
-    settings: CertificateSettings,
+    opened: { readonly keys: KeyStore; readonly settings: CertificateSettings },
   ) => Promise<void>,
 ): Promise<void> {
   const programs = await authorityPrograms();
-  await (await keyStore()).withKeyStore(config, (keys) => run(programs, keys, config.controllers.certificates));
+  await (
+    await keyStore()
+  ).withKeyStore(config, (keys) => run(programs, { keys, settings: config.controllers.certificates }));
 }
 
 /** The programs behind the commands of `signet`. Each loads only what it needs. */
@@ -39,8 +40,8 @@ export const programs: Programs = {
     const { signetVersion } = await import("./server/signet-version.ts");
     return runAgentProgram(program, signetVersion);
   },
-  controllers: async (config, connection, settings) =>
-    (await import("./server/run-remote-controllers.ts")).runRemoteControllers(config, connection, settings),
+  controllers: async (config, options) =>
+    (await import("./server/run-remote-controllers.ts")).runRemoteControllers(config, options),
   backUp: async (config, options) => (await storagePrograms()).runBackUp(config, options),
   restore: async (config, options) => (await storagePrograms()).runRestore(config, options),
   migrateStorage: async (config, options) => (await storagePrograms()).runMigrateStorage(config, options),
@@ -51,13 +52,19 @@ export const programs: Programs = {
   },
   authorities: {
     list: (config, flags) =>
-      onAuthorities(config, (programs, keys, settings) => programs.runListAuthorities(keys, { settings, flags })),
+      onAuthorities(config, (programs, { keys, settings }) => programs.runListAuthorities(keys, { settings, flags })),
     prepare: (config, options) =>
-      onAuthorities(config, (programs, keys, settings) => programs.runPrepareAuthority(keys, { ...options, settings })),
+      onAuthorities(config, (programs, { keys, settings }) =>
+        programs.runPrepareAuthority(keys, { ...options, settings }),
+      ),
     switchTo: (config, options) =>
-      onAuthorities(config, (programs, keys, settings) => programs.runSwitchAuthority(keys, { ...options, settings })),
-    retire: (config, options) => onAuthorities(config, (programs, keys) => programs.runRetireAuthority(keys, options)),
-    abort: (config, options) => onAuthorities(config, (programs, keys) => programs.runAbortAuthority(keys, options)),
+      onAuthorities(config, (programs, { keys, settings }) =>
+        programs.runSwitchAuthority(keys, { ...options, settings }),
+      ),
+    retire: (config, options) =>
+      onAuthorities(config, (programs, { keys }) => programs.runRetireAuthority(keys, options)),
+    abort: (config, options) =>
+      onAuthorities(config, (programs, { keys }) => programs.runAbortAuthority(keys, options)),
   },
   encryption: async (config, action) =>
     (await import("./server/encryption/encryption-programs.ts")).runEncryption(config, action),

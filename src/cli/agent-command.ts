@@ -11,6 +11,7 @@ import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
 import { readAgentConfiguration, logFormats, logLevels } from "./agent-configuration.ts";
 import type { AgentConfiguration, AgentFlags } from "./agent-configuration.ts";
 import { serverAccess } from "./agent-server-access.ts";
+import { argumentAction } from "../machinery/command-line/argument-action.ts";
 
 interface CommandLine extends AgentFlags {
   readonly config?: string;
@@ -24,6 +25,11 @@ const collect = (value: string, previous: readonly string[]): readonly string[] 
 ];
 
 const hookTimeoutMilliseconds = 60_000;
+
+interface SubcommandHelp {
+  readonly description: string;
+  readonly example: Example;
+}
 
 /** The two ways to start an agent: as a command of the whole of Signet, and as a program of its own. */
 export type AgentCommandWords = "signet agent" | "signet-agent";
@@ -81,41 +87,39 @@ export function agent(words: AgentCommandWords, run: (program: AgentProgram) => 
     )
     .action(async (_flags: CommandLine, self: Command) => run({ type: "run", ...sourceOf(self) }));
   // The flags above are theirs too: commander takes them before and after the name of a subcommand.
-  const subcommand = (name: string, description: string, example: Example): Command =>
+  const subcommand = (name: string, { description, example }: SubcommandHelp): Command =>
     withExamples(new Command(name).description(`${description}; takes the flags of ${words}`), example);
   const config = "--config /etc/signet/agent.yaml";
   command
     .addCommand(
-      subcommand("once", "obtain or renew what is due, write files, run hooks, and end", [
-        "Renew what is due, from cron or while an image is built",
-        `${words} once ${config}`,
-      ])
+      subcommand("once", {
+        description: "obtain or renew what is due, write files, run hooks, and end",
+        example: ["Renew what is due, from cron or while an image is built", `${words} once ${config}`],
+      })
         .option("--timeout <duration>", "end with code 6 after this time", "5m")
         .action(async ({ timeout }: { readonly timeout: string }, self: Command) =>
           run({ type: "once", timeoutMilliseconds: parseTimeout(timeout), ...sourceOf(self) }),
         ),
     )
     .addCommand(
-      subcommand("status", "show the certificates, trust bundles and hooks of the agent that runs", [
-        "See when each certificate is renewed next",
-        `${words} status ${config}`,
-      ]).action(async (_flags: unknown, self: Command) => run({ type: "status", ...sourceOf(self) })),
+      subcommand("status", {
+        description: "show the certificates, trust bundles and hooks of the agent that runs",
+        example: ["See when each certificate is renewed next", `${words} status ${config}`],
+      }).action(async (_flags: unknown, self: Command) => run({ type: "status", ...sourceOf(self) })),
     )
     .addCommand(
-      subcommand("check", "check the configuration, the files, the port, each server and the trust bundles", [
-        "Find out before the start what will not work",
-        `${words} check ${config}`,
-      ]).action(async (_flags: unknown, self: Command) => run({ type: "check", ...sourceOf(self) })),
+      subcommand("check", {
+        description: "check the configuration, the files, the port, each server and the trust bundles",
+        example: ["Find out before the start what will not work", `${words} check ${config}`],
+      }).action(async (_flags: unknown, self: Command) => run({ type: "check", ...sourceOf(self) })),
     )
     .addCommand(
-      subcommand("renew", "tell the agent that runs to renew a certificate now", [
-        "Replace the certificate named web in the configuration file",
-        `${words} renew web ${config}`,
-      ])
+      subcommand("renew", {
+        description: "tell the agent that runs to renew a certificate now",
+        example: ["Replace the certificate named web in the configuration file", `${words} renew web ${config}`],
+      })
         .argument("<name>", "client, serving, or the name of a certificate in the configuration file")
-        .action(async (name: string, _flags: unknown, self: Command) =>
-          run({ type: "renew", name, ...sourceOf(self) }),
-        ),
+        .action(argumentAction(async (name, { self }) => run({ type: "renew", name, ...sourceOf(self) }))),
     );
   return withExamples(
     command,

@@ -42,22 +42,20 @@ export function parseAgentConfiguration(text: string, folder: string): AgentConf
 function configurationOf(root: Fields, folder: string): AgentConfiguration {
   root.type(apiVersion, kind);
   const flags = flagsOf(root, folder);
-  const trustBundles = bounded(
-    root,
-    "trustBundles",
-    root.list("trustBundles", (value, path) => parseTrustBundle(root.at(value, path), folder)),
-  );
+  const trustBundles = bounded(root, {
+    name: "trustBundles",
+    list: root.list("trustBundles", (value, path) => parseTrustBundle(root.at(value, path), folder)),
+  });
   const caBundle = parseCaBundle(root, flags.caFile);
-  const certificates = bounded(
-    root,
-    "certificates",
-    root.list("certificates", (value, path) =>
+  const certificates = bounded(root, {
+    name: "certificates",
+    list: root.list("certificates", (value, path) =>
       parseServiceCertificate(root.at(value, path), { folder, hookOf: parseHook }),
     ),
-  );
+  });
   const hook = parseHook(root, "onChange");
   root.refuseOthers();
-  refuseRepeated(root, "certificates", { items: certificates, keyOf: ({ name }) => name });
+  refuseRepeated(root, { name: "certificates", items: certificates, keyOf: ({ name }) => name });
   const configuration = { flags, trustBundles: [...trustBundles, ...caBundle], certificates, hook };
   refuseSharedFiles(root, configuration);
   return configuration;
@@ -146,15 +144,17 @@ function parseHook(parent: Fields, name: string): Hook | undefined {
   return { command: command ?? "", check, timeoutMilliseconds };
 }
 
-function bounded<T>(root: Fields, name: string, list: readonly T[] = []): readonly T[] {
+function bounded<T>(
+  root: Fields,
+  { name, list = [] }: { readonly name: string; readonly list: readonly T[] | undefined },
+): readonly T[] {
   if (list.length > maximumEntries) root.fault(name, `must have at most ${maximumEntries}`);
   return list.slice(0, maximumEntries);
 }
 
 function refuseRepeated<T>(
   root: Fields,
-  name: string,
-  { items, keyOf }: { readonly items: readonly T[]; readonly keyOf: (item: T) => string },
+  { name, items, keyOf }: { readonly name: string; readonly items: readonly T[]; readonly keyOf: (item: T) => string },
 ): void {
   const first = new Map<string, number>();
   for (const [index, item] of items.entries()) {

@@ -70,8 +70,8 @@ function bootstrapCredential(
     return {
       type: "certificate",
       source: clientCertificate,
-      certificate: readPem("client-certificate", clientCertificate, (pem) => parseCertificatesPem(pem)),
-      key: readPem("client-key", clientKey, parsePrivateKeyPem),
+      certificate: readPem({ flag: "client-certificate", file: clientCertificate }, (pem) => parseCertificatesPem(pem)),
+      key: readPem({ flag: "client-key", file: clientKey }, parsePrivateKeyPem),
     };
   }
   const source = flags.kubeconfig ?? "";
@@ -91,7 +91,10 @@ function readToken(file: string): string | undefined {
   }
 }
 
-function readPem(flag: string, file: string, parse: (pem: string) => unknown): string {
+function readPem(
+  { flag, file }: { readonly flag: string; readonly file: string },
+  parse: (pem: string) => unknown,
+): string {
   const pem = readSettingsFile(flag, file);
   try {
     parse(pem);
@@ -110,7 +113,7 @@ function rereadCaFile(file: string): () => string {
     setting: "ca-file",
     files: () => [file],
     load: () =>
-      readPem("ca-file", file, (text) => {
+      readPem({ flag: "ca-file", file }, (text) => {
         if (parseCertificatesPem(text).length === 0) throw new PkiError("there is no certificate");
       }),
   });

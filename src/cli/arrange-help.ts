@@ -12,6 +12,7 @@ const minimumDescriptionColumns = 20;
 export function arrangeHelp(command: Command): void {
   command.configureHelp({
     minWidthToWrap: minimumDescriptionColumns,
+    // oxlint-disable-next-line max-params -- what commander gives
     groupItems(unsorted, visible, groupOf) {
       const groups = new Map<string, typeof visible>();
       for (const item of unsorted) groups.set(groupOf(item), []);
@@ -20,6 +21,7 @@ export function arrangeHelp(command: Command): void {
       return own === undefined ? groups : new Map([[ownFlags, own], ...groups]);
     },
     padWidth: (of, help) => Math.min(longestTermColumns, Help.prototype.padWidth.call(help, of, help)),
+    // oxlint-disable-next-line max-params -- what commander gives
     formatItem(term, termColumns, description, help) {
       const format = (before: string): string =>
         Help.prototype.formatItem.call(help, before, termColumns, description, help);

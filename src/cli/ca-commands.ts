@@ -5,6 +5,7 @@ import type { OutputFlags } from "../machinery/command-line/output.ts";
 import { serveFlags } from "../server/server-config.ts";
 import type { ServerConfig } from "../server/server-config.ts";
 import { serverConfigOf, withServerSettings } from "./server-settings.ts";
+import { argumentAction } from "../machinery/command-line/argument-action.ts";
 
 /** The settings that say where the data of a server are, and which CAs are in files of the operator. */
 const authorityFlags = Object.fromEntries(
@@ -55,9 +56,7 @@ const prepare = ({ prepare: run }: AuthorityPrograms): Command =>
     withServerSettings(new Command("prepare"), authorityFlags)
       .description("make a new CA, which is trusted beside the one that signs")
       .argument(...argument)
-      .action(async (name: string, _flags: unknown, self: Command) =>
-        run(serverConfigOf(self, authorityFlags), { name }),
-      ),
+      .action(argumentAction(async (name, { self }) => run(serverConfigOf(self, authorityFlags), { name }))),
     ["Begin to replace the CA of the server's own certificate", "signet ca prepare ca --data-dir /var/lib/signet"],
   );
 
@@ -67,8 +66,10 @@ const switchTo = ({ switchTo: run }: AuthorityPrograms): Command =>
       .description("let the new CA sign; the old one stays trusted")
       .argument(...argument)
       .option("--force", "also within ten minutes after the new CA was made", false)
-      .action(async (name: string, { force }: { readonly force: boolean }, self: Command) =>
-        run(serverConfigOf(self, authorityFlags), { name, isForced: force }),
+      .action(
+        argumentAction<string, { readonly force: boolean }>(async (name, { flags: { force }, self }) =>
+          run(serverConfigOf(self, authorityFlags), { name, isForced: force }),
+        ),
       ),
     ["When all clients trust the new CA", "signet ca switch ca --data-dir /var/lib/signet"],
   );
@@ -79,8 +80,10 @@ const retire = ({ retire: run }: AuthorityPrograms): Command =>
       .description("end the trust in the old CA, when none of its certificates is valid")
       .argument(...argument)
       .option("--force", "also with valid certificates: they are refused from then on", false)
-      .action(async (name: string, { force }: { readonly force: boolean }, self: Command) =>
-        run(serverConfigOf(self, authorityFlags), { name, isForced: force }),
+      .action(
+        argumentAction<string, { readonly force: boolean }>(async (name, { flags: { force }, self }) =>
+          run(serverConfigOf(self, authorityFlags), { name, isForced: force }),
+        ),
       ),
     ["When signet ca list shows no certificates of the old CA", "signet ca retire nodeagent-client-ca"],
     ["The old CA's key has leaked", "signet ca retire nodeagent-client-ca --force"],
@@ -91,8 +94,6 @@ const abort = ({ abort: run }: AuthorityPrograms): Command =>
     withServerSettings(new Command("abort"), authorityFlags)
       .description("take a rotation back: remove the new CA, or let the old one sign again after the switch")
       .argument(...argument)
-      .action(async (name: string, _flags: unknown, self: Command) =>
-        run(serverConfigOf(self, authorityFlags), { name }),
-      ),
+      .action(argumentAction(async (name, { self }) => run(serverConfigOf(self, authorityFlags), { name }))),
     ["Clients do not trust the new CA", "signet ca abort ca --data-dir /var/lib/signet"],
   );

@@ -1,6 +1,7 @@
 import { Argument, Command } from "commander";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import type { Shell } from "./completion/completion-script.ts";
+import { argumentAction } from "../machinery/command-line/argument-action.ts";
 
 const shells: readonly Shell[] = ["bash", "zsh", "fish"];
 
@@ -10,9 +11,11 @@ export const completion = (): Command =>
     new Command("completion")
       .description("print a script that makes a shell complete signet's commands and flags")
       .addArgument(new Argument("<shell>", "bash, zsh or fish").choices(shells))
-      .action(async (shell: Shell, _flags: unknown, self: Command) => {
-        const { completionScript } = await import("./completion/completion-script.ts");
-        process.stdout.write(completionScript(shell, self.parent ?? self));
-      }),
+      .action(
+        argumentAction<Shell>(async (shell, { self }) => {
+          const { completionScript } = await import("./completion/completion-script.ts");
+          process.stdout.write(completionScript(shell, self.parent ?? self));
+        }),
+      ),
     ["Complete in this shell from now on", "source <(signet completion bash)"],
   );

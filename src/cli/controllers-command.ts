@@ -10,9 +10,14 @@ import type { RemoteControllerConfig } from "../server/controller-settings.ts";
 import { givenSettings } from "./server-settings.ts";
 import type { ReadSettings } from "./server-settings.ts";
 
+export interface RemoteControllerOptions {
+  readonly connection: ConnectionFlags;
+  readonly readSettings: ReadSettings;
+}
+
 /** `signet controllers`: the server's loops in a process of their own. */
 export function controllers(
-  run: (config: RemoteControllerConfig, connection: ConnectionFlags, settings: ReadSettings) => Promise<void>,
+  run: (config: RemoteControllerConfig, options: RemoteControllerOptions) => Promise<void>,
 ): Command {
   const command = withConnectionFlags(new Command("controllers")).description(
     "run the controllers against a server that was started with --controllers=false, or as a stand-by",
@@ -22,11 +27,12 @@ export function controllers(
   command.action(async (connection: ConnectionFlags, self: Command) => {
     const read = (): GivenFlags =>
       givenSettings(self, { onCommandLine: remoteControllerFlags, known: remoteControllerFlags });
-    await run(parseRemoteControllerConfig(read()), connection, () => {
+    const readSettings: ReadSettings = () => {
       const given = read();
       parseRemoteControllerConfig(given); // refuses what a start would refuse
       return resolveFlags(remoteControllerFlags, given);
-    });
+    };
+    await run(parseRemoteControllerConfig(read()), { connection, readSettings });
   });
   return withExamples(command, [
     "Run only the signing controller",

@@ -4,6 +4,7 @@ import { checkOutputFile } from "../machinery/command-line/output-file.ts";
 import { serveFlags } from "../server/server-config.ts";
 import type { ServerConfig } from "../server/server-config.ts";
 import { serverConfigOf, withServerSettings } from "./server-settings.ts";
+import { argumentAction } from "../machinery/command-line/argument-action.ts";
 
 /** What the commands do that look at a server from the machine that it runs on. */
 export interface DoctorPrograms {
@@ -28,10 +29,12 @@ export const supportBundle = (run: DoctorPrograms["supportBundle"]): Command =>
         "write what others need to know to help with a server, without secrets: give it the server's settings",
       )
       .argument("<file>", "the file to write, as compressed JSON")
-      .action(async (file: string, _flags: unknown, self: Command) => {
-        checkOutputFile({ namedBy: "FILE", file });
-        await run(serverConfigOf(self, serveFlags), file);
-      }),
+      .action(
+        argumentAction(async (file, { self }) => {
+          checkOutputFile({ namedBy: "FILE", file });
+          await run(serverConfigOf(self, serveFlags), file);
+        }),
+      ),
     [
       "For a server with a settings file",
       "signet support-bundle signet-support.json.gz --config /etc/signet/config.yaml",

@@ -6,6 +6,7 @@ import { serveFlags } from "../server/server-config.ts";
 import type { ServerConfig } from "../server/server-config.ts";
 import type { EncryptionAction } from "../server/encryption-settings.ts";
 import { serverConfigOf, withServerSettings } from "./server-settings.ts";
+import { argumentAction } from "../machinery/command-line/argument-action.ts";
 
 /** What the commands do with the encrypted objects of a server's store. */
 export interface EncryptionPrograms {
@@ -74,13 +75,15 @@ export const encryption = (programs: EncryptionPrograms): Command =>
         command("discard", "delete an object that can't be decrypted, for good")
           .argument("<key>", "the object's key in the store, as signet encryption status shows it")
           .option("-y, --yes", "do not ask", false)
-          .action(async (key: string, { yes }: { readonly yes: boolean }, self: Command) => {
-            const config = serverConfigOf(self, settings);
-            if (!yes && !(await confirm(`Delete ${JSON.stringify(key)} for good?`))) {
-              throw new UsageError("nothing was deleted: give --yes to delete it without being asked");
-            }
-            await programs.encryption(config, { type: "discard", key });
-          }),
+          .action(
+            argumentAction<string, { readonly yes: boolean }>(async (key, { flags: { yes }, self }) => {
+              const config = serverConfigOf(self, settings);
+              if (!yes && !(await confirm(`Delete ${JSON.stringify(key)} for good?`))) {
+                throw new UsageError("nothing was deleted: give --yes to delete it without being asked");
+              }
+              await programs.encryption(config, { type: "discard", key });
+            }),
+          ),
         [
           "Give up a Secret whose key is lost",
           "signet encryption discard /registry/secrets/default/web --data-dir /var/lib/signet",

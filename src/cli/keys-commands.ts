@@ -7,6 +7,7 @@ import type { OutputFlags } from "../machinery/command-line/output.ts";
 import type { ServerConfig } from "../server/server-config.ts";
 import { serverConfigOf, withServerSettings } from "./server-settings.ts";
 import { dataFlags } from "./storage-commands.ts";
+import { argumentAction } from "../machinery/command-line/argument-action.ts";
 
 /** What the commands do that change the keys of tokens, in a server's store. */
 export interface TokenKeyPrograms {
@@ -84,8 +85,10 @@ const retire = ({ retire: run }: TokenKeyPrograms): Command =>
         throw new InvalidArgumentError("it is not the id of a key");
       })
       .option("--force", "also one with valid tokens: they are refused from then on", false)
-      .action(async (kid: string, { force }: { readonly force: boolean }, self: Command) => {
-        await run(serverConfigOf(self, dataFlags), { kid, isForced: force });
-      }),
+      .action(
+        argumentAction<string, { readonly force: boolean }>(async (kid, { flags: { force }, self }) => {
+          await run(serverConfigOf(self, dataFlags), { kid, isForced: force });
+        }),
+      ),
     ["When signet keys list says that it has ended", "signet keys retire 6Ua3FhP0Hc8bZ2e7mE1uQk9rXv4tYw5sLd0jNiGoBzA"],
   );

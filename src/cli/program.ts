@@ -5,7 +5,6 @@ import { auth, clusterRole, clusterRoleBinding, role, roleBinding, whoami } from
 import { token } from "../features/accounts/commands.ts";
 import { certificates, csr, trust } from "../features/certificates/commands.ts";
 import { bootstrapToken, node } from "../features/nodes/commands.ts";
-import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
 import { exitCodes } from "../machinery/command-line/command-failure.ts";
 import type { RemoteControllerConfig } from "../server/controller-settings.ts";
 import type { ServerConfig } from "../server/server-config.ts";
@@ -16,6 +15,7 @@ import { ca } from "./ca-commands.ts";
 import type { AuthorityPrograms } from "./ca-commands.ts";
 import { completion } from "./completion-command.ts";
 import { controllers } from "./controllers-command.ts";
+import type { RemoteControllerOptions } from "./controllers-command.ts";
 import { encryption } from "./encryption-commands.ts";
 import type { EncryptionPrograms } from "./encryption-commands.ts";
 import { issue } from "./issue-command.ts";
@@ -36,7 +36,7 @@ export interface Programs extends StoragePrograms, DoctorPrograms, EncryptionPro
   serve(config: ServerConfig, settings: ReadSettings): Promise<void>;
   agent(program: AgentProgram): Promise<void>;
   issue(program: IssueProgram): Promise<void>;
-  controllers(config: RemoteControllerConfig, flags: ConnectionFlags, settings: ReadSettings): Promise<void>;
+  controllers(config: RemoteControllerConfig, options: RemoteControllerOptions): Promise<void>;
 }
 
 /** Every command with its flags, in the groups of the help. */
@@ -47,7 +47,7 @@ export const signetCommand = (programs: Programs): Command =>
     .commandsGroup("Servers:")
     .addCommand(serve((config, settings) => programs.serve(config, settings)))
     .addCommand(agent("signet agent", (program) => programs.agent(program)))
-    .addCommand(controllers((config, flags, settings) => programs.controllers(config, flags, settings)))
+    .addCommand(controllers((config, options) => programs.controllers(config, options)))
     .commandsGroup("Identity:")
     .addCommand(auth())
     .addCommand(whoami(), { hidden: true }) // as earlier versions called it

@@ -4,6 +4,7 @@ import { checkOutputFile } from "../machinery/command-line/output-file.ts";
 import { serveFlags } from "../server/server-config.ts";
 import type { ServerConfig } from "../server/server-config.ts";
 import { serverConfigOf, withServerSettings } from "./server-settings.ts";
+import { argumentAction } from "../machinery/command-line/argument-action.ts";
 
 type StorageKind = "lmdb" | "etcd";
 
@@ -35,10 +36,12 @@ export const backup = (run: StoragePrograms["backUp"]): Command =>
         "leave out the private keys of CAs, tokens and Secrets; Secrets are objects, and stay in as they are stored",
         false,
       )
-      .action(async (file: string, flags: { readonly withoutKeys: boolean }, self: Command) => {
-        checkOutputFile({ namedBy: "FILE", file });
-        await run(serverConfigOf(self, dataFlags), { file, withKeys: !flags.withoutKeys });
-      }),
+      .action(
+        argumentAction<string, { readonly withoutKeys: boolean }>(async (file, { flags, self }) => {
+          checkOutputFile({ namedBy: "FILE", file });
+          await run(serverConfigOf(self, dataFlags), { file, withKeys: !flags.withoutKeys });
+        }),
+      ),
     ["Back up the server of a data directory, while it runs", "signet backup --data-dir /var/lib/signet signet.backup"],
   );
 
@@ -49,9 +52,11 @@ export const restore = (run: StoragePrograms["restore"]): Command =>
       .description("make a new data directory, and a new prefix in etcd with --etcd-servers, from a backup")
       .argument("<file>", "the backup")
       .option("--dry-run", "only read the backup and check that it is complete", false)
-      .action(async (file: string, flags: { readonly dryRun: boolean }, self: Command) => {
-        await run(serverConfigOf(self, dataFlags), { file, isDryRun: flags.dryRun });
-      }),
+      .action(
+        argumentAction<string, { readonly dryRun: boolean }>(async (file, { flags, self }) => {
+          await run(serverConfigOf(self, dataFlags), { file, isDryRun: flags.dryRun });
+        }),
+      ),
     ["Check a backup", "signet restore --dry-run signet.backup"],
     ["Make a data directory from it", "signet restore --data-dir /var/lib/signet signet.backup"],
   );

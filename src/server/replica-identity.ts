@@ -68,7 +68,7 @@ export async function checkReplicaIdentity(store: Store, identity: ReplicaIdenti
     const { recorded, revision } = await readRecorded(store);
     if (recorded !== undefined) {
       checkFiles(recorded, identity);
-      checkTokenKeys(recorded, own, tokenKeys);
+      checkTokenKeys(recorded, { own, tokenKeys });
     }
     if (isDeepStrictEqual(recorded, own)) return;
     const value = Buffer.from(JSON.stringify(own));
@@ -129,7 +129,10 @@ function checkFiles(recorded: Recorded, identity: Pick<ReplicaIdentity, "authori
   }
 }
 
-function checkTokenKeys({ signingKeyId }: Recorded, own: Recorded, tokenKeys: TokenKeys): void {
+function checkTokenKeys(
+  { signingKeyId }: Recorded,
+  { own, tokenKeys }: { readonly own: Recorded; readonly tokenKeys: TokenKeys },
+): void {
   if (signingKeyId === inStore || signingKeyId === own.signingKeyId) return;
   if (signingKeyId === ofExternalSigner) {
     throw new UsageError(

@@ -24,8 +24,7 @@ import { clientSigners, openAuthorities } from "../features/certificates/authori
 /** Runs the controllers against a server until SIGTERM or SIGINT. Throws UsageError for invalid settings. */
 export async function runRemoteControllers(
   config: RemoteControllerConfig,
-  flags: ConnectionFlags,
-  readSettings: () => SettingValues,
+  { connection, readSettings }: { readonly connection: ConnectionFlags; readonly readSettings: () => SettingValues },
 ): Promise<void> {
   const log = openProcessLog(config.log);
   logTraces(log);
@@ -45,7 +44,7 @@ export async function runRemoteControllers(
       ).openControllersStatus({ address: metricsAddress, log, queueCounts, state })),
     (listener) => listener?.close(),
   );
-  const { client, names, transport } = await connect(flags, (plain) => status?.observed(plain) ?? plain);
+  const { client, names, transport } = await connect(connection, (plain) => status?.observed(plain) ?? plain);
   opened.adopt(client, () => client.close());
   // No fallback: the server's CAs are only in its own data directory.
   const authorityFor = openAuthorities({

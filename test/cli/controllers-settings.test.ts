@@ -18,9 +18,9 @@ it("the settings of signet controllers come from flags, then variables, then the
   });
   const read = async (...words: readonly string[]): Promise<RemoteControllerConfig> => {
     let config: RemoteControllerConfig | undefined;
-    await controllers(async (given, _connection, settings) => {
+    await controllers(async (given, { readSettings }) => {
       config = given;
-      assert.equal(settings()["log-level"], given.log.level);
+      assert.equal(readSettings()["log-level"], given.log.level);
     })
       .exitOverride()
       .parseAsync(words, { from: "user" });

@@ -35,7 +35,7 @@ const maximumSupportedLength = 4096;
  * Creates a fault. Long texts of the caller are shortened: `field` contains map keys, `detail` contains names and
  * values.
  */
-const fault = (reason: FieldErrorReason, field: string, { summary, detail }: Sentence): FieldError =>
+const fault = (reason: FieldErrorReason, { field, summary, detail }: Sentence): FieldError =>
   recordFault({
     reason,
     field: shortened(field),
@@ -43,6 +43,7 @@ const fault = (reason: FieldErrorReason, field: string, { summary, detail }: Sen
   });
 
 interface Sentence {
+  readonly field: string;
   /** `Invalid value: "x"`. */
   readonly summary: string;
   /** Empty when the summary is enough. */
@@ -50,19 +51,20 @@ interface Sentence {
 }
 
 export const required = (field: string, detail: string): FieldError =>
-  fault("FieldValueRequired", field, { summary: "Required value", detail });
+  fault("FieldValueRequired", { field, summary: "Required value", detail });
 
 export const invalidValue = (
   field: string,
   { value, detail }: { readonly value: unknown; readonly detail: string },
-): FieldError => fault("FieldValueInvalid", field, { summary: `Invalid value: ${formatValue(value)}`, detail });
+): FieldError => fault("FieldValueInvalid", { field, summary: `Invalid value: ${formatValue(value)}`, detail });
 
 export const notSupported = (
   field: string,
   { value, supported }: { readonly value: unknown; readonly supported: readonly string[] },
 ): FieldError => {
   const values = supported.map((one) => JSON.stringify(one)).join(", ");
-  return fault("FieldValueNotSupported", field, {
+  return fault("FieldValueNotSupported", {
+    field,
     summary: `Unsupported value: ${formatValue(value)}${
       values === "" ? "" : `: supported values: ${shortened(values, maximumSupportedLength)}`
     }`,
@@ -71,16 +73,13 @@ export const notSupported = (
 };
 
 export const forbiddenField = (field: string, detail: string): FieldError =>
-  fault("FieldValueForbidden", field, { summary: "Forbidden", detail });
+  fault("FieldValueForbidden", { field, summary: "Forbidden", detail });
 
 export const duplicate = (field: string, value: unknown): FieldError =>
-  fault("FieldValueDuplicate", field, { summary: `Duplicate value: ${formatValue(value)}`, detail: "" });
+  fault("FieldValueDuplicate", { field, summary: `Duplicate value: ${formatValue(value)}`, detail: "" });
 
 export const tooLong = (field: string, maximumBytes: number): FieldError =>
-  fault("FieldValueTooLong", field, {
-    summary: `Too long: may not be more than ${maximumBytes} bytes`,
-    detail: "",
-  });
+  fault("FieldValueTooLong", { field, summary: `Too long: may not be more than ${maximumBytes} bytes`, detail: "" });
 
 /** The answer shows at most this many faults of one object. */
 export const maximumFaults = 100;

@@ -149,7 +149,7 @@ function parseRule(rule: Fields, { names, inherited }: RuleContext): AuditRule {
   const userGroups = rule.texts("userGroups") ?? [];
   const verbs = rule.texts("verbs") ?? [];
   const resources = rule.list("resources", (value, path) => parseResources(rule.at(value, path), names)) ?? [];
-  const namespaces = rule.list("namespaces", (value, path) => namespaceOf(value, path, rule.faults)) ?? [];
+  const namespaces = namespacesOf(rule);
   const nonResourceURLs = rule.texts("nonResourceURLs", urlFault) ?? [];
   if (nonResourceURLs.length > 0 && (resources.length > 0 || namespaces.length > 0)) {
     rule.fault("nonResourceURLs", "rules cannot apply to both regular resources and non-resource URLs");
@@ -201,12 +201,13 @@ function parseResources(fields: Fields, names: Names): GroupResources {
   return { group: names.ownGroup(group), resources, resourceNames };
 }
 
-/** Empty: requests without a namespace. */
-function namespaceOf(value: unknown, path: string, faults: string[]): string | undefined {
-  if (typeof value === "string") return value;
-  faults.push(`${path}: must be a string`);
-  return undefined;
-}
+/** An empty one stands for requests without a namespace. */
+const namespacesOf = (rule: Fields): string[] =>
+  rule.list("namespaces", (value, path) => {
+    if (typeof value === "string") return value;
+    rule.faults.push(`${path}: must be a string`);
+    return undefined;
+  }) ?? [];
 
 function urlFault(url: string): string | undefined {
   if (url === "*") return undefined;

@@ -11,7 +11,7 @@ interface LibraryNode {
   readonly meta: {
     readonly alternate?: LibraryNode;
     readonly macro?: { evaluate(evaluator: unknown, macro: unknown, context: unknown): unknown };
-    readonly evaluate: (evaluator: unknown, node: LibraryNode, context: unknown) => unknown;
+    evaluate(evaluator: unknown, node: LibraryNode, context: unknown): unknown;
   };
   evaluate(evaluator: unknown, node: LibraryNode, context: unknown): unknown;
   handle?: (...given: unknown[]) => unknown;
@@ -62,6 +62,7 @@ function meterNode(node: LibraryNode): void {
       return handle(given, ...rest);
     };
   }
+  // oxlint-disable-next-line max-params -- what the library gives
   node.evaluate = (evaluator, _node, context) => {
     spendSteps(1);
     const value =

@@ -56,7 +56,7 @@ export async function migrateStorage(location: StoreLocation, options: MigrateOp
       });
       try {
         // With the encryption of where they go: the data directory's key is not for etcd.
-        const written = await decrypted(target.store, targetOf(location, to), { makesKey: true });
+        const written = await decrypted(target.store, { location: targetOf(location, to), makesKey: true });
         const count = await createObjects(written.store, until(signal, objects())).finally(() => written.closeKeys());
         const revision = await target.store.latestRevision();
         await refuseChanges(store, { readAt, count });

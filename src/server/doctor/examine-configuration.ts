@@ -41,7 +41,10 @@ export async function examineConfiguration(config: ServerConfig): Promise<Findin
       const message = messageOf(error);
       const found = message.startsWith(`--${setting}`) ? message : `--${setting}: ${message}`;
       findings.push(
-        bad(subject, found, "correct it; a server that runs goes on with what it has, and does not start again"),
+        bad(subject, {
+          found,
+          advice: "correct it; a server that runs goes on with what it has, and does not start again",
+        }),
       );
     }
   }
@@ -58,7 +61,10 @@ function checksOf(config: ServerConfig): Readonly<Record<string, Check>> {
   const { issuers, webhook } = federation;
   const log = pino({ level: "silent" });
   const followed = new FollowedFiles({ log });
-  const parse = (setting: string, file: string | undefined, parser: (text: string) => unknown): Check =>
+  const parse = (
+    { setting, file }: { readonly setting: string; readonly file: string | undefined },
+    parser: (text: string) => unknown,
+  ): Check =>
     file === undefined ? undefined : () => parseSettingsFile({ flag: setting, file, read: readFollowedFile }, parser);
   const kubeconfig = (file: string | undefined): Check =>
     file === undefined ? undefined : () => readKubeconfig({ file, hasFlags: false });
@@ -73,8 +79,7 @@ function checksOf(config: ServerConfig): Readonly<Record<string, Check>> {
             (await connectAuthorization(opening)).close();
           },
     "authentication-config": parse(
-      "authentication-config",
-      issuers?.type === "file" ? issuers.file : undefined,
+      { setting: "authentication-config", file: issuers?.type === "file" ? issuers.file : undefined },
       (text) => parseAuthenticationConfiguration(text, { names, ownIssuers: accounts.issuers }),
     ),
     "authentication-token-webhook-config-file": kubeconfig(webhook?.file),
@@ -82,7 +87,7 @@ function checksOf(config: ServerConfig): Readonly<Record<string, Check>> {
       access.clientAuthorityFile === undefined && access.frontProxy.authorityFile === undefined
         ? undefined
         : () => openConfiguredAuthorities(access, followed),
-    "token-auth-file": parse("token-auth-file", access.tokenFile, parseTokenFile),
+    "token-auth-file": parse({ setting: "token-auth-file", file: access.tokenFile }, parseTokenFile),
     "service-account-signing-key-file":
       "file" in accounts.signingKey || accounts.verificationKeyFiles.length > 0
         ? () =>
@@ -94,19 +99,20 @@ function checksOf(config: ServerConfig): Readonly<Record<string, Check>> {
               { followed, log },
             )
         : undefined,
-    "audit-policy-file": parse("audit-policy-file", audit?.policyFile, (text) => parseAuditPolicy(text, names)),
+    "audit-policy-file": parse({ setting: "audit-policy-file", file: audit?.policyFile }, (text) =>
+      parseAuditPolicy(text, names),
+    ),
     "audit-webhook-config-file": kubeconfig(audit?.webhook?.file),
     "audit-log-chain-key-file": chainKey === undefined ? undefined : () => readChainKey(chainKey),
     "encryption-provider-config": parse(
-      "encryption-provider-config",
-      encryption.configuration?.file,
+      { setting: "encryption-provider-config", file: encryption.configuration?.file },
       parseEncryptionConfiguration,
     ),
     "encryption-key-file":
       encryption.keyFile === undefined ? undefined : () => readEncryptionKeys(encryption, dataDirectory),
     "approval-policy":
       approvalPolicyFile === undefined ? undefined : () => openApprovalPolicy(approvalPolicyFile, followed),
-    "signer-config": parse("signer-config", signerConfigurationFile, (text) =>
+    "signer-config": parse({ setting: "signer-config", file: signerConfigurationFile }, (text) =>
       parseSignerConfiguration(text, signerConfigurationFile ?? ""),
     ),
   };
@@ -122,18 +128,22 @@ export function examineSettings({ access, authorization, listener, storage, audi
       authorization.type === "file"
         ? `--authorization-config: ${authorization.file} has an authorizer AlwaysAllow`
         : "--authorization-mode AlwaysAllow";
-    findings.push(warning(subject, `${where}: every user who logs in may do everything`, "use Node and RBAC"));
+    findings.push(
+      warning(subject, { found: `${where}: every user who logs in may do everything`, advice: "use Node and RBAC" }),
+    );
   }
   if (access.tokenFile !== undefined) {
     const advice = "use certificates or service accounts; such tokens never end";
-    findings.push(warning(subject, "--token-auth-file: static tokens are in use", advice));
+    findings.push(warning(subject, { found: "--token-auth-file: static tokens are in use", advice }));
   }
   if (isPublic && audit === undefined) {
-    findings.push(warning(subject, "the server is on a network and has no audit log", "give --audit-log-path"));
+    findings.push(
+      warning(subject, { found: "the server is on a network and has no audit log", advice: "give --audit-log-path" }),
+    );
   }
   if (storage.type === "etcd" && storage.servers.some((server) => server.startsWith("http:"))) {
     const advice = "use https:// and client certificates: who reaches etcd has everything";
-    findings.push(warning(subject, "--etcd-servers: etcd is used without TLS", advice));
+    findings.push(warning(subject, { found: "--etcd-servers: etcd is used without TLS", advice }));
   }
   return findings.length > 0 ? findings : [good(subject, "no setting is unsafe")];
 }

@@ -22,12 +22,15 @@ export async function examineEncryption(location: StoreLocation): Promise<Findin
       const unreadable = count("unreadable");
       if (unreadable > 0) {
         const advice = "see signet encryption status; put their key back";
-        findings.push(bad(subject, `${shown(unreadable)} can't be decrypted`, advice));
+        findings.push(bad(subject, { found: `${shown(unreadable)} can't be decrypted`, advice }));
       }
       const stale = count("stale");
       if (stale > 0) {
         findings.push(
-          warning(subject, `${shown(stale)} not encrypted as the settings say`, "signet encryption rewrite"),
+          warning(subject, {
+            found: `${shown(stale)} not encrypted as the settings say`,
+            advice: "signet encryption rewrite",
+          }),
         );
       }
       const resource = secretsPrefix.split("/")[2];
@@ -35,18 +38,17 @@ export async function examineEncryption(location: StoreLocation): Promise<Findin
       const isPlainWanted = plain.some(({ state }) => state === "current");
       if (isPlainWanted || (storage.type === "etcd" && isOff(location))) {
         findings.push(
-          warning(
-            subject,
-            "Secrets are not encrypted in the store",
-            "give --encryption-key-file, see docs/encryption.md",
-          ),
+          warning(subject, {
+            found: "Secrets are not encrypted in the store",
+            advice: "give --encryption-key-file, see docs/encryption.md",
+          }),
         );
       }
     } finally {
       await opened.close();
     }
   } catch (error) {
-    findings.push(bad(subject, messageOf(error), "give the settings that the server has"));
+    findings.push(bad(subject, { found: messageOf(error), advice: "give the settings that the server has" }));
   }
   return findings.length > 0 ? findings : [good(subject, "what should be encrypted is, and can be decrypted")];
 }
@@ -59,5 +61,5 @@ const shown = (count: number): string => (count === 1 ? "1 object" : `${count} o
 function rightsOf(file: string): Finding[] {
   const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0;
   if ((mode & 0o077) === 0) return [];
-  return [warning(subject, `others can read or write ${file}`, `chmod 600 ${file}`)];
+  return [warning(subject, { found: `others can read or write ${file}`, advice: `chmod 600 ${file}` })];
 }

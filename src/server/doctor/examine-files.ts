@@ -102,19 +102,24 @@ export function examinePermissions(directory: string): Finding[] {
   const { uid, mode } = statSync(directory);
   const findings: Finding[] = [];
   if ((mode & 0o022) !== 0) {
-    findings.push(bad(subject, `others can write to ${directory}`, `chmod 700 ${directory}`));
+    findings.push(bad(subject, { found: `others can write to ${directory}`, advice: `chmod 700 ${directory}` }));
   }
   for (const path of dataDirectoryPaths(directory)) {
     const file = join(directory, path);
     const status = statSync(file, { throwIfNoEntry: false });
     if (status === undefined) continue;
     if (status.uid !== uid) {
-      findings.push(bad(subject, `${file} belongs to uid ${status.uid}, the folder to ${uid}`, `chown ${uid} ${file}`));
+      findings.push(
+        bad(subject, {
+          found: `${file} belongs to uid ${status.uid}, the folder to ${uid}`,
+          advice: `chown ${uid} ${file}`,
+        }),
+      );
     }
     const isOpen = (status.mode & 0o077) !== 0;
     if (isOpen && !publicFile.test(path)) {
       const advice = `chmod 600 ${file}; if others may have read it, make a new one`;
-      findings.push(bad(subject, `others can read ${file}`, advice));
+      findings.push(bad(subject, { found: `others can read ${file}`, advice }));
     }
   }
   return findings.length > 0 ? findings : [good(subject, `only uid ${uid} can read what is secret in ${directory}`)];
@@ -128,14 +133,15 @@ export function examineNamedFiles({ certificates, secrets }: NamedFiles): Findin
     // Missing certificates have a finding of their own.
     if (status === undefined) {
       return secrets.includes(file)
-        ? [bad(subject, `${file} does not exist`, "restore it, or change the setting")]
+        ? [bad(subject, { found: `${file} does not exist`, advice: "restore it, or change the setting" })]
         : [];
     }
     const findings: Finding[] = [];
-    if ((status.mode & 0o002) !== 0) findings.push(bad(subject, `others can write to ${file}`, `chmod o-w ${file}`));
+    if ((status.mode & 0o002) !== 0)
+      findings.push(bad(subject, { found: `others can write to ${file}`, advice: `chmod o-w ${file}` }));
     if (secrets.includes(file) && (status.mode & 0o004) !== 0) {
       const advice = `chmod o-r ${file}; if others may have read it, replace what is in it`;
-      findings.push(bad(subject, `others can read ${file}`, advice));
+      findings.push(bad(subject, { found: `others can read ${file}`, advice }));
     }
     return findings;
   });
@@ -158,7 +164,12 @@ function examineCertificateFile(file: string, now: number): Finding[] {
   try {
     certificates = parseCertificatesPem(readFileSync(file, "utf8"));
   } catch (error) {
-    return [bad(subject, `${file} cannot be read: ${messageOf(error)}`, "replace it, or restore it from a backup")];
+    return [
+      bad(subject, {
+        found: `${file} cannot be read: ${messageOf(error)}`,
+        advice: "replace it, or restore it from a backup",
+      }),
+    ];
   }
   return certificates.map((certificate) => {
     const what = `${file} (${formatDistinguishedName(certificate.subject)})`;
@@ -166,10 +177,14 @@ function examineCertificateFile(file: string, now: number): Finding[] {
     const end = new Date(notAfter).toISOString();
     if (notBefore > now) {
       const begin = new Date(notBefore).toISOString();
-      return bad("clock", `${what} begins only at ${begin}`, "set this machine's clock; it may be slow");
+      return bad("clock", {
+        found: `${what} begins only at ${begin}`,
+        advice: "set this machine's clock; it may be slow",
+      });
     }
-    if (notAfter <= now) return bad(subject, `${what} ended at ${end}`, "replace it now");
-    if (notAfter - now < soonMilliseconds) return warning(subject, `${what} ends at ${end}`, "replace it before that");
+    if (notAfter <= now) return bad(subject, { found: `${what} ended at ${end}`, advice: "replace it now" });
+    if (notAfter - now < soonMilliseconds)
+      return warning(subject, { found: `${what} ends at ${end}`, advice: "replace it before that" });
     return good(subject, `${what} is valid until ${end}`);
   });
 }
@@ -180,7 +195,10 @@ export function examineClock(directory: string, now: number): Finding {
     .map((path) => join(directory, path))
     .find((file) => (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) > now + 60_000);
   if (ahead === undefined) return good("clock", `${new Date(now).toISOString()}; no file is newer`);
-  return bad("clock", `${ahead} was written later than now`, "set this machine's clock (timedatectl)");
+  return bad("clock", {
+    found: `${ahead} was written later than now`,
+    advice: "set this machine's clock (timedatectl)",
+  });
 }
 
 /** Free space, and what an interrupted command left behind. */
@@ -190,10 +208,13 @@ export function examineDisk(directory: string): Finding[] {
   const free = `${freeMebibytes} MiB are free for ${directory}`;
   const space =
     bavail * bsize < smallestFreeBytes
-      ? warning("disk", free, "make room: a full disk refuses all writes")
+      ? warning("disk", { found: free, advice: "make room: a full disk refuses all writes" })
       : good("disk", free);
   if (!existsSync(unfinishedRestore(directory))) return [space];
-  return [space, bad("disk", `a restore into ${directory} broke off`, "remove the folder and restore again")];
+  return [
+    space,
+    bad("disk", { found: `a restore into ${directory} broke off`, advice: "remove the folder and restore again" }),
+  ];
 }
 
 /** A server renews them before this part of their lifetime is over, also while it runs. */
@@ -217,14 +238,14 @@ function examine(file: string, { what, now }: { readonly what: string; readonly 
     [certificate] = parseCertificatesPem(splitKeyPair(readFileSync(file, "utf8"))?.certificate ?? "");
   } catch (error) {
     const reason = error instanceof PkiError ? error.message : fileFailureReason(error);
-    return [bad(subject, `${file}: ${reason}`, advice)];
+    return [bad(subject, { found: `${file}: ${reason}`, advice })];
   }
-  if (certificate === undefined) return [bad(subject, `${file} holds no key with a certificate`, advice)];
+  if (certificate === undefined) return [bad(subject, { found: `${file} holds no key with a certificate`, advice })];
   const { notBefore, notAfter } = certificate;
   const end = new Date(notAfter).toISOString();
-  if (notAfter <= now) return [bad(subject, `${what} ended at ${end}`, advice)];
+  if (notAfter <= now) return [bad(subject, { found: `${what} ended at ${end}`, advice })];
   if (now - notBefore > (notAfter - notBefore) * lateInLife) {
-    return [warning(subject, `${what} ends at ${end}, and should have been renewed`, advice)];
+    return [warning(subject, { found: `${what} ends at ${end}, and should have been renewed`, advice })];
   }
   return [good(subject, `${what} is valid until ${end}`)];
 }

@@ -25,7 +25,10 @@ async function examineKeyInToken(uri: string): Promise<Finding> {
     await Pkcs11Key.probe(uri);
     return good(subject, `${name} signs`);
   } catch (error) {
-    return bad(subject, `${name} can't be used: ${messageOf(error)}`, "put the token in, or change the setting");
+    return bad(subject, {
+      found: `${name} can't be used: ${messageOf(error)}`,
+      advice: "put the token in, or change the setting",
+    });
   }
 }
 
@@ -37,11 +40,10 @@ async function examineExternalSigner(socket: string): Promise<Finding> {
     const { keys } = await client.fetchKeys();
     return good(subject, `the external signer at ${socket} publishes ${keys.length} keys`);
   } catch (error) {
-    return bad(
-      subject,
-      `the external signer at ${socket} does not answer: ${messageOf(error)}`,
-      "start it, or look at its log",
-    );
+    return bad(subject, {
+      found: `the external signer at ${socket} does not answer: ${messageOf(error)}`,
+      advice: "start it, or look at its log",
+    });
   } finally {
     client.close();
   }

@@ -25,7 +25,7 @@ export async function examineServer(config: ServerConfig, now: number): Promise<
   const { dataDirectory } = config;
   if (!existsSync(dataDirectory)) {
     const advice = "give the --data-dir of the server; it is made when the server starts first";
-    const missing = bad("data directory", `${dataDirectory} does not exist`, advice);
+    const missing = bad("data directory", { found: `${dataDirectory} does not exist`, advice });
     return [missing, ...(await examineConfiguration(config)), ...examineSettings(config)];
   }
   const location = locationOf(config);

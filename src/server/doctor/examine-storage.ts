@@ -28,7 +28,10 @@ export async function examineStorage(location: StoreLocation): Promise<Finding[]
         await store.close();
         return good("storage", `etcd's member ${server} answers; the newest resourceVersion is ${revision}`);
       } catch (error) {
-        return bad("storage", `etcd's member ${server}: ${messageOf(error)}`, "look at that member's log");
+        return bad("storage", {
+          found: `etcd's member ${server}: ${messageOf(error)}`,
+          advice: "look at that member's log",
+        });
       }
     }),
   );
@@ -37,14 +40,20 @@ export async function examineStorage(location: StoreLocation): Promise<Finding[]
 async function examineOwnStore(location: StoreLocation): Promise<Finding> {
   try {
     if (storedProfile(storeDirectory(location.dataDirectory)) === undefined) {
-      return warning("storage", `${location.dataDirectory} has no store`, "the server makes one when it starts");
+      return warning("storage", {
+        found: `${location.dataDirectory} has no store`,
+        advice: "the server makes one when it starts",
+      });
     }
     const { store } = await openExistingStore(location);
     const revision = await store.latestRevision();
     await store.close();
     return good("storage", `the store in ${location.dataDirectory} opens, at revision ${revision}`);
   } catch (error) {
-    return bad("storage", messageOf(error), "give the settings that the server has, or restore a backup");
+    return bad("storage", {
+      found: messageOf(error),
+      advice: "give the settings that the server has, or restore a backup",
+    });
   }
 }
 
@@ -69,9 +78,11 @@ export async function examineBindings(store: Store): Promise<Finding[]> {
   if (orphaned.length === 0) return [good("bindings", `${bindings.length} bindings name what exists`)];
   const findings = orphaned
     .slice(0, namedBindings)
-    .map((found) => warning("bindings", found, "delete the binding, or create what it names"));
+    .map((found) => warning("bindings", { found, advice: "delete the binding, or create what it names" }));
   const others = orphaned.length - namedBindings;
-  return others > 0 ? [...findings, warning("bindings", `and ${others} more`, "as above")] : findings;
+  return others > 0
+    ? [...findings, warning("bindings", { found: `and ${others} more`, advice: "as above" })]
+    : findings;
 }
 
 /** The plural of the kind, without its group. */
@@ -119,7 +130,9 @@ export async function examineEtcdClocks(storage: StorageSettings, now: number): 
       const what = `the clock of etcd's member ${server}`;
       if (Math.abs(ahead) <= toleratedMilliseconds) return [good("clock", `${what} agrees with this machine's`)];
       const direction = `${Math.round(Math.abs(ahead) / 1000)} s ${ahead > 0 ? "ahead of" : "behind"}`;
-      return [bad("clock", `${what} is ${direction} this machine's`, "set the wrong one (timedatectl)")];
+      return [
+        bad("clock", { found: `${what} is ${direction} this machine's`, advice: "set the wrong one (timedatectl)" }),
+      ];
     }),
   );
   return findings.flat();

@@ -9,15 +9,12 @@ export interface Finding {
 }
 
 export const good = (subject: string, found: string): Finding => ({ state: "good", subject, found });
-export const warning = (subject: string, found: string, advice: string): Finding => ({
+export const warning = (subject: string, { found, advice }: Advised): Finding => ({
   state: "warning",
   subject,
   found,
   advice,
 });
-export const bad = (subject: string, found: string, advice: string): Finding => ({
-  state: "bad",
-  subject,
-  found,
-  advice,
-});
+export const bad = (subject: string, { found, advice }: Advised): Finding => ({ state: "bad", subject, found, advice });
+
+type Advised = Readonly<Record<"found" | "advice", string>>;

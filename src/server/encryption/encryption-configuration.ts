@@ -51,9 +51,9 @@ export function parseEncryptionConfiguration(text: string): EncryptedResources[]
   const fields = new Fields(parseYaml(text), { path: "", faults: [] });
   fields.type("apiserver.config.k8s.io/v1", "EncryptionConfiguration");
   const kmsNames = new Set<string>();
-  const entries = listOf(fields, "resources", (entry) => ({
+  const entries = listOf({ fields, name: "resources" }, (entry) => ({
     resources: resourcesOf(entry),
-    providers: listOf(entry, "providers", (provider) => providerOf(provider, kmsNames)),
+    providers: listOf({ fields: entry, name: "providers" }, (provider) => providerOf(provider, kmsNames)),
   }));
   fields.refuseOthers();
   refuseFaults(fields.faults);
@@ -70,7 +70,10 @@ function parseYaml(text: string): unknown {
 }
 
 /** A list of mappings that is not empty. */
-function listOf<T>(fields: Fields, name: string, parseOne: (entry: Fields) => T | undefined): T[] {
+function listOf<T>(
+  { fields, name }: { readonly fields: Fields; readonly name: string },
+  parseOne: (entry: Fields) => T | undefined,
+): T[] {
   const parsed = fields.list(name, (value, path) => {
     const entry = fields.at(value ?? {}, path);
     const one = parseOne(entry);
@@ -114,7 +117,7 @@ function providerOf(provider: Fields, kmsNames: Set<string>): Provider | undefin
 
 function keysOf(fields: Fields, sizes: readonly number[]): NamedKey[] {
   const names = new Set<string>();
-  return listOf(fields, "keys", (key) => {
+  return listOf({ fields, name: "keys" }, (key) => {
     const name = key.text("name") ?? "";
     if (name === "") key.fault("name", "name is a mandatory field for a key");
     nameFault(key, name);

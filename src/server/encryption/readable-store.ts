@@ -20,7 +20,7 @@ export interface ReadableStore {
 export async function openReadableStore(given: StoreLocation): Promise<ReadableStore> {
   const { store: stored, location } = await openExistingStore(given);
   try {
-    const { store, closeKeys } = await decrypted(stored, location);
+    const { store, closeKeys } = await decrypted(stored, { location });
     return {
       location,
       store,
@@ -39,8 +39,7 @@ export async function openReadableStore(given: StoreLocation): Promise<ReadableS
 /** The same for a store that is open already. `closeKeys` leaves it open. */
 export async function decrypted(
   stored: Store,
-  location: StoreLocation,
-  { makesKey = false } = {},
+  { location, makesKey = false }: { readonly location: StoreLocation; readonly makesKey?: boolean },
 ): Promise<{ readonly store: Store; closeKeys(): void }> {
   const { store, encryption } = await openEncryption(location, {
     log: silent,

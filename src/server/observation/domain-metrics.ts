@@ -187,20 +187,25 @@ class FollowedCertificates {
     if (this.#isFollowing) return;
     this.#isFollowing = true;
     const requests = this.#stores.of(certificateSigningRequestResource);
-    mirror(requests, this.#waiting, (request) => {
-      const state = certificateRequestState(request);
-      return state === "pending" || state === "approved" ? request.spec.signerName : undefined;
+    mirror(requests, {
+      values: this.#waiting,
+      project: (request) => {
+        const state = certificateRequestState(request);
+        return state === "pending" || state === "approved" ? request.spec.signerName : undefined;
+      },
     });
     const records = this.#stores.of(issuedCertificateResource);
-    mirror(records, this.#issued, ({ spec }) => ({ signerName: spec.signerName, notAfter: Date.parse(spec.notAfter) }));
+    mirror(records, {
+      values: this.#issued,
+      project: ({ spec }) => ({ signerName: spec.signerName, notAfter: Date.parse(spec.notAfter) }),
+    });
   }
 }
 
 /** Keeps what `project` makes of each object of a resource; undefined leaves it out. */
 function mirror<T extends ApiObject, Value>(
   registry: ResourceRegistry<T>,
-  values: Map<string, Value>,
-  project: (object: T) => Value | undefined,
+  { values, project }: { readonly values: Map<string, Value>; readonly project: (object: T) => Value | undefined },
 ): void {
   const put = (key: string, object: T): void => {
     const value = project(object);

@@ -64,6 +64,7 @@ function replaced(text: string, { old, by, limit }: Replacement): string {
  */
 function formatText(text: string, values: readonly unknown[]): string {
   let next = 0;
+  // oxlint-disable-next-line max-params -- what JavaScript gives
   return text.replace(/%(?:\.(\d{1,3}))?([\s\S]?)/g, (clause, precision: string | undefined, verb: string) => {
     if (verb === "%" && precision === undefined) return "%";
     if (!/^[sdfeboxX]$/.test(verb))

@@ -21,10 +21,11 @@ export function keepHeapSmall(): void {
   setFlagsFromString(`--gc-memory-reducer-start-delay-ms=${lookMilliseconds}`);
   setFlagsFromString(`--memory-reducer-delay-ms=${lookMilliseconds}`);
   let last: EventLoopUtilization | undefined;
-  const rest = new RestAfterWork((isWanted) =>
+  const rest = new RestAfterWork({
     // V8 asks this flag at each of these looks: whether memory is now worth more than speed.
-    setFlagsFromString(isWanted ? "--optimize-for-size" : "--no-optimize-for-size"),
-  );
+    begin: () => setFlagsFromString("--optimize-for-size"),
+    end: () => setFlagsFromString("--no-optimize-for-size"),
+  });
   periodically({
     milliseconds: lookMilliseconds,
     task() {
@@ -42,29 +43,34 @@ const looksUntilRest = 3;
 /** A reducer that V8 started before these settings looks for the first time after half a minute. */
 const looksOfRest = 20;
 
+interface Rest {
+  begin(): void;
+  end(): void;
+}
+
 /** Calls for a rest once after each time of work: when it has been over for some looks, and only for some looks. */
 export class RestAfterWork {
-  readonly #setResting: (isWanted: boolean) => void;
+  readonly #rest: Rest;
   #hasWorked = true;
   #idleLooks = 0;
 
-  constructor(setResting: (isWanted: boolean) => void) {
-    this.#setResting = setResting;
+  constructor(rest: Rest) {
+    this.#rest = rest;
   }
 
   /** Takes the share of the time since the last look in which the event loop was busy. */
   look(utilization: number): void {
     if (utilization > idleUtilization) {
-      if (this.#isResting) this.#setResting(false);
+      if (this.#isResting) this.#rest.end();
       this.#hasWorked = true;
       this.#idleLooks = 0;
       return;
     }
     this.#idleLooks += 1;
     if (!this.#hasWorked) return;
-    if (this.#idleLooks === looksUntilRest) this.#setResting(true);
+    if (this.#idleLooks === looksUntilRest) this.#rest.begin();
     if (this.#idleLooks !== looksUntilRest + looksOfRest) return;
-    this.#setResting(false);
+    this.#rest.end();
     this.#hasWorked = false;
   }
 

@@ -5,7 +5,7 @@ import { RestAfterWork } from "../../src/server/small-heap.ts";
 describe("a server after work", () => {
   const heard = (utilizations: readonly number[]): (boolean | undefined)[] => {
     let last: boolean | undefined;
-    const rest = new RestAfterWork((isWanted) => (last = isWanted));
+    const rest = new RestAfterWork({ begin: () => (last = true), end: () => (last = false) });
     return utilizations.map((utilization) => {
       last = undefined;
       rest.look(utilization);

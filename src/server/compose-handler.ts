@@ -1,0 +1,122 @@
+import { anonymousUsername } from "../machinery/api/user-info.ts";
+import { bearerTokenWarnings } from "../machinery/authentication/bearer-token.ts";
+import { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
+import { createApiServer } from "../machinery/http/api-server.ts";
+import { OpenStreams } from "../machinery/http/open-streams.ts";
+import { openApiSource } from "../machinery/http/openapi-routes.ts";
+import { createResourceHandler } from "../machinery/http/resources/resource-handler.ts";
+import { servedDefinitions } from "../machinery/registry/resource-definition.ts";
+import { storeBytes } from "../machinery/storage/backends/lmdb-environment.ts";
+import { authenticateOnFreshCache, openAuthentication } from "./authentication.ts";
+import type { ConnectedFeatures } from "./connect-features.ts";
+import { shutdownCheck, storeChecks } from "./health-checks.ts";
+import { storeDirectory } from "./lock-data-directory.ts";
+import type { OpenedServer } from "./open-server.ts";
+import { discovered, reviewDefinitions, servedReviews } from "./served-kinds.ts";
+import type { ServerConfig } from "./server-config.ts";
+import { signetVersion } from "./signet-version.ts";
+
+/** What changes while the server runs. */
+export interface ServerState {
+  /** Empty until the server listens. */
+  url: string;
+  openStreams: () => number;
+  isStopping: boolean;
+  /** How long requests that run may take when the server stops. */
+  graceMilliseconds: number;
+}
+
+interface ComposeHandlerOptions {
+  readonly opened: OpenedServer;
+  readonly connected: ConnectedFeatures;
+  /** Gets everything that is to be closed. */
+  readonly opening: AsyncDisposableStack;
+  readonly state: Readonly<ServerState>;
+  /** Whether other processes write to the store too. */
+  readonly isStoreShared: boolean;
+  /** The metrics of the other processes of this server. */
+  readonly otherMetrics: (() => Promise<readonly string[]>) | undefined;
+}
+
+/** The third stage of a start: what answers requests, made of the features. It answers from then on; nothing listens yet. */
+export async function composeHandler(
+  config: ServerConfig,
+  { opened, connected, opening, state, isStoreShared, otherMetrics }: ComposeHandlerOptions,
+) {
+  const { names, dataDirectory } = config;
+  const { shared, usesEtcd, store, healthChecks, observation, stores, authorities, certificate } = opened;
+  const { access, accounts, authorizers, authorize, nodes, revocation, status } = connected;
+  const { log, clock, followed } = shared;
+
+  const loopback = new LoopbackTokens();
+  const authentication = openAuthentication({
+    log,
+    ...connected,
+    loopback,
+    onOutcome: observation.onAuthenticated,
+  });
+  const reviewToken = observation.counted(authentication.reviewToken);
+  const reviews = servedReviews(names, reviewDefinitions(access.reviews, accounts.tokenReviews(reviewToken)));
+  const resources = stores.definitions.flatMap((definition) => servedDefinitions(definition));
+  const audit = opening.adopt(
+    config.audit &&
+      (await import("./audit/open-audit.ts")).openAudit(config.audit, {
+        ...shared,
+        resources,
+        reviews,
+      }),
+    (sinks) => sinks?.close(),
+  );
+  const streams = new OpenStreams((user) => authentication.refusalOf(user) !== undefined);
+  nodes.onLocked(() => streams.endRefused());
+  revocation.onRevoked(() => {
+    streams.endRefused();
+    certificate.renewRevoked();
+  });
+  const { authenticate } = authentication;
+  const { handler, metrics } = createApiServer({
+    definitions: discovered(names, [...resources, ...reviews]),
+    authenticate: isStoreShared
+      ? authenticateOnFreshCache(authenticate, (request) => stores.waitForFreshCache(request))
+      : authenticate,
+    impersonate: (request, user) => access.impersonate(request.headers, user),
+    authorize,
+    withoutIdentity: authentication.withoutIdentity,
+    identityWarnings: (request, user) =>
+      user.username === anonymousUsername ? bearerTokenWarnings(request.headers) : [],
+    handleResource: createResourceHandler({
+      registries: stores.registries,
+      reviews,
+      admission: stores.admission,
+      authorize,
+      clock,
+    }),
+    openApi: openApiSource({ names, version: signetVersion, resources, reviews }),
+    pathRoutes: new Map([...accounts.pathRoutes(() => state.url), ...(status?.routes ?? [])]),
+    healthChecks: [...storeChecks(store, stores), ...healthChecks, shutdownCheck(state)],
+    log,
+    audit,
+    signetVersion,
+    serverAddress: () => state.url.replace("https://", ""),
+    openStreams: () => state.openStreams(),
+    onStreamStarted: (user, end) => streams.add(user, end),
+    maximumReads: config.limits.maximumReads,
+    maximumWrites: config.limits.maximumWrites,
+    otherMetrics,
+    onAnswered: observation.onAnswered,
+  });
+  observation.addMetrics({
+    registry: metrics.registry,
+    stores,
+    store,
+    decisions: authorizers.counts,
+    storedBytes: () => (usesEtcd ? store.sizeBytes?.() : storeBytes(storeDirectory(dataDirectory))),
+    unusableFiles: () => followed.unusable(),
+    authorities: () => ({
+      server: authorities.own.server.current().certificate,
+      serving: certificate.current().cert,
+      signing: authorities.signing.authorityFor,
+    }),
+  });
+  return { handler, metrics, loopback };
+}

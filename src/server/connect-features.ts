@@ -1,0 +1,133 @@
+import type { AdmissionRule } from "../machinery/api/attributes.ts";
+import { createAuthorization } from "../machinery/authorization/authorizer.ts";
+import { accessSpelling, respelledAttributes } from "../machinery/authorization/own-spelling.ts";
+import type { ApiClient } from "../machinery/client/api-client.ts";
+import { connectAccess, connectRbac } from "../features/access/feature.ts";
+import { connectAccounts } from "../features/accounts/feature.ts";
+import { connectAuthorization } from "../features/authorization/feature.ts";
+import { connectCertificates, connectCertificateStatus } from "../features/certificates/feature.ts";
+import { ownSignerName } from "../features/certificates/signer-names.ts";
+import { findWellKnownSigner } from "../features/certificates/signers/well-known-signers.ts";
+import { revocationPath } from "../features/certificates/status/addresses.ts";
+import { connectCore } from "../features/core/feature.ts";
+import { connectFederation } from "../features/federation/feature.ts";
+import { connectNodes } from "../features/nodes/feature.ts";
+import { admissionRules, openAdmission } from "./admission-rules.ts";
+import { openAuthorizers } from "./authorizers.ts";
+import type { OpenedServer } from "./open-server.ts";
+import { checkReplicaIdentity } from "./replica-identity.ts";
+import { pendingQuestions } from "./server-config.ts";
+import type { ServerConfig } from "./server-config.ts";
+
+interface ConnectFeaturesOptions {
+  readonly opened: OpenedServer;
+  /** Gets everything that is to be closed. */
+  readonly opening: AsyncDisposableStack;
+  /** Admission rules after the server's own. */
+  readonly admission: readonly AdmissionRule[];
+  /** The server's own client. It is there once requests are answered. */
+  readonly client: () => ApiClient;
+}
+
+export type ConnectedFeatures = Awaited<ReturnType<typeof connectFeatures>>;
+
+/**
+ * The second stage of a start: gives each feature its stores, and what it needs of the others. Afterwards the stores can be
+ * written, through the admission rules.
+ */
+export async function connectFeatures(
+  config: ServerConfig,
+  { opened, opening, admission: moreRules, client }: ConnectFeaturesOptions,
+) {
+  const { names } = config;
+  const { certificates: certificateSettings } = config.controllers;
+  const { shared, usesEtcd, store, observation, stores, keyStore, authorities, revocation } = opened;
+  const { own, signing, configuredAuthorities, configuredSigners } = authorities;
+
+  const spelling = names.other === undefined ? undefined : accessSpelling(names, ownSignerName);
+  const { resolver, rbac } = connectRbac(stores, spelling);
+  const authorization = opening.adopt(
+    await connectAuthorization({
+      ...shared,
+      settings: config.authorization,
+      maximumPending: pendingQuestions(config.limits),
+      observer: observation.authorization,
+    }),
+    (connected) => connected.close(),
+  );
+  const authorizers = openAuthorizers({
+    names,
+    stores,
+    rbac,
+    rulesFor: (user, namespace) => resolver.rulesFor(user, namespace),
+    configured: authorization.authorizers,
+    isDiscoveryPublic: config.accounts.isDiscoveryPublic,
+    publicBelow: certificateSettings.revocation && revocationPath,
+  });
+  const authorize = createAuthorization(
+    authorizers.current,
+    spelling && ((attributes) => respelledAttributes(spelling, attributes)),
+  );
+  const accounts = await connectAccounts({
+    ...shared,
+    ...keyStore,
+    settings: config.accounts,
+    stores,
+    areThereReplicas: usesEtcd,
+    observer: observation.outsideKeys,
+  });
+  opening.defer(() => accounts.close());
+  const { tokenKeys, tokens } = accounts;
+  const access = connectAccess({
+    ...shared,
+    settings: config.access,
+    stores,
+    authorize,
+    resolver,
+    rulesFor: authorizers.rulesFor,
+    allowsEverything: authorizers.allowEverything,
+    spellObjectName: ownSignerName,
+    configuredAuthorities,
+    clientAuthorities: () => [...own.administrator.current().anchors, ...signing.clientAuthorities()],
+  });
+  const federation = opening.adopt(
+    await connectFederation({
+      ...shared,
+      settings: config.federation,
+      apiAudiences: tokens.apiAudiences,
+      ownIssuers: tokens.issuers,
+      isAnonymousWanted: config.access.isAnonymousWanted,
+    }),
+    (connected) => connected.close(),
+  );
+  const core = connectCore({ names, stores, authorize });
+  const certificates = connectCertificates({ names, authorize });
+  const nodes = connectNodes({
+    ...shared,
+    stores,
+    authorize,
+    apiAudiences: tokens.apiAudiences,
+    certifiesNodes: (signerName) => findWellKnownSigner(names, signerName)?.certifies === "node",
+    client,
+  });
+  const { log } = shared;
+  const admission = await openAdmission({ names, stores, authorize, log, observer: observation.policies });
+  const features = { core, accounts, access, admission, certificates, nodes, revocation };
+  stores.admitThrough([...admissionRules(features), ...moreRules]);
+  if (usesEtcd) {
+    const { sealingKey } = keyStore;
+    await checkReplicaIdentity(store, { authorities: own, sealingKey, tokenKeys, settings: config.accounts });
+  }
+  const status =
+    certificateSettings.revocation &&
+    (await connectCertificateStatus({
+      ...shared,
+      settings: certificateSettings.revocation,
+      stores,
+      signing,
+      own,
+      configuredSigners,
+      client,
+    }));
+  return { ...features, federation, authorizers, authorize, status };
+}

@@ -1,0 +1,104 @@
+import type { Logger } from "pino";
+import type { Clock } from "../machinery/api/clock.ts";
+import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
+import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
+import { FollowedKeyRecords } from "../machinery/keys/key-records.ts";
+import { SealingKey } from "../machinery/keys/sealing-key.ts";
+import { Stores } from "../machinery/registry/stores.ts";
+import { ChangeFeed } from "../machinery/storage/change-feed.ts";
+import type { Store } from "../machinery/storage/store.ts";
+import { openApprovalPolicy } from "../features/certificates/policy/approval-policy.ts";
+import { connectRevocation } from "../features/revocation/feature.ts";
+import { revokedIn } from "./administrator.ts";
+import { dataDirectoryFiles } from "./backup/data-directory-files.ts";
+import { openCertificateAuthorities } from "./certificate-authorities.ts";
+import { openServerStore } from "./encryption/open-encryption.ts";
+import { lockDataDirectory } from "./lock-data-directory.ts";
+import { observeServer } from "./observation/observe-server.ts";
+import { storedResources } from "./served-kinds.ts";
+import type { ServerConfig } from "./server-config.ts";
+import { noticeOtherPrograms } from "./server-loops.ts";
+import { openTlsCertificate } from "./tls/tls-certificate.ts";
+
+interface OpenServerOptions {
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** In place of the data directory's store. */
+  readonly store: Store | undefined;
+  /** The data directory, if another process locked it. */
+  readonly folder: OwnedFolder | undefined;
+  /** Gets everything that is to be closed. */
+  readonly opening: AsyncDisposableStack;
+}
+
+export type OpenedServer = Awaited<ReturnType<typeof openServer>>;
+
+/**
+ * The first stage of a start: opens the data directory, the store, the copies in memory, the CAs, and the files of policies and
+ * signers. Rejects with UsageError for settings that can't be used.
+ */
+export async function openServer(config: ServerConfig, { log, clock, opening, ...given }: OpenServerOptions) {
+  const { dataDirectory, names } = config;
+  const usesEtcd = config.storage.type === "etcd";
+  const { certificates: certificateSettings } = config.controllers;
+
+  const folder = opening.adopt(given.folder ?? lockDataDirectory(dataDirectory), (owned) => owned.release());
+  const keysBefore = dataDirectoryFiles(dataDirectory).keys;
+  const followed = opening.use(new FollowedFiles({ log, lookMilliseconds: followMilliseconds }));
+  const shared = { names, dataDirectory, clock, log, followed };
+  const { store, healthChecks } = opening.adopt(
+    await openServerStore(config, { log, followed, given: given.store }),
+    (opened) => opened.close(),
+  );
+  const feed = opening.adopt(new ChangeFeed({ store }), (opened) => opened.close());
+  const observation = observeServer({ names, log, clock, configuredSigners: () => authorities.configuredSigners() });
+  const stores = new Stores({
+    names,
+    definitions: storedResources(names),
+    store,
+    feed,
+    clock,
+    maximumObjectBytes: config.limits.maximumObjectBytes,
+    onWritten: observation.onWritten,
+    onRefused: observation.onRefused,
+  });
+  const records = new FollowedKeyRecords(feed);
+  // In one turn, so that they share the reading: then a copy that is fresh has the newest keys too.
+  await Promise.all([stores.start(), records.start()]);
+  if (!usesEtcd) opening.adopt(noticeOtherPrograms(store), (looks) => looks.stop());
+
+  const keyStore = { store, records, sealingKey: SealingKey.open(dataDirectory) };
+  const authorities = await openCertificateAuthorities(config, {
+    ...shared,
+    ...keyStore,
+    observer: observation.outsideKeys,
+  });
+  const policy = openApprovalPolicy(certificateSettings.approvalPolicyFile, followed);
+  const revocation = connectRevocation(stores);
+  const certificate = opening.adopt(
+    await openTlsCertificate(config.listener, {
+      ...shared,
+      authority: authorities.own.server,
+      isRevoked: revokedIn(revocation),
+      revocation: certificateSettings.revocation,
+    }),
+    (opened) => opened.stop(),
+  );
+  return {
+    /** What many parts need. */
+    shared,
+    usesEtcd,
+    folder,
+    store,
+    healthChecks,
+    observation,
+    stores,
+    keyStore,
+    authorities,
+    policy,
+    revocation,
+    certificate,
+    /** The files of private keys that were made since. */
+    newKeys: () => dataDirectoryFiles(dataDirectory).keys.filter((key) => !keysBefore.includes(key)),
+  };
+}

@@ -60,6 +60,20 @@ describe("csr-approving", () => {
     assert.match(conditionOf(decided, "Approved")?.message ?? "", /^Auto approving self node agent/);
   });
 
+  it("approves a request whose requester gets the permission later", async () => {
+    await bind(server, "system:node-bootstrapper", "late");
+    const machine = sceneOf(server, { name: "late-machine", groups: ["late"] });
+    await machine.request({ name: "late", signerName: apiserverClientNodeAgent, ...node });
+    // The loop takes requests in their order: once a later one is approved, it has passed this one.
+    const self = sceneOf(server, { name: "system:node:n1", groups: ["system:nodes"] });
+    await self.request({ name: "after-late", signerName: apiserverClientNodeAgent, ...node });
+    await self.settled("after-late", isDecided);
+    assert.equal(isDecided(await machine.requests.get("late")), false);
+    await bind(server, "system:certificates.platform.io:certificatesigningrequests:nodeclient", "late");
+    const approved = await machine.settled("late", isDecided);
+    assert.equal(conditionOf(approved, "Approved")?.reason, "AutoApproved");
+  });
+
   it("leaves another node's certificate, other signers and strangers to humans", async () => {
     const self = sceneOf(server, { name: "system:node:n1", groups: ["system:nodes"] });
     await bind(server, "system:node-bootstrapper", "dev");

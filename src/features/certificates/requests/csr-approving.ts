@@ -20,6 +20,15 @@ const approvalMessages: Readonly<Record<NodeClientSubresource, string>> = {
   nodeclient: "Auto approving node agent client certificate after SubjectAccessReview.",
 };
 
+const firstPauseMilliseconds = 200;
+const longestPauseMilliseconds = 60_000;
+
+/** Until the permissions of a requester are looked at again: as long as the request has waited. */
+function pauseMilliseconds({ metadata }: CertificateSigningRequest, now: number): number {
+  const waited = now - Date.parse(metadata.creationTimestamp ?? "");
+  return Math.min(longestPauseMilliseconds, Math.max(firstPauseMilliseconds, waited || 0));
+}
+
 interface CsrApprovingOptions {
   /** Whether an approval policy decides on a request. */
   readonly isLeftToPolicy: (request: CertificateSigningRequest) => boolean;
@@ -28,7 +37,7 @@ interface CsrApprovingOptions {
 /**
  * Approves node client certificates when the requester may `create` certificatesigningrequests/selfnodeclient (its own
  * renewal) or /nodeclient (a bootstrapping machine), according to an access review for the stored user, groups and
- * extra.
+ * extra. Without the permission it looks again later: an administrator may grant it meanwhile (upstream: an ignorable error).
  */
 export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controller => ({
   name: "csrapproving",
@@ -56,7 +65,8 @@ export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controlle
           await client.resource(certificateSigningRequestResource(names)).update(approved, { subresource: "approval" });
           return `approved: the requester may create certificatesigningrequests/${subresource}`;
         }
-        return `waits for a person: the requester may not create certificatesigningrequests/${subresources.join(" or /")}`;
+        queue.addAfter(name, pauseMilliseconds(request, clock.now()));
+        return `waits for a person or a permission: the requester may not create certificatesigningrequests/${subresources.join(" or /")}`;
       },
     });
     const add = (request: CertificateSigningRequest): void => {

@@ -133,6 +133,23 @@ describe("the CAs of a data directory", () => {
     }
   });
 
+  it("keep their keys when a certificate is lost, so that those who trust the lost one still do", async () => {
+    const before = await start();
+    const { clientCertificate } = readKubeconfig({ file: before.kubeconfigFile }).transport;
+    const { caCertificates } = before;
+    await before.stop();
+    const key = readFileSync(join(dataDirectory, "ca.key"), "utf8");
+    rmSync(join(dataDirectory, "ca.crt"));
+    const server = await start();
+    try {
+      assert.equal(readFileSync(join(dataDirectory, "ca.key"), "utf8"), key);
+      assert.ok(clientCertificate);
+      assert.equal(await whoIs({ ...server, caCertificates }, clientCertificate), "admin");
+    } finally {
+      await server.stop();
+    }
+  });
+
   it("remain a single CA for everything in a directory of an earlier version", async () => {
     mkdirSync(dataDirectory);
     openClusterAuthority({ dataDirectory, clock: systemClock });

@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Logger } from "pino";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { writePrivateFile, writePublicFile } from "../../../machinery/files/atomic-file.ts";
@@ -10,7 +12,7 @@ import { createCertificateAuthority, loadCertificateAuthority } from "../../../p
 import type { CertificateAuthority } from "../../../pki/certificate-authority.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { suffixedCommonName } from "../../../pki/distinguished-name.ts";
-import { encodePrivateKeyPem, generatePrivateKey } from "../../../pki/keys.ts";
+import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem } from "../../../pki/keys.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import { encodePem } from "../../../pki/pem.ts";
 
@@ -35,9 +37,13 @@ export interface ClusterAuthorityOptions {
   readonly lifetimeMilliseconds?: number;
 }
 
+interface OpenAuthorityOptions extends ClusterAuthorityOptions {
+  readonly log?: Pick<Logger, "warn">;
+}
+
 /**
- * A CA of the data directory (`ca.crt`, `ca.key`), generated on first use. Throws UnusableFile when certificate and key cannot
- * be used, or do not match.
+ * A CA of the data directory (`ca.crt`, `ca.key`), generated on first use. A certificate that is missing is made again for the key that is
+ * there, so what the key has signed stays good. Throws UnusableFile when certificate and key cannot be used, or do not match.
  */
 export function openClusterAuthority({
   dataDirectory,
@@ -45,13 +51,21 @@ export function openClusterAuthority({
   baseName = "ca",
   commonName = `signet-${baseName}`,
   lifetimeMilliseconds = defaultLifetimeMilliseconds,
-}: ClusterAuthorityOptions): ClusterAuthority {
+  log,
+}: OpenAuthorityOptions): ClusterAuthority {
   const certificateFile = join(dataDirectory, `${baseName}.crt`);
   const keyFile = join(dataDirectory, `${baseName}.key`);
   if (!existsSync(certificateFile)) {
-    const authority = madeAuthority({ commonName, clock, lifetimeMilliseconds });
+    const known = existingKey(keyFile);
+    const privateKey = known ?? generatePrivateKey("ECDSA P-256");
+    const authority = madeAuthority({ commonName, clock, lifetimeMilliseconds, privateKey });
     // Write the certificate last: if it exists, its key exists too.
-    writePrivateFile(keyFile, encodePrivateKeyPem(authority.privateKey));
+    if (known === undefined) writePrivateFile(keyFile, encodePrivateKeyPem(privateKey));
+    else
+      log?.warn(
+        { file: certificateFile, key: keyFile },
+        "a CA's certificate was missing; it was made again for its key",
+      );
     writePublicFile(certificateFile, encodePem("CERTIFICATE", authority.certificate.der));
   }
   if (!existsSync(keyFile)) {
@@ -71,6 +85,18 @@ export function openClusterAuthority({
   }
 }
 
+/** A key without a certificate: the first start was cut short, or the certificate was lost. */
+function existingKey(file: string): KeyObject | undefined {
+  const pem = readPrivateFile(file);
+  if (pem === undefined) return undefined;
+  try {
+    return parsePrivateKeyPem(pem);
+  } catch (cause) {
+    if (!(cause instanceof PkiError)) throw cause;
+    throw new UnusableFile(`${file}: ${cause.message}; restore it from a backup, with the certificate`, { cause });
+  }
+}
+
 /**
  * A CA that replaces another one, with the same lifetime. Its name is different, because a certificate names its issuer only by
  * name.
@@ -85,6 +111,7 @@ export function createSuccessor(
     commonName: suffixedCommonName(name, `-${randomBytes(4).toString("hex")}`),
     clock,
     lifetimeMilliseconds: notAfter - notBefore - clockSkewMilliseconds,
+    privateKey: generatePrivateKey("ECDSA P-256"),
   });
 }
 
@@ -92,15 +119,17 @@ function madeAuthority({
   commonName,
   clock,
   lifetimeMilliseconds,
+  privateKey,
 }: {
   readonly commonName: string;
   readonly clock: Clock;
   readonly lifetimeMilliseconds: number;
+  readonly privateKey: KeyObject;
 }): CertificateAuthority {
   const now = clock.now();
   return createCertificateAuthority({
     subject: { commonName },
-    privateKey: generatePrivateKey("ECDSA P-256"),
+    privateKey,
     notBefore: now - clockSkewMilliseconds,
     notAfter: now + lifetimeMilliseconds,
   });

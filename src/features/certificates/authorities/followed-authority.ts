@@ -27,7 +27,7 @@ export interface DirectoryAuthority extends SigningAuthorityInProcess {
 export interface RotationContext {
   readonly records: FollowedKeyRecords;
   readonly sealingKey: SealingKey;
-  readonly log: Pick<Logger, "info" | "error">;
+  readonly log: Pick<Logger, "info" | "warn" | "error">;
 }
 
 export interface FollowedAuthorityOptions extends ClusterAuthorityOptions, RotationContext {

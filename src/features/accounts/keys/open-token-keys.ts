@@ -2,7 +2,6 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { writePrivateFile } from "../../../machinery/files/atomic-file.ts";
-import { readPrivateFile } from "../../../machinery/files/private-file.ts";
 import { changeKeyRecord } from "../../../machinery/keys/key-records.ts";
 import type { SealingKey } from "../../../machinery/keys/sealing-key.ts";
 import type { AccountSettings } from "../settings.ts";
@@ -10,7 +9,7 @@ import { generateTokenSigningKeyPem, parseTokenSigningKey } from "../tokens/toke
 import type { GeneratedAlgorithm, TokenSigningKey } from "../tokens/token-key.ts";
 import { emptyRing, keyRingRecord, sealedTokenKeyName, signingFromNow, signingKeyAt, withKey } from "./key-ring.ts";
 import type { KeyRing, OperatorKeyRecord } from "./key-ring.ts";
-import { StoredTokenKeys } from "./stored-token-keys.ts";
+import { readTokenKeyFile, StoredTokenKeys } from "./stored-token-keys.ts";
 import type { StoredTokenKeysOptions } from "./stored-token-keys.ts";
 
 export interface OpenTokenKeysOptions extends StoredTokenKeysOptions {
@@ -54,10 +53,8 @@ function ringOfFiles(ring: KeyRing, { settings, dataDirectory, clock }: OpenToke
   // It has no other keys.
   const others = (Object.keys(firstKeyFiles) as FirstAlgorithm[]).filter((algorithm) => algorithm !== configured);
   const now = clock.now();
-  const found = (algorithm: FirstAlgorithm): TokenSigningKey | undefined => {
-    const pem = readPrivateFile(join(dataDirectory, firstKeyFiles[algorithm]));
-    return pem === undefined ? undefined : parseTokenSigningKey(pem);
-  };
+  const found = (algorithm: FirstAlgorithm): TokenSigningKey | undefined =>
+    readTokenKeyFile(join(dataDirectory, firstKeyFiles[algorithm]));
   // Without a lifetime: an earlier version did not record the tokens that it issued.
   const add = (to: KeyRing, { key, file, longestLifetimeSeconds = null }: FirstKey) =>
     withKey(to, {
@@ -97,11 +94,14 @@ function makeTokenSigningKey(algorithm: GeneratedAlgorithm): { readonly pem: str
 }
 
 /** The ring without the keys whose files the operator has deleted. Replicas must copy them instead. */
-function withoutMissing(ring: KeyRing, { dataDirectory, areThereReplicas }: OpenTokenKeysOptions): KeyRing {
+function withoutMissing(ring: KeyRing, { dataDirectory, areThereReplicas, log }: OpenTokenKeysOptions): KeyRing {
   if (areThereReplicas) return ring;
-  const keys = ring.keys.filter(
-    ({ privateKey }) => "sealed" in privateKey || existsSync(join(dataDirectory, privateKey.file)),
-  );
+  const keys = ring.keys.filter(({ kid, privateKey }) => {
+    const file = "sealed" in privateKey ? undefined : join(dataDirectory, privateKey.file);
+    if (file === undefined || existsSync(file)) return true;
+    log.warn({ key: kid, file }, "a token key's file is gone: tokens that it has signed are refused from now on");
+    return false;
+  });
   return keys.length === ring.keys.length ? ring : { ...ring, keys };
 }
 

@@ -27,7 +27,7 @@ export interface StoredTokenKeysOptions {
   readonly dataDirectory: string;
   readonly operatorKeys: FollowedOperatorKeys;
   readonly clock: Clock;
-  readonly log: Pick<Logger, "info" | "error">;
+  readonly log: Pick<Logger, "info" | "warn" | "error">;
 }
 
 /**
@@ -150,7 +150,7 @@ export class StoredTokenKeys implements TokenKeys {
         const key =
           "sealed" in privateKey
             ? parseTokenSigningKey(sealingKey.unseal(privateKey.sealed, sealedTokenKeyName(kid)))
-            : readKeyFile(join(dataDirectory, privateKey.file));
+            : readTokenKeyFile(join(dataDirectory, privateKey.file));
         if (key?.kid === kid) return [kid, key];
         const file = "file" in privateKey ? privateKey.file : "";
         throw new UnusableFile(
@@ -162,7 +162,17 @@ export class StoredTokenKeys implements TokenKeys {
   }
 }
 
-function readKeyFile(file: string): TokenSigningKey | undefined {
+/** The key of a file of the data directory. Undefined without the file. Throws UnusableFile. */
+export function readTokenKeyFile(file: string): TokenSigningKey | undefined {
   const pem = readPrivateFile(file);
-  return pem === undefined ? undefined : parseTokenSigningKey(pem);
+  if (pem === undefined) return undefined;
+  try {
+    return parseTokenSigningKey(pem);
+  } catch (cause) {
+    throw new UnusableFile(
+      `${file}: ${messageOf(cause)}; restore it from a backup, or remove it: then a new key is made, and the tokens that it has ` +
+        "signed are refused",
+      { cause },
+    );
+  }
 }

@@ -69,7 +69,8 @@ describe("csr-approving", () => {
     await self.request({ name: "after-late", signerName: apiserverClientNodeAgent, ...node });
     await self.settled("after-late", isDecided);
     assert.equal(isDecided(await machine.requests.get("late")), false);
-    await bind(server, "system:certificates.platform.io:certificatesigningrequests:nodeclient", "late");
+    // The name of the role in upstream's guides, which grants the same.
+    await bind(server, "system:certificates.k8s.io:certificatesigningrequests:nodeclient", "late");
     const approved = await machine.settled("late", isDecided);
     assert.equal(conditionOf(approved, "Approved")?.reason, "AutoApproved");
   });

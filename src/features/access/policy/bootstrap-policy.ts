@@ -1,3 +1,4 @@
+import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { RoleBinding } from "../rbac/role-bindings.ts";
 import type { ClusterRole } from "../rbac/roles.ts";
@@ -50,6 +51,15 @@ export function bootstrapPolicy(names: Names, signers: readonly SignerGrants[] =
     clusterRole(certificateRole(`${roleWordOf(name)}-approver`), [
       { ...inCertificates(["approve"], ["signers"]), resourceNames: [name] },
     ]);
+
+  // In each spelling: guides to joining machines bind them by name.
+  const nodeClientRoles = spellingsOf(names, (one) => groupDomainOf(one.group("certificates"))).flatMap((domain) =>
+    ["nodeclient", "selfnodeclient"].map((subresource) =>
+      clusterRole(`system:certificates.${domain}:${csr}:${subresource}`, [
+        inCertificates(["create"], [`${csr}/${subresource}`]),
+      ]),
+    ),
+  );
 
   const clusterRoles = [
     clusterRole("cluster-admin", [inEveryGroup(["*"], ["*"]), paths(["*"], ["*"])]),
@@ -110,8 +120,7 @@ export function bootstrapPolicy(names: Names, signers: readonly SignerGrants[] =
       inCore(["get"], ["serviceaccounts"]),
     ]),
     clusterRole("system:node-bootstrapper", [inCertificates(["create", ...read], [csr])]),
-    clusterRole(certificateRole(`${csr}:nodeclient`), [inCertificates(["create"], [`${csr}/nodeclient`])]),
-    clusterRole(certificateRole(`${csr}:selfnodeclient`), [inCertificates(["create"], [`${csr}/selfnodeclient`])]),
+    ...nodeClientRoles,
     ...signers.filter(({ hasApproverRole }) => hasApproverRole).map(approver),
     clusterRole("system:certificate-auditor", [
       inSignet(read, ["issuedcertificates"]),

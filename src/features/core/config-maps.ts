@@ -67,8 +67,8 @@ function validate({ data = {}, binaryData = {} }: ConfigMap): FieldError[] {
     );
     size += Buffer.byteLength(value, "base64");
   }
-  // The size is a fault of the whole object, so there is no field to name.
-  if (size > maximumBytes) faults.push(tooLong("", maximumBytes));
+  // The size is a fault of the whole object: this is how upstream writes a path without a field.
+  if (size > maximumBytes) faults.push(tooLong("[]", maximumBytes));
   return faults;
 }
 

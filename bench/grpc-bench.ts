@@ -94,14 +94,17 @@ async function put(count: number, keyOf: (index: number) => string): Promise<voi
   let next = 0;
   const worker = async (): Promise<void> => {
     while (next < count)
-      await channel.unary("/etcdserverpb.KV/Put", encodePut(keyOf(next++), value), { timeoutMilliseconds: 10_000 });
+      await channel.unary("/etcdserverpb.KV/Put", {
+        message: encodePut(keyOf(next++), value),
+        timeoutMilliseconds: 10_000,
+      });
   };
   await Promise.all(Array.from({ length: 64 }, worker));
 }
 
 async function latestRevision(): Promise<number> {
   const message = encodeRange({ key: "/bench", rangeEnd: "", revision: 0, limit: 1 });
-  return decodeRange(await channel.unary("/etcdserverpb.KV/Range", message, { timeoutMilliseconds: 5_000 })).revision;
+  return decodeRange(await channel.unary("/etcdserverpb.KV/Range", { message, timeoutMilliseconds: 5_000 })).revision;
 }
 
 async function start(name: string, url: string): Promise<Client> {

@@ -68,7 +68,7 @@ const own: ClientKind = {
     return {
       async unary(path, message) {
         const open = channel?.isOpen === true ? channel : await connected();
-        return await open.unary(path, message, { timeoutMilliseconds: CALL_MILLISECONDS });
+        return await open.unary(path, { message, timeoutMilliseconds: CALL_MILLISECONDS });
       },
       watch(path, message, onMessage) {
         if (channel === undefined) throw new Error("a unary call must have connected the client");

@@ -136,7 +136,7 @@ async function statusOf({ url }: EtcdMember, tls: EtcdCluster["tls"]): Promise<{
   const channel = await GrpcChannel.connect({ url, tls, timeoutMilliseconds: 1_000 });
   try {
     const reader = new ProtobufReader(
-      await channel.unary("/etcdserverpb.Maintenance/Status", Buffer.alloc(0), { timeoutMilliseconds: 1_000 }),
+      await channel.unary("/etcdserverpb.Maintenance/Status", { message: Buffer.alloc(0), timeoutMilliseconds: 1_000 }),
     );
     let id = 0;
     let leaderId = 0;

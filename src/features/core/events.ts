@@ -51,6 +51,7 @@ export const events = (names: Names): ResourceDefinition<Event> =>
       ...validateEvent(event, { context, names }),
       ...(isOfNewGroup(names, context) ? validateNewEvent(event) : []),
     ],
+    // oxlint-disable-next-line max-params -- the hook's form
     validateUpdate: (event, previous, context) => [
       ...validateEvent(event, { context, names }),
       ...(isOfNewGroup(names, context) ? validateNewEventUpdate(event, previous) : []),

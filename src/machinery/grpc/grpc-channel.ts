@@ -29,6 +29,10 @@ export interface CallBounds {
   readonly maximumMessageBytes?: number;
 }
 
+interface UnaryRequest extends CallBounds {
+  readonly message: Uint8Array;
+}
+
 const WINDOW_BYTES = 16 * 2 ** 20;
 /** etcd treats pings more often than every 5 s as an attack (`--grpc-keepalive-min-time`). */
 const PING_INTERVAL_MILLISECONDS = 6_000;
@@ -101,11 +105,7 @@ export class GrpcChannel {
    * A call with one request message and one response message. Rejects with GrpcError, and with AnswerTooLong when the
    * answer arrives, but is longer than its bounds.
    */
-  unary(
-    path: string,
-    message: Uint8Array,
-    { timeoutMilliseconds, silenceMilliseconds, ...bounds }: CallBounds,
-  ): Promise<Buffer> {
+  unary(path: string, { message, timeoutMilliseconds, silenceMilliseconds, ...bounds }: UnaryRequest): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       let answer: Buffer | undefined;
       const clear = (): void => {
@@ -226,7 +226,7 @@ export function unaryClient(options: UnaryClientOptions): UnaryClient {
   return {
     async call(path, message) {
       const open = await connect();
-      return await open.unary(path, message, { timeoutMilliseconds: options.timeoutMilliseconds });
+      return await open.unary(path, { message, timeoutMilliseconds: options.timeoutMilliseconds });
     },
     close() {
       isClosed = true;

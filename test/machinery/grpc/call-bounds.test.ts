@@ -25,7 +25,7 @@ describe("a call's bounds", () => {
 
   it("leave an answer as long as its parts keep arriving", async (context) => {
     await using server = await fakeServer(context);
-    const call = server.channel.unary("/x/Y", message, bounds);
+    const call = server.channel.unary("/x/Y", { message, ...bounds });
     await nextTurn();
     for (const part of [first, second, third]) {
       context.mock.timers.tick(1_000);
@@ -39,7 +39,7 @@ describe("a call's bounds", () => {
 
   it("end a call whose answer does not begin", async (context) => {
     await using server = await fakeServer(context);
-    const call = server.channel.unary("/x/Y", message, bounds);
+    const call = server.channel.unary("/x/Y", { message, ...bounds });
     await nextTurn();
     context.mock.timers.tick(1_500);
     await assert.rejects(call, isSilence);
@@ -47,7 +47,7 @@ describe("a call's bounds", () => {
 
   it("end a call whose answer does not go on", async (context) => {
     await using server = await fakeServer(context);
-    const call = server.channel.unary("/x/Y", message, bounds);
+    const call = server.channel.unary("/x/Y", { message, ...bounds });
     await nextTurn();
     context.mock.timers.tick(1_000);
     server.send(answer.head, answer.part(first));
@@ -58,7 +58,7 @@ describe("a call's bounds", () => {
 
   it("end a call whose answer goes on for too long", async (context) => {
     await using server = await fakeServer(context);
-    const call = server.channel.unary("/x/Y", message, { timeoutMilliseconds: 2_000, silenceMilliseconds: 1_500 });
+    const call = server.channel.unary("/x/Y", { message, timeoutMilliseconds: 2_000, silenceMilliseconds: 1_500 });
     await nextTurn();
     context.mock.timers.tick(1_000);
     server.send(answer.head, answer.part(first));
@@ -69,7 +69,8 @@ describe("a call's bounds", () => {
 
   it("end a call whose answer has too many bytes", async () => {
     await using server = await openFakeServer();
-    const call = server.channel.unary("/x/Y", message, {
+    const call = server.channel.unary("/x/Y", {
+      message,
       timeoutMilliseconds: 60_000,
       maximumMessageBytes: text.length - 1,
     });
@@ -80,7 +81,7 @@ describe("a call's bounds", () => {
 
   it("count no time before the request is sent", async (context) => {
     await using server = await fakeServer(context);
-    const call = server.channel.unary("/x/Y", message, { timeoutMilliseconds: 1_500 });
+    const call = server.channel.unary("/x/Y", { message, timeoutMilliseconds: 1_500 });
     context.mock.timers.tick(10_000);
     await nextTurn();
     server.send(...whole);
@@ -89,7 +90,7 @@ describe("a call's bounds", () => {
 
   it("let through an answer that has arrived, but that this process was too busy to read", async (context) => {
     await using server = await fakeServer(context);
-    const call = server.channel.unary("/x/Y", message, { timeoutMilliseconds: 1_500 });
+    const call = server.channel.unary("/x/Y", { message, timeoutMilliseconds: 1_500 });
     await nextTurn();
     server.send(...whole);
     context.mock.timers.tick(10_000);
@@ -100,7 +101,7 @@ describe("a call's bounds", () => {
 describe("a gRPC channel whose ping is not answered", () => {
   it("stays open as long as the server sends something else", async (context) => {
     await using server = await fakeServer(context);
-    const call = server.channel.unary("/x/Y", message, { timeoutMilliseconds: 60_000 });
+    const call = server.channel.unary("/x/Y", { message, timeoutMilliseconds: 60_000 });
     await nextTurn();
     context.mock.timers.tick(6_000);
     await nextTurn();
@@ -117,7 +118,7 @@ describe("a gRPC channel whose ping is not answered", () => {
 
   it("closes when the server sends nothing", async (context) => {
     await using server = await fakeServer(context);
-    const call = server.channel.unary("/x/Y", message, { timeoutMilliseconds: 60_000 });
+    const call = server.channel.unary("/x/Y", { message, timeoutMilliseconds: 60_000 });
     await nextTurn();
     context.mock.timers.tick(6_000);
     await nextTurn();

@@ -54,26 +54,26 @@ describe("a gRPC channel", () => {
   it("reports that a call did not run when the server refused it before it started", async () => {
     await using server = await listen((stream) => stream.close(constants.NGHTTP2_REFUSED_STREAM));
     const channel = await server.connect();
-    assert.equal((await failureOf(channel.unary("/x/Y", message, { timeoutMilliseconds: 5_000 }))).mayHaveRun, false);
+    assert.equal((await failureOf(channel.unary("/x/Y", { message, timeoutMilliseconds: 5_000 }))).mayHaveRun, false);
   });
 
   it("reports that a call did not run when its connection was closed before", async () => {
     await using server = await listen(() => {});
     const channel = await server.connect();
     channel.close();
-    assert.equal((await failureOf(channel.unary("/x/Y", message, { timeoutMilliseconds: 5_000 }))).mayHaveRun, false);
+    assert.equal((await failureOf(channel.unary("/x/Y", { message, timeoutMilliseconds: 5_000 }))).mayHaveRun, false);
   });
 
   it("reports that a call may have run when its connection broke", async () => {
     await using server = await listen((stream) => stream.session?.destroy());
     const channel = await server.connect();
-    assert.equal((await failureOf(channel.unary("/x/Y", message, { timeoutMilliseconds: 5_000 }))).mayHaveRun, true);
+    assert.equal((await failureOf(channel.unary("/x/Y", { message, timeoutMilliseconds: 5_000 }))).mayHaveRun, true);
   });
 
   it("reports that a call may have run when the server ended it", async () => {
     await using server = await listen((stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR));
     const channel = await server.connect();
-    assert.equal((await failureOf(channel.unary("/x/Y", message, { timeoutMilliseconds: 5_000 }))).mayHaveRun, true);
+    assert.equal((await failureOf(channel.unary("/x/Y", { message, timeoutMilliseconds: 5_000 }))).mayHaveRun, true);
   });
 
   it("pings the server while a call is under way, and only then: etcd closes idle connections that ping", async (context) => {

@@ -151,7 +151,10 @@ export async function untilEtcdAnswers(url: string, tls: TlsFiles): Promise<void
     try {
       const channel = await GrpcChannel.connect({ url, tls, timeoutMilliseconds: 1_000 });
       try {
-        await channel.unary("/etcdserverpb.KV/Range", Buffer.from([0x0a, 0x01, 0x61]), { timeoutMilliseconds: 2_000 });
+        await channel.unary("/etcdserverpb.KV/Range", {
+          message: Buffer.from([0x0a, 0x01, 0x61]),
+          timeoutMilliseconds: 2_000,
+        });
         return;
       } finally {
         channel.close();

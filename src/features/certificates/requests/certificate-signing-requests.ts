@@ -33,6 +33,7 @@ export const certificateSigningRequests = (names: Names): ResourceDefinition<Cer
       approval: {
         type: "update",
         allowsTable: false,
+        // oxlint-disable-next-line max-params -- the hook's form
         prepareForUpdate: (next, previous, { now }) => ({
           ...next,
           spec: previous.spec,
@@ -46,6 +47,7 @@ export const certificateSigningRequests = (names: Names): ResourceDefinition<Cer
       },
       status: {
         type: "update",
+        // oxlint-disable-next-line max-params -- the hook's form
         prepareForUpdate: (next, previous, { now }) => {
           const before = previous.status.conditions ?? [];
           const conditions = withDecisions(next.status.conditions ?? [], before);

@@ -51,6 +51,7 @@ const readOnly = (): never => {
 /** lmdb would give each key and each value a memory block of its own: that takes longer than reading them. */
 const logScan = {
   keyEncoder: {
+    // oxlint-disable-next-line max-params -- lmdb's form
     writeKey: (revision: number, target: Buffer, start: number): number =>
       target.writeUIntBE(revision, start, REVISION_BYTES),
     readKey: (source: Buffer, start: number): number => source.readUIntBE(start, REVISION_BYTES),
@@ -60,7 +61,9 @@ const logScan = {
 const logHeadScan = { ...logScan, encoder: { encode: readOnly, decode: decodeLogHead } };
 const headScan = {
   keyEncoder: {
+    // oxlint-disable-next-line max-params -- lmdb's form
     writeKey: (key: string, target: Buffer, start: number): number => start + target.write(key, start),
+    // oxlint-disable-next-line max-params -- lmdb's form
     readKey: (source: Buffer, start: number, end: number): string => source.toString("utf8", start, end),
   },
   encoder: { encode: readOnly, decode: decodeHead },

@@ -24,7 +24,7 @@ export interface SweepOptions {
  */
 export async function sweepHistory({ environment, revision, onMarked, isStopped }: SweepOptions): Promise<void> {
   const { root } = environment;
-  const marked = await raiseCounter(environment, "compacted", revision);
+  const marked = await raiseCompacted(environment, revision);
   onMarked();
   for (;;) {
     if (isStopped()) return;
@@ -64,16 +64,16 @@ async function sweepStep(
 }
 
 /**
- * Raises a counter to a revision if it is lower, safely with other processes. Returns the counter's value afterwards.
+ * Raises the compacted revision to this one if it is lower, safely with other processes. Returns what it is afterwards.
  */
-async function raiseCounter(environment: LmdbEnvironment, name: "compacted", revision: number): Promise<number> {
+async function raiseCompacted(environment: LmdbEnvironment, revision: number): Promise<number> {
   const { root, meta } = environment;
   for (;;) {
     root.resetReadTxn();
-    const current = counterOf(environment, name);
+    const current = counterOf(environment, "compacted");
     if (current >= revision) return current;
     try {
-      if (await meta.put(name, NOTHING, revision, current)) return revision;
+      if (await meta.put("compacted", NOTHING, revision, current)) return revision;
     } catch (error) {
       throw await commitFailure(environment, error);
     }

@@ -85,7 +85,7 @@ export class EtcdClient {
       const { channel } = this.#openConnection ?? (await this.#connected(deadline));
       const { receivedBytes } = channel;
       try {
-        return await channel.unary(path, message, bounds);
+        return await channel.unary(path, { message, ...bounds });
       } catch (error) {
         if (!(error instanceof GrpcError)) throw error;
         const less = isTooLate(error) || error instanceof AnswerTooLong ? smaller?.() : undefined;
@@ -169,7 +169,10 @@ export class EtcdClient {
       headers: { hasleader: "true" },
     });
     try {
-      const status = await channel.unary(statusPath, Buffer.alloc(0), { timeoutMilliseconds: CONNECT_MILLISECONDS });
+      const status = await channel.unary(statusPath, {
+        message: Buffer.alloc(0),
+        timeoutMilliseconds: CONNECT_MILLISECONDS,
+      });
       return { channel, serverVersion: decodeStatus(status).version };
     } catch (error) {
       channel.close();

@@ -387,11 +387,13 @@ function readKeyValue(reader: ProtobufReader): KeyValue {
   return { key, value, createRevision, modRevision };
 }
 
+// oxlint-disable-next-line max-params -- for each field of each message: an object would cost
 function numberField(writer: ProtobufWriter, field: number, value: number): void {
   if (value === 0) return;
   writer.varintField(field, value);
 }
 
+// oxlint-disable-next-line max-params -- for each field of each message: an object would cost
 function textField(writer: ProtobufWriter, field: number, text: string): void {
   if (text === "") return; // etcd takes an empty end of a range for no end
   writer.stringField(field, text);

@@ -14,7 +14,7 @@ import { certificateIdentity } from "../features/access/credentials/client-certi
 import { withCredential } from "../machinery/authentication/presented-credential.ts";
 import { serverUser } from "./loopback-users.ts";
 import { mastersGroup } from "../machinery/api/user-info.ts";
-import { formatKubeconfig } from "../machinery/client/kubeconfig.ts";
+import { updateKubeconfig } from "../machinery/client/update-kubeconfig.ts";
 import { writePrivateFile } from "../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
 import { encodePrivateKeyPem, parsePrivateKeyPem } from "../pki/keys.ts";
@@ -115,20 +115,22 @@ interface AdminKubeconfig {
 }
 
 /**
- * Writes `admin.kubeconfig` (0600): everything that kubectl needs to connect as the administrator.
+ * Writes `admin.kubeconfig` (0600): everything that kubectl needs to connect as the administrator. What its user changed
+ * besides, such as the namespace, stays.
  */
 export function writeAdminKubeconfig(options: AdminKubeconfigOptions): AdminKubeconfig {
   const { dataDirectory, server, caCertificates } = options;
   const file = join(dataDirectory, "admin.kubeconfig");
   const { certificate, key } = adminCredentials(options);
-  const text = formatKubeconfig({
+  const before = readPrivateFile(file);
+  const text = updateKubeconfig(before ?? "", {
     server,
     caCertificates: caCertificates(),
     user: "admin",
     // Earlier versions stored the key as PKCS #8, which some clients cannot read.
     credentials: { type: "certificate", certificate, key: encodePrivateKeyPem(parsePrivateKeyPem(key)) },
   });
-  if (readPrivateFile(file) !== text) writePrivateFile(file, text);
+  if (before !== text) writePrivateFile(file, text);
   return { file, certificate: parseCertificatesPem(certificate)[0] };
 }
 

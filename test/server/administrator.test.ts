@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, it } from "node:test";
+import { after, describe, it } from "node:test";
+import { parse, stringify } from "yaml";
 import type { Certificate } from "../../src/pki/certificate.ts";
 import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
@@ -23,17 +24,23 @@ const authority = {
     notAfter: startOf2026 + 104 * week,
   }),
 };
+const kubeconfigFile = join(folder, "admin.kubeconfig");
 interface Asked {
+  readonly server?: string;
   readonly lifetimeMilliseconds?: number;
   readonly isRevoked?: (certificate: Certificate) => boolean;
 }
-const written = ({ lifetimeMilliseconds = week, isRevoked = () => false }: Asked = {}): Certificate => {
+const written = ({
+  server = "https://127.0.0.1:6443",
+  lifetimeMilliseconds = week,
+  isRevoked = () => false,
+}: Asked = {}): Certificate => {
   const { file, certificate } = writeAdminKubeconfig({
     dataDirectory: folder,
     authority: () => authority,
     clock: { now: () => now },
-    server: "https://127.0.0.1:6443",
-    caCertificates: () => "",
+    server,
+    caCertificates: () => "PEM of the CAs",
     lifetimeMilliseconds,
     isRevoked,
   });
@@ -64,6 +71,93 @@ it("a revoked certificate is replaced, but not while its successor would be revo
   const first = written();
   assert.deepEqual(written({ isRevoked: () => true }).der, first.der);
   assert.notDeepEqual(written({ isRevoked: ({ der }) => der.equals(first.der) }).der, first.der);
+});
+
+describe("what a user changed in the administrator's kubeconfig", () => {
+  const read = () => parse(readFileSync(kubeconfigFile, "utf8"));
+  const write = (contents: string): void => writeFileSync(kubeconfigFile, contents, { mode: 0o600 });
+  /** Kubectl sorts the fields and the entries. */
+  const asKubectlWrites = (contents: unknown): string => stringify(contents, { sortMapEntries: true });
+  const other = { cluster: { server: "https://other" }, context: { cluster: "other", user: "other" } };
+
+  it("stays, and the file is not even written, while the server's own part is right", () => {
+    written();
+    const mine = read();
+    mine.clusters.unshift({ name: "other", cluster: other.cluster });
+    mine.users.unshift({ name: "other", user: { token: "theirs" } });
+    mine.contexts[0].context.namespace = "team";
+    mine.contexts.unshift({ name: "other", context: other.context });
+    mine["current-context"] = "other";
+    mine.preferences = { colors: true };
+    const text = `# mine\n${asKubectlWrites(mine)}`;
+    write(text);
+    const { ino } = statSync(kubeconfigFile);
+    written();
+    assert.equal(readFileSync(kubeconfigFile, "utf8"), text);
+    assert.equal(statSync(kubeconfigFile).ino, ino);
+  });
+
+  it("stays when server and certificate change, and those alone are new", () => {
+    const before = read();
+    const first = written();
+    written({ server: "https://127.0.0.1:7443", isRevoked: ({ der }) => der.equals(first.der) });
+    const now = read();
+    const { "client-certificate-data": certificate, "client-key-data": key } = now.users[1].user;
+    assert.notEqual(certificate, before.users[1].user["client-certificate-data"]);
+    assert.notEqual(key, before.users[1].user["client-key-data"]);
+    before.users[1].user = now.users[1].user;
+    before.clusters[1].cluster.server = "https://127.0.0.1:7443";
+    assert.deepEqual(now, before);
+    assert.match(readFileSync(kubeconfigFile, "utf8"), /^# mine\n/);
+    assert.equal(statSync(kubeconfigFile).mode & 0o777, 0o600);
+  });
+
+  it("goes where it takes the place of the server's CA, certificate or key", () => {
+    written();
+    const right = read();
+    const changed = read();
+    changed.clusters[1].cluster = { ...other.cluster, "insecure-skip-tls-verify": true };
+    changed.users[1].user = { "client-certificate": "mine.crt", "client-key": "mine.key" };
+    write(asKubectlWrites(changed));
+    written();
+    assert.deepEqual(read(), right);
+  });
+
+  it("stays when the context has another name, and entries that are gone come back", () => {
+    written();
+    const renamed = read();
+    renamed.contexts[1].name = renamed["current-context"] = "prod";
+    write(asKubectlWrites(renamed));
+    written();
+    assert.deepEqual(read(), renamed);
+    write("apiVersion: v1\nkind: Config\nclusters: null\nusers: []\npreferences: {colors: true}\n");
+    written();
+    assert.deepEqual(read(), {
+      ...renamed,
+      clusters: [renamed.clusters[1]],
+      users: [renamed.users[1]],
+      contexts: [{ name: "signet", context: { cluster: "signet", user: "admin" } }],
+      "current-context": "signet",
+    });
+  });
+
+  it("goes when what is left is not a kubeconfig", () => {
+    rmSync(kubeconfigFile);
+    written();
+    const whole = readFileSync(kubeconfigFile, "utf8");
+    for (const broken of [
+      "",
+      "a: [",
+      "- 1",
+      "kind: Secret",
+      "kind: Config\nclusters: 7",
+      "kind: Config\nusers: &a [*a]",
+    ]) {
+      write(broken);
+      written();
+      assert.equal(readFileSync(kubeconfigFile, "utf8"), whole, broken);
+    }
+  });
 });
 
 it("a certificate that ends with its CA is kept: a new one would not live longer", () => {

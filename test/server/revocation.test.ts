@@ -7,6 +7,7 @@ import pino from "pino";
 import { generateTokenSigningKeyPem } from "../../src/features/accounts/tokens/token-key.ts";
 import type { HttpResponse, StreamBody } from "../../src/machinery/api/http-message.ts";
 import { timestamp } from "../../src/machinery/api/clock.ts";
+import { parseKubeconfig } from "../../src/machinery/client/kubeconfig.ts";
 import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
 import { fingerprintOf, parseCertificate, serialNumberHex } from "../../src/pki/certificate.ts";
 import { formatDistinguishedName } from "../../src/pki/distinguished-name.ts";
@@ -220,11 +221,12 @@ describe("a client certificate", () => {
   });
 });
 
-it("the administrator's certificate is replaced as soon as it is revoked", async () => {
+it("the administrator's certificate is replaced as soon as it is revoked, and the kubeconfig keeps its namespace", async () => {
   const server = await startTestServer({ settings: { controllers: "false" } });
   const kubeconfig = (): string => readFileSync(server.kubeconfigFile, "utf8");
   const certificateIn = (text: string): string | undefined => /client-certificate-data: (\S+)/.exec(text)?.[1];
   const earlier = kubeconfig();
+  writeFileSync(server.kubeconfigFile, earlier.replace("cluster: signet\n", "$&      namespace: team\n"));
   const records = server.client.resource(issuedCertificateResource(platformNames));
   const [record] = (await records.list()).items;
   const { issuer = "", serialNumber = "" } = record?.spec ?? {};
@@ -237,11 +239,13 @@ it("the administrator's certificate is replaced as soon as it is revoked", async
   const { spec } = await until(server.client, issuedCertificateResource(platformNames), (one) => {
     return one.spec.serialNumber !== serialNumber;
   });
-  const [renewed] = parseCertificatesPem(Buffer.from(certificateIn(kubeconfig()) ?? "", "base64").toString());
+  const later = kubeconfig();
   await server.stop();
+  const [renewed] = parseCertificatesPem(Buffer.from(certificateIn(later) ?? "", "base64").toString());
   assert.notEqual(certificateIn(earlier), undefined);
   assert.ok(renewed);
   assert.equal(serialNumberHex(renewed), spec.serialNumber);
+  assert.equal(parseKubeconfig(later, { path: "" }).namespace, "team");
 });
 
 describe("a revocation", () => {

@@ -119,7 +119,8 @@ interface Source {
   readonly fields: Fields;
 }
 
-function parseSource(yaml: string, path: string): Source {
+/** Throws KubeconfigError for a text that is not YAML, or not an object. */
+export function parseSource(yaml: string, path: string): Source {
   let parsed: unknown;
   try {
     parsed = parse(yaml, { maxAliasCount: 0, logLevel: "error" });
@@ -305,9 +306,12 @@ export interface KubeconfigContents {
 }
 
 /** Formats a kubeconfig that kubectl and every client library can read. */
-export function formatKubeconfig({ server, caCertificates, user, namespace, credentials }: KubeconfigContents): string {
+export const formatKubeconfig = (contents: KubeconfigContents): string => stringify(kubeconfigFields(contents));
+
+/** What a new kubeconfig says. */
+export function kubeconfigFields({ server, caCertificates, user, namespace, credentials }: KubeconfigContents) {
   const base64 = (pem: string): string => Buffer.from(pem, "utf8").toString("base64");
-  return stringify({
+  return {
     apiVersion: "v1",
     kind: "Config",
     clusters: [{ name: "signet", cluster: { server, "certificate-authority-data": base64(caCertificates) } }],
@@ -325,5 +329,5 @@ export function formatKubeconfig({ server, caCertificates, user, namespace, cred
     ],
     contexts: [{ name: "signet", context: { cluster: "signet", user, ...(namespace !== undefined && { namespace }) } }],
     "current-context": "signet",
-  });
+  };
 }

@@ -1,0 +1,87 @@
+import { isDeepStrictEqual } from "node:util";
+import { isMap, isSeq, parseDocument } from "yaml";
+import type { Document } from "yaml";
+import { jsonFields } from "../api/json-object.ts";
+import type { JsonObject } from "../api/json-object.ts";
+import { formatKubeconfig, KubeconfigError, kubeconfigFields, parseSource } from "./kubeconfig.ts";
+import type { KubeconfigContents } from "./kubeconfig.ts";
+
+const lists = ["clusters", "users", "contexts"] as const;
+type List = (typeof lists)[number];
+
+/** Kubectl refuses these beside what Signet writes, or ignores them. */
+const replacedFields: Readonly<Record<List, readonly string[]>> = {
+  clusters: ["certificate-authority", "insecure-skip-tls-verify"],
+  users: ["client-certificate", "client-key"],
+  contexts: [],
+};
+
+/**
+ * Puts server, CA and credentials into the text of a kubeconfig and keeps all else that its user wrote. The same text when
+ * they are there already, a new kubeconfig when the text is none.
+ */
+export function updateKubeconfig(yaml: string, contents: KubeconfigContents): string {
+  if (!isKubeconfig(yaml)) return formatKubeconfig(contents);
+  const document = parseDocument(yaml, { logLevel: "error" });
+  const wanted = kubeconfigFields(contents);
+  for (const list of ["clusters", "users"] as const) {
+    for (const entry of wanted[list]) putEntry(document, { list, entry });
+  }
+  for (const entry of wanted.contexts) {
+    if (!hasContextFor(document, entry)) addEntry(document, { list: "contexts", entry });
+  }
+  if (!document.has("current-context")) document.set("current-context", wanted["current-context"]);
+  return isDeepStrictEqual(document.toJS(), parseDocument(yaml, { logLevel: "error" }).toJS())
+    ? yaml
+    : document.toString({ lineWidth: 0 });
+}
+
+/** Not without its kind: every program that writes kubeconfigs writes it. */
+function isKubeconfig(yaml: string): boolean {
+  try {
+    const { fields } = parseSource(yaml, "");
+    return fields["kind"] === "Config" && lists.every((list) => Array.isArray(fields[list] ?? []));
+  } catch (error) {
+    if (error instanceof KubeconfigError) return false;
+    throw error;
+  }
+}
+
+interface Place {
+  readonly list: List;
+  readonly entry: JsonObject;
+}
+
+/** Sets the fields of an entry of a list, which may have others. */
+function putEntry(document: Document, { list, entry }: Place): void {
+  const at = entriesOf(document, list).findIndex(({ name }) => name === entry["name"]);
+  if (at === -1) {
+    addEntry(document, { list, entry });
+    return;
+  }
+  const path = [list, at, list.slice(0, -1)];
+  const fields = jsonFields(entry[list.slice(0, -1)]);
+  if (!isMap(document.getIn(path))) {
+    document.setIn(path, document.createNode(fields));
+    return;
+  }
+  for (const [field, value] of Object.entries(fields)) document.setIn([...path, field], value);
+  for (const field of replacedFields[list]) document.deleteIn([...path, field]);
+}
+
+function addEntry(document: Document, { list, entry }: Place): void {
+  // Kubectl writes null for an empty list.
+  if (!isSeq(document.get(list))) document.set(list, document.createNode([]));
+  document.addIn([list], document.createNode(entry));
+}
+
+/** Users may rename the context, or point it elsewhere. */
+const hasContextFor = (document: Document, { name, context }: JsonObject): boolean =>
+  entriesOf(document, "contexts").some(
+    (one) => one["name"] === name || jsonFields(one["context"])["cluster"] === jsonFields(context)["cluster"],
+  );
+
+function entriesOf(document: Document, list: List): readonly Readonly<JsonObject>[] {
+  const entries = jsonFields(document.toJS())[list];
+  return Array.isArray(entries) ? entries.map(jsonFields) : [];
+}

@@ -99,6 +99,23 @@ describe("a doctor of a running server", () => {
     writeFileSync(own, before);
   });
 
+  it("finds own certificates that are not valid yet, and says what to do about the clock", async () => {
+    const early = (await examine({}, Date.now() - 10 * day)).filter(({ found }) =>
+      /^the (?:serving )?certificate /.test(found),
+    );
+    const advice =
+      "set this machine's clock if it is slow; if it is right, restart the server, which makes a new one, and copy admin.kubeconfig again to where it is used";
+    assert.deepEqual(
+      early.map((finding) => ({ ...finding, found: finding.found.replace(/\d{4}-\S+Z/, "TIME") })),
+      ["the serving certificate", "the certificate in admin.kubeconfig"].map((what) => ({
+        state: "bad",
+        subject: "clock",
+        found: `${what} begins only at TIME`,
+        advice,
+      })),
+    );
+  });
+
   it("finds files of settings that the server would refuse, and says the file and the field", async () => {
     const config = (kind: string, rest: string): string =>
       `apiVersion: apiserver.config.k8s.io/v1\nkind: ${kind}\n${rest}`;

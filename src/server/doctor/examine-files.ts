@@ -243,6 +243,14 @@ function examine(file: string, { what, now }: { readonly what: string; readonly 
   if (certificate === undefined) return [bad(subject, { found: `${file} holds no key with a certificate`, advice })];
   const { notBefore, notAfter } = certificate;
   const end = new Date(notAfter).toISOString();
+  if (notBefore > now) {
+    return [
+      bad("clock", {
+        found: `${what} begins only at ${new Date(notBefore).toISOString()}`,
+        advice: `set this machine's clock if it is slow; if it is right, ${advice}`,
+      }),
+    ];
+  }
   if (notAfter <= now) return [bad(subject, { found: `${what} ended at ${end}`, advice })];
   if (now - notBefore > (notAfter - notBefore) * lateInLife) {
     return [warning(subject, { found: `${what} ends at ${end}, and should have been renewed`, advice })];

@@ -99,8 +99,11 @@ function isStillGood(pair: PemKeyPair, { authority, clock, wanted }: Wanted): bo
   const [certificate] = parseCertificatesPem(pair.certificate);
   if (certificate === undefined || !isIssuedBy(certificate, authority)) return false;
   const { dnsNames, ipAddresses } = certificate.subjectAltNames;
+  const now = clock.now();
   return (
-    certificate.notAfter - clock.now() > renewalMilliseconds &&
+    // One from a time when the clock was ahead helps nobody.
+    certificate.notBefore <= now &&
+    certificate.notAfter - now > renewalMilliseconds &&
     wanted.dnsNames.every((name) => dnsNames.includes(name)) &&
     wanted.ipAddresses.every((address) => ipAddresses.includes(address))
   );

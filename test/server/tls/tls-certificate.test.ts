@@ -15,6 +15,7 @@ import { openTlsCertificate } from "../../../src/server/tls/tls-certificate.ts";
 import { serverNamesIn } from "../../../src/features/certificates/signers/server-names.ts";
 import { issueOwnCertificate } from "../../../src/features/certificates/authorities/issue-own-certificate.ts";
 import type { PemKeyPair } from "../../../src/features/certificates/authorities/issue-own-certificate.ts";
+import { parseCertificatesPem } from "../../../src/pki/trust-anchors.ts";
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
 
 describe("the serving certificate's files", () => {
@@ -83,6 +84,44 @@ describe("the serving certificate's files", () => {
     assert.deepEqual(taken, [{ cert: two.certificate, key: two.key }]);
     assert.equal(certificate.current().key, two.key);
     certificate.stop();
+  });
+});
+
+describe("the serving certificate of the data directory", () => {
+  it("is replaced, and that is logged, when it is not valid yet because the clock was ahead", async (context: TestContext) => {
+    const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
+    context.after(() => rmSync(folder, { recursive: true, force: true }));
+    const right = Date.now();
+    const ahead = right + 30 * 86_400_000;
+    let now = right;
+    const clock = { now: () => now };
+    const own = openClusterAuthority({ dataDirectory: folder, clock });
+    const logged: string[] = [];
+    const log = pino({ level: "info" }, { write: (line) => void logged.push(JSON.parse(line).msg) });
+    let look = (): void => {};
+    now = ahead;
+    const certificate = await openTlsCertificate(parseServerConfig({ commandLine: {}, file: {} }).listener, {
+      dataDirectory: folder,
+      authority: {
+        current: () => ({ ...rootSigningAuthority(own), trustedPem: own.pem }),
+        onChange: (listener) => void (look = listener),
+      },
+      clock,
+      log,
+      followed: new FollowedFiles({ log }),
+    });
+    context.after(() => certificate.stop());
+    const beginning = (): number => parseCertificatesPem(certificate.current().cert)[0]?.notBefore ?? Number.NaN;
+
+    look();
+    assert.deepEqual(logged, []);
+    assert.ok(beginning() > right);
+    now = right;
+    look();
+    assert.ok(beginning() <= right);
+    assert.deepEqual(logged, ["serving certificate renewed"]);
+    look();
+    assert.equal(logged.length, 1, "the new one is kept");
   });
 });
 

@@ -23,6 +23,7 @@ const replacedFields: Readonly<Record<List, readonly string[]>> = {
 export function updateKubeconfig(yaml: string, contents: KubeconfigContents): string {
   if (!isKubeconfig(yaml)) return formatKubeconfig(contents);
   const document = parseDocument(yaml, { logLevel: "error" });
+  const before: unknown = document.toJS();
   const wanted = kubeconfigFields(contents);
   for (const list of ["clusters", "users"] as const) {
     for (const entry of wanted[list]) putEntry(document, { list, entry });
@@ -31,9 +32,7 @@ export function updateKubeconfig(yaml: string, contents: KubeconfigContents): st
     if (!hasContextFor(document, entry)) addEntry(document, { list: "contexts", entry });
   }
   if (!document.has("current-context")) document.set("current-context", wanted["current-context"]);
-  return isDeepStrictEqual(document.toJS(), parseDocument(yaml, { logLevel: "error" }).toJS())
-    ? yaml
-    : document.toString({ lineWidth: 0 });
+  return isDeepStrictEqual(document.toJS(), before) ? yaml : document.toString({ lineWidth: 0 });
 }
 
 /** Not without its kind: every program that writes kubeconfigs writes it. */

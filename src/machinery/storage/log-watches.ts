@@ -1,8 +1,8 @@
 import { RevisionCompacted } from "./store.ts";
 import type { Change, WatchRequest } from "./store.ts";
 
-/** What a watch that lags is given in one event turn. */
-const CATCH_UP = { count: 500, bytes: 4 * 2 ** 20 };
+/** What a watch that lags is given in one turn of the event loop. */
+export const catchUpBounds: ChangeBounds = { count: 500, bytes: 4 * 2 ** 20 };
 
 export interface RevisionLog {
   latestRevision(): number;
@@ -86,7 +86,8 @@ export class LogWatches {
     try {
       const compactedRevision = this.#log.compactedRevision();
       if (watch.position < compactedRevision) throw new RevisionCompacted(compactedRevision);
-      changes = watch.position < this.#log.latestRevision() ? this.#log.changesAfter(watch.position, CATCH_UP) : [];
+      changes =
+        watch.position < this.#log.latestRevision() ? this.#log.changesAfter(watch.position, catchUpBounds) : [];
     } catch (error) {
       this.#endWatch(watch, asError(error));
       return false;

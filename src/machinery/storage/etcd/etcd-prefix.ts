@@ -90,14 +90,14 @@ export class EtcdPrefix {
   async startImport(revision: number): Promise<OpenedPrefix> {
     await this.#refuseForeign();
     const begun = await this.#writeFirst({ type: "importing" });
-    const written = begun === "unsupported" ? await this.#writeWhereNothingIs({ type: "importing" }) : begun;
+    const isPlain = begun === "unsupported";
+    const written = isPlain ? await this.#writeWhereNothingIs({ type: "importing" }) : begun;
     if (written === undefined) {
       throw new UnusablePrefix(
         `etcd's ${this.#keys.root} is not empty: use another --etcd-prefix, or remove these keys: ` +
           `etcdctl del --prefix ${this.#keys.root}`,
       );
     }
-    const isPlain = begun === "unsupported";
     const form = isPlain ? plainRevisions : groupedRevisions;
     const shift = Math.max(0, revision - form.storeRevision(written));
     return { form, shift, guard: isPlain ? undefined : this.#guard(written) };

@@ -108,10 +108,9 @@ export class EtcdWatch {
     if (answer.isCreated) return;
     if (answer.events.length === 0 && this.#events.length === 0) return this.#receive([], answer.revision);
     const events = [...this.#events, ...answer.events];
-    const last = events.at(-1)?.keyValue.modRevision ?? 0;
-    const isWhole = ({ keyValue }: WatchEvent): boolean => !answer.isFragment || keyValue.modRevision !== last;
-    this.#events = events.filter((event) => !isWhole(event));
-    const whole = this.#events.length === 0 ? events : events.filter(isWhole);
+    const wholeCount = answer.isFragment ? firstOfLastRevision(events) : events.length;
+    this.#events = events.slice(wholeCount);
+    const whole = events.slice(0, wholeCount);
     this.#receive(whole, whole.at(-1)?.keyValue.modRevision ?? 0);
   }
 
@@ -154,4 +153,9 @@ export class EtcdWatch {
       waiter.resolve();
     }
   }
+}
+
+function firstOfLastRevision(events: readonly WatchEvent[]): number {
+  const last = events.at(-1)?.keyValue.modRevision;
+  return events.findIndex(({ keyValue }) => keyValue.modRevision === last);
 }

@@ -1,7 +1,6 @@
+import { catchUpBounds } from "../log-watches.ts";
 import type { Change } from "../store.ts";
 
-/** What is given in one turn of the event loop: etcd sends up to a thousand transactions at once. */
-const turn = { count: 500, bytes: 4 * 2 ** 20 };
 /** With more than this waiting, etcd sends no more. */
 const maximumWaitingBytes = 16 * 2 ** 20;
 
@@ -13,7 +12,8 @@ export interface PacedChangesOptions {
 }
 
 /**
- * Gives changes in turns of the event loop, so that those who are told can pass them on meanwhile. Few are given at once. Changes of
+ * Gives changes in turns of the event loop, so that those who are told can pass them on meanwhile: etcd sends up to a thousand
+ * transactions at once. Few are given at once. Changes of
  * one revision stay together.
  */
 export class PacedChanges {
@@ -53,7 +53,7 @@ export class PacedChanges {
     let at = from;
     for (; at < this.#waiting.length; at++) {
       const change = this.#waiting[at] as Change; // below the length
-      const isFull = at - from >= turn.count || bytes >= turn.bytes;
+      const isFull = at - from >= catchUpBounds.count || bytes >= catchUpBounds.bytes;
       if (isFull && change.revision !== this.#waiting[at - 1]?.revision) break;
       bytes += lengthOf(change);
     }

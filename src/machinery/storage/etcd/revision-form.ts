@@ -4,12 +4,6 @@ import type { KeyValue, WatchEvent } from "./etcd-messages.ts";
 /** Of a value that no write follows in its transaction: a space, so that JSON stays JSON. */
 const FIRST_MARK = 0x20;
 
-interface PlacedEvent {
-  readonly etcdRevision: number;
-  /** How many writes follow it in its transaction. */
-  readonly laterWrites: number;
-}
-
 /**
  * How the store's revisions and values are written in etcd, which gives all writes of a transaction one revision. A watch that
  * breaks off between two of them must be able to go on after the first, so each needs a revision of its own: etcd's, times
@@ -46,9 +40,9 @@ export class RevisionForm {
   }
 
   /** Its value is a view of what etcd sent. */
-  entry(key: string, { value, createRevision, modRevision }: KeyValue): Entry {
-    const laterWrites = this.#laterWrites(value);
-    const revision = this.storeRevision(modRevision, laterWrites);
+  entry(key: string, keyValue: KeyValue): Entry {
+    const { value, createRevision, modRevision } = keyValue;
+    const revision = this.#writeRevision(keyValue);
     return {
       key,
       value: this.#unmarked(value),
@@ -61,28 +55,33 @@ export class RevisionForm {
   /** The changes of all events of some revisions, in their order. */
   changes(events: readonly WatchEvent[], storeKey: (etcdKey: string) => string | undefined): Change[] {
     const changes: Change[] = [];
-    let next: PlacedEvent | undefined;
-    for (const event of events.toReversed()) {
-      const { isDelete, keyValue } = event;
-      next = { etcdRevision: keyValue.modRevision, laterWrites: this.#laterWritesOf(event, next) };
+    let next: number | undefined;
+    for (const { isDelete, keyValue } of events.toReversed()) {
+      const revision = isDelete ? this.#deleteRevision(keyValue.modRevision, next) : this.#writeRevision(keyValue);
+      next = revision;
       const key = storeKey(keyValue.key);
       if (key === undefined) continue;
-      if (isDelete) {
-        const revision = this.storeRevision(next.etcdRevision, next.laterWrites);
-        changes.push({ revision, key, value: undefined, createRevision: 0 });
-      } else {
-        const { value, createRevision, modRevision: revision } = this.entry(key, keyValue);
+      if (isDelete) changes.push({ revision, key, value: undefined, createRevision: 0 });
+      else {
+        const { value, createRevision } = this.entry(key, keyValue);
         changes.push({ revision, key, value, createRevision });
       }
     }
     return changes.reverse();
   }
 
-  #laterWritesOf({ isDelete, keyValue }: WatchEvent, next: PlacedEvent | undefined): number {
-    if (!isDelete) return this.#laterWrites(keyValue.value);
-    if (next?.etcdRevision !== keyValue.modRevision) return 0;
-    // A deleted key has no mark: its place is before the next one's. Other programs delete any number of keys at once.
-    return next.laterWrites + 1;
+  /**
+   * A deleted key has no mark: its place is before that of the next event, whose revision is given. Other programs delete any
+   * number of keys at once.
+   */
+  #deleteRevision(etcdRevision: number, next: number | undefined): number {
+    const last = this.storeRevision(etcdRevision);
+    if (next === undefined || next > last) return last;
+    return Math.max(next - 1, this.storeRevision(etcdRevision, this.step - 1));
+  }
+
+  #writeRevision({ value, modRevision }: KeyValue): number {
+    return this.storeRevision(modRevision, this.#laterWrites(value));
   }
 
   #laterWrites(value: Buffer): number {

@@ -32,7 +32,7 @@ export class WriteGroups<Answer> {
     this.#sendTogether = sendTogether;
   }
 
-  /** Rejects with what `send` rejects with, and with WriteAbandoned. */
+  /** Rejects with what `sendTogether` rejects with, and with WriteAbandoned. */
   write(write: GroupedWrite): Promise<Answer> {
     return new Promise((resolve, reject) => {
       if (this.#waiting.length === 0) setImmediate(() => this.#sendAll());

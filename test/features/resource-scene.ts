@@ -47,10 +47,10 @@ export const faultsOfChange = <T extends ApiObject>(
   definition: ResourceDefinition<T>,
   next: T,
   previous: T,
-): string[] =>
-  messages(
-    definition.validateUpdate?.(definition.prepareForUpdate?.(next, previous, context) ?? next, previous, context),
-  );
+): string[] => {
+  const update = { ...context, previous };
+  return messages(definition.validateUpdate?.(definition.prepareForUpdate?.(next, update) ?? next, update));
+};
 
 /** The cells of a definition's row, without the name that most kinds have first. */
 export const cells = <T extends ApiObject>(definition: ResourceDefinition<T>, object: T): unknown[] =>

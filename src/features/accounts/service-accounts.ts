@@ -54,7 +54,7 @@ export function serviceAccounts(names: Names): ResourceDefinition<ServiceAccount
     prepareForUpdate: keepNamesOfSecrets,
     warningsOnCreate: ({ metadata }) => enforceAnnotations.flatMap((key) => deprecation(key, metadata.annotations)),
     // An update that keeps the annotation was already warned about.
-    warningsOnUpdate: ({ metadata }, previous) =>
+    warningsOnUpdate: ({ metadata }, { previous }) =>
       enforceAnnotations
         .filter((key) => !Object.hasOwn(previous.metadata.annotations ?? {}, key))
         .flatMap((key) => deprecation(key, metadata.annotations)),

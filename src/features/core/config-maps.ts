@@ -35,7 +35,7 @@ export function configMaps(names: Names): ResourceDefinition<ConfigMap> {
     schema: configMapSchema,
     validateName: validateDnsSubdomainName,
     validate,
-    validateUpdate: (next, previous) => [...validateImmutable(next, previous), ...validate(next)],
+    validateUpdate: (next, { previous }) => [...validateImmutable(next, previous), ...validate(next)],
     unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
     columns: [
       nameColumn(names),

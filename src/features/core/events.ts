@@ -51,10 +51,9 @@ export const events = (names: Names): ResourceDefinition<Event> =>
       ...validateEvent(event, { context, names }),
       ...(isOfNewGroup(names, context) ? validateNewEvent(event) : []),
     ],
-    // oxlint-disable-next-line max-params -- the hook's form
-    validateUpdate: (event, previous, context) => [
+    validateUpdate: (event, context) => [
       ...validateEvent(event, { context, names }),
-      ...(isOfNewGroup(names, context) ? validateNewEventUpdate(event, previous) : []),
+      ...(isOfNewGroup(names, context) ? validateNewEventUpdate(event, context.previous) : []),
     ],
     allowsCreateOnUpdate: true,
     alsoServedAs: names.hasUpstreamVersions ? [{ group: names.group("events"), version: "v1", ...newEvents }] : [],

@@ -92,7 +92,7 @@ export function namespaces(names: Names): ResourceDefinition<Namespace> {
       spec: { finalizers: withContentFinalizer(namespace.spec.finalizers ?? []) },
       status: { phase: "Active" },
     }),
-    prepareForUpdate: (next, previous) => ({ ...next, spec: previous.spec, status: previous.status }),
+    prepareForUpdate: (next, { previous }) => ({ ...next, spec: previous.spec, status: previous.status }),
     validate: validateFinalizers,
     prepareForDelete: (namespace, { now }) => {
       if (namespace.metadata.deletionTimestamp === undefined) return terminating(namespace, now);
@@ -102,13 +102,13 @@ export function namespaces(names: Names): ResourceDefinition<Namespace> {
       finalize: {
         type: "update",
         verbs: ["update"],
-        prepareForUpdate: (next, previous) => ({ ...next, status: previous.status }),
+        prepareForUpdate: (next, { previous }) => ({ ...next, status: previous.status }),
         validateUpdate: validateFinalizers,
         resetFields: [["status"]],
       },
       status: {
         type: "update",
-        prepareForUpdate: (next, previous) => ({ ...next, spec: previous.spec }),
+        prepareForUpdate: (next, { previous }) => ({ ...next, spec: previous.spec }),
         validateUpdate: validatePhase,
         resetFields: [["spec"]],
       },

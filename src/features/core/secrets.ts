@@ -47,7 +47,7 @@ export function secrets(names: Names): ResourceDefinition<Secret> {
     validateName: validateDnsSubdomainName,
     setDefaults: mergeStringData,
     validate,
-    validateUpdate: (next, previous) => [...validateImmutable(next, previous), ...validate(next)],
+    validateUpdate: (next, { previous }) => [...validateImmutable(next, previous), ...validate(next)],
     selectableFields: { type: ({ type }) => type ?? "" },
     comparedAs: (_field, value) => names.ownKey(value),
     columns: [

@@ -104,7 +104,7 @@ export const revocations = (names: Names): ResourceDefinition<Revocation> =>
     schema: revocationSchema,
     validateName: (name, { isPrefix }) => validateDnsSubdomainName(name, { isPrefix }),
     validate: ({ spec }, { now }) => validateSpec(spec, now),
-    validateUpdate: ({ spec }, previous) =>
+    validateUpdate: ({ spec }, { previous }) =>
       isSemanticallyEqual(spec, previous.spec)
         ? []
         : [forbiddenField("spec", "a revocation cannot be changed: delete it and create another")],

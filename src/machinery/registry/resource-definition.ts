@@ -44,10 +44,10 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   startValidation?(object: T, context: HookContext): Promise<() => FieldError[]>;
   warningsOnCreate?(object: T): string[];
 
-  prepareForUpdate?(next: T, previous: T, context: HookContext): T;
+  prepareForUpdate?(next: T, context: UpdateContext<T>): T;
   /** Returns every fault of a changed object, also in its unchanged fields. */
-  validateUpdate?(next: T, previous: T, context: HookContext): FieldError[];
-  warningsOnUpdate?(next: T, previous: T): string[];
+  validateUpdate?(next: T, context: UpdateContext<T>): FieldError[];
+  warningsOnUpdate?(next: T, context: UpdateContext<T>): string[];
   /** Whether a PUT or an apply of a missing object creates it (upstream: AllowCreateOnUpdate). Default false. */
   readonly allowsCreateOnUpdate?: boolean;
   /** Whether an update may leave out resourceVersion (upstream: AllowUnconditionalUpdate). Default true. */
@@ -140,6 +140,11 @@ export interface HookContext extends DefaultsContext {
   readonly isDryRun: boolean;
 }
 
+export interface UpdateContext<T extends ApiObject> extends HookContext {
+  /** The stored object. */
+  readonly previous: T;
+}
+
 export interface DeleteContext extends HookContext {
   /** As the client sent it. Absent when the client did not, and when an update finishes a deletion. */
   readonly gracePeriodSeconds?: number;
@@ -154,9 +159,9 @@ export interface UpdateSubresource<T extends ApiObject> {
   readonly verbs?: readonly ("get" | "update" | "patch")[];
   /** Whether clients may request a table. Default true. */
   readonly allowsTable?: boolean;
-  prepareForUpdate(next: T, previous: T, context: HookContext): T;
-  validateUpdate?(next: T, previous: T, context: HookContext): FieldError[];
-  warningsOnUpdate?(next: T, previous: T): string[];
+  prepareForUpdate(next: T, context: UpdateContext<T>): T;
+  validateUpdate?(next: T, context: UpdateContext<T>): FieldError[];
+  warningsOnUpdate?(next: T, context: UpdateContext<T>): string[];
   readonly resetFields?: readonly (readonly string[])[];
 }
 

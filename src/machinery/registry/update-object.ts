@@ -11,7 +11,7 @@ import { finishedDeletion, removeObject } from "./delete-object.ts";
 import { checkName, inRequestNamespace } from "./requested-name.ts";
 import { withoutRepeatedOwners } from "./owner-references.ts";
 import { isSameJson } from "./patch/json-value.ts";
-import type { HookContext, UpdateSubresource } from "./resource-definition.ts";
+import type { UpdateSubresource } from "./resource-definition.ts";
 import { maximumWriteAttempts } from "./resource-registry.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { parseResourceVersion } from "./resource-version.ts";
@@ -149,9 +149,9 @@ async function nextVersion<T extends ApiObject>(
   const merged = { ...placed, metadata: updatedMetadata(placed.metadata, oldObject.metadata) };
   const { user, isDryRun } = caller;
   const now = registry.clock.now();
-  const context: HookContext = { user, askedGroup: definition.group, namespace, isDryRun, now };
+  const context = { user, askedGroup: definition.group, namespace, isDryRun, now, previous: oldObject };
   const strategy = updateStrategy(registry, subresource);
-  const next = strategy.prepareForUpdate?.(merged, oldObject, context) ?? merged;
+  const next = strategy.prepareForUpdate?.(merged, context) ?? merged;
 
   const faults = firstFaults(() => [
     ...validateObjectMetaUpdate(next.metadata, {
@@ -159,10 +159,10 @@ async function nextVersion<T extends ApiObject>(
       isNamespaced: definition.scope === "Namespaced",
       validateName: (text, options) => definition.validateName(text, { ...options, object: next }),
     }),
-    ...(strategy.validateUpdate?.(next, oldObject, context) ?? []),
+    ...(strategy.validateUpdate?.(next, context) ?? []),
   ]);
   if (faults.length > 0) throw invalid(registry.kind, { name: next.metadata.name ?? "", faults });
-  for (const warning of strategy.warningsOnUpdate?.(next, oldObject) ?? []) caller.warn(warning);
+  for (const warning of strategy.warningsOnUpdate?.(next, context) ?? []) caller.warn(warning);
   return { next, admitted: await validateAdmission(registry, { ...subject, object: next }) };
 }
 

@@ -116,8 +116,8 @@ function write(
   const strategy = definition.subresources?.[subresource];
   assert.ok(strategy?.type === "update");
   const sent = { ...previous, spec: { request: null, signerName: "bad" }, status };
-  const next = strategy.prepareForUpdate(sent, previous, context);
-  return { next, faults: messages(strategy.validateUpdate?.(next, previous, context)) };
+  const next = strategy.prepareForUpdate(sent, { ...context, previous });
+  return { next, faults: messages(strategy.validateUpdate?.(next, { ...context, previous })) };
 }
 
 describe("a condition", () => {
@@ -238,7 +238,7 @@ describe("a write of the main resource", () => {
   it("changes neither the spec nor the status", () => {
     const previous = stored([dated("Approved")]);
     const next = { ...previous, spec: { request: null, signerName: "bad" }, status: {} };
-    const { spec, status } = definition.prepareForUpdate?.(next, previous, context) ?? next;
+    const { spec, status } = definition.prepareForUpdate?.(next, { ...context, previous }) ?? next;
     assert.equal(spec, previous.spec);
     assert.equal(status, previous.status);
   });

@@ -30,8 +30,8 @@ describe("a service account", () => {
     const warning =
       "metadata.annotations[platform.io/enforce-mountable-secrets]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets";
     assert.deepEqual(definition.warningsOnCreate?.(annotated), [warning]);
-    assert.deepEqual(definition.warningsOnUpdate?.(annotated, account()), [warning]);
-    assert.deepEqual(definition.warningsOnUpdate?.(annotated, annotated), []);
+    assert.deepEqual(definition.warningsOnUpdate?.(annotated, { ...context, previous: account() }), [warning]);
+    assert.deepEqual(definition.warningsOnUpdate?.(annotated, { ...context, previous: annotated }), []);
     assert.deepEqual(definition.warningsOnCreate?.(account()), []);
   });
 });
@@ -63,13 +63,13 @@ describe("a namespace", () => {
     const wanted: Namespace = { ...created, spec: {}, status: { phase: "Terminating" } };
     const { finalize, status } = definition.subresources ?? {};
     assert.ok(finalize?.type === "update" && status?.type === "update");
-    const main = definition.prepareForUpdate?.(wanted, created, context);
+    const main = definition.prepareForUpdate?.(wanted, { ...context, previous: created });
     assert.deepEqual([main?.spec, main?.status], [created.spec, created.status]);
-    const finalized = finalize.prepareForUpdate(wanted, created, context);
+    const finalized = finalize.prepareForUpdate(wanted, { ...context, previous: created });
     assert.deepEqual([finalized.spec, finalized.status], [{}, created.status]);
-    const reported = status.prepareForUpdate(wanted, created, context);
+    const reported = status.prepareForUpdate(wanted, { ...context, previous: created });
     assert.deepEqual([reported.spec, reported.status], [created.spec, { phase: "Terminating" }]);
-    assert.deepEqual(messages(status.validateUpdate?.(reported, created, context)), [
+    assert.deepEqual(messages(status.validateUpdate?.(reported, { ...context, previous: created })), [
       "status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty",
     ]);
   });

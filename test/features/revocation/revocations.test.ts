@@ -25,6 +25,6 @@ describe("a revocation of a subject", () => {
   });
 
   it("keeps a subject that an earlier version stored when something else changes", () => {
-    assert.deepEqual(validateUpdate?.(of("foo", { kept: "yes" }), of("foo"), context), []);
+    assert.deepEqual(validateUpdate?.(of("foo", { kept: "yes" }), { ...context, previous: of("foo") }), []);
   });
 });

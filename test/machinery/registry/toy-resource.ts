@@ -39,7 +39,10 @@ export const toys: ResourceDefinition<Toy> = defineResource<Toy>({
   schema: toySchema,
   validateName: validateDnsSubdomainName,
   prepareForCreate: ({ state: _state, ...toy }) => toy,
-  prepareForUpdate: ({ state: _state, ...next }, { state }) => ({ ...next, ...(state !== undefined && { state }) }),
+  prepareForUpdate: ({ state: _state, ...next }, { previous: { state } }) => ({
+    ...next,
+    ...(state !== undefined && { state }),
+  }),
   validate: ({ color }) =>
     color === "invisible" ? [invalidValue("color", { value: color, detail: "must be seen" })] : [],
   warningsOnCreate: ({ color }) => (color === "beige" ? ["color: beige is dull"] : []),
@@ -52,7 +55,7 @@ export const toys: ResourceDefinition<Toy> = defineResource<Toy>({
   subresources: {
     state: {
       type: "update",
-      prepareForUpdate: ({ state }, previous) => ({ ...previous, ...(state !== undefined && { state }) }),
+      prepareForUpdate: ({ state }, { previous }) => ({ ...previous, ...(state !== undefined && { state }) }),
     },
   },
 });

@@ -1,7 +1,7 @@
 import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { onlyNameAndNamespaceSelectable } from "../../../machinery/registry/resource-definition.ts";
-import type { Column, DefaultsContext } from "../../../machinery/registry/resource-definition.ts";
+import type { Column, DefaultsContext, UpdateContext } from "../../../machinery/registry/resource-definition.ts";
 import { validateRbacName } from "./roles.ts";
 import { invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
@@ -58,7 +58,8 @@ export function bindingDefinition(names: Names, { isNamespaced, bindingName, rol
     setDefaults: <T extends Binding>(binding: T, { askedGroup }: DefaultsContext): T =>
       withDefaultGroups(binding, askedGroup),
     validate: (binding: Binding) => validateBinding(binding, rules),
-    validateUpdate: (next: Binding, previous: Binding) => validateBindingUpdate(next, { ...rules, previous }),
+    validateUpdate: (next: Binding, { previous }: UpdateContext<Binding>) =>
+      validateBindingUpdate(next, { ...rules, previous }),
     allowsCreateOnUpdate: true,
     unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
     columns: bindingColumns({ names, bindingName, roleDescription }),

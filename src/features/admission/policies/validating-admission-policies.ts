@@ -32,7 +32,7 @@ export const validatingAdmissionPolicies = (names: Names): ResourceDefinition<Va
       metadata: { ...policy.metadata, generation: 1 },
       status: { observedGeneration: 1 },
     }),
-    prepareForUpdate(next, previous) {
+    prepareForUpdate(next, { previous }) {
       const generation = (previous.metadata.generation ?? 0) + Number(!isSemanticallyEqual(next.spec, previous.spec));
       return {
         ...next,
@@ -46,7 +46,7 @@ export const validatingAdmissionPolicies = (names: Names): ResourceDefinition<Va
     subresources: {
       status: {
         type: "update",
-        prepareForUpdate: (next, previous) => ({ ...previous, metadata: next.metadata, status: next.status }),
+        prepareForUpdate: (next, { previous }) => ({ ...previous, metadata: next.metadata, status: next.status }),
         resetFields: [["spec"]],
       },
     },

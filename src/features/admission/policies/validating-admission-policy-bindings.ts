@@ -61,7 +61,7 @@ export const validatingAdmissionPolicyBindings = (names: Names): ResourceDefinit
     schema: bindingSchema,
     validateName: (name, { isPrefix }) => validateDnsSubdomainName(name, { isPrefix }),
     prepareForCreate: (binding) => ({ ...binding, metadata: { ...binding.metadata, generation: 1 } }),
-    prepareForUpdate(next, previous) {
+    prepareForUpdate(next, { previous }) {
       const { generation = 0 } = previous.metadata;
       const isChanged = !isSemanticallyEqual(next.spec, previous.spec);
       return { ...next, metadata: { ...next.metadata, generation: generation + Number(isChanged) } };

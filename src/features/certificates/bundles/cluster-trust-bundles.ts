@@ -64,7 +64,7 @@ export const clusterTrustBundles = (names: Names): ResourceDefinition<ClusterTru
     validateName: (name, { isPrefix, object: bundle }) =>
       bundleNameFaults(name, { signerName: bundle.spec.signerName ?? "", isPrefix }),
     validate: ({ spec }) => [...validateSigner(spec.signerName ?? ""), ...validateBundle(spec.trustBundle)],
-    validateUpdate: ({ spec }, previous) => [
+    validateUpdate: ({ spec }, { previous }) => [
       ...validateSigner(spec.signerName ?? ""),
       // Unchanged anchors are not validated again: an older bundle that a stricter parser would refuse can still be
       // labelled.

@@ -68,7 +68,7 @@ export const issuedCertificates = (names: Names): ResourceDefinition<IssuedCerti
     schema: issuedCertificateSchema,
     validateName: (name, { isPrefix }) => validateDnsSubdomainName(name, { isPrefix }),
     validate: ({ spec }) => validateSpec(spec),
-    validateUpdate: ({ spec }, previous) =>
+    validateUpdate: ({ spec }, { previous }) =>
       isSemanticallyEqual(spec, previous.spec)
         ? []
         : [forbiddenField("spec", "a record of a certificate cannot be changed")],

@@ -27,14 +27,13 @@ export const certificateSigningRequests = (names: Names): ResourceDefinition<Cer
     // The requester comes from authentication, never from the body. A request cannot be created as approved.
     prepareForCreate: (request, { user }) => ({ ...request, spec: requestedBy(request.spec, user), status: {} }),
     startValidation: (request) => startRequestValidation(request, names),
-    prepareForUpdate: (next, previous) => ({ ...next, spec: previous.spec, status: previous.status }),
+    prepareForUpdate: (next, { previous }) => ({ ...next, spec: previous.spec, status: previous.status }),
     resetFields: [["spec"], ["status"]],
     subresources: {
       approval: {
         type: "update",
         allowsTable: false,
-        // oxlint-disable-next-line max-params -- the hook's form
-        prepareForUpdate: (next, previous, { now }) => ({
+        prepareForUpdate: (next, { previous, now }) => ({
           ...next,
           spec: previous.spec,
           status: withConditions(
@@ -42,13 +41,12 @@ export const certificateSigningRequests = (names: Names): ResourceDefinition<Cer
             withTimes(next.status.conditions ?? [], { before: previous.status.conditions ?? [], now }),
           ),
         }),
-        validateUpdate: (next, previous) => validateStatusChange(next, { previous, subresource: "approval" }),
+        validateUpdate: (next, { previous }) => validateStatusChange(next, { previous, subresource: "approval" }),
         resetFields: [["spec"], ["status", "certificate"]],
       },
       status: {
         type: "update",
-        // oxlint-disable-next-line max-params -- the hook's form
-        prepareForUpdate: (next, previous, { now }) => {
+        prepareForUpdate: (next, { previous, now }) => {
           const before = previous.status.conditions ?? [];
           const conditions = withDecisions(next.status.conditions ?? [], before);
           return {
@@ -57,7 +55,7 @@ export const certificateSigningRequests = (names: Names): ResourceDefinition<Cer
             status: withConditions(next.status, withTimes(conditions, { before, now })),
           };
         },
-        validateUpdate: (next, previous) => validateStatusChange(next, { previous, subresource: "status" }),
+        validateUpdate: (next, { previous }) => validateStatusChange(next, { previous, subresource: "status" }),
         resetFields: [["spec"], ["status", "conditions"]],
       },
     },

@@ -5,7 +5,7 @@ import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
-import type { Column, ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
+import type { Column, ResourceDefinition, UpdateContext } from "../../../machinery/registry/resource-definition.ts";
 import { ageColumn, nameColumn, shortLinkDomain } from "../../../machinery/registry/columns.ts";
 import { humanDuration } from "../../../machinery/registry/human-duration.ts";
 import { nodeSchema } from "./node-schema.ts";
@@ -19,13 +19,13 @@ export const nodes = (names: Names): ResourceDefinition<Node> =>
     schema: nodeSchema,
     validateName: validateDnsSubdomainName,
     validate: validateTaints,
-    prepareForUpdate: (next, previous) => ({ ...next, status: previous.status }),
+    prepareForUpdate: (next, { previous }) => ({ ...next, status: previous.status }),
     validateUpdate,
     resetFields: [["status"]],
     subresources: {
       status: {
         type: "update",
-        prepareForUpdate: (next, previous) => ({ ...next, spec: previous.spec }),
+        prepareForUpdate: (next, { previous }) => ({ ...next, spec: previous.spec }),
         resetFields: [["spec"]],
       },
     },
@@ -44,7 +44,7 @@ const validateTaints = ({ spec }: Node): FieldError[] =>
   ]);
 
 /** `providerID` and `podCIDRs` cannot change once they are set. */
-function validateUpdate(next: Node, previous: Node): FieldError[] {
+function validateUpdate(next: Node, { previous }: UpdateContext<Node>): FieldError[] {
   const faults = validateTaints(next);
   const { podCIDRs: ranges = [], providerID = "" } = previous.spec;
   if (ranges.length > 0 && !isSemanticallyEqual(next.spec.podCIDRs, ranges)) {

@@ -5,7 +5,11 @@ import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
-import type { DeleteContext, ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
+import type {
+  DeleteContext,
+  ResourceDefinition,
+  UpdateContext,
+} from "../../../machinery/registry/resource-definition.ts";
 import { podColumns } from "./pod-columns.ts";
 import { podSchema } from "./pod-schema.ts";
 import type { Container, Pod } from "./pod-schema.ts";
@@ -13,7 +17,7 @@ import { validateMirrorAnnotation, validateNewPod, validatePodUpdate } from "./p
 
 export function pods(names: Names): ResourceDefinition<Pod> {
   const annotations = mirrorAnnotations(names);
-  const validateMirror = (next: Pod, previous: Pod): FieldError[] =>
+  const validateMirror = (next: Pod, { previous }: UpdateContext<Pod>): FieldError[] =>
     annotations.flatMap((mirrorAnnotation) => validateMirrorAnnotation(next, { previous, mirrorAnnotation }));
   return defineResource({
     ...podResource(names),
@@ -25,16 +29,16 @@ export function pods(names: Names): ResourceDefinition<Pod> {
     validateName: validateDnsSubdomainName,
     setDefaults,
     prepareForCreate: (pod) => ({ ...pod, status: { phase: "Pending" } }),
-    prepareForUpdate: (next, previous) => ({ ...next, status: previous.status }),
+    prepareForUpdate: (next, { previous }) => ({ ...next, status: previous.status }),
     validate: (pod) => validateNewPod(pod, annotations),
     warningsOnCreate: ({ spec }) => ((spec.nodeName ?? "") === "" ? [nothingRunsPods] : []),
-    validateUpdate: (next, previous) => [...validatePodUpdate(next, previous), ...validateMirror(next, previous)],
+    validateUpdate: (next, context) => [...validatePodUpdate(next, context.previous), ...validateMirror(next, context)],
     prepareForDelete,
     resetFields: [["status"]],
     subresources: {
       status: {
         type: "update",
-        prepareForUpdate: (next, previous) => ({ ...withOwnersOf(previous, next), spec: previous.spec }),
+        prepareForUpdate: (next, { previous }) => ({ ...withOwnersOf(previous, next), spec: previous.spec }),
         validateUpdate: validateMirror,
         resetFields: [["spec"]],
       },

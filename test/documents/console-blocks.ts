@@ -72,7 +72,7 @@ function withoutValues(output: string): string {
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "UID")
     .replace(/\b(?:[0-9a-f]{16}|[0-9a-f]{32,64}|[0-9A-F]{40})\b/g, "HASH")
     .replace(/\b(signet-[a-z-]+-)[0-9a-f]{8}\b/g, "$1ID")
-    .replace(/(?<![\w-])\w[\w-]{42}(?![\w-])/g, "KEY")
+    .replace(/(?<![\w-])(?=-*\w)[\w-]{43}(?![\w-])/g, "KEY")
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "TIME")
     .replace(/\b[A-Z][a-z][a-z] +\d+ \d\d:\d\d:\d\d \d{4} GMT/g, "TIME")
     .replace(/(resourceVersion"?: )"\d+"/g, '$1"VERSION"')

@@ -78,13 +78,21 @@ export async function openExistingStore<L extends Omit<StoreLocation, "encryptio
   }
 }
 
-/** The names that the directory's store belongs to. Throws UsageError when there is no store. */
+/** The names that the directory's store belongs to. Throws UsageError when there is no store, or none that can be read. */
 export function namesOfStore(directory: string): Names {
-  const profile = storedProfile(storeDirectory(directory));
+  const profile = profileOfStore(directory);
   if (profile === "platform" || profile === "kubernetes") return namesFor(profile);
   throw new UsageError(
     `--data-dir: ${directory} holds no store of a server: name the one that signet serve was given, and --etcd-servers if it has that`,
   );
+}
+
+function profileOfStore(directory: string): string | undefined {
+  try {
+    return storedProfile(storeDirectory(directory));
+  } catch (cause) {
+    throw new UsageError(`--data-dir: ${unusableStoreReason(directory, cause)}`, { cause });
+  }
 }
 
 /** LMDB's own messages name neither the file nor what to do. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -42,6 +42,30 @@ describe("a command on the store of a server", () => {
       assert.match(stderr, /holds no store of a server: name the one that signet serve was given/, args.join(" "));
     }
     assert.deepEqual(readdirSync(other), ["letter.txt"]);
+  });
+
+  it("refuses a store that is damaged in one line, and leaves it as it is", async () => {
+    const data = mkdtempSync(join(folder, "damaged-"));
+    const file = join(data, "store/store.mdb");
+    mkdirSync(join(data, "store"), { mode: 0o700 });
+    writeFileSync(file, "a text", { mode: 0o600 });
+    for (const args of commands) {
+      const { code, stdout, stderr } = await runSignet([
+        ...absolute(args),
+        ...["--data-dir", data, "--encryption-key-file", keyFile],
+      ]);
+      assert.deepEqual(
+        [code, stdout, stderr],
+        [
+          2,
+          "",
+          `signet: --data-dir: ${file} is damaged, or is not a Signet store; restore a backup (signet restore)\n`,
+        ],
+        args.join(" "),
+      );
+    }
+    assert.equal(readFileSync(file, "utf8"), "a text");
+    assert.equal(readFileSync(keyFile, "utf8"), encryptionKeys);
   });
 
   it("refuses an etcd that has nothing of a server, and keeps the keys", { skip: skipsEtcd }, async () => {

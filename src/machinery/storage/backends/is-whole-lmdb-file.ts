@@ -1,0 +1,47 @@
+const MAGIC = 0xbeefc0de;
+/**
+ * The size of LMDB's meta data at the start of each of its first two pages. It names the roots of the trees after a
+ * transaction.
+ */
+const META_BYTES = 0xa0;
+const NO_PAGE = 0xffff_ffff_ffff_ffffn;
+
+interface Meta {
+  readonly pageBytes: number;
+  readonly transaction: bigint;
+  /** The root pages of the free-page tree and the database tree. */
+  readonly roots: readonly bigint[];
+}
+
+/** A file that other processes may write to between any two calls. */
+export interface FileToCheck {
+  bytes(): number;
+  /** Fills the target from the position on. Returns how many bytes there were. */
+  read(target: Buffer, position: number): number;
+}
+
+/**
+ * Whether LMDB can use the file: it is not another program's, and not truncated. Pages at the end may be missing if they were
+ * never written. The roots are always written.
+ */
+export function isWholeLmdbFile(file: FileToCheck): boolean {
+  const first = readMeta(file, 0);
+  const second = first && readMeta(file, first.pageBytes);
+  if (first === undefined || second === undefined || first.pageBytes !== second.pageBytes) return false;
+  const { roots, pageBytes } = first.transaction > second.transaction ? first : second;
+  // The size last: a server that writes meanwhile has made the file longer before it names new roots.
+  const bytes = BigInt(file.bytes());
+  return roots.every((root) => root === NO_PAGE || (root + 1n) * BigInt(pageBytes) <= bytes);
+}
+
+function readMeta(file: FileToCheck, position: number): Meta | undefined {
+  const page = Buffer.alloc(META_BYTES);
+  if (file.read(page, position) < META_BYTES || page.readUInt32LE(0x18) !== MAGIC) return undefined;
+  const pageBytes = page.readUInt32LE(0x30);
+  if (pageBytes < 512 || pageBytes > 65_536) return undefined;
+  return {
+    pageBytes,
+    transaction: page.readBigUInt64LE(0x98),
+    roots: [page.readBigUInt64LE(0x58), page.readBigUInt64LE(0x88)],
+  };
+}

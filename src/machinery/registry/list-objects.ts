@@ -120,7 +120,7 @@ async function listAt<T extends ApiObject>(
     return await page(registry, { ...request, parts: keptAt(registry, request) ?? storedAt(registry, request) });
   } catch (error) {
     if (error instanceof RevisionCompacted) {
-      throw expired("The provided resource version is too old: it is no longer kept. Start a new list without it.");
+      throw expired("The resourceVersion for the provided list is too old.");
     }
     if (error instanceof RevisionInFuture) {
       throw tooLargeResourceVersion({ wanted: revision, current: error.latestRevision });

@@ -55,6 +55,19 @@ describe("a default role", () => {
   });
 });
 
+describe("the default roles", () => {
+  it("list the parts of their rules in alphabetical order", () => {
+    const { clusterRoles } = bootstrapPolicy(names, wellKnownSignerGrants(names));
+    for (const { metadata, rules } of clusterRoles) {
+      for (const { verbs, apiGroups, resources, nonResourceURLs } of rules ?? []) {
+        for (const part of [verbs, apiGroups, resources, nonResourceURLs]) {
+          assert.deepEqual(part ?? [], (part ?? []).toSorted(), metadata.name ?? "");
+        }
+      }
+    }
+  });
+});
+
 describe("a default binding", () => {
   const binding = (...names: string[]) => ({
     apiVersion: "v1",

@@ -86,6 +86,15 @@ describe("a list", () => {
     assert.deepEqual(await names(box, `continue=${token}`), ["toy-3"]);
   });
 
+  it("says that a version is too old when it is compacted", async () => {
+    const box = await filled(2);
+    const past = box.store.latestRevision();
+    await remove(box, "toy-0");
+    await box.store.compact(box.store.latestRevision());
+    const refused = apiError(410, "The resourceVersion for the provided list is too old.");
+    await assert.rejects(list(box, `resourceVersion=${past}&resourceVersionMatch=Exact`), refused);
+  });
+
   it("has no count of the rest with a selector", async () => {
     const box = await filled(6);
     const first = await list(box, "limit=2&fieldSelector=color%3Dred");

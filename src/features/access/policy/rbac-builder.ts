@@ -68,11 +68,18 @@ export function rbacBuilder(names: Names) {
     group: (name: string): Subject => ({ apiGroup: group, kind: "Group", name }),
     user: (name: string): Subject => ({ apiGroup: group, kind: "User", name }),
 
-    /** Makes rules for resources in these API groups. */
+    /** Makes rules for resources in these API groups. All lists of rules are in alphabetical order (upstream: `NewRule`). */
     ruleIn:
       (...apiGroups: string[]) =>
-      (verbs: string[], resources: string[]): PolicyRule => ({ verbs, apiGroups, resources }),
+      (verbs: string[], resources: string[]): PolicyRule => ({
+        verbs: verbs.toSorted(),
+        apiGroups: apiGroups.toSorted(),
+        resources: resources.toSorted(),
+      }),
 
-    paths: (verbs: string[], nonResourceURLs: string[]): PolicyRule => ({ verbs, nonResourceURLs }),
+    paths: (verbs: string[], nonResourceURLs: string[]): PolicyRule => ({
+      verbs: verbs.toSorted(),
+      nonResourceURLs: nonResourceURLs.toSorted(),
+    }),
   };
 }

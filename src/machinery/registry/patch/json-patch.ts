@@ -58,7 +58,9 @@ export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
     throw undecodablePatch(`json: cannot unmarshal ${jsonTypeName(body)} into Go value of type []${goType}`);
   }
   if (body.length > maximumOperations) {
-    throw tooLarge(`The allowed maximum operations in a JSON patch is ${maximumOperations}, got ${body.length}`);
+    throw tooLarge(
+      `Request entity too large: The allowed maximum operations in a JSON patch is ${maximumOperations}, got ${body.length}`,
+    );
   }
   if (isDeeperThan(maximumDepth, body)) throw undecodablePatch("exceeded max depth");
   return body.map(parseOperation);

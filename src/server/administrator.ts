@@ -136,7 +136,7 @@ export function writeAdminKubeconfig(options: AdminKubeconfigOptions): AdminKube
 
 /**
  * The administrator's client certificate. A new one in the second half of its lifetime, so that a copy of the kubeconfig is
- * good for at least half of it; and when it is revoked, or valid for longer than it should be.
+ * good for at least half of it; and when it is revoked, not valid yet, or valid for longer than it should be.
  */
 function adminCredentials(options: AdminKubeconfigOptions): PemKeyPair {
   const { dataDirectory, clock, lifetimeMilliseconds, isRevoked, revocation } = options;
@@ -146,9 +146,12 @@ function adminCredentials(options: AdminKubeconfigOptions): PemKeyPair {
   if (kept !== undefined) {
     const [certificate] = parseCertificatesPem(kept.certificate);
     const isOfAuthority = certificate !== undefined && isIssuedBy(certificate, authority);
-    const leftMilliseconds = (certificate?.notAfter ?? 0) - clock.now();
+    const now = clock.now();
+    const leftMilliseconds = (certificate?.notAfter ?? 0) - now;
     const isYoung =
-      leftMilliseconds > Math.min(lifetimeMilliseconds / 2, authority.certificate.notAfter - clock.now() - 1) &&
+      // One from a time when the clock was ahead helps nobody.
+      (certificate?.notBefore ?? 0) <= now &&
+      leftMilliseconds > Math.min(lifetimeMilliseconds / 2, authority.certificate.notAfter - now - 1) &&
       leftMilliseconds <= lifetimeMilliseconds;
     if (isOfAuthority && !isRevoked(certificate) && isYoung) return kept;
   }

@@ -67,6 +67,17 @@ it("a certificate that is valid for longer than the setting says is replaced, as
   assert.equal(written().notAfter, now + week);
 });
 
+it("a certificate that is not valid yet, because the clock was ahead, is replaced, and the next is kept", () => {
+  const right = now;
+  now += 24 * hour;
+  const early = written({ lifetimeMilliseconds: week / 2 + hour });
+  now = right;
+  assert.ok(early.notBefore > now);
+  const next = written();
+  assert.ok(next.notBefore <= now);
+  assert.deepEqual(written().der, next.der);
+});
+
 it("a revoked certificate is replaced, but not while its successor would be revoked too", () => {
   const first = written();
   assert.deepEqual(written({ isRevoked: () => true }).der, first.der);

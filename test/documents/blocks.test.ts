@@ -1,6 +1,8 @@
 /** No block of commands is on a page by mistake alone: a test runs it, or the page says that none does. */
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { pages } from "./pages.ts";
@@ -44,6 +46,19 @@ describe("the blocks of docs", () => {
     const sessions = blocks.filter(({ language }) => language === "console");
     assert.ok(sessions.length > 50, "there are sessions");
     assert.deepEqual(sessions.filter(({ file }) => !held.has(file)).map(shown), []);
+  });
+
+  it("that wait for a line in a file also wait while the file does not exist", (context) => {
+    const cwd = mkdtempSync(join(tmpdir(), "signet-blocks-"));
+    context.after(() => rmSync(cwd, { recursive: true, force: true }));
+    const waits = blocks.flatMap(({ file, text }) =>
+      [...text.matchAll(/while kill -0 \S+ && (.*grep.*?); do sleep/g)].map(([, goesOn = ""]) => ({ file, goesOn })),
+    );
+    assert.ok(waits.length > 5, "there are such blocks");
+    for (const { file, goesOn } of waits) {
+      const { status, stderr } = spawnSync("bash", ["-c", goesOn], { cwd, encoding: "utf8" });
+      assert.deepEqual({ status, stderr }, { status: 0, stderr: "" }, `${file}: ${goesOn}`);
+    }
   });
 
   it("that show outputs without being sessions are of the repository's own long commands", () => {

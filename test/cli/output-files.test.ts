@@ -114,6 +114,19 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     assert.match(readFileSync(file, "utf8"), /PRIVATE KEY/);
   });
 
+  it("leaves no key of a request that the server refuses, but a key that was there before: csr create", async () => {
+    const [kept, made] = [join(folder, "kept"), join(folder, "made")];
+    assert.equal((await signet("csr", "create", "taken", "--key-file", kept)).code, 0);
+    const key = readFileSync(kept, "utf8");
+    for (const file of [kept, made]) {
+      const { code, stderr } = await signet("csr", "create", "taken", "--key-file", file);
+      assert.equal(code, 1, stderr);
+      assert.match(stderr, /AlreadyExists/);
+    }
+    assert.equal(readFileSync(kept, "utf8"), key);
+    assert.ok(!existsSync(made));
+  });
+
   it("replaces a kubeconfig that embeds a key", async () => {
     const file = join(folder, "anna.kubeconfig");
     for (const round of ["first", "second"]) {

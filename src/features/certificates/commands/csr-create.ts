@@ -1,6 +1,8 @@
+import { rmSync } from "node:fs";
 import { Command } from "commander";
 import type { KeyObject } from "node:crypto";
 import { apiserverClient } from "../signers/apiserver-client.ts";
+import { ApiError } from "../../../machinery/api/api-error.ts";
 import { apiVersionOf } from "../../../machinery/api/resource-type.ts";
 import { readPrivateFile } from "../../../machinery/files/private-file.ts";
 import { createCertificateRequestPem } from "../../../pki/create-certificate-request.ts";
@@ -66,9 +68,10 @@ export const createCertificateRequest = (): Command =>
         const requestFile = outputFile("--request-file", flags.requestFile);
         await withServer(flags, async (connection) => {
           const type = certificateSigningRequestResource(connection.names);
-          const pem = requestPem(flags, named);
+          const key = openKey(flags);
+          const pem = requestPem(key.privateKey, named);
           if (requestFile !== undefined) writePublicOutput(requestFile, pem);
-          const created = await connection.client.resource(type).create({
+          const sent = connection.client.resource(type).create({
             apiVersion: apiVersionOf(type),
             kind: type.kind,
             metadata: { name },
@@ -79,6 +82,10 @@ export const createCertificateRequest = (): Command =>
               ...(flags.duration !== undefined && { expirationSeconds: secondsOf(flags.duration) }),
             },
             status: {},
+          });
+          const created = await sent.catch((error: unknown) => {
+            if (key.isNew && isRefusal(error)) rmSync(flags.keyFile, { force: true });
+            throw error;
           });
           const shown = flags.wait === true ? await awaitCertificate(connection, name) : created;
           const done = flags.wait === true ? "created, and its certificate is issued" : "created";
@@ -95,30 +102,33 @@ export const createCertificateRequest = (): Command =>
     ],
   );
 
-function requestPem(
-  flags: CreateFlags,
+const requestPem = (
+  privateKey: KeyObject,
   { commonName, organizations, subjectAltNames }: Omit<CertificateNames, "usages">,
-): string {
-  return createCertificateRequestPem({
-    privateKey: openKey(flags),
-    subject: { commonName, organizations },
-    subjectAltNames,
-  });
+): string => createCertificateRequestPem({ privateKey, subject: { commonName, organizations }, subjectAltNames });
+
+/** Whether the server took nothing. After any other failure the request may be there, and its key is needed. */
+const isRefusal = (error: unknown): boolean => error instanceof ApiError && error.code < 500;
+
+interface RequestKey {
+  readonly privateKey: KeyObject;
+  /** It was made and written just now. */
+  readonly isNew: boolean;
 }
 
 /** The key of the file, or a new key that is written to the file before the request is sent. */
-function openKey({ keyFile, keyType }: CreateFlags): KeyObject {
+function openKey({ keyFile, keyType }: CreateFlags): RequestKey {
   const output = { namedBy: "--key-file", file: keyFile };
   const kept = readPrivateFile(keyFile);
   if (kept !== undefined) {
     try {
-      return parsePrivateKeyPem(kept);
+      return { privateKey: parsePrivateKeyPem(kept), isNew: false };
     } catch (cause) {
       throw new UsageError(`--key-file: ${keyFile} contains no PEM private key; name another file`, { cause });
     }
   }
   checkOutputFile(output);
-  const key = generatePrivateKey(keyType);
-  writePrivateOutput(output, encodePrivateKeyPem(key));
-  return key;
+  const privateKey = generatePrivateKey(keyType);
+  writePrivateOutput(output, encodePrivateKeyPem(privateKey));
+  return { privateKey, isNew: true };
 }

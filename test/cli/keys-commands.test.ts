@@ -100,7 +100,7 @@ describe("signet keys, beside a server that runs", () => {
     }
     const { code, stderr } = await ca("prepare", "apiserver-client-ca", ...files, "--signer-config", folder);
     assert.notEqual(code, 0);
-    assert.match(stderr, /--signer-config: .* is not a regular file/);
+    assert.match(stderr, /--signer-config: .* is a folder; name a file/);
   });
 
   it("rotate a key: the server publishes it without a restart", async () => {

@@ -42,6 +42,14 @@ describe("a flag of the server that names a file", () => {
       }
     });
   }
+
+  it("refuses a folder, and says to name a file in its place", () => {
+    for (const flag of ["config", "token-auth-file", "authorization-config"]) {
+      const serve = ["serve", "--data-dir", join(folder, "data"), "--secure-port=0", `--${flag}`, folder];
+      const { status, stderr } = spawnSync(process.execPath, [main, ...serve], { encoding: "utf8", timeout: 600_000 });
+      assert.deepEqual([status, stderr], [2, `signet: --${flag}: ${folder} is a folder; name a file\n`]);
+    }
+  });
 });
 
 describe("a flag of the agent that names a file", () => {

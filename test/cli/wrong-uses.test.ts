@@ -139,7 +139,7 @@ describe(
       // prettier-ignore
       await checkAll([
         ["a missing file of CAs", asAdmin("trust create x --from-file", file("none")), "usage", /--from-file: cannot read \S+: there is no such file; name another/],
-        ["a folder in place of a file", asAdmin("trust create x --from-file", file("folder")), "usage", /folder is not a regular file/],
+        ["a folder in place of a file", asAdmin("trust create x --from-file", file("folder")), "usage", /folder is a folder; name a file/],
         ["a device in place of a file", asAdmin("trust create x --from-file /dev/zero"), "usage", /not a regular file/],
         ["a pipe in place of a file", asAdmin("trust create x --from-file", file("pipe")), "usage", /not a regular file/],
         ["CAs that are no PEM", asAdmin("trust create x --from-file", noPem), "usage", /no.pem: /],

@@ -37,12 +37,13 @@ function readRegularFile({
     // Do not block: opening a pipe waits for its writer.
     descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
     const stats = fstatSync(descriptor);
+    if (stats.isDirectory()) throw new UsageError(`--${flag}: ${file} is a folder; name a file`);
     if (!stats.isFile())
       throw new UsageError(
         `--${flag}: ${file} is not a regular file; it may be read again later, so write it to a file and name that`,
       );
     if (stats.size > largestBytes) {
-      throw new UsageError(`--${flag}: ${file} is larger than ${largestBytes / 2 ** 20} MiB`);
+      throw new UsageError(`--${flag}: ${file} is larger than ${largestBytes / 2 ** 20} MiB; name a smaller one`);
     }
     const buffer = Buffer.alloc(stats.size);
     return buffer.toString("utf8", 0, readSync(descriptor, buffer, 0, stats.size, 0));

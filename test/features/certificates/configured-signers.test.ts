@@ -295,7 +295,7 @@ describe("a signer of --signer-config", () => {
     const file = fileOf(configurationOf(withFiles("example.com/a", { commonName: "a", keyTypes: ["DSA"] })));
     await refused({ "signer-config": file }, /^--signer-config: .*signers\[0\]\.keyTypes\[0\]: must be one of/);
     await refused({ "signer-config": folder.file("absent.yaml") }, /^--signer-config: cannot read/);
-    await refused({ "signer-config": folder.path }, /^--signer-config: .* is not a regular file/);
+    await refused({ "signer-config": folder.path }, /^--signer-config: .* is a folder; name a file/);
     await refused(
       { "signer-config": fileOf(" ".repeat(1024 * 1024 + 1)) },
       /^--signer-config: .* is larger than 1 MiB/,

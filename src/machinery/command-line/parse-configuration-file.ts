@@ -1,5 +1,6 @@
 import { firstFaults, formatFaults } from "../api/field-error.ts";
 import type { FieldError } from "../api/field-error.ts";
+import { isJsonObject } from "../api/json-object.ts";
 import { yamlToJson } from "../http/yaml.ts";
 import type { Decoded } from "../schema/compile-decoder.ts";
 import { parseJson } from "../schema/parse-json.ts";
@@ -22,6 +23,9 @@ export function parseConfigurationFile<T extends { readonly apiVersion?: string;
   { kind, decode }: ConfigurationKind<T>,
 ): T {
   const { value, duplicateFields } = parseJson(yamlToJson(text));
+  if (!isJsonObject(value)) {
+    throw new Error(`it holds no settings; begin with apiVersion: ${apiVersions[0]} and kind: ${kind}`);
+  }
   const { value: configuration, unknownFields } = decode(value);
   const strict = strictFaults({ duplicateFields, unknownFields });
   if (strict.length > 0) throw new Error(strict.join("; "));

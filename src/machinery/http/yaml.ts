@@ -98,7 +98,7 @@ export function yamlToJson(text: string): string {
       logLevel: "silent",
     });
     const [fault] = document.errors;
-    if (fault) throw refusal(fault.message);
+    if (fault) throw refusal(`line ${lineCounter.linePos(fault.pos[0]).line}: ${fault.message}`);
     return new JsonWriter(document, lineCounter).write();
   } catch (error) {
     // The parser is recursive: nesting that is too deep for the stack ends here.

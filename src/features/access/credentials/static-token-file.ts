@@ -14,13 +14,13 @@ export function parseTokenFile(csv: string): (token: string) => UserInfo | undef
     if (line.trim() === "" || line.startsWith("#")) return;
     const fault = (message: string): Error => new Error(`token file line ${index + 1}: ${message}`);
     const columns = csvColumns(line.replace(/\r$/, ""));
-    if (columns === undefined) throw fault("a quote is not closed");
+    if (columns === undefined) throw fault('a quote is not closed; write "group1,group2"');
     const [token = "", username = "", uid = "", groups = ""] = columns;
-    if (columns.length < 3) throw fault("token, user and uid are required");
-    if (token === "") throw fault("the token is empty");
-    if (username === "") throw fault("the user is empty");
+    if (columns.length < 3) throw fault("token, user and uid are required; write them with commas between");
+    if (token === "") throw fault("the token is empty; write one before the first comma");
+    if (username === "") throw fault("the user is empty; write one behind the token");
     const key = digest(token);
-    if (users.has(key)) throw fault("the token is already on an earlier line");
+    if (users.has(key)) throw fault("the token is already on an earlier line; remove one of them");
     users.set(key, {
       username,
       ...(uid !== "" && { uid }),

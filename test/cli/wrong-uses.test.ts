@@ -293,7 +293,7 @@ describe(
         ["a signer of tokens that is not there", serve("--service-account-signing-endpoint", file("none.sock")), "usage", /--service-account-signing-endpoint: no signer answers at \S+none\.sock: .*; start it, or name the socket where it listens/],
         ["a data directory of another server", ["serve", "--data-dir", server.dataDirectory], "usage", /is in use by the process \d+/],
         ["a policy that is not there", serve("--approval-policy", file("none")), "usage", /--approval-policy: cannot read \S+: there is no such file; name another/],
-        ["an invalid certificate for TLS", serve("--tls-cert-file", noPem, "--tls-private-key-file", noPem), "usage", /--tls-cert-file, --tls-private-key-file: \S+ and \S+ are not a certificate and its private key/],
+        ["an invalid certificate for TLS", serve("--tls-cert-file", noPem, "--tls-private-key-file", noPem), "usage", /--tls-cert-file: \S+tls holds no certificate; name a PEM file with the server's certificate and its chain behind it$/m],
         ["an audit policy that is no YAML", serve("--audit-log-path", file("log"), "--audit-policy-file", noYaml), "usage", /--audit-policy-file: \S+: it is not YAML: .* at line 1, column 5$/m],
         ["signers that are no YAML", serve("--signer-config", noYaml), "usage", /--signer-config: \S+: it is not YAML: .* at line 1, column 5$/m],
         ["rules that are no YAML", serve("--approval-policy", noYaml), "usage", /--approval-policy: \S+: it is not YAML: .* at line 1, column 5$/m],

@@ -1,15 +1,13 @@
 import type { SecureContext } from "node:tls";
-import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
-import { parseSettingsFile, readSettingsFile } from "../../machinery/command-line/settings-files.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import { createNamedContext } from "../../machinery/http/serving-context.ts";
 import type { TlsProtocol } from "../../machinery/http/serving-context.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
 import type { Certificate } from "../../pki/certificate.ts";
-import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
 import { namedKeyPairsFlag, serverNamePattern } from "./named-key-pairs.ts";
 import type { NamedKeyPair } from "./named-key-pairs.ts";
+import { readServingPair } from "./read-serving-pair.ts";
 
 /** The certificates for clients that ask for a server name. */
 export interface NamedCertificates {
@@ -62,27 +60,16 @@ export function openNamedCertificates(
 }
 
 function loadPair({ certificateFile, keyFile, names }: NamedKeyPair, protocol: TlsProtocol): LoadedPair {
-  const cert = readSettingsFile(namedKeyPairsFlag, certificateFile);
-  const key = readSettingsFile(namedKeyPairsFlag, keyFile);
-  const chain = parseSettingsFile({ flag: namedKeyPairsFlag, file: certificateFile }, () => parseCertificatesPem(cert));
-  const [leaf] = chain;
-  if (leaf === undefined) {
-    throw new UsageError(`--${namedKeyPairsFlag}: ${certificateFile} holds no certificate`);
-  }
-  const shown = names.length > 0 ? names : namesIn(leaf);
+  const flag = namedKeyPairsFlag;
+  const files = { certificateFlag: flag, certificateFile, keyFlag: flag, keyFile };
+  const { certificate, chain } = readServingPair(files);
+  const shown = names.length > 0 ? names : chain.slice(0, 1).flatMap(namesIn);
   if (shown.length === 0) {
     throw new UsageError(
-      `--${namedKeyPairsFlag}: ${certificateFile} has no DNS name: give the names for it, as in ${certificateFile},${keyFile}:foo.com`,
+      `--${flag}: ${certificateFile} has no DNS name: give the names for it, as in ${certificateFile},${keyFile}:foo.com`,
     );
   }
-  try {
-    return { chain, context: createNamedContext({ cert, key }, protocol), names: shown };
-  } catch (cause) {
-    throw new UsageError(
-      `--${namedKeyPairsFlag}: ${certificateFile} and ${keyFile} are not a certificate and its private key: ${messageOf(cause)}`,
-      { cause },
-    );
-  }
+  return { chain, context: createNamedContext(certificate, protocol), names: shown };
 }
 
 /** Clients ask for no addresses, so those of the certificate are left out (upstream: `getCertificateNames`). */

@@ -1,6 +1,5 @@
 import { createSecureContext } from "node:tls";
 import type { Logger } from "pino";
-import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
@@ -15,10 +14,9 @@ import { serverIdentity } from "../../features/certificates/signers/server-ident
 import type { ServerIdentity } from "../../features/certificates/signers/server-identity.ts";
 import type { ListenerSettings } from "../listener-settings.ts";
 import { leafOf, openServingCertificate } from "./serving-certificate.ts";
+import { readServingPair } from "./read-serving-pair.ts";
 import type { NamedCertificates } from "./named-certificates.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
-import type { KeyPairFiles } from "../../machinery/command-line/flag.ts";
-import { readSettingsFile } from "../../machinery/command-line/settings-files.ts";
 import type { TlsProtocolSettings } from "./tls-protocol-settings.ts";
 
 /** The serving certificate of the listener. */
@@ -69,7 +67,7 @@ export async function openTlsCertificate(
       : undefined;
   const read = (): ServingCertificate => {
     if (files !== undefined) {
-      return readPair(files);
+      return readServingPair(files).certificate;
     }
     const { certificate, key } = openServingCertificate({
       dataDirectory,
@@ -138,21 +136,6 @@ export async function openTlsCertificate(
     },
     stop: () => renewals?.stop(),
   };
-}
-
-/** Reads a certificate with its key. Throws UsageError for files that do not match, as while one of them is being replaced. */
-function readPair({ certificateFlag, certificateFile, keyFlag, keyFile }: KeyPairFiles): ServingCertificate {
-  const cert = readSettingsFile(certificateFlag, certificateFile);
-  const key = readSettingsFile(keyFlag, keyFile);
-  try {
-    createSecureContext({ cert, key });
-  } catch (cause) {
-    throw new UsageError(
-      `--${certificateFlag}, --${keyFlag}: ${certificateFile} and ${keyFile} are not a certificate and its private key in PEM: ${messageOf(cause)}`,
-      { cause },
-    );
-  }
-  return { cert, key };
 }
 
 const withNamed = (

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createPrivateKey } from "node:crypto";
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,26 +20,60 @@ import { parseCertificatesPem } from "../../../src/pki/trust-anchors.ts";
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
 
 describe("the serving certificate's files", () => {
-  it("are refused at the start unless they are a certificate and its key, with their names and flags", async (context) => {
+  it("are refused at the start unless they are a certificate and its key, with flag, file and what to do", async (context) => {
     const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
-    const file = join(folder, "tls");
-    writeFileSync(file, "no PEM");
     const own = openClusterAuthority({ dataDirectory: folder, clock: systemClock });
     const log = pino({ level: "silent" });
-    await assert.rejects(
-      openTlsCertificate(
-        parseServerConfig({ commandLine: { "tls-cert-file": file, "tls-private-key-file": file }, file: {} }).listener,
-        {
+    const write = (name: string, contents: string): string => {
+      const file = join(folder, name);
+      writeFileSync(file, contents);
+      return file;
+    };
+    const issue = (): PemKeyPair =>
+      issueOwnCertificate(
+        { subject: { commonName: "signet" }, extendedKeyUsages: ["serverAuth"], subjectAltNames: noSubjectAltNames },
+        { authority: own, clock: systemClock, lifetimeMilliseconds: 3_600_000 },
+      );
+    const [one, two] = [issue(), issue()];
+    const locked = createPrivateKey(one.key).export({
+      ...{ format: "pem", type: "pkcs8" },
+      ...{ cipher: "aes-256-cbc", passphrase: "secret" },
+    });
+    const [certificate, key] = [write("one.crt", one.certificate), write("one.key", one.key)];
+    const damaged = one.certificate.replace(/^.*\n.*\n/, "-----BEGIN CERTIFICATE-----\n");
+    const noKey = "holds no private key that can be read; name a PEM file with a key without a passphrase";
+    const chain = "name a PEM file with the server's certificate and its chain behind it";
+    for (const [certificateFile, keyFile, message] of [
+      [write("text.crt", "no PEM"), key, `--tls-cert-file: ${folder}/text.crt holds no certificate; ${chain}`],
+      [write("empty.crt", ""), key, `--tls-cert-file: ${folder}/empty.crt holds no certificate; ${chain}`],
+      [
+        write("damaged.crt", damaged),
+        key,
+        `--tls-cert-file: ${folder}/damaged.crt holds a damaged certificate; ${chain}`,
+      ],
+      [key, certificate, `--tls-cert-file: ${key} holds no certificate; ${chain}`],
+      [certificate, write("text.key", "no PEM"), `--tls-private-key-file: ${folder}/text.key ${noKey}`],
+      [certificate, write("empty.key", ""), `--tls-private-key-file: ${folder}/empty.key ${noKey}`],
+      [certificate, write("locked.key", locked), `--tls-private-key-file: ${folder}/locked.key ${noKey}`],
+      [
+        certificate,
+        write("two.key", two.key),
+        `--tls-cert-file, --tls-private-key-file: the key in ${folder}/two.key does not belong to the first certificate in ${certificate}; name the files of one pair`,
+      ],
+    ] as const) {
+      const commandLine = { "tls-cert-file": certificateFile, "tls-private-key-file": keyFile };
+      await assert.rejects(
+        openTlsCertificate(parseServerConfig({ commandLine, file: {} }).listener, {
           dataDirectory: folder,
           authority: { current: () => ({ ...rootSigningAuthority(own), trustedPem: own.pem }), onChange: () => {} },
           clock: systemClock,
           log,
           followed: new FollowedFiles({ log }),
-        },
-      ),
-      /^UsageError: --tls-cert-file, --tls-private-key-file: \S+tls and \S+tls are not a certificate and its private key/,
-    );
+        }),
+        { name: "UsageError", message },
+      );
+    }
   });
 
   it("may be unreadable or not match for a while: that is logged, and the next look tries again", async (context: TestContext) => {

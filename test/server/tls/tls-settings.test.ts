@@ -220,7 +220,7 @@ describe("a server with certificates for server names, and its own choice of sui
 
     writeFileSync(file("first.key"), "no key at all");
     assert.deepEqual(look(), ["tls-sni-cert-key"]);
-    assert.match(String(errors[0]?.reason), /first\.key are not a certificate and its private key/);
+    assert.match(String(errors[0]?.reason), /first\.key holds no private key that can be read/);
     assert.equal(await shownFor(server, "first.test"), "renewed");
 
     writePair("first", { commonName: "again", dnsNames });
@@ -296,7 +296,7 @@ describe("a TLS setting that cannot be used", () => {
     const [one] = writePair("one", { commonName: "one" }).split(",");
     const [, other] = writePair("another", { commonName: "not a name" }).split(",");
     const start = (pair: string): Promise<TestServer> => startTestServer({ settings: { "tls-sni-cert-key": [pair] } });
-    await assert.rejects(start(`${one},${other}`), /^UsageError: .* are not a certificate and its private key: /);
+    await assert.rejects(start(`${one},${other}`), /^UsageError: --tls-sni-cert-key: the key in \S+ does not belong /);
     await assert.rejects(
       start(`${file("another.crt")},${other}`),
       /another\.crt has no DNS name: give the names for it/,

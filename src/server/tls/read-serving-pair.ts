@@ -1,0 +1,73 @@
+import type { KeyObject } from "node:crypto";
+import { X509Certificate } from "node:crypto";
+import { createSecureContext } from "node:tls";
+import { messageOf } from "../../machinery/api/thrown-error.ts";
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import type { KeyPairFiles } from "../../machinery/command-line/flag.ts";
+import { readSettingsFile } from "../../machinery/command-line/settings-files.ts";
+import type { ServingCertificate } from "../../machinery/http/serving-context.ts";
+import type { Certificate } from "../../pki/certificate.ts";
+import { parsePrivateKeyPem } from "../../pki/keys.ts";
+import { PkiError } from "../../pki/pki-error.ts";
+import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
+
+/** A certificate that a listener can show, with its key. */
+export interface ServingPair {
+  readonly certificate: ServingCertificate;
+  /** The certificate, and those behind it in its file. */
+  readonly chain: readonly Certificate[];
+}
+
+/**
+ * Reads a certificate with its key. Throws UsageError, with flag and file, for what is none, and for two that do not belong
+ * together, as while one of them is being replaced.
+ */
+export function readServingPair({ certificateFlag, certificateFile, keyFlag, keyFile }: KeyPairFiles): ServingPair {
+  const cert = readSettingsFile(certificateFlag, certificateFile);
+  const key = readSettingsFile(keyFlag, keyFile);
+  const chain = certificatesIn(cert, { flag: certificateFlag, file: certificateFile });
+  const privateKey = keyIn(key, { flag: keyFlag, file: keyFile });
+  const flags = [...new Set([certificateFlag, keyFlag])].map((flag) => `--${flag}`).join(", ");
+  if (!chain.slice(0, 1).every(({ der }) => new X509Certificate(der).checkPrivateKey(privateKey))) {
+    throw new UsageError(
+      `${flags}: the key in ${keyFile} does not belong to the first certificate in ${certificateFile}; name the files of one pair`,
+    );
+  }
+  try {
+    createSecureContext({ cert, key });
+  } catch (cause) {
+    throw new UsageError(
+      `${flags}: ${certificateFile} and ${keyFile} cannot be used for TLS: ${messageOf(cause)}; name another pair`,
+      { cause },
+    );
+  }
+  return { certificate: { cert, key }, chain };
+}
+
+interface NamedFile {
+  readonly flag: string;
+  readonly file: string;
+}
+
+/** At least one. */
+function certificatesIn(pem: string, { flag, file }: NamedFile): readonly Certificate[] {
+  const advice = "name a PEM file with the server's certificate and its chain behind it";
+  const chain = readable(() => parseCertificatesPem(pem), `--${flag}: ${file} holds a damaged certificate; ${advice}`);
+  if (chain.length > 0) return chain;
+  throw new UsageError(`--${flag}: ${file} holds no certificate; ${advice}`);
+}
+
+const keyIn = (pem: string, { flag, file }: NamedFile): KeyObject =>
+  readable(
+    () => parsePrivateKeyPem(pem),
+    `--${flag}: ${file} holds no private key that can be read; name a PEM file with a key without a passphrase`,
+  );
+
+function readable<T>(parse: () => T, message: string): T {
+  try {
+    return parse();
+  } catch (cause) {
+    if (cause instanceof PkiError) throw new UsageError(message, { cause });
+    throw cause;
+  }
+}

@@ -56,7 +56,10 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
     try {
       agent = await startAgent(settings, { log, version });
     } catch (error) {
-      if (previous === settings) throw error;
+      if (previous === settings) {
+        await close(); // an open socket would keep the process alive
+        throw error;
+      }
       const reason = listenFault(error) ?? messageOf(error);
       log.error({}, `the new settings cannot be used, the old ones stay: ${reason}`);
       settings = previous;
@@ -79,9 +82,13 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
     await agent.stop({ hookGraceMilliseconds: reloadGraceMilliseconds });
     agent = undefined;
   }
-  await control.close();
-  events.close();
-  folder.release();
+  await close();
+
+  async function close(): Promise<void> {
+    await control.close();
+    events.close();
+    folder.release();
+  }
 
   /** The next event; settings that cannot be used are only logged. */
   async function nextUsable(): Promise<Wake> {

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, it } from "node:test";
@@ -57,6 +60,18 @@ describe("the process of an agent", () => {
       await agent.end("SIGTERM");
       assert.ok(!existsSync(finished));
     }
+  });
+
+  it("ends when it cannot start because another program has its port", async (context) => {
+    const { configure, start } = scene(context);
+    const taken = createServer().listen(0, "127.0.0.1");
+    context.after(() => taken.close());
+    await once(taken, "listening");
+    const { port } = taken.address() as AddressInfo;
+    configure();
+    const agent = start("--port", String(port));
+    assert.equal(await agent.ended(), 1);
+    assert.match(agent.output, /^signet: another program listens on \S+; stop it, or choose another port/m);
   });
 
   it("works and ends although a hook fills its output, which is not read", async (context) => {

@@ -52,7 +52,7 @@ export class NodeIdentity {
     const { bootstrap } = this.#options.settings;
     return bootstrap.type === "token"
       ? `there is no client certificate yet, and no token: ${bootstrap.source} is missing, empty or cannot be read`
-      : "there is neither a client certificate nor a bootstrap credential: give the agent a bootstrap token";
+      : "there is neither a client certificate of this node nor a bootstrap credential: give the agent one with --bootstrap-token-file, --client-certificate or --kubeconfig";
   }
 
   #own(): KeyPair | undefined {

@@ -4,6 +4,7 @@ import { systemClock } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import { sleep as realSleep } from "../machinery/loops/repetition.ts";
 import type { Sleep } from "../machinery/loops/repetition.ts";
+import { UsageError } from "../machinery/command-line/flag.ts";
 import { openAgentListener } from "./agent-listener.ts";
 import type { AgentLog } from "./agent-log.ts";
 import { AgentMetrics } from "./agent-metrics.ts";
@@ -45,7 +46,8 @@ export interface RunningAgent {
 
 /**
  * Starts an agent: its listener at once, everything else as soon as the server answers. It continues until it is stopped,
- * whatever the server does. Rejects when the listener's port or the data directory cannot be used.
+ * whatever the server does. Rejects when the listener's port or the data directory cannot be used, and with UsageError when the
+ * agent has no credential and would never get one.
  */
 export async function startAgent(settings: AgentSettings, options: StartAgentOptions): Promise<RunningAgent> {
   const { log, version, clock = systemClock, monotonic = performance } = options;
@@ -112,6 +114,10 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     connect: options.connect,
   });
   const asNode = { isRefused: () => false, requestClient: () => identity.connection.node };
+  // A token may still come into its file.
+  if (settings.bootstrap.type === "none" && identity.requestClient() === undefined) {
+    throw new UsageError(identity.missingCredential);
+  }
   const serving = managed({ ...asNode, name: "serving", onInstalled: (pair) => listener.useCertificate(pair) });
   const services = settings.certificates.map((service) => ({
     service,

@@ -74,6 +74,23 @@ describe("the process of an agent", () => {
     assert.match(agent.output, /^signet: another program listens on \S+; stop it, or choose another port/m);
   });
 
+  it("ends at once when nothing introduces it, but waits for a token that may still come into its file", async (context) => {
+    const { folder, configure, start } = scene(context);
+    configure();
+    const empty = join(folder, "empty");
+    const advice = "give the agent one with --bootstrap-token-file, --client-certificate or --kubeconfig";
+    for (const command of ["agent", "agent once"]) {
+      await assert.rejects(
+        SignetProcess.run(...command.split(" "), "--config", join(folder, "agent.yaml"), "--data-dir", empty),
+        new RegExp(
+          `signet: there is neither a client certificate of this node nor a bootstrap credential: ${advice}\n$`,
+        ),
+      );
+    }
+    const agent = start("--data-dir", empty, "--bootstrap-token-file", join(folder, "token"));
+    await agent.find(/(no token: \S+token is missing, empty or cannot be read)/);
+  });
+
   it("works and ends although a hook fills its output, which is not read", async (context) => {
     const { folder, config, configure } = scene(context);
     configure(`onChange: { command: "yes", timeout: 5m }`);

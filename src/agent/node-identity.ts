@@ -47,12 +47,24 @@ export class NodeIdentity {
     return identity === undefined ? undefined : this.connection.as(identity);
   }
 
+  /** Whose certificate is in the data directory, when it is not this node's and therefore not used. */
+  get strangersCertificate(): string | undefined {
+    const { nodeName, dataDirectory } = this.#options.settings;
+    const pair = this.#options.clientCertificate();
+    if (pair === undefined || this.#own() !== undefined) return undefined;
+    return `${dataDirectory} has a client certificate of ${pair.certificate.subject.commonName}, not of the node ${nodeName}`;
+  }
+
   /** Why `requestClient` has none, and what to do. */
   get missingCredential(): string {
     const { bootstrap } = this.#options.settings;
-    return bootstrap.type === "token"
-      ? `there is no client certificate yet, and no token: ${bootstrap.source} is missing, empty or cannot be read`
-      : "there is neither a client certificate of this node nor a bootstrap credential: give the agent one with --bootstrap-token-file, --client-certificate or --kubeconfig";
+    if (bootstrap.type === "token") {
+      return `there is no client certificate yet, and no token: ${bootstrap.source} is missing, empty or cannot be read`;
+    }
+    const advice = "give the agent one with --bootstrap-token-file, --client-certificate or --kubeconfig";
+    return this.strangersCertificate === undefined
+      ? `there is neither a client certificate of this node nor a bootstrap credential: ${advice}`
+      : `${this.strangersCertificate}, and there is no bootstrap credential: name the node with --node-name, its folder with --data-dir, or ${advice}`;
   }
 
   #own(): KeyPair | undefined {

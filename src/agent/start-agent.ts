@@ -118,6 +118,12 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   if (settings.bootstrap.type === "none" && identity.requestClient() === undefined) {
     throw new UsageError(identity.missingCredential);
   }
+  if (identity.strangersCertificate !== undefined) {
+    log.warn(
+      {},
+      `${identity.strangersCertificate}: this node's own takes its place; if that is wrong, stop the agent, and name the node with --node-name, or its folder with --data-dir`,
+    );
+  }
   const serving = managed({ ...asNode, name: "serving", onInstalled: (pair) => listener.useCertificate(pair) });
   const services = settings.certificates.map((service) => ({
     service,

@@ -114,6 +114,24 @@ describe("an agent", () => {
     assert.ok(!log.some(({ message }) => message.includes("not connected")));
   });
 
+  it("says that its folder has another node's certificate before it replaces it, and ends when it cannot", async (context) => {
+    const { start, withToken, stores, log } = await scene(context);
+    stores("client").install(newPair(undefined, "n2"), { now: 0, wantedDigest: "" });
+    const found = "has a client certificate of system:node:n2, not of the node n1";
+    await assert.rejects(start({ type: "none" }), {
+      name: "UsageError",
+      message: new RegExp(`${found}, and there is no bootstrap credential: name the node with --node-name, its folder`),
+    });
+    await start(withToken);
+    assert.ok(
+      log.some(({ message }) => message.includes(`${found}: this node's own takes its place; if that is wrong,`)),
+    );
+    await eventually("its own certificate", () => {
+      const { commonName } = stores("client").read()?.certificate.subject ?? {};
+      return commonName === "system:node:n1";
+    });
+  });
+
   it("can be introduced by a client certificate, such as the administrator's", async (context) => {
     const { start, stores, kubeconfigFile } = await scene(context);
     const { clientCertificate = assert.fail() } = readKubeconfig({ file: kubeconfigFile }).transport;

@@ -29,14 +29,37 @@ it("a token that a Secret holds is good for the API audiences while the Secret h
   assert.equal(test.outcome().outcome, "authenticated");
   assert.equal(test.outcome("vault").outcome, "refused");
   test.objects.secrets.set("ns/t", { uid: "s", token: `${test.token}x` });
-  assert.deepEqual(test.outcome(), { outcome: "refused", message: "token does not match server's copy" });
+  assert.deepEqual(test.outcome(), { outcome: "refused", message: "Token does not match server's copy" });
+  test.objects.secrets.set("ns/t", { uid: "s", token: test.token, deletionTimestamp: "2026-01-01T00:00:00Z" });
+  assert.deepEqual(test.outcome(), { outcome: "refused", message: "Token has been invalidated" });
+});
+
+it("a token that a Secret holds is void while the Secret is marked invalid", () => {
+  const test = secretScene();
+  const labels = { "platform.io/legacy-token-invalid-since": "2026-11-24" };
+  test.objects.secrets.set("ns/t", { uid: "s", token: test.token, labels });
+  assert.deepEqual(test.outcome(), {
+    outcome: "refused",
+    message:
+      "the token in secret ns/t for service account ns/bob has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the 'platform.io/legacy-token-invalid-since' label from the secret to temporarily allow use of this token",
+  });
+  test.objects.secrets.set("ns/t", { uid: "s", token: test.token, labels: {} });
+  assert.equal(test.outcome().outcome, "authenticated");
 });
 
 it("a token that a Secret holds ends with its account", () => {
   const test = secretScene();
   test.objects.secrets.set("ns/t", { uid: "s", token: test.token });
+  const message = (): string => {
+    const outcome = test.outcome();
+    return outcome.outcome === "refused" ? outcome.message : outcome.outcome;
+  };
   test.objects.serviceAccounts.set("ns/bob", { uid: "another" });
-  assert.equal(test.outcome().outcome, "refused");
+  assert.equal(message(), "ServiceAccount UID (another) does not match claim (bob-uid)");
+  test.objects.serviceAccounts.set("ns/bob", { uid: "bob-uid", deletionTimestamp: "2026-01-01T00:00:00Z" });
+  assert.equal(message(), "ServiceAccount ns/bob has been deleted");
+  test.objects.serviceAccounts.delete("ns/bob");
+  assert.equal(message(), 'serviceaccounts "bob" not found');
 });
 
 it("a token of a Secret is not accepted as a token of TokenRequest, nor the reverse", () => {

@@ -161,6 +161,9 @@ describe("the objects that a token is bound to", () => {
     assert.equal(refusal(test, token), "service account UID (new-uid) does not match claim (bob-uid)");
     test.objects.serviceAccounts.delete("ns/bob");
     assert.equal(refusal(test, token), 'serviceaccounts "bob" not found');
+    const deletionTimestamp = new Date(test.clock.now() - 61_000).toISOString();
+    test.objects.serviceAccounts.set("ns/bob", { uid: "bob-uid", deletionTimestamp });
+    assert.equal(refusal(test, token), "service account ns/bob has been deleted");
     test.objects.serviceAccounts.set("ns/bob", { uid: "bob-uid" });
     assert.equal(refusal(test, token), "authenticated");
   });

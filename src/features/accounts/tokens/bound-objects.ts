@@ -24,7 +24,7 @@ export function boundObjectFault(
   if (account.uid !== serviceAccount.uid) {
     return `service account UID (${account.uid}) does not match claim (${serviceAccount.uid ?? ""})`;
   }
-  if (isGone(account, now)) return invalidated;
+  if (isGone(account, now)) return `service account ${namespace}/${serviceAccount.name} has been deleted`;
   return (
     (secret && objectFault("secret", { claim: secret, found: objects.findSecret(namespace, secret.name), now })) ??
     (pod && objectFault("pod", { claim: pod, found: objects.findPod(namespace, pod.name), now })) ??

@@ -1,6 +1,7 @@
 import { isSameText } from "../../../machinery/api/is-same-text.ts";
 import { jsonFields } from "../../../machinery/api/json-object.ts";
 import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
+import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { serviceAccountGroups, serviceAccountUsername } from "../../../machinery/api/user-info.ts";
 import { isSignedBy, parseToken } from "./json-web-token.ts";
@@ -68,37 +69,76 @@ export function createSecretTokenVerifier({
     const candidates = parsed.header.kid === undefined ? all : (byId.get(parsed.header.kid) ?? []);
     if (!isSignedBy(parsed, candidates)) return refused("go-jose/go-jose: error in cryptographic primitive");
 
-    const claim = (suffix: string): string => payload.get(names.key(`serviceaccount/${suffix}`)) ?? "";
-    const [namespace, secretName, name, uid] = [
-      claim("namespace"),
-      claim("secret.name"),
-      claim("service-account.name"),
-      claim("service-account.uid"),
-    ] as const;
-    const username = serviceAccountUsername(namespace, name);
-    if (namespace === "" || secretName === "" || name === "" || uid === "") return refused("claim is missing");
-    if (payload.get("sub") !== username) return refused("sub claim does not match the service account");
     const common = commonAudiences(audiences, apiAudiences);
     if (common.length === 0) {
       return refused(
         `token audiences ${quotedAudiences(apiAudiences)} is invalid for the target audiences ${quotedAudiences(audiences)}`,
       );
     }
-    const secret = objects.findSecret(namespace, secretName);
-    if (secret?.token === undefined || secret.deletionTimestamp !== undefined) {
-      return refused("service account token has been invalidated");
-    }
-    if (!isSameText(secret.token, token)) return refused("token does not match server's copy");
-    const account = objects.findServiceAccount(namespace, name);
-    if (account === undefined || account.deletionTimestamp !== undefined || account.uid !== uid) {
-      return refused("service account token has been invalidated");
-    }
+    const claim = (suffix: string): string => payload.get(names.key(`serviceaccount/${suffix}`)) ?? "";
+    const claims: Claims = {
+      sub: payload.get("sub") ?? "",
+      namespace: claim("namespace"),
+      secretName: claim("secret.name"),
+      serviceAccountName: claim("service-account.name"),
+      serviceAccountUID: claim("service-account.uid"),
+    };
+    const fault = claimsFault(claims) ?? objectsFault(claims, { token, objects, names });
+    if (fault !== undefined) return refused(fault);
     const user = withCredential(
-      { username, uid, groups: serviceAccountGroups(namespace), extra: {} },
+      {
+        username: claims.sub,
+        uid: claims.serviceAccountUID,
+        groups: serviceAccountGroups(claims.namespace),
+        extra: {},
+      },
       { type: "token", id: undefined, issuedAtSeconds: undefined },
     );
     return { outcome: "authenticated", user, audiences: common };
   };
+}
+
+/** What a token says, in the order in which it is checked. The names are those of upstream's messages. */
+interface Claims {
+  readonly sub: string;
+  readonly namespace: string;
+  readonly secretName: string;
+  readonly serviceAccountName: string;
+  readonly serviceAccountUID: string;
+}
+
+function claimsFault(claims: Claims): string | undefined {
+  const missing = Object.entries(claims).find(([, value]) => value === "");
+  if (missing !== undefined) return `${missing[0]} claim is missing`;
+  const isOfAccount = claims.sub === serviceAccountUsername(claims.namespace, claims.serviceAccountName);
+  return isOfAccount ? undefined : "sub claim is invalid";
+}
+
+interface PresentedToken extends Pick<SecretTokenOptions, "objects" | "names"> {
+  readonly token: string;
+}
+
+/** Why the Secret or the account of a token makes it void. */
+function objectsFault(
+  { namespace, secretName, serviceAccountName: name, serviceAccountUID: uid }: Claims,
+  { token, objects, names }: PresentedToken,
+): string | undefined {
+  const secret = objects.findSecret(namespace, secretName);
+  if (secret === undefined || secret.deletionTimestamp !== undefined) return "Token has been invalidated";
+  if (!isSameText(secret.token ?? "", token)) return "Token does not match server's copy";
+  const account = objects.findServiceAccount(namespace, name);
+  if (account === undefined) return `serviceaccounts ${JSON.stringify(name)} not found`;
+  if (account.deletionTimestamp !== undefined) return `ServiceAccount ${namespace}/${name} has been deleted`;
+  if (account.uid !== uid) return `ServiceAccount UID (${account.uid}) does not match claim (${uid})`;
+  const invalidSince = spellingsOf(names, (one) => one.key("legacy-token-invalid-since")).find(
+    (label) => (secret.labels?.[label] ?? "") !== "",
+  );
+  if (invalidSince === undefined) return undefined;
+  return (
+    `the token in secret ${namespace}/${secretName} for service account ${namespace}/${name} has been marked invalid. Use tokens ` +
+    `from the TokenRequest API or manually created secret-based tokens, or remove the '${invalidSince}' label from the secret to ` +
+    "temporarily allow use of this token"
+  );
 }
 
 const stringsOf = (payload: unknown): ReadonlyMap<string, string> =>

@@ -20,6 +20,7 @@ export interface FoundPod extends FoundObject {
 export interface FoundSecret extends FoundObject {
   /** The decoded `token` of a service account token Secret. */
   readonly token?: string;
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
 /** Looks up objects in the caches. Results are as fresh as these. */
@@ -55,6 +56,7 @@ export function tokenObjects(stores: Stores): TokenObjects {
       return {
         ...found(secret.metadata),
         ...(token !== undefined && { token: Buffer.from(token, "base64").toString("utf8") }),
+        ...(secret.metadata.labels !== undefined && { labels: secret.metadata.labels }),
       };
     },
     findNode(name) {

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { namesFor } from "../../src/machinery/api/names.ts";
+import { resourceReferences } from "../resource-references.ts";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { waitForObject } from "../wait-for-object.ts";
+import { InProcess } from "./in-process.ts";
+
+const { secrets } = resourceReferences(namesFor("platform"));
+const namespace = "/api/v1/namespaces/default";
+
+describe("the token in a Secret", () => {
+  let server: TestServer;
+  let api: InProcess;
+  let token: string;
+  before(async () => {
+    server = await startTestServer();
+    api = new InProcess(server);
+    await api.json(`${namespace}/serviceaccounts`, { method: "POST", body: { metadata: { name: "old" } } });
+    const body = {
+      metadata: { name: "old-token", annotations: { "platform.io/service-account.name": "old" } },
+      type: "platform.io/service-account-token",
+    };
+    await api.json(`${namespace}/secrets`, { method: "POST", body });
+    const filled = await waitForObject(
+      server.client,
+      secrets,
+      { namespace: "default", name: "old-token" },
+      (secret) => secret?.data?.["token"] !== undefined,
+    );
+    token = Buffer.from(filled?.data?.["token"] ?? "", "base64").toString();
+  });
+  after(() => server.stop());
+
+  const status = async (): Promise<number> => (await api.send(namespace, { token })).status;
+  const review = async (): Promise<string> => {
+    const body = { spec: { token } };
+    const target = "/apis/authentication.platform.io/v1/tokenreviews";
+    const { status: found } = await api.json<{ status: { error?: string; authenticated?: boolean } }>(target, {
+      method: "POST",
+      body,
+    });
+    return found.authenticated === true ? "authenticated" : (found.error ?? "");
+  };
+  const label = (name: string, value: string | null): Promise<unknown> =>
+    api.json(`${namespace}/secrets/old-token`, {
+      method: "PATCH",
+      headers: { "content-type": "application/merge-patch+json" },
+      body: { metadata: { labels: { [name]: value } } },
+    });
+
+  for (const domain of ["platform.io", "kubernetes.io"]) {
+    it(`is void while its Secret is marked invalid with ${domain}`, async () => {
+      const invalidSince = `${domain}/legacy-token-invalid-since`;
+      assert.deepEqual([await status(), await review()], [403, "authenticated"]);
+      await label(invalidSince, "2026-11-24");
+      assert.equal(await status(), 401);
+      assert.match(await review(), new RegExp(`has been marked invalid.* remove the '${invalidSince}' label`));
+      await label(invalidSince, null);
+      assert.deepEqual([await status(), await review()], [403, "authenticated"]);
+    });
+  }
+
+  it("ends with its Secret", async () => {
+    await api.send(`${namespace}/secrets/old-token`, { method: "DELETE" });
+    assert.deepEqual([await status(), await review()], [401, "[invalid bearer token, Token has been invalidated]"]);
+  });
+});

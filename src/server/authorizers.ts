@@ -1,7 +1,9 @@
 import type { ConnectedAuthorization } from "../features/authorization/feature.ts";
+import { memberNodeNameOf } from "../machinery/api/user-info.ts";
 import type { UserInfo } from "../machinery/api/user-info.ts";
 import { connectNodeAuthorizer } from "../features/nodes/feature.ts";
 import type { PolicyRule } from "../features/access/index.ts";
+import type { KnownRules } from "../features/access/reviews/self-subject-rules-reviews.ts";
 import type { ResolvedRules } from "../features/access/rbac/rule-resolver.ts";
 import { andThen } from "../machinery/api/maybe-promise.ts";
 import { alwaysAllow, alwaysDeny, publicFolder, publicPaths } from "../machinery/authorization/authorizer.ts";
@@ -37,7 +39,7 @@ export interface Authorizers {
   /** Whether one of them lets everyone do everything. */
   allowEverything(): boolean;
   /** What all of them together know of a user's rules. */
-  rulesFor(user: UserInfo, namespace: string): ResolvedRules;
+  rulesFor(user: UserInfo, namespace: string): KnownRules;
   counts(): Iterable<DecisionCount>;
 }
 
@@ -89,9 +91,10 @@ export function openAuthorizers({
     rulesFor: (user, namespace) =>
       joined(
         configured().map(({ type }) => {
-          if (type === "RBAC") return rulesFor(user, namespace);
-          if (type === "AlwaysAllow") return { rules: everything, errors: [] };
-          return { rules: [], errors: type === "Webhook" ? [webhookRules] : [] };
+          if (type === "RBAC") return { ...rulesFor(user, namespace), isIncomplete: false };
+          if (type === "AlwaysAllow") return { ...noRules, rules: everything };
+          if (type === "Webhook") return unlistedRules("webhook");
+          return type === "Node" && memberNodeNameOf(user) !== undefined ? unlistedRules("node") : noRules;
         }),
       ),
     counts: () => counts.values(),
@@ -100,16 +103,24 @@ export function openAuthorizers({
 
 const issuerPaths = ["/.well-known/openid-configuration", "/openid/v1/jwks"];
 
-/** Upstream's words: a webhook answers questions, and lists nothing. */
-const webhookRules = "webhook authorizer does not support user rule resolution";
+const noRules: KnownRules = { rules: [], isIncomplete: false, errors: [] };
+
+/** Upstream's words of an authorizer that answers questions, and lists nothing. */
+const unlistedRules = (authorizer: string): KnownRules => ({
+  rules: [],
+  isIncomplete: true,
+  errors: [`${authorizer} authorizer does not support user rule resolution`],
+});
 
 const everything: readonly PolicyRule[] = [
   { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
   { verbs: ["*"], nonResourceURLs: ["*"] },
 ];
 
-const joined = (parts: readonly ResolvedRules[]): ResolvedRules => ({
+/** Upstream: `unionAuthzRulesHandler`. */
+const joined = (parts: readonly KnownRules[]): KnownRules => ({
   rules: parts.flatMap(({ rules }) => rules),
+  isIncomplete: parts.some(({ isIncomplete }) => isIncomplete),
   errors: parts.flatMap(({ errors }) => errors),
 });
 

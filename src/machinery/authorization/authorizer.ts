@@ -75,12 +75,17 @@ interface Silence {
 
 const nobodyYet: Silence = { reasons: [], errors: [] };
 
-/** Upstream: `unionAuthzHandler`, with its way to join errors. */
+/** Upstream: `unionAuthzHandler`. */
 function undecided({ reasons, errors }: Silence): Decision {
-  const [error, ...others] = [...new Set(errors)];
   return {
     decision: "noOpinion",
     reason: reasons.join("\n"),
-    ...(error !== undefined && { evaluationError: others.length === 0 ? error : `[${[error, ...others].join(", ")}]` }),
+    ...(errors.length > 0 && { evaluationError: joinedErrors(errors) }),
   };
+}
+
+/** Several errors as one, each of them once (upstream: `utilerrors.NewAggregate`). */
+export function joinedErrors(errors: readonly string[]): string {
+  const different = [...new Set(errors)];
+  return different.length === 1 ? different.join() : `[${different.join(", ")}]`;
 }

@@ -9,6 +9,7 @@ import {
 } from "../../../src/features/access/reviews/subject-access-reviews.ts";
 import { selfSubjectReviews } from "../../../src/features/access/reviews/self-subject-reviews.ts";
 import { selfSubjectRulesReviews } from "../../../src/features/access/reviews/self-subject-rules-reviews.ts";
+import type { KnownRules } from "../../../src/features/access/reviews/self-subject-rules-reviews.ts";
 import { tokenReviews } from "../../../src/features/accounts/token-reviews.ts";
 import { answer } from "../review-scene.ts";
 
@@ -199,27 +200,41 @@ describe("an access review", () => {
 });
 
 describe("a rules review", () => {
-  const review = selfSubjectRulesReviews(platformNames, {
-    spellObjectName: (_names, name) => name,
-    rulesFor: () => ({
-      rules: [
-        { verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames: ["a"] },
-        { verbs: ["get"], nonResourceURLs: ["/healthz"] },
-      ],
-      errors: ['role "x" not found'],
-    }),
+  const reviewOf = (known: Partial<KnownRules>) =>
+    selfSubjectRulesReviews(platformNames, {
+      spellObjectName: (_names, name) => name,
+      rulesFor: () => ({ rules: [], isIncomplete: false, errors: [], ...known }),
+    });
+  const review = reviewOf({
+    rules: [
+      { verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames: ["a"] },
+      { verbs: ["get"], nonResourceURLs: ["/healthz"] },
+    ],
+    errors: ['role "x" not found'],
   });
 
-  it("lists rules for resources and paths, and marks incomplete lists", async () => {
+  it("lists rules for resources and paths, with the error of a missing role", async () => {
     assert.deepEqual(await answer(review, { spec: { namespace: "ns" } }), {
       metadata: {},
       spec: {},
       status: {
         resourceRules: [{ verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames: ["a"] }],
         nonResourceRules: [{ verbs: ["get"], nonResourceURLs: ["/healthz"] }],
-        incomplete: true,
+        incomplete: false,
         evaluationError: 'role "x" not found',
       },
+    });
+  });
+
+  it("is incomplete where an authorizer lists no rules, and has every error once", async () => {
+    const { status } = await answer(reviewOf({ isIncomplete: true, errors: ["a", "b", "a"] }), {
+      spec: { namespace: "ns" },
+    });
+    assert.deepEqual(status, {
+      resourceRules: [],
+      nonResourceRules: [],
+      incomplete: true,
+      evaluationError: "[a, b]",
     });
   });
 

@@ -4,6 +4,7 @@ import type {
   PathAttributes,
   ResourceAttributes,
 } from "../../../machinery/api/attributes.ts";
+import { joinedErrors } from "../../../machinery/authorization/authorizer.ts";
 import type { AuthorizerInMemory } from "../../../machinery/authorization/authorizer.ts";
 import type { Grant } from "./binding-index.ts";
 import type { RuleResolver } from "./rule-resolver.ts";
@@ -24,7 +25,7 @@ export function rbac(resolver: RuleResolver): AuthorizerInMemory {
       if (rules === undefined) (missing ??= new Set()).add(resolver.missingRole(roleRef));
       else if (isAllowedByOne(rules, attributes)) return { decision: "allow", reason: reasonOf(grant) };
     }
-    return { decision: "noOpinion", reason: missing === undefined ? "" : `RBAC: ${aggregated([...missing])}` };
+    return { decision: "noOpinion", reason: missing === undefined ? "" : `RBAC: ${joinedErrors([...missing])}` };
   };
 }
 
@@ -32,9 +33,6 @@ const isAllowedByOne = (
   rules: readonly Parameters<typeof ruleAllows>[0][],
   attributes: AuthorizationAttributes,
 ): boolean => rules.some((rule) => ruleAllows(rule, attributes));
-
-const aggregated = (errors: readonly string[]): string =>
-  errors.length === 1 ? (errors[0] ?? "") : `[${errors.join(", ")}]`;
 
 function reasonOf({ binding, subject }: Grant): Decision["reason"] {
   const quote = JSON.stringify;

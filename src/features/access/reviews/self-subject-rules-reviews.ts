@@ -1,3 +1,4 @@
+import { joinedErrors } from "../../../machinery/authorization/authorizer.ts";
 import { accessSpelling } from "../../../machinery/authorization/own-spelling.ts";
 import type { SpellObjectName } from "../../../machinery/authorization/own-spelling.ts";
 import { respelledRules } from "../rbac/rule-resolver.ts";
@@ -63,13 +64,18 @@ const selfSubjectRulesReviewSchema = struct(
 
 export type SelfSubjectRulesReview = Infer<typeof selfSubjectRulesReviewSchema>;
 
+/** What authorizers know of a user's rules. */
+export interface KnownRules {
+  readonly rules: readonly PolicyRule[];
+  /** An authorizer cannot list its rules. A role that does not exist has none: its binding is an error only. */
+  readonly isIncomplete: boolean;
+  readonly errors: readonly string[];
+}
+
 export interface RulesReviewOptions {
   readonly spellObjectName: SpellObjectName;
   /** A user's rules in a namespace, including cluster-wide ones. */
-  rulesFor(
-    user: UserInfo,
-    namespace: string,
-  ): { readonly rules: readonly PolicyRule[]; readonly errors: readonly string[] };
+  rulesFor(user: UserInfo, namespace: string): KnownRules;
 }
 
 export const selfSubjectRulesReviews = (
@@ -87,15 +93,15 @@ export const selfSubjectRulesReviews = (
     create: async ({ apiVersion, kind, spec }, { user, askedGroup }) => {
       const namespace = spec.namespace ?? "";
       if (namespace === "") throw badRequest("no namespace on request");
-      const { rules: ownRules, errors } = rulesFor(user, namespace);
+      const { rules: ownRules, isIncomplete, errors } = rulesFor(user, namespace);
       const rules = respelledRules(ownRules, accessSpelling(names.spellingOf(askedGroup), spellObjectName));
       const status: SelfSubjectRulesReview["status"] = {
         resourceRules: rules.filter(({ resources }) => (resources ?? []).length > 0).map(shownResourceRule),
         nonResourceRules: rules.flatMap(({ verbs: allowed, nonResourceURLs = [] }) =>
           nonResourceURLs.length === 0 ? [] : [{ verbs: allowed, nonResourceURLs }],
         ),
-        incomplete: errors.length > 0,
-        ...(errors.length > 0 && { evaluationError: errors.join(", ") }),
+        incomplete: isIncomplete,
+        ...(errors.length > 0 && { evaluationError: joinedErrors(errors) }),
       };
       // Like upstream, return a new object: it contains neither the metadata nor the spec of the request.
       return { object: { apiVersion, kind, metadata: {}, spec: {}, status } };

@@ -6,104 +6,128 @@ import type { AuthorizerInMemory } from "../../machinery/authorization/authorize
 import { ruleAllows } from "../access/index.ts";
 import type { PolicyRule } from "../access/index.ts";
 
-/** The objects that the Pods of each node refer to, cached in memory. */
+/** What the Pods of each node make readable for it, cached in memory. */
 export interface NodeObjects {
-  /** Whether a Pod on the node refers to the object, or runs as the account. */
-  isReferenced(
+  /** Whether the object is a Pod on the node, or such a Pod refers to the object or runs as the account. */
+  isRelated(
     node: string,
-    object: {
-      readonly resource: "secrets" | "configmaps" | "serviceaccounts";
-      readonly namespace: string;
-      readonly name: string;
-    },
+    object: { readonly resource: string; readonly namespace: string; readonly name: string },
   ): boolean;
-  /** The node that a Pod is bound to, or undefined. */
-  nodeOfPod(namespace: string, name: string): string | undefined;
 }
 
 export interface NodeAuthorizerOptions {
   readonly names: Names;
   readonly objects: NodeObjects;
-  /** The rules of the role `system:node`. They apply to every node where this authorizer has no stricter rule. */
+  /** The rules of the role `system:node`. They apply to every resource that this authorizer has no rule of its own for. */
   readonly rules: readonly PolicyRule[];
 }
 
-const noOpinion = (reason: string): Decision => ({ decision: "noOpinion", reason });
+/** A request of the node of this name. */
+type NodeAttributes = ResourceAttributes & { readonly node: string };
+
 const allowed: Decision = { decision: "allow", reason: "" };
+const noOpinion = (reason: string): Decision => ({ decision: "noOpinion", reason });
+const silent = noOpinion("");
 
 /**
- * Limits nodes to their own objects (upstream: `node.NodeAuthorizer`): Secrets, ConfigMaps, accounts and tokens that
- * Pods on the node refer to, Pods on the node, its own Node and Lease. It has no opinion about other users.
+ * Limits nodes to their own objects (upstream: `node.NodeAuthorizer`, with its reasons): Secrets, ConfigMaps, accounts and
+ * tokens that Pods on the node refer to, Pods on the node, its own Node and Lease. It has no opinion about other users.
+ *
+ * Writes of Nodes and Pods, and creates of Leases, are allowed for every name: the admission rule NodeRestriction, which
+ * nothing switches off, knows the objects and refuses those of others.
  */
 export function nodeAuthorizer({ names, objects, rules }: NodeAuthorizerOptions): AuthorizerInMemory {
-  const coordination = names.group("coordination");
-
-  const limit = (node: string, attributes: ResourceAttributes): string | undefined => {
-    const { group, resource } = attributes;
-    if (group === coordination && resource === "leases") return leaseLimit(node, attributes);
-    if (group !== "") return undefined;
-    if (resource === "secrets" || resource === "configmaps") return referenceLimit(node, { ...attributes, resource });
-    if (resource === "serviceaccounts") return accountLimit(node, attributes);
-    if (resource === "pods") return podLimit(node, attributes);
-    if (resource === "nodes") return nodeLimit(node, attributes);
-    return undefined;
+  const ofRelated = (attributes: NodeAttributes): Decision => {
+    if (attributes.name === "") return noOpinion("No Object name found");
+    return objects.isRelated(attributes.node, attributes)
+      ? allowed
+      : noOpinion(`no relationship found between node '${attributes.node}' and this object`);
   };
 
-  const leaseLimit = (node: string, { namespace, name, verb }: ResourceAttributes): string | undefined => {
-    if (namespace !== names.namespaces.nodeLease)
-      return `can only access leases in the ${names.namespaces.nodeLease} namespace`;
-    return verb !== "create" && name !== node
-      ? "can only access node lease with the same name as the requesting node"
-      : undefined;
+  const readOfRelated = (attributes: NodeAttributes): Decision => {
+    if (!isRead(attributes)) return noOpinion("can only read resources of this type");
+    if (attributes.subresource !== "") return noOpinion("cannot read subresource");
+    if (attributes.namespace === "") return noOpinion("can only read namespaced object of this type");
+    return ofRelated(attributes);
   };
 
-  const referenceLimit = (
-    node: string,
-    { resource, namespace, name, verb, subresource }: ResourceAttributes & { resource: "secrets" | "configmaps" },
-  ): string | undefined => {
-    if (subresource !== "") return "cannot access subresource";
-    if (!["get", "list", "watch"].includes(verb)) return "can only read resources of this type";
-    if (name === "" || namespace === "") return "No Object name found";
-    return objects.isReferenced(node, { resource, namespace, name })
-      ? undefined
-      : `no relationship found between node '${node}' and this object`;
+  const ofAccount = (attributes: NodeAttributes): Decision => {
+    const { verb, name, subresource } = attributes;
+    if (verb === "get" && subresource === "") return readOfRelated(attributes);
+    if (verb !== "create" || name === "") return noOpinion("can only create tokens for individual service accounts");
+    if (subresource !== "token") return noOpinion("can only create token subresource of serviceaccount");
+    return ofRelated(attributes);
   };
 
-  const accountLimit = (node: string, attributes: ResourceAttributes): string | undefined => {
-    const { namespace, name, verb, subresource } = attributes;
-    const isToken = subresource === "token";
-    if (isToken ? verb !== "create" : verb !== "get" || subresource !== "") {
-      return "can only get individual service accounts and create tokens for them";
+  const ofPod = (attributes: NodeAttributes): Decision => {
+    const { node, verb, name, subresource } = attributes;
+    if (subresource === "status") return ["update", "patch"].includes(verb) ? allowed : silent;
+    if (subresource === "eviction") return verb === "create" ? allowed : silent;
+    if (subresource !== "") return silent;
+    if (verb === "create" || verb === "delete") return allowed;
+    if (verb === "get") return ofRelated(attributes);
+    if (!isRead(attributes)) return silent;
+    if (requiredFieldValue(attributes.fieldSelector ?? [], "spec.nodeName") === node) return allowed;
+    return name === ""
+      ? noOpinion("can only list/watch pods with spec.nodeName field selector")
+      : ofRelated(attributes);
+  };
+
+  const leaseNamespace = names.namespaces.nodeLease;
+  const ofLease = ({ node, verb, namespace, name }: NodeAttributes): Decision => {
+    if (!["get", "create", "update", "patch", "delete"].includes(verb)) {
+      return noOpinion("can only get, create, update, patch, or delete a node lease");
     }
-    return objects.isReferenced(node, { resource: "serviceaccounts", namespace, name })
-      ? undefined
-      : `no relationship found between node '${node}' and this object`;
+    if (namespace !== leaseNamespace) {
+      return noOpinion(`can only access leases in the ${JSON.stringify(leaseNamespace)} system namespace`);
+    }
+    // The path of a create has no name.
+    if (verb === "create" || name === node) return allowed;
+    return noOpinion("can only access node lease with the same name as the requesting node");
   };
 
-  const podLimit = (node: string, attributes: ResourceAttributes): string | undefined => {
-    const { namespace, name, verb } = attributes;
-    if (verb === "create") return undefined; // the admission rule NodeRestriction checks the object
-    if (verb === "list" || verb === "watch") {
-      return requiredFieldValue(attributes.fieldSelector ?? [], "spec.nodeName") === node
-        ? undefined
-        : "can only list/watch pods with spec.nodeName field selector";
-    }
-    return objects.nodeOfPod(namespace, name) === node
-      ? undefined
-      : `no relationship found between node '${node}' and this object`;
-  };
+  const decisions = new Map<string, (attributes: NodeAttributes) => Decision>([
+    ["secrets", readOfRelated],
+    ["configmaps", readOfRelated],
+    ["serviceaccounts", ofAccount],
+    ["pods", ofPod],
+    ["nodes", ofNode],
+    [`leases.${names.group("coordination")}`, ofLease],
+  ]);
 
   return (attributes) => {
-    const node = memberNodeNameOf(attributes.user);
-    if (node === undefined || node === "") return noOpinion("");
-    const fault = attributes.kind === "resource" ? limit(node, attributes) : undefined;
-    if (fault !== undefined) return noOpinion(`node authorizer: ${fault}`);
-    return rules.some((rule) => ruleAllows(rule, attributes)) ? allowed : noOpinion("");
+    const { user } = attributes;
+    const node = memberNodeNameOf(user);
+    if (node === undefined) return silent;
+    if (node === "") return noOpinion(`unknown node for user ${JSON.stringify(user.username)}`);
+    if (attributes.kind === "resource") {
+      const { group, resource } = attributes;
+      const decide = decisions.get(group === "" ? resource : `${resource}.${group}`);
+      if (decide !== undefined) return decide({ ...attributes, node });
+    }
+    return rules.some((rule) => ruleAllows(rule, attributes)) ? allowed : silent;
   };
 }
 
-/** A node may create its own Node and read it. It can neither get nor list other Nodes. */
-function nodeLimit(node: string, { verb, name }: ResourceAttributes): string | undefined {
-  if (verb === "create") return undefined;
-  return name === node ? undefined : `node '${node}' cannot access node '${name}'`;
+const isRead = ({ verb }: NodeAttributes): boolean => ["get", "list", "watch"].includes(verb);
+
+/** A node may read its own Node before it exists. */
+function ofNode({ node, verb, name, subresource }: NodeAttributes): Decision {
+  if (subresource === "status") return ["update", "patch"].includes(verb) ? allowed : silent;
+  if (subresource !== "") return silent;
+  switch (verb) {
+    case "create":
+    case "update":
+    case "patch":
+      return allowed;
+    case "get":
+    case "list":
+    case "watch":
+      if (name === node) return allowed;
+      return noOpinion(
+        `node '${node}' cannot read ${name === "" ? "all nodes" : `'${name}'`}, only its own Node object`,
+      );
+    default:
+      return silent;
+  }
 }

@@ -11,7 +11,7 @@ import { podResource } from "./resources.ts";
 const opened = { Secret: "secrets", ConfigMap: "configmaps", ServiceAccount: "serviceaccounts" } as const;
 
 interface OpenedObject {
-  readonly resource: (typeof opened)[keyof typeof opened];
+  readonly resource: string;
   readonly namespace: string;
   readonly name: string;
 }
@@ -49,8 +49,10 @@ export function nodeObjects(names: Names, stores: Stores): NodeObjects {
   });
 
   return {
-    isReferenced: (node, object) => openedByNode.get(node)?.has(object) === true,
-    nodeOfPod: (namespace, name) => pods.peek({ namespace, name })?.object.spec.nodeName,
+    isRelated: (node, object) =>
+      object.resource === "pods"
+        ? pods.peek(object)?.object.spec.nodeName === node
+        : openedByNode.get(node)?.has(object) === true,
   };
 }
 

@@ -4,10 +4,14 @@ import { secretResource } from "./resources.ts";
 import { forbiddenField, invalidValue, required, tooLong } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
+import { isJsonObject } from "../../machinery/api/json-object.ts";
 import { configKeyFaults, validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
 import { defineResource } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
+import { jsonTypeName } from "../../machinery/registry/patch/json-value.ts";
+import { decodeUtf8 } from "../../machinery/schema/decode-utf8.ts";
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
+import { JsonSyntaxError, parseJson } from "../../machinery/schema/parse-json.ts";
 import { boolean, bytes, mapOf, named, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
@@ -130,16 +134,18 @@ function validateJsonObject(data: Readonly<Record<string, string>>, key: string)
   const field = `data[${key}]`;
   const content = data[key];
   if (content === undefined) return [required(field, "")];
-  return isJsonObject(Buffer.from(content, "base64").toString())
-    ? []
-    : [invalidValue(field, { value: "<secret contents redacted>", detail: "must be a JSON object" })];
+  const fault = jsonObjectFault(Buffer.from(content, "base64"));
+  return fault === undefined ? [] : [invalidValue(field, { value: "<secret contents redacted>", detail: fault })];
 }
 
-function isJsonObject(text: string): boolean {
+/** In the words of Go's encoding/json (upstream: `ValidateSecret`). */
+function jsonObjectFault(bytes: Buffer): string | undefined {
   try {
-    const value: unknown = JSON.parse(text);
-    return value === null || (typeof value === "object" && !Array.isArray(value));
-  } catch {
-    return false;
+    const { value } = parseJson(decodeUtf8(bytes), Infinity);
+    if (value === null || isJsonObject(value)) return undefined;
+    return `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type map[string]interface {}`;
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return error.message;
+    throw error;
   }
 }

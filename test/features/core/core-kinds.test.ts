@@ -111,9 +111,28 @@ describe("a secret", () => {
       ["data[ssh-privatekey]: Required value"],
     ],
     [
-      "a docker configuration that is no JSON",
+      "a docker configuration that is no object",
       { type: "platform.io/dockerconfigjson", data: { ".dockerconfigjson": base64("[]") } },
-      ['data[.dockerconfigjson]: Invalid value: "<secret contents redacted>": must be a JSON object'],
+      [
+        'data[.dockerconfigjson]: Invalid value: "<secret contents redacted>": json: cannot unmarshal array into Go value of type map[string]interface {}',
+      ],
+    ],
+    [
+      "an old docker configuration that is no JSON",
+      { type: "platform.io/dockercfg", data: { ".dockercfg": base64("x") } },
+      [
+        `data[.dockercfg]: Invalid value: "<secret contents redacted>": invalid character 'x' looking for beginning of value`,
+      ],
+    ],
+    [
+      "a docker configuration that is empty",
+      { type: "platform.io/dockerconfigjson", data: { ".dockerconfigjson": "" } },
+      ['data[.dockerconfigjson]: Invalid value: "<secret contents redacted>": unexpected end of JSON input'],
+    ],
+    [
+      "a docker configuration that is null, as upstream",
+      { type: "platform.io/dockerconfigjson", data: { ".dockerconfigjson": base64("null") } },
+      [],
     ],
     [
       "a token of no account",

@@ -5,7 +5,7 @@ import {
   createSecretTokenIssuer,
   createSecretTokenVerifier,
 } from "../../../src/features/accounts/tokens/secret-tokens.ts";
-import { apiAudience, fixedTokenKeys, scene } from "./token-scene.ts";
+import { apiAudience, fixedTokenKeys, forge, scene } from "./token-scene.ts";
 
 const subject = { namespace: "ns", secretName: "t", serviceAccountName: "bob", serviceAccountUid: "bob-uid" };
 
@@ -13,13 +13,18 @@ function secretScene() {
   const test = scene();
   const token = createSecretTokenIssuer(fixedTokenKeys(test.key), platformNames)(subject);
   if (typeof token !== "string") throw new TypeError("a key that is at hand signs at once");
-  const verify = createSecretTokenVerifier({
+  const verifySecretToken = createSecretTokenVerifier({
     names: platformNames,
     keys: fixedTokenKeys(test.key),
     apiAudiences: [apiAudience],
     objects: test.objects,
   });
-  return { ...test, token, outcome: (audience = apiAudience) => verify(token, [audience]) };
+  return {
+    ...test,
+    token,
+    verifySecretToken,
+    outcome: (audience = apiAudience) => verifySecretToken(token, [audience]),
+  };
 }
 
 it("a token that a Secret holds is good for the API audiences while the Secret holds it", () => {
@@ -60,6 +65,33 @@ it("a token that a Secret holds ends with its account", () => {
   assert.equal(message(), "ServiceAccount ns/bob has been deleted");
   test.objects.serviceAccounts.delete("ns/bob");
   assert.equal(message(), 'serviceaccounts "bob" not found');
+});
+
+it("a token that a Secret holds is refused in upstream's words where its key or a claim is missing", () => {
+  const test = secretScene();
+  const message = (payload: object, header: object = {}): string => {
+    const outcome = test.verifySecretToken(
+      forge(test.pem, { header: { alg: "ES256", ...header }, payload: { iss: "platform/serviceaccount", ...payload } }),
+      [apiAudience],
+    );
+    return outcome.outcome === "refused" ? outcome.message : outcome.outcome;
+  };
+  const claims: Record<string, string> = {};
+  assert.equal(message(claims, { kid: "another" }), "invalid signature, no keys found");
+  const inOrder = [
+    ["sub", "sub", "system:serviceaccount:ns:alice"],
+    ["namespace", "platform.io/serviceaccount/namespace", "ns"],
+    ["secretName", "platform.io/serviceaccount/secret.name", "t"],
+    ["serviceAccountName", "platform.io/serviceaccount/service-account.name", "bob"],
+    ["serviceAccountUID", "platform.io/serviceaccount/service-account.uid", "bob-uid"],
+  ] as const;
+  for (const [shown, claim, value] of inOrder) {
+    assert.equal(message(claims), `${shown} claim is missing`);
+    claims[claim] = value;
+  }
+  assert.equal(message(claims), "sub claim is invalid");
+  claims["sub"] = "system:serviceaccount:ns:bob";
+  assert.equal(message(claims), "Token has been invalidated");
 });
 
 it("a token of a Secret is not accepted as a token of TokenRequest, nor the reverse", () => {

@@ -136,10 +136,12 @@ describe("time", () => {
       forge(test.pem, { header: { alg: "ES256" }, payload: { ...goodClaims(nowSeconds * 1000), ...bent } });
     const now = test.clock.now() / 1000;
     assert.equal(test.verify(token(now, { nbf: now + 60, iat: now + 60 }), [apiAudience]).outcome, "authenticated");
-    assert.deepEqual(test.verify(token(now, { nbf: now + 61 }), [apiAudience]), {
-      outcome: "refused",
-      message: "service account token is not valid yet",
-    });
+    for (const future of [{ nbf: now + 61 }, { nbf: now + 61, iat: now + 61 }, { nbf: now + 61, exp: now - 61 }]) {
+      assert.deepEqual(test.verify(token(now, future), [apiAudience]), {
+        outcome: "refused",
+        message: "service account token is not valid yet",
+      });
+    }
     assert.deepEqual(test.verify(token(now, { iat: now + 61 }), [apiAudience]), {
       outcome: "refused",
       message: "service account token is issued in the future",

@@ -66,7 +66,9 @@ export function createSecretTokenVerifier({
     const payload = stringsOf(parsed?.payload);
     if (parsed === undefined || payload.get("iss") !== issuer) return notApplicable;
     const { all, byId } = keys.verification();
-    const candidates = parsed.header.kid === undefined ? all : (byId.get(parsed.header.kid) ?? []);
+    const { kid = "" } = parsed.header;
+    const candidates = kid === "" ? all : (byId.get(kid) ?? []);
+    if (candidates.length === 0) return refused("invalid signature, no keys found");
     if (!isSignedBy(parsed, candidates)) return refused("go-jose/go-jose: error in cryptographic primitive");
 
     const common = commonAudiences(audiences, apiAudiences);

@@ -34,6 +34,7 @@ interface VerifiedToken {
   readonly user: UserInfo;
   readonly expiresAt: number;
   readonly notBefore: number;
+  readonly issuedAt: number;
 }
 
 /** go-jose's message, which upstream passes on and clients compare. */
@@ -77,9 +78,7 @@ export function createServiceAccountTokenVerifier(options: ServiceAccountTokenOp
       );
     }
     const now = clock.now();
-    if (now > verified.expiresAt) return refused("service account token has expired");
-    if (now < verified.notBefore) return refused("service account token is not valid yet");
-    const fault = boundObjectFault(claims, { objects, now });
+    const fault = timeFault(verified, now) ?? boundObjectFault(claims, { objects, now });
     return fault === undefined ? { outcome: "authenticated", user, audiences: common } : refused(fault);
   };
 }
@@ -102,11 +101,17 @@ export function learningKeys(
   };
 }
 
+/** Why a token is not valid now, in go-jose's order. */
+function timeFault({ notBefore, expiresAt, issuedAt }: VerifiedToken, now: number): string | undefined {
+  if (now < notBefore) return "service account token is not valid yet";
+  if (now > expiresAt) return "service account token has expired";
+  return now < issuedAt ? "service account token is issued in the future" : undefined;
+}
+
 /** Everything that does not change while a token is cached. */
 function signatureVerifier({
   names,
   issuers,
-  clock,
 }: ServiceAccountTokenOptions): (token: string, keys: VerificationKeys) => VerifiedToken | TokenOutcome {
   const acceptedIssuers = new Set(issuers);
 
@@ -126,12 +131,12 @@ function signatureVerifier({
       return refused("service account token subject does not match its claims");
     }
     const leeway = leewaySeconds * 1000;
-    if (clock.now() < issuedAtSeconds * 1000 - leeway) return refused("service account token is issued in the future");
     return {
       claims,
       user: userOf(claims, names),
       expiresAt: expirationSeconds * 1000 + leeway,
       notBefore: notBeforeSeconds * 1000 - leeway,
+      issuedAt: issuedAtSeconds * 1000 - leeway,
     };
   };
 }

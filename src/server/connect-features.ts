@@ -75,6 +75,7 @@ export async function connectFeatures(
     stores,
     areThereReplicas: usesEtcd,
     observer: observation.outsideKeys,
+    client,
   });
   opening.defer(() => accounts.close());
   const { tokenKeys, tokens } = accounts;

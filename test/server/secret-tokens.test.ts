@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import type { AdmissionRule } from "../../src/machinery/api/attributes.ts";
+import type { ObjectMeta } from "../../src/machinery/api/object-meta.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { startTestServer } from "../test-server.ts";
@@ -11,11 +13,21 @@ const { secrets } = resourceReferences(namesFor("platform"));
 const namespace = "/api/v1/namespaces/default";
 
 describe("the token in a Secret", () => {
+  const lastUsed = "platform.io/legacy-token-last-used";
+  let isFull = true;
+  let time = Date.parse("2026-11-24T12:00:00Z");
+  /** As a store that is full or read-only. */
+  const refuseLastUsed: AdmissionRule = {
+    name: "Full",
+    validate({ object }) {
+      if (isFull && object?.metadata.labels?.[lastUsed] !== undefined) throw new Error("the store is full");
+    },
+  };
   let server: TestServer;
   let api: InProcess;
   let token: string;
   before(async () => {
-    server = await startTestServer();
+    server = await startTestServer({ admission: [refuseLastUsed], clock: { now: () => time } });
     api = new InProcess(server);
     await api.json(`${namespace}/serviceaccounts`, { method: "POST", body: { metadata: { name: "old" } } });
     const body = {
@@ -61,6 +73,27 @@ describe("the token in a Secret", () => {
       assert.deepEqual([await status(), await review()], [403, "authenticated"]);
     });
   }
+
+  it("is good while the date of its last use can't be written", async () => {
+    const secret = await api.json<{ metadata: { labels?: object } }>(`${namespace}/secrets/old-token`);
+    assert.equal(secret.metadata.labels, undefined);
+    assert.deepEqual([await status(), await review()], [403, "authenticated"]);
+  });
+
+  it("labels its Secret with the date of its last use", async () => {
+    isFull = false;
+    time += 60_000;
+    assert.equal(await status(), 403);
+    const where = { namespace: "default", name: "old-token" };
+    const isLabelled = (secret: { metadata: ObjectMeta } | undefined): boolean =>
+      secret?.metadata.labels?.[lastUsed] !== undefined;
+    const labelled = await waitForObject(server.client, secrets, where, isLabelled);
+    assert.deepEqual(labelled?.metadata.labels, { [lastUsed]: new Date(time).toISOString().slice(0, 10) });
+    time += 120_000;
+    assert.equal(await status(), 403);
+    const after = await server.client.resource(secrets, "default").get("old-token");
+    assert.equal(after.metadata.resourceVersion, labelled?.metadata.resourceVersion);
+  });
 
   it("ends with its Secret", async () => {
     await api.send(`${namespace}/secrets/old-token`, { method: "DELETE" });

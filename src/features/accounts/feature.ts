@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { AdmissionRule } from "../../machinery/api/attributes.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
+import type { ApiClient } from "../../machinery/client/api-client.ts";
 import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
 import type { FollowedKeyRecords } from "../../machinery/keys/key-records.ts";
 import type { OutsideKeyObserver } from "../../machinery/keys/outside-keys.ts";
@@ -31,6 +32,7 @@ import { serviceAccountTokenSecrets } from "./service-account-token-secrets.ts";
 import { serviceAccounts } from "./service-accounts.ts";
 import { accountFlags } from "./settings.ts";
 import type { AccountSettings } from "./settings.ts";
+import { SecretTokenUses } from "./tokens/secret-token-uses.ts";
 import { tokenObjects } from "./tokens/token-objects.ts";
 import { answerTokenRequest } from "./token-request.ts";
 import { tokenReviews } from "./token-reviews.ts";
@@ -58,6 +60,8 @@ export interface AccountsConnection {
   readonly observer: OutsideKeyObserver | undefined;
   /** Whether other replicas, with data directories of their own, use the store too. */
   readonly areThereReplicas: boolean;
+  /** A client that may do everything. Asked only while a request is answered. */
+  readonly client: () => ApiClient;
 }
 
 export interface ConnectedAccounts {
@@ -67,8 +71,8 @@ export interface ConnectedAccounts {
   tokenReviews(reviewToken: ReviewToken): ReviewDefinition;
   /** The issuer's documents. `url` is called for each request. */
   pathRoutes(url: () => string): PathRoutes;
-  /** Closes the connection to the external signer or the token, if there is one. */
-  close(): void;
+  /** Ends the writes of when tokens were used, and the connection to the external signer or the token, if there is one. */
+  close(): Promise<void>;
 }
 
 /** Rejects with UsageError for a key file that cannot be used, and with UnusableFile for a key that is missing. */
@@ -88,7 +92,15 @@ async function connectTokens(connection: AccountsConnection, operator: OpenedOpe
   const { dataDirectory } = settings;
   const keys = await openTokenKeys({ ...connection, dataDirectory, operatorKeys: operator.keys });
   const objects = tokenObjects(stores);
-  const tokens = openTokenServices({ settings, names, clock, objects, keys });
+  const uses = new SecretTokenUses(connection);
+  const tokens = openTokenServices({
+    settings,
+    names,
+    clock,
+    objects,
+    keys,
+    onSecretTokenUse: (used) => uses.note(used),
+  });
   stores.of(serviceAccountResource).answerSubresource(
     "token",
     answerTokenRequest({
@@ -116,7 +128,10 @@ async function connectTokens(connection: AccountsConnection, operator: OpenedOpe
     tokenKeys: keys,
     tokenReviews: (reviewToken) => tokenReviews(names, { reviewToken }),
     pathRoutes: (url) => openIdRoutes(() => tokens.discovery(settings.keysUrl ?? `${url()}/openid/v1/jwks`)),
-    close: () => operator.close(),
+    async close() {
+      await uses.stop();
+      operator.close();
+    },
   };
 }
 

@@ -3,6 +3,7 @@ import type { Names } from "../../machinery/api/names.ts";
 import type { TokenKeys, VerificationKeys } from "./keys/token-keys.ts";
 import type { AccountSettings } from "./settings.ts";
 import { createSecretTokenIssuer, createSecretTokenVerifier } from "./tokens/secret-tokens.ts";
+import type { SecretTokenOptions } from "./tokens/secret-tokens.ts";
 import { createServiceAccountTokenVerifier, learningKeys } from "./tokens/service-account-tokens.ts";
 import { createTokenIssuer } from "./tokens/token-issuer.ts";
 import { discoveryDocuments } from "./tokens/discovery-documents.ts";
@@ -31,6 +32,7 @@ export interface TokenServicesOptions {
   readonly clock: Clock;
   readonly objects: TokenObjects;
   readonly keys: TokenKeys;
+  readonly onSecretTokenUse: SecretTokenOptions["onUse"];
 }
 
 interface Published {
@@ -44,7 +46,14 @@ const defaultIssuer = (names: Names): string =>
   `https://${names.profile === "kubernetes" ? "kubernetes" : "platform"}.default.svc`;
 
 /** Connects the token keys with what issues and verifies tokens. */
-export function openTokenServices({ settings, names, clock, objects, keys }: TokenServicesOptions): TokenServices {
+export function openTokenServices({
+  settings,
+  names,
+  clock,
+  objects,
+  keys,
+  onSecretTokenUse,
+}: TokenServicesOptions): TokenServices {
   const issuers = settings.issuers.length > 0 ? settings.issuers : [defaultIssuer(names)];
   const issuer = issuers[0] ?? "";
   const apiAudiences = settings.apiAudiences.length > 0 ? settings.apiAudiences : issuers;
@@ -58,7 +67,7 @@ export function openTokenServices({ settings, names, clock, objects, keys }: Tok
     issueSecretToken: "externalSigner" in settings.signingKey ? undefined : createSecretTokenIssuer(keys, names),
     verifiers: [
       "externalSigner" in settings.signingKey ? learningKeys(verifyToken, { keys, issuers }) : verifyToken,
-      createSecretTokenVerifier({ names, keys, apiAudiences, objects }),
+      createSecretTokenVerifier({ names, keys, apiAudiences, objects, onUse: onSecretTokenUse }),
     ],
     discovery(keysUrl) {
       const current = keys.verification();

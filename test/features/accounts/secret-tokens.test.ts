@@ -13,15 +13,18 @@ function secretScene() {
   const test = scene();
   const token = createSecretTokenIssuer(fixedTokenKeys(test.key), platformNames)(subject);
   if (typeof token !== "string") throw new TypeError("a key that is at hand signs at once");
+  const uses: string[] = [];
   const verifySecretToken = createSecretTokenVerifier({
     names: platformNames,
     keys: fixedTokenKeys(test.key),
     apiAudiences: [apiAudience],
     objects: test.objects,
+    onUse: ({ namespace, name }) => uses.push(`${namespace}/${name}`),
   });
   return {
     ...test,
     token,
+    uses,
     verifySecretToken,
     outcome: (audience = apiAudience) => verifySecretToken(token, [audience]),
   };
@@ -50,6 +53,20 @@ it("a token that a Secret holds is void while the Secret is marked invalid", () 
   });
   test.objects.secrets.set("ns/t", { uid: "s", token: test.token, labels: {} });
   assert.equal(test.outcome().outcome, "authenticated");
+});
+
+it("a token that a Secret holds counts as used when it is good, or would be if its Secret were not marked invalid", () => {
+  const test = secretScene();
+  test.outcome();
+  test.objects.secrets.set("ns/t", { uid: "s", token: "another" });
+  test.outcome();
+  assert.deepEqual(test.uses, []);
+  test.objects.secrets.set("ns/t", { uid: "s", token: test.token });
+  test.outcome();
+  const labels = { "platform.io/legacy-token-invalid-since": "2026-11-24" };
+  test.objects.secrets.set("ns/t", { uid: "s", token: test.token, labels });
+  test.outcome();
+  assert.deepEqual(test.uses, ["ns/t", "ns/t"]);
 });
 
 it("a token that a Secret holds ends with its account", () => {

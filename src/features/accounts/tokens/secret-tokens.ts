@@ -10,6 +10,7 @@ import { commonAudiences, quotedAudiences } from "../../../machinery/authenticat
 import type { VerifyTokenInMemory } from "../../../machinery/authentication/token-authentication.ts";
 import type { TokenKeys } from "../keys/token-keys.ts";
 import type { TokenObjects } from "./token-objects.ts";
+import type { UsedSecret } from "./secret-token-uses.ts";
 import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
 
 /** The account and the Secret that a token belongs to. */
@@ -47,6 +48,8 @@ export interface SecretTokenOptions {
   readonly keys: Pick<TokenKeys, "verification">;
   readonly apiAudiences: readonly string[];
   readonly objects: TokenObjects;
+  /** Called for each use of a token that its Secret contains and whose account is there, also if the Secret is marked invalid. */
+  readonly onUse: (used: UsedSecret) => void;
 }
 
 /**
@@ -59,6 +62,7 @@ export function createSecretTokenVerifier({
   keys,
   apiAudiences,
   objects,
+  onUse,
 }: SecretTokenOptions): VerifyTokenInMemory {
   const issuer = issuerOf(names);
   return (token, audiences) => {
@@ -85,7 +89,7 @@ export function createSecretTokenVerifier({
       serviceAccountName: claim("service-account.name"),
       serviceAccountUID: claim("service-account.uid"),
     };
-    const fault = claimsFault(claims) ?? objectsFault(claims, { token, objects, names });
+    const fault = claimsFault(claims) ?? objectsFault(claims, { token, objects, names, onUse });
     if (fault !== undefined) return refused(fault);
     const user = withCredential(
       {
@@ -117,13 +121,14 @@ function claimsFault(claims: Claims): string | undefined {
 }
 
 interface PresentedToken extends Pick<SecretTokenOptions, "objects" | "names"> {
+  readonly onUse: SecretTokenOptions["onUse"];
   readonly token: string;
 }
 
 /** Why the Secret or the account of a token makes it void. */
 function objectsFault(
   { namespace, secretName, serviceAccountName: name, serviceAccountUID: uid }: Claims,
-  { token, objects, names }: PresentedToken,
+  { token, objects, names, onUse }: PresentedToken,
 ): string | undefined {
   const secret = objects.findSecret(namespace, secretName);
   if (secret === undefined || secret.deletionTimestamp !== undefined) return "Token has been invalidated";
@@ -132,6 +137,7 @@ function objectsFault(
   if (account === undefined) return `serviceaccounts ${JSON.stringify(name)} not found`;
   if (account.deletionTimestamp !== undefined) return `ServiceAccount ${namespace}/${name} has been deleted`;
   if (account.uid !== uid) return `ServiceAccount UID (${account.uid}) does not match claim (${uid})`;
+  onUse({ namespace, name: secretName, secret });
   const invalidSince = spellingsOf(names, (one) => one.key("legacy-token-invalid-since")).find(
     (label) => (secret.labels?.[label] ?? "") !== "",
   );

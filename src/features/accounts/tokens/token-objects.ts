@@ -21,6 +21,7 @@ export interface FoundSecret extends FoundObject {
   /** The decoded `token` of a service account token Secret. */
   readonly token?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** Looks up objects in the caches. Results are as fresh as these. */
@@ -53,10 +54,12 @@ export function tokenObjects(stores: Stores): TokenObjects {
       const secret = stores.of(secretResource).peek({ namespace, name })?.object;
       if (secret === undefined) return undefined;
       const token = secret.data?.["token"];
+      const { labels, annotations } = secret.metadata;
       return {
         ...found(secret.metadata),
         ...(token !== undefined && { token: Buffer.from(token, "base64").toString("utf8") }),
-        ...(secret.metadata.labels !== undefined && { labels: secret.metadata.labels }),
+        ...(labels !== undefined && { labels }),
+        ...(annotations !== undefined && { annotations }),
       };
     },
     findNode(name) {

@@ -1,4 +1,5 @@
 import { anonymousUsername } from "../machinery/api/user-info.ts";
+import { credentialWarnings } from "../machinery/authentication/presented-credential.ts";
 import { bearerTokenWarnings } from "../machinery/authentication/bearer-token.ts";
 import { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
 import { createApiServer } from "../machinery/http/api-server.ts";
@@ -83,7 +84,7 @@ export async function composeHandler(
     authorize,
     withoutIdentity: authentication.withoutIdentity,
     identityWarnings: (request, user) =>
-      user.username === anonymousUsername ? bearerTokenWarnings(request.headers) : [],
+      user.username === anonymousUsername ? bearerTokenWarnings(request.headers) : credentialWarnings(user),
     handleResource: createResourceHandler({
       registries: stores.registries,
       reviews,

@@ -95,6 +95,23 @@ describe("the token in a Secret", () => {
     assert.equal(after.metadata.resourceVersion, labelled?.metadata.resourceVersion);
   });
 
+  it("warns in every answer while its account lists the Secret, as one that was generated", async () => {
+    const warnings = async (): Promise<unknown> => (await api.send(namespace, { token })).headers["warning"];
+    const patch = (secretsOfAccount: readonly object[]): Promise<unknown> =>
+      api.json(`${namespace}/serviceaccounts/old`, {
+        method: "PATCH",
+        headers: { "content-type": "application/merge-patch+json" },
+        body: { secrets: secretsOfAccount },
+      });
+    await patch([{ name: "another" }]);
+    assert.equal(await warnings(), undefined);
+    await patch([{ name: "another" }, { name: "old-token" }]);
+    assert.deepEqual(await warnings(), [
+      '299 - "Use tokens from the TokenRequest API or manually created secret-based tokens instead of auto-generated secret-based tokens."',
+    ]);
+    assert.equal((await api.send(namespace)).headers["warning"], undefined);
+  });
+
   it("ends with its Secret", async () => {
     await api.send(`${namespace}/secrets/old-token`, { method: "DELETE" });
     assert.deepEqual([await status(), await review()], [401, "[invalid bearer token, Token has been invalidated]"]);

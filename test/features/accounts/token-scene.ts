@@ -14,6 +14,7 @@ import type {
   FoundObject,
   FoundPod,
   FoundSecret,
+  FoundServiceAccount,
   TokenObjects,
 } from "../../../src/features/accounts/tokens/token-objects.ts";
 
@@ -33,11 +34,11 @@ export class TestClock {
 
 /** The objects that tokens name, as a test defines them. Keys are `namespace/name`. */
 export class TestObjects implements TokenObjects {
-  readonly serviceAccounts = new Map<string, FoundObject>();
+  readonly serviceAccounts = new Map<string, FoundServiceAccount>();
   readonly pods = new Map<string, FoundPod>();
   readonly secrets = new Map<string, FoundSecret>();
   readonly nodes = new Map<string, FoundObject>();
-  findServiceAccount(namespace: string, name: string): FoundObject | undefined {
+  findServiceAccount(namespace: string, name: string): FoundServiceAccount | undefined {
     return this.serviceAccounts.get(`${namespace}/${name}`);
   }
   findPod(namespace: string, name: string): FoundPod | undefined {

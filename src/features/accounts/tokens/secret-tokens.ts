@@ -91,6 +91,8 @@ export function createSecretTokenVerifier({
     };
     const fault = claimsFault(claims) ?? objectsFault(claims, { token, objects, names, onUse });
     if (fault !== undefined) return refused(fault);
+    const account = objects.findServiceAccount(claims.namespace, claims.serviceAccountName);
+    const isGenerated = account?.secretNames?.includes(claims.secretName) === true;
     const user = withCredential(
       {
         username: claims.sub,
@@ -98,11 +100,15 @@ export function createSecretTokenVerifier({
         groups: serviceAccountGroups(claims.namespace),
         extra: {},
       },
-      { type: "token", id: undefined, issuedAtSeconds: undefined },
+      { type: "token", id: undefined, issuedAtSeconds: undefined, ...(isGenerated && { warning: generatedWarning }) },
     );
     return { outcome: "authenticated", user, audiences: common };
   };
 }
+
+/** For tokens in Secrets that the account lists: upstream once made such a Secret for every account. */
+const generatedWarning =
+  "Use tokens from the TokenRequest API or manually created secret-based tokens instead of auto-generated secret-based tokens.";
 
 /** What a token says, in the order in which it is checked. The names are those of upstream's messages. */
 interface Claims {

@@ -24,9 +24,14 @@ export interface FoundSecret extends FoundObject {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
+export interface FoundServiceAccount extends FoundObject {
+  /** The names in its `secrets`: those of Secrets that were made for it. */
+  readonly secretNames?: readonly string[];
+}
+
 /** Looks up objects in the caches. Results are as fresh as these. */
 export interface TokenObjects {
-  findServiceAccount(namespace: string, name: string): FoundObject | undefined;
+  findServiceAccount(namespace: string, name: string): FoundServiceAccount | undefined;
   findPod(namespace: string, name: string): FoundPod | undefined;
   findSecret(namespace: string, name: string): FoundSecret | undefined;
   findNode(name: string): FoundObject | undefined;
@@ -41,8 +46,10 @@ const found = ({ uid = "", deletionTimestamp }: ObjectMeta): FoundObject => ({
 export function tokenObjects(stores: Stores): TokenObjects {
   return {
     findServiceAccount(namespace, name) {
-      const account = stores.of(serviceAccountResource).peek({ namespace, name });
-      return account && found(account.object.metadata);
+      const account = stores.of(serviceAccountResource).peek({ namespace, name })?.object;
+      if (account === undefined) return undefined;
+      const secretNames = account.secrets?.flatMap((secret) => secret.name ?? []);
+      return { ...found(account.metadata), ...(secretNames !== undefined && { secretNames }) };
     },
     findPod(namespace, name) {
       const pod = stores.of(podResource).peek({ namespace, name })?.object;

@@ -92,7 +92,7 @@ export function createSecretTokenVerifier({
     const fault = claimsFault(claims) ?? objectsFault(claims, { token, objects, names, onUse });
     if (fault !== undefined) return refused(fault);
     const account = objects.findServiceAccount(claims.namespace, claims.serviceAccountName);
-    const isGenerated = account?.secretNames?.includes(claims.secretName) === true;
+    const isGenerated = account?.secrets?.some(({ name }) => name === claims.secretName) === true;
     const user = withCredential(
       {
         username: claims.sub,

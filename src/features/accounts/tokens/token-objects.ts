@@ -25,8 +25,8 @@ export interface FoundSecret extends FoundObject {
 }
 
 export interface FoundServiceAccount extends FoundObject {
-  /** The names in its `secrets`: those of Secrets that were made for it. */
-  readonly secretNames?: readonly string[];
+  /** Those of Secrets that were made for it. */
+  readonly secrets?: readonly { readonly name?: string }[];
 }
 
 /** Looks up objects in the caches. Results are as fresh as these. */
@@ -48,8 +48,8 @@ export function tokenObjects(stores: Stores): TokenObjects {
     findServiceAccount(namespace, name) {
       const account = stores.of(serviceAccountResource).peek({ namespace, name })?.object;
       if (account === undefined) return undefined;
-      const secretNames = account.secrets?.flatMap((secret) => secret.name ?? []);
-      return { ...found(account.metadata), ...(secretNames !== undefined && { secretNames }) };
+      const { metadata, secrets } = account;
+      return { ...found(metadata), ...(secrets !== undefined && { secrets }) };
     },
     findPod(namespace, name) {
       const pod = stores.of(podResource).peek({ namespace, name })?.object;

@@ -158,7 +158,9 @@ export class LedgerWriter {
       return true;
     } catch (error) {
       if (error instanceof ApiError && error.code < 500) {
-        this.violations.push(`${slot.reference.plural}/${slot.name}: ${error.code} ${error.message}`);
+        this.violations.push(
+          `${slot.reference.plural}/${slot.name}: ${error.code} ${error.message} (${sequence}: ${text(slot.acknowledged)} -> ${text(next)})`,
+        );
         return true;
       }
       slot.unanswered.push(next);

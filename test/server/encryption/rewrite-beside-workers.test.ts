@@ -43,7 +43,12 @@ describe("signet encryption, beside two workers on one store", { timeout: 200_00
       await clients[0].resource(secrets, quiet).create(secret);
     }
   });
+  /** Aborted at the end too: a test that failed must not keep the process running. */
+  const following = new AbortController();
+  const writing = new AbortController();
   after(async () => {
+    following.abort();
+    writing.abort();
     for (const client of clients) client.close();
     await server.kill();
     rmSync(scratch, { recursive: true, force: true });
@@ -88,7 +93,6 @@ describe("signet encryption, beside two workers on one store", { timeout: 200_00
   }
 
   it("rotates the key under load: no write and no event is lost, and every worker reads all", async () => {
-    const following = new AbortController();
     const followed = clients.flatMap((client) =>
       [quiet, busy].map((namespace) => {
         const follower = new WatchFollower(secrets, namespace);
@@ -97,7 +101,6 @@ describe("signet encryption, beside two workers on one store", { timeout: 200_00
     );
     for (const { follower } of followed) assert.ok(await follower.reached(1, { withinMilliseconds: 20_000 }));
     const random = new SeededRandom(5);
-    const writing = new AbortController();
     const writers = clients.map((client, index) => {
       const name = `busy-${index}`;
       const writer = new LedgerWriter({ name, namespace: busy, references: [secrets], random: random.fork() });

@@ -8,7 +8,7 @@ import type { RbacObjects } from "./rbac-objects.ts";
 
 export interface ResolvedRules {
   readonly rules: readonly PolicyRule[];
-  /** Roles that bindings name but that do not exist. */
+  /** What could not be resolved: roles that bindings name but that do not exist. */
   readonly errors: readonly string[];
 }
 

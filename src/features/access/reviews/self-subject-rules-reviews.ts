@@ -2,6 +2,7 @@ import { joinedErrors } from "../../../machinery/authorization/authorizer.ts";
 import { accessSpelling } from "../../../machinery/authorization/own-spelling.ts";
 import type { SpellObjectName } from "../../../machinery/authorization/own-spelling.ts";
 import { respelledRules } from "../rbac/rule-resolver.ts";
+import type { ResolvedRules } from "../rbac/rule-resolver.ts";
 import { badRequest } from "../../../machinery/api/api-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { PolicyRule } from "../rbac/policy-rule.ts";
@@ -65,11 +66,9 @@ const selfSubjectRulesReviewSchema = struct(
 export type SelfSubjectRulesReview = Infer<typeof selfSubjectRulesReviewSchema>;
 
 /** What authorizers know of a user's rules. */
-export interface KnownRules {
-  readonly rules: readonly PolicyRule[];
+export interface KnownRules extends ResolvedRules {
   /** An authorizer cannot list its rules. A role that does not exist has none: its binding is an error only. */
   readonly isIncomplete: boolean;
-  readonly errors: readonly string[];
 }
 
 export interface RulesReviewOptions {

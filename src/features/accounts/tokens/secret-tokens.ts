@@ -9,7 +9,7 @@ import { withCredential } from "../../../machinery/authentication/presented-cred
 import { commonAudiences, quotedAudiences } from "../../../machinery/authentication/token-authentication.ts";
 import type { VerifyTokenInMemory } from "../../../machinery/authentication/token-authentication.ts";
 import type { TokenKeys } from "../keys/token-keys.ts";
-import type { TokenObjects } from "./token-objects.ts";
+import type { FoundSecret, FoundServiceAccount, TokenObjects } from "./token-objects.ts";
 import type { UsedSecret } from "./secret-token-uses.ts";
 import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
 
@@ -89,10 +89,15 @@ export function createSecretTokenVerifier({
       serviceAccountName: claim("service-account.name"),
       serviceAccountUID: claim("service-account.uid"),
     };
-    const fault = claimsFault(claims) ?? objectsFault(claims, { token, objects, names, onUse });
+    const fault = claimsFault(claims);
     if (fault !== undefined) return refused(fault);
-    const account = objects.findServiceAccount(claims.namespace, claims.serviceAccountName);
-    const isGenerated = account?.secrets?.some(({ name }) => name === claims.secretName) === true;
+    const found = findHolders(claims, { token, objects });
+    if (typeof found === "string") return refused(found);
+    const { secret, account } = found;
+    onUse({ namespace: claims.namespace, name: claims.secretName, secret });
+    const mark = markFault(claims, { secret, names });
+    if (mark !== undefined) return refused(mark);
+    const isGenerated = account.secrets?.some(({ name }) => name === claims.secretName) === true;
     const user = withCredential(
       {
         username: claims.sub,
@@ -126,16 +131,16 @@ function claimsFault(claims: Claims): string | undefined {
   return isOfAccount ? undefined : "sub claim is invalid";
 }
 
-interface PresentedToken extends Pick<SecretTokenOptions, "objects" | "names"> {
-  readonly onUse: SecretTokenOptions["onUse"];
-  readonly token: string;
+interface Holders {
+  readonly secret: FoundSecret;
+  readonly account: FoundServiceAccount;
 }
 
-/** Why the Secret or the account of a token makes it void. */
-function objectsFault(
+/** The Secret and the account of a token, or why they make it void. */
+function findHolders(
   { namespace, secretName, serviceAccountName: name, serviceAccountUID: uid }: Claims,
-  { token, objects, names, onUse }: PresentedToken,
-): string | undefined {
+  { token, objects }: { readonly token: string; readonly objects: TokenObjects },
+): Holders | string {
   const secret = objects.findSecret(namespace, secretName);
   if (secret === undefined || secret.deletionTimestamp !== undefined) return "Token has been invalidated";
   if (!isSameText(secret.token ?? "", token)) return "Token does not match server's copy";
@@ -143,13 +148,20 @@ function objectsFault(
   if (account === undefined) return `serviceaccounts ${JSON.stringify(name)} not found`;
   if (account.deletionTimestamp !== undefined) return `ServiceAccount ${namespace}/${name} has been deleted`;
   if (account.uid !== uid) return `ServiceAccount UID (${account.uid}) does not match claim (${uid})`;
-  onUse({ namespace, name: secretName, secret });
+  return { secret, account };
+}
+
+/** Says why the mark of a Secret makes its token void, or returns undefined. */
+function markFault(
+  { namespace, secretName, serviceAccountName }: Claims,
+  { secret, names }: { readonly secret: FoundSecret; readonly names: Names },
+): string | undefined {
   const invalidSince = spellingsOf(names, (one) => one.key("legacy-token-invalid-since")).find(
     (label) => (secret.labels?.[label] ?? "") !== "",
   );
   if (invalidSince === undefined) return undefined;
   return (
-    `the token in secret ${namespace}/${secretName} for service account ${namespace}/${name} has been marked invalid. Use tokens ` +
+    `the token in secret ${namespace}/${secretName} for service account ${namespace}/${serviceAccountName} has been marked invalid. Use tokens ` +
     `from the TokenRequest API or manually created secret-based tokens, or remove the '${invalidSince}' label from the secret to ` +
     "temporarily allow use of this token"
   );

@@ -171,6 +171,32 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     assert.equal(revisions.at(-1), last);
   });
 
+  it("are not deleted yet in a read at a revision before the delete, which other programs make with writes", async () => {
+    const store = storeOn(etcd, "/deleted-later");
+    await store.open();
+    const stateAt = async (revision: number, limit = 0): Promise<[string[], boolean]> => {
+      const { entries, hasMore } = await store.range({ ...ALL, revision, limit });
+      return [entries.map(({ key, value }) => `${key}=${String(value)}`), hasMore];
+    };
+    const [, second] = [await put(store, "/a", "1"), await put(store, "/b", "1")];
+    const deleted = await put(store, "/a", undefined);
+    for (let revision = second; revision < deleted; revision++) {
+      assert.deepEqual(await stateAt(revision), [["/a=1", "/b=1"], false]);
+      assert.deepEqual(await stateAt(revision, 1), [["/a=1"], true]);
+    }
+    assert.deepEqual(await stateAt(deleted), [["/b=1"], false]);
+
+    const [created] = await storeOn(etcd, "/deleted-later").writeTogether([
+      create("/0", `0${groupedRevisions.stored(Buffer.of(), 1)}`),
+      { key: "/b", value: undefined, expectedRevision: groupedRevisions.etcdRevision(second) },
+    ]);
+    const together = groupedRevisions.storeRevision(created?.isWritten === true ? created.revision : 0);
+    assert.deepEqual(await stateAt(together - 2), [["/b=1"], false]);
+    assert.deepEqual(await stateAt(together - 1), [["/0=0", "/b=1"], false]);
+    assert.deepEqual(await stateAt(together - 1, 1), [["/0=0"], true]);
+    assert.deepEqual(await stateAt(together), [["/0=0"], false]);
+  });
+
   it("do not wait for a watch when all are refused", async () => {
     const [store, others] = [await newStore(), await newStore()];
     await Promise.all(["/a", "/b"].map((key) => store.write(create(key))));

@@ -1,11 +1,28 @@
+import { byteOrdered } from "../sorted-map.ts";
 import type { Entry, RangeRequest, RangeResult } from "../store.ts";
 import { rangePath } from "./etcd-client.ts";
 import type { EtcdCall } from "./etcd-client.ts";
 import { decodeRange, encodeRange } from "./etcd-messages.ts";
 import type { KeyValue, RangeAnswer, RangeMessage } from "./etcd-messages.ts";
-import type { KeySpace } from "./key-space.ts";
+import type { EtcdRange, KeySpace } from "./key-space.ts";
 import { PageLength } from "./page-length.ts";
 import type { RevisionForm } from "./revision-form.ts";
+
+interface Page {
+  readonly revision: number;
+  /** In byte order of their keys. */
+  readonly keyValues: readonly KeyValue[];
+  readonly hasMore: boolean;
+  /** All keys in it are in the page. */
+  readonly range: EtcdRange;
+}
+
+interface ReadWithin {
+  readonly range: EtcdRange;
+  readonly wanted: number;
+  readonly limit: number;
+  readonly form: RevisionForm;
+}
 
 interface RangeReaderOptions {
   readonly keys: KeySpace;
@@ -26,43 +43,68 @@ export class RangeReader {
   /** All pages are of the revision of the first one. Rejects as `call` does. */
   async read(request: RangeRequest, form: RevisionForm): Promise<RangeResult> {
     const { start, end, revision: wanted, limit = 0, maximumBytes = Infinity } = request;
-    let { key, rangeEnd } = this.#keys.etcdRange(start, end);
+    const range = this.#keys.etcdRange(start, end);
+    const most = limit === 0 ? Infinity : limit;
+    const isWithinTransaction = wanted !== undefined && wanted < form.storeRevision(form.etcdRevision(wanted));
+    const pages = isWithinTransaction
+      ? this.#pagesWithin({ range, wanted, limit: most, form })
+      : // For etcd, 0 means the latest. Revision 1 is that of an empty store.
+        this.#pages(range, {
+          revision: wanted === undefined ? 0 : Math.max(1, form.etcdRevision(wanted)),
+          limit: most,
+        });
     const entries: Entry[] = [];
+    let revision = wanted;
     let bytes = 0;
-    // For etcd, 0 means the latest. Revision 1 is that of an empty store.
-    let etcdRevision = wanted === undefined ? 0 : Math.max(1, form.etcdRevision(wanted));
-    const result = (hasMore: boolean): RangeResult => {
-      return { entries, revision: wanted ?? form.storeRevision(etcdRevision), hasMore };
-    };
-    // Within a transaction, what etcd still has may be later writes only.
-    const mayBeLater = wanted !== undefined && wanted < form.storeRevision(etcdRevision);
-    for (let isFull = false; ;) {
-      const left = limit === 0 ? Infinity : Math.max(1, limit - entries.length);
-      const page = await this.#page({ key, rangeEnd, revision: etcdRevision, limit: left });
-      if (etcdRevision === 0) etcdRevision = page.revision;
+    for await (const page of pages) {
+      revision ??= form.storeRevision(page.revision);
       for (const keyValue of page.keyValues) {
-        key = `${keyValue.key}\0`;
-        const entry = await this.#entryAt(wanted, { keyValue, form });
-        if (entry === undefined) continue;
-        if (isFull) return result(true);
+        if (entries.length >= most || bytes >= maximumBytes) return { entries, revision, hasMore: true };
+        const entry = this.#entry(keyValue, form);
         entries.push(entry);
         bytes += entry.value.length;
-        isFull = (limit > 0 && entries.length >= limit) || bytes >= maximumBytes;
       }
-      if (!page.hasMore || (isFull && !mayBeLater)) return result(page.hasMore);
+      if (!page.hasMore) break;
+      if (entries.length >= most || bytes >= maximumBytes) return { entries, revision, hasMore: true };
+    }
+    return { entries, revision: revision ?? 0, hasMore: false };
+  }
+
+  /** Of the revision of the first page, to the end of the range, or until `limit` entries were read. */
+  async *#pages(
+    { key: first, rangeEnd }: EtcdRange,
+    { revision: wanted, limit }: { readonly revision: number; readonly limit: number },
+  ): AsyncGenerator<Page> {
+    let key = first;
+    let revision = wanted;
+    for (let left = limit; ;) {
+      const { keyValues, hasMore, revision: latest } = await this.#page({ key, rangeEnd, revision, limit: left });
+      if (revision === 0) revision = latest;
+      const last = keyValues.at(-1);
+      const next = last === undefined ? rangeEnd : `${last.key}\0`;
+      yield { revision, keyValues, hasMore, range: { key, rangeEnd: hasMore ? next : rangeEnd } };
+      left -= keyValues.length;
+      if (!hasMore || left <= 0) return;
+      key = next;
     }
   }
 
-  /** etcd shows all writes of a transaction, or none: one that came after the wanted revision is taken back. */
-  async #entryAt(
-    wanted: number | undefined,
-    { keyValue, form }: { readonly keyValue: KeyValue; readonly form: RevisionForm },
-  ): Promise<Entry | undefined> {
-    const entry = this.#entry(keyValue, form);
-    if (wanted === undefined || entry.modRevision <= wanted) return entry;
-    const before = { key: keyValue.key, rangeEnd: "", revision: keyValue.modRevision - 1, limit: 1 };
-    const [previous] = (await this.#page(before)).keyValues;
-    return previous && this.#entry(previous, form);
+  /**
+   * As `#pages`, at a revision between two writes of a transaction. etcd shows all writes of a transaction, or none: those up to the
+   * revision are put into what was there before. Deletes have no place in a transaction, so they come after it.
+   */
+  async *#pagesWithin({ range, wanted, limit, form }: ReadWithin): AsyncGenerator<Page> {
+    const transaction = form.etcdRevision(wanted);
+    for await (const page of this.#pages(range, { revision: Math.max(1, transaction - 1), limit })) {
+      const keyValues = new Map(page.keyValues.map((keyValue) => [keyValue.key, keyValue]));
+      for await (const later of this.#pages(page.range, { revision: transaction, limit: Infinity })) {
+        for (const keyValue of later.keyValues) {
+          if (keyValue.modRevision === transaction && form.writeRevision(keyValue) <= wanted)
+            keyValues.set(keyValue.key, keyValue);
+        }
+      }
+      yield { ...page, keyValues: [...keyValues.values()].sort(inByteOrder) };
+    }
   }
 
   #entry(keyValue: KeyValue, form: RevisionForm): Entry {
@@ -88,3 +130,6 @@ export class RangeReader {
     return page;
   }
 }
+
+const inByteOrder = (one: KeyValue, other: KeyValue): number =>
+  byteOrdered(one.key) < byteOrdered(other.key) ? -1 : 1;

@@ -39,10 +39,15 @@ export class RevisionForm {
     return this.step === 1 ? value : Buffer.concat([value, Buffer.of(FIRST_MARK + laterWrites)]);
   }
 
+  /** The store's revision of a write that etcd shows. */
+  writeRevision({ value, modRevision }: KeyValue): number {
+    return this.storeRevision(modRevision, this.#laterWrites(value));
+  }
+
   /** Its value is a view of what etcd sent. */
   entry(key: string, keyValue: KeyValue): Entry {
     const { value, createRevision, modRevision } = keyValue;
-    const revision = this.#writeRevision(keyValue);
+    const revision = this.writeRevision(keyValue);
     return {
       key,
       value: this.#unmarked(value),
@@ -57,7 +62,7 @@ export class RevisionForm {
     const changes: Change[] = [];
     let next: number | undefined;
     for (const { isDelete, keyValue } of events.toReversed()) {
-      const revision = isDelete ? this.#deleteRevision(keyValue.modRevision, next) : this.#writeRevision(keyValue);
+      const revision = isDelete ? this.#deleteRevision(keyValue.modRevision, next) : this.writeRevision(keyValue);
       next = revision;
       const key = storeKey(keyValue.key);
       if (key === undefined) continue;
@@ -78,10 +83,6 @@ export class RevisionForm {
     const last = this.storeRevision(etcdRevision);
     if (next === undefined || next > last) return last;
     return Math.max(next - 1, this.storeRevision(etcdRevision, this.step - 1));
-  }
-
-  #writeRevision({ value, modRevision }: KeyValue): number {
-    return this.storeRevision(modRevision, this.#laterWrites(value));
   }
 
   #laterWrites(value: Buffer): number {

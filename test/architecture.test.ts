@@ -28,7 +28,12 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/service-manager": ["machinery/command-line"],
   "machinery/schema": ["machinery/api"],
   "machinery/grpc": ["machinery/api", "machinery/http2"],
-  "machinery/storage": ["machinery/api", "machinery/grpc", "machinery/schema/protobuf-wire"],
+  "machinery/storage": [
+    "machinery/api",
+    "machinery/grpc",
+    "machinery/schema/protobuf-wire",
+    "machinery/files/sqlite-lock",
+  ],
   "machinery/keys": ["machinery/api", "machinery/files", "machinery/storage"],
   "machinery/pkcs11": ["machinery/api", "machinery/files", "pki"],
   "machinery/tracing": ["machinery/api"],

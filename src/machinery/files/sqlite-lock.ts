@@ -14,6 +14,7 @@ export const hasSqlite = (): boolean => isBuiltin("node:sqlite");
  */
 export class SqliteLock {
   readonly #database: DatabaseSync;
+  #waitMilliseconds = 0;
 
   /** Throws when the file cannot be opened. */
   constructor(file: string) {
@@ -24,11 +25,14 @@ export class SqliteLock {
 
   /** Blocks the process while it waits. Returns false when another process still holds the lock. */
   takeAlone({ waitMilliseconds }: { readonly waitMilliseconds: number }): boolean {
+    this.#setWait(waitMilliseconds);
     // In memory: an exclusive lock would make a journal file each time.
-    return this.#take(`PRAGMA busy_timeout = ${waitMilliseconds}`, "PRAGMA journal_mode = MEMORY", "BEGIN EXCLUSIVE");
+    return this.#take("PRAGMA journal_mode = MEMORY", "BEGIN EXCLUSIVE");
   }
 
+  /** Does not wait. */
   takeTogether(): boolean {
+    this.#setWait(0);
     this.#database.exec("BEGIN");
     const isTaken = this.#take("SELECT count(*) FROM sqlite_schema"); // the read takes the lock
     if (!isTaken) this.giveBack();
@@ -43,6 +47,11 @@ export class SqliteLock {
   /** Gives the lock back for good. */
   release(): void {
     if (this.#database.isOpen) this.#database.close();
+  }
+
+  #setWait(milliseconds: number): void {
+    if (this.#waitMilliseconds !== milliseconds) this.#database.exec(`PRAGMA busy_timeout = ${milliseconds}`);
+    this.#waitMilliseconds = milliseconds;
   }
 
   #take(...statements: readonly string[]): boolean {

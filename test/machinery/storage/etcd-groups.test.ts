@@ -187,7 +187,7 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     assert.deepEqual(await stateAt(deleted), [["/b=1"], false]);
 
     const [created] = await storeOn(etcd, "/deleted-later").writeTogether([
-      create("/0", `0${groupedRevisions.stored(Buffer.of(), 1)}`),
+      create("/0", String(groupedRevisions.stored(Buffer.from("0"), 1))),
       { key: "/b", value: undefined, expectedRevision: groupedRevisions.etcdRevision(second) },
     ]);
     const together = groupedRevisions.storeRevision(created?.isWritten === true ? created.revision : 0);

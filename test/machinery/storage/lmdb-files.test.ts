@@ -37,7 +37,7 @@ describe("the files of the embedded store", () => {
     const directory = newDirectory();
     await storeWithValues(directory);
     assert.ok(isWithoutHoles(lockIn(directory)));
-    assert.deepEqual(readdirSync(directory).sort(), ["store.mdb", "store.mdb-lock"]);
+    assert.deepEqual(readdirSync(directory).sort(), ["opening.lock", "store.mdb", "store.mdb-lock"]);
     for (const file of readdirSync(directory)) assert.equal(statSync(join(directory, file)).mode & 0o777, 0o600);
   });
 

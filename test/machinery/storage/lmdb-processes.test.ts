@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
-import { openEnvironment } from "../../../src/machinery/storage/backends/lmdb-environment.ts";
+import { closeEnvironment, openEnvironment } from "../../../src/machinery/storage/backends/lmdb-environment.ts";
 import type { LmdbEnvironment } from "../../../src/machinery/storage/backends/lmdb-environment.ts";
 import { WriteQueue } from "../../../src/machinery/storage/backends/lmdb-write-queue.ts";
 import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
@@ -118,7 +118,7 @@ describe("a batch of writes that always loses to other processes", () => {
       await assert.rejects(write, { name: StoreUnavailable.name, message: /other processes write to it/ });
       assert.ok(pauses > 100);
     } finally {
-      await environment.root.close();
+      await closeEnvironment(environment);
       directory.remove();
     }
   });

@@ -3,7 +3,7 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
-import { openEnvironment } from "../../../src/machinery/storage/backends/lmdb-environment.ts";
+import { closeEnvironment, openEnvironment } from "../../../src/machinery/storage/backends/lmdb-environment.ts";
 import { derivedAesGcm } from "../../../src/machinery/storage/encryption/aes-gcm.ts";
 import { EncryptedStore } from "../../../src/machinery/storage/encryption/encrypted-store.ts";
 import { EncryptionRules } from "../../../src/machinery/storage/encryption/encryption-rules.ts";
@@ -72,7 +72,7 @@ describe("a directory of the LMDB store", () => {
       const environment = openEnvironment({ directory, profile: "platform" });
       const earlier = Buffer.from("/a/earlier");
       await environment.heads.put(earlier, Buffer.from([1]), environment.heads.getEntry(earlier)?.version ?? 0);
-      await environment.root.close();
+      await closeEnvironment(environment);
 
       const again = new LmdbStore({ directory, profile: "platform" });
       const values = { "/a/earlier": false, "/a/encrypted": false, "/a/other": false, "/a/plain": true };

@@ -8,6 +8,7 @@ import {
   fstatSync,
   openSync,
   readSync,
+  realpathSync,
   linkSync,
   rmSync,
   writeFileSync,
@@ -23,14 +24,18 @@ import { isWholeLmdbFile } from "./is-whole-lmdb-file.ts";
 import type { FileToCheck } from "./is-whole-lmdb-file.ts";
 import { copied, decodeHead, decodeLogHead, REVISION_BYTES } from "./lmdb-records.ts";
 import type { LogHead, WriteHead } from "./lmdb-records.ts";
+import { OpeningLock } from "./opening-lock.ts";
 
 const FILE_NAME = "store.mdb";
+const OPENING_LOCK_NAME = "opening.lock";
 const FORMAT_VERSION = 1;
 /** Address space only, not disk or memory: up to this size the file can grow without remapping. */
 const MAP_BYTES = 64 * 2 ** 30;
 
 export interface LmdbEnvironment {
   readonly directory: string;
+  /** Commit with it. */
+  readonly opening: OpeningLock;
   readonly root: RootDatabase<Buffer, Buffer>;
   /** Revision -> the write, see lmdb-records.ts. */
   readonly log: Database<Buffer, Buffer>;
@@ -87,14 +92,61 @@ const lockFileOf = (directory: string): string => join(directory, `${FILE_NAME}-
 /** Removes a lock file with holes that an earlier version created. Call it only when no process has the store open. */
 export const removeUnsafeLock = (directory: string): void => removeSparseLockFile(lockFileOf(directory));
 
-/** Opens or creates the environment. Throws when it has another format version or belongs to another naming profile. */
+/** An environment that this process has open, by the real path of its directory. */
+const opened = new Map<string, { readonly environment: LmdbEnvironment; users: number }>();
+
+/**
+ * Opens or creates the environment. A directory that this process has open already gives the same environment: LMDB would lose its
+ * locks if it opened a file twice. Close it once for each time. Throws when it has another format version or belongs to another
+ * naming profile, and when other processes do not let it be opened.
+ */
 export function openEnvironment({ directory, profile, firstRevision = 1 }: LmdbEnvironmentOptions): LmdbEnvironment {
   makeIfMissing(directory);
+  const path = realpathSync(directory);
+  const shared = opened.get(path);
+  if (shared !== undefined) {
+    checkProfile(storedFormat(shared.environment), profile);
+    shared.users += 1;
+    return shared.environment;
+  }
   chmodSync(directory, 0o700);
-  const file = join(directory, FILE_NAME);
-  // Create the file before LMDB does: LMDB would create it with mode 0664.
-  makeStoreFile(file);
-  makeLockFile(lockFileOf(directory));
+  const opening = openingLockOf(directory);
+  const environment = orRelease(opening, () =>
+    opening.open(() => {
+      const file = join(directory, FILE_NAME);
+      // Create the file before LMDB does: LMDB would create it with mode 0664.
+      makeStoreFile(file);
+      makeLockFile(lockFileOf(directory));
+      const root = openRoot(file);
+      return orClose(root, () => {
+        const tables = { directory, opening, root, ...openTables(root) };
+        checkFormat(tables, { profile, firstRevision });
+        return tables;
+      });
+    }),
+  );
+  opened.set(path, { environment, users: 1 });
+  return environment;
+}
+
+/** Closes it when nobody else in this process uses it. Nothing may be written any more. */
+export async function closeEnvironment(environment: LmdbEnvironment): Promise<void> {
+  for (const [path, shared] of opened) {
+    if (shared.environment !== environment) continue;
+    shared.users -= 1;
+    if (shared.users > 0) return;
+    await environment.opening.close(async () => {
+      if (shared.users > 0) return; // opened again meanwhile
+      opened.delete(path);
+      await environment.root.close();
+    });
+    if (opened.get(path) !== shared) environment.opening.release();
+  }
+}
+
+const openingLockOf = (directory: string): OpeningLock => new OpeningLock(join(directory, OPENING_LOCK_NAME));
+
+function openRoot(file: string): RootDatabase<Buffer, Buffer> {
   const root = open<Buffer, Buffer>({
     path: file,
     noSubdir: true,
@@ -109,10 +161,12 @@ export function openEnvironment({ directory, profile, firstRevision = 1 }: LmdbE
   });
   silenceCommitErrors(root);
   root.readerCheck(); // the slots of processes that were killed would keep old pages alive
+  return root;
+}
+
+function openTables(root: RootDatabase<Buffer, Buffer>): Omit<LmdbEnvironment, "directory" | "opening" | "root"> {
   const binary = { encoding: "binary", keyEncoding: "binary" } as const;
-  const environment: LmdbEnvironment = {
-    directory,
-    root,
+  return {
     log: root.openDB<Buffer, Buffer>("log", binary),
     heads: root.openDB<Buffer, Buffer>("heads", { ...binary, useVersions: true }),
     scannedLog: root.openDB<Buffer, number>("log", { ...logScan, useVersions: false }),
@@ -120,13 +174,24 @@ export function openEnvironment({ directory, profile, firstRevision = 1 }: LmdbE
     scannedHeads: root.openDB<WriteHead, string>("heads", { ...headScan, useVersions: true }),
     meta: root.openDB<Buffer, string>("meta", { encoding: "binary", useVersions: true }),
   };
+}
+
+function orClose<T>(root: RootDatabase<Buffer, Buffer>, use: () => T): T {
   try {
-    checkFormat(environment, { profile, firstRevision });
+    return use();
   } catch (error) {
     void root.close();
     throw error;
   }
-  return environment;
+}
+
+function orRelease<T>(opening: OpeningLock, use: () => T): T {
+  try {
+    return use();
+  } catch (error) {
+    opening.release();
+    throw error;
+  }
 }
 
 /** The size of a store's file; undefined when there is none. */
@@ -143,12 +208,12 @@ function makeIfMissing(directory: string): void {
 }
 
 function checkFormat(
-  { root, meta }: LmdbEnvironment,
+  { root, meta }: Pick<LmdbEnvironment, "root" | "meta">,
   { profile, firstRevision }: { readonly profile: string; readonly firstRevision: number },
 ): void {
   const stored = root.transactionSync(() => {
-    const format = meta.get("format");
-    if (format !== undefined) return format.toString();
+    const format = storedFormat({ meta });
+    if (format !== undefined) return format;
     const nothing = Buffer.alloc(0);
     const compacted = firstRevision === 1 ? 0 : firstRevision;
     meta.putSync("revision", nothing, firstRevision);
@@ -157,6 +222,10 @@ function checkFormat(
     meta.putSync("format", Buffer.from(JSON.stringify({ version: FORMAT_VERSION, profile })), 1);
     return undefined;
   });
+  checkProfile(stored, profile);
+}
+
+function checkProfile(stored: string | undefined, profile: string): void {
   if (stored === undefined) return;
   const found = String(profileOf(stored));
   if (found !== profile) {
@@ -185,17 +254,31 @@ function profileOf(stored: string): unknown {
 export function storedProfile(directory: string): string | undefined {
   const file = join(directory, FILE_NAME);
   if (!existsSync(file)) return undefined;
-  makeStoreFile(file); // checks it: LMDB would end the process
-  makeLockFile(lockFileOf(directory));
-  const root = open<Buffer, Buffer>({ path: file, noSubdir: true, readOnly: true, maxDbs: 4, mapSize: MAP_BYTES });
+  const format = formatIn(directory, file);
+  return format === undefined ? undefined : String(profileOf(format));
+}
+
+function formatIn(directory: string, file: string): string | undefined {
+  const shared = opened.get(realpathSync(directory));
+  if (shared !== undefined) return storedFormat(shared.environment);
+  const opening = openingLockOf(directory);
   try {
-    const meta = root.openDB<Buffer, string>("meta", { encoding: "binary", useVersions: true });
-    const format = meta.get("format");
-    return format === undefined ? undefined : String(profileOf(format.toString()));
+    return opening.open(() => {
+      makeStoreFile(file); // checks it: LMDB would end the process
+      makeLockFile(lockFileOf(directory));
+      const root = open<Buffer, Buffer>({ path: file, noSubdir: true, readOnly: true, maxDbs: 4, mapSize: MAP_BYTES });
+      try {
+        return storedFormat({ meta: root.openDB<Buffer, string>("meta", { encoding: "binary", useVersions: true }) });
+      } finally {
+        void root.close(); // at once: nothing was written
+      }
+    });
   } finally {
-    void root.close();
+    opening.release();
   }
 }
+
+const storedFormat = ({ meta }: Pick<LmdbEnvironment, "meta">): string | undefined => meta.get("format")?.toString();
 
 /**
  * Creates LMDB's store file (0600) unless it exists. Throws when the file belongs to another program or is truncated:

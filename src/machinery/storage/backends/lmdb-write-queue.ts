@@ -185,24 +185,26 @@ export class WriteQueue {
 
   /** False when another process wrote first: then nothing was written. */
   async #write(latestRevision: number, writes: readonly PlannedWrite[]): Promise<boolean> {
-    const { meta, log, heads } = this.#options.environment;
-    return await meta.ifVersion("revision", latestRevision, () => {
-      const last = writes.at(-1)?.change.revision ?? latestRevision;
-      let handled: Promise<unknown> | undefined;
-      // The transaction succeeds or fails as a whole, and ifVersion's promise reports it. The promises of the puts only
-      // must not become unhandled rejections.
-      const put = (promise: Promise<unknown>): void => {
-        if (promise !== handled) promise.catch?.(() => {});
-        handled = promise;
-      };
-      for (const { change, previousRevision } of writes) {
-        const { revision, key, value, createRevision } = change;
-        const record = encodeLogRecord({ key, value, createRevision, previousRevision });
-        put(log.put(encodeRevision(revision), record, AT_THE_END));
-        put(heads.put(Buffer.from(key), encodeHead(value, previousRevision), revision));
-      }
-      put(meta.put("revision", NOTHING, last));
-    });
+    const { meta, log, heads, opening } = this.#options.environment;
+    const commit = (): Promise<boolean> =>
+      meta.ifVersion("revision", latestRevision, () => {
+        const last = writes.at(-1)?.change.revision ?? latestRevision;
+        let handled: Promise<unknown> | undefined;
+        // The transaction succeeds or fails as a whole, and ifVersion's promise reports it. The promises of the puts only
+        // must not become unhandled rejections.
+        const put = (promise: Promise<unknown>): void => {
+          if (promise !== handled) promise.catch?.(() => {});
+          handled = promise;
+        };
+        for (const { change, previousRevision } of writes) {
+          const { revision, key, value, createRevision } = change;
+          const record = encodeLogRecord({ key, value, createRevision, previousRevision });
+          put(log.put(encodeRevision(revision), record, AT_THE_END));
+          put(heads.put(Buffer.from(key), encodeHead(value, previousRevision), revision));
+        }
+        put(meta.put("revision", NOTHING, last));
+      });
+    return await opening.commit(commit);
   }
 }
 

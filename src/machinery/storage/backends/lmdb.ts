@@ -18,7 +18,7 @@ import type {
 import { LogWatches } from "../log-watches.ts";
 import type { ChangeBounds } from "../log-watches.ts";
 import { sweepHistory } from "./sweep-history.ts";
-import { counterOf, openEnvironment } from "./lmdb-environment.ts";
+import { closeEnvironment, counterOf, openEnvironment } from "./lmdb-environment.ts";
 import type { LmdbEnvironment, LmdbEnvironmentOptions } from "./lmdb-environment.ts";
 import { copied, decodeLogRecord, decodeLogValue, decodePreviousRevision, encodeRevision } from "./lmdb-records.ts";
 import { WriteQueue } from "./lmdb-write-queue.ts";
@@ -221,7 +221,7 @@ export class LmdbStore implements Store {
     await this.#writes.drained();
     await this.#sweeping;
     this.#watches.end(closed());
-    await this.#environment.root.close();
+    await closeEnvironment(this.#environment);
   }
 
   /**

@@ -40,25 +40,29 @@ async function sweepStep(
   environment: LmdbEnvironment,
   { after, upTo }: { readonly after: number; readonly upTo: number },
 ): Promise<void> {
-  const { root, log, scannedLogHeads, heads, meta } = environment;
+  const { root, log, scannedLogHeads, heads, meta, opening } = environment;
   const writes: Promise<unknown>[] = [];
   let looked = 0;
   let last = after;
   const records = [...scannedLogHeads.getRange({ start: after + 1, end: upTo + 1, limit: STEP_LENGTH })];
-  const batch = root.batch(() => {
-    for (const { key: revision, value } of records) {
-      const { key, previousRevision, isDelete } = value;
-      last = revision;
-      looked += 1;
-      if (previousRevision > 0) writes.push(log.remove(encodeRevision(previousRevision)));
-      if (!isDelete) continue;
-      writes.push(log.remove(encodeRevision(revision)));
-      // Only if the key has not been created again since.
-      writes.push(heads.remove(Buffer.from(key), last));
-    }
-    writes.push(meta.put("swept", NOTHING, looked < STEP_LENGTH ? upTo : last));
+  const sweep = (): Promise<unknown> =>
+    root.batch(() => {
+      for (const { key: revision, value } of records) {
+        const { key, previousRevision, isDelete } = value;
+        last = revision;
+        looked += 1;
+        if (previousRevision > 0) writes.push(log.remove(encodeRevision(previousRevision)));
+        if (!isDelete) continue;
+        writes.push(log.remove(encodeRevision(revision)));
+        // Only if the key has not been created again since.
+        writes.push(heads.remove(Buffer.from(key), last));
+      }
+      writes.push(meta.put("swept", NOTHING, looked < STEP_LENGTH ? upTo : last));
+    });
+  const outcomes = await opening.commit(() => {
+    const batch = sweep(); // fills the writes
+    return Promise.allSettled([batch, ...writes]);
   });
-  const outcomes = await Promise.allSettled([batch, ...writes]);
   for (const outcome of outcomes)
     if (outcome.status === "rejected") throw await commitFailure(environment, outcome.reason);
 }
@@ -67,13 +71,13 @@ async function sweepStep(
  * Raises the compacted revision to this one if it is lower, safely with other processes. Returns what it is afterwards.
  */
 async function raiseCompacted(environment: LmdbEnvironment, revision: number): Promise<number> {
-  const { root, meta } = environment;
+  const { root, meta, opening } = environment;
   for (;;) {
     root.resetReadTxn();
     const current = counterOf(environment, "compacted");
     if (current >= revision) return current;
     try {
-      if (await meta.put("compacted", NOTHING, revision, current)) return revision;
+      if (await opening.commit(() => meta.put("compacted", NOTHING, revision, current))) return revision;
     } catch (error) {
       throw await commitFailure(environment, error);
     }

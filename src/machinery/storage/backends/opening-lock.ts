@@ -1,0 +1,97 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { SqliteLock } from "../../files/sqlite-lock.ts";
+
+/** A process that opens the store waits so long for the commits of others. */
+const OPENING_MILLISECONDS = 10_000;
+/** Commits that come soon after another one share its lock. No longer than this: somebody may be waiting to open the store. */
+const SHARED_MILLISECONDS = 5;
+/** How often to try while another process opens or closes the store. */
+const RETRY_MILLISECONDS = 1;
+/** A close waits so long. Then it closes all the same: a process that ends may not wait for others. */
+const CLOSING_MILLISECONDS = 1_000;
+
+/**
+ * Keeps commits of the store and its openings apart, in all processes. LMDB's open writes into the memory that the processes share
+ * which transaction was the last when it read the file. When another process commits in between, the next transaction takes that one's
+ * place: it is lost, and the file is damaged (OpenLDAP's ITS#9496; the package lmdb 3.5.6 still has it). A close takes the
+ * mutexes of the last process apart, which another one may have just opened.
+ *
+ * Commits hold the lock together with others. An opening or closing process holds it alone.
+ */
+export class OpeningLock {
+  readonly #lock: SqliteLock;
+  #commits = 0;
+  #isHeld = false;
+  /** Held long enough: it is given back as soon as no commit runs, and no other one begins before. */
+  #isDue = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** Creates the file (0600) unless it exists. Throws when it cannot be opened. */
+  constructor(file: string) {
+    this.#lock = new SqliteLock(file);
+  }
+
+  /** Runs while no process commits. Blocks the process until then. Throws when the others do not end. */
+  open<T>(run: () => T): T {
+    if (!this.#lock.takeAlone({ waitMilliseconds: OPENING_MILLISECONDS }))
+      throw new Error(
+        `other processes have written to the store, or opened it, for ${OPENING_MILLISECONDS / 1000} seconds; end those that hang, and try again`,
+      );
+    try {
+      return run();
+    } finally {
+      this.#lock.giveBack();
+    }
+  }
+
+  /** Runs as a commit. Waits while a process opens or closes the store. */
+  async commit<T>(write: () => Promise<T>): Promise<T> {
+    while (!this.#take()) await delay(RETRY_MILLISECONDS);
+    this.#commits += 1;
+    try {
+      return await write();
+    } finally {
+      this.#commits -= 1;
+      if (this.#isDue && this.#commits === 0) this.#giveBack();
+    }
+  }
+
+  /** Runs while no process commits, as far as the others end soon. This one must have no commit under way. */
+  async close(run: () => Promise<void>): Promise<void> {
+    if (this.#isHeld) this.#giveBack();
+    const end = performance.now() + CLOSING_MILLISECONDS;
+    let isTaken = false;
+    while (!(isTaken = this.#lock.takeAlone({ waitMilliseconds: 0 })) && performance.now() < end)
+      await delay(RETRY_MILLISECONDS);
+    try {
+      await run();
+    } finally {
+      if (isTaken) this.#lock.giveBack();
+    }
+  }
+
+  /** Gives up the file. */
+  release(): void {
+    clearTimeout(this.#timer);
+    this.#lock.release();
+  }
+
+  #take(): boolean {
+    if (this.#isHeld) return !this.#isDue;
+    if (!this.#lock.takeTogether()) return false;
+    this.#isHeld = true;
+    this.#timer = setTimeout(() => {
+      this.#isDue = true;
+      if (this.#commits === 0) this.#giveBack();
+    }, SHARED_MILLISECONDS);
+    this.#timer.unref();
+    return true;
+  }
+
+  #giveBack(): void {
+    clearTimeout(this.#timer);
+    this.#lock.giveBack();
+    this.#isHeld = false;
+    this.#isDue = false;
+  }
+}

@@ -46,10 +46,10 @@ describe("the token in a Secret", () => {
   after(() => server.stop());
 
   const status = async (): Promise<number> => (await api.send(namespace, { token })).status;
+  const tokenReviews = "/apis/authentication.platform.io/v1/tokenreviews";
   const review = async (): Promise<string> => {
     const body = { spec: { token } };
-    const target = "/apis/authentication.platform.io/v1/tokenreviews";
-    const { status: found } = await api.json<{ status: { error?: string; authenticated?: boolean } }>(target, {
+    const { status: found } = await api.json<{ status: { error?: string; authenticated?: boolean } }>(tokenReviews, {
       method: "POST",
       body,
     });
@@ -95,8 +95,16 @@ describe("the token in a Secret", () => {
     assert.equal(after.metadata.resourceVersion, labelled?.metadata.resourceVersion);
   });
 
-  it("warns in every answer while its account lists the Secret, as one that was generated", async () => {
-    const warnings = async (): Promise<unknown> => (await api.send(namespace, { token })).headers["warning"];
+  it("warns in every answer and every review while its account lists the Secret, as one that was generated", async () => {
+    const warnings = async (): Promise<unknown> => {
+      const answers = await Promise.all([
+        api.send(namespace, { token }),
+        api.send(tokenReviews, { method: "POST", body: { spec: { token } } }),
+      ]);
+      const [warned, reviewed] = answers.map(({ headers }) => headers["warning"]);
+      assert.deepEqual(reviewed, warned);
+      return warned;
+    };
     const patch = (secretsOfAccount: readonly object[]): Promise<unknown> =>
       api.json(`${namespace}/serviceaccounts/old`, {
         method: "PATCH",

@@ -1,5 +1,6 @@
 import { badRequest } from "../../machinery/api/api-error.ts";
 import type { Names } from "../../machinery/api/names.ts";
+import { credentialWarnings } from "../../machinery/authentication/presented-credential.ts";
 import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
 import { defineReview } from "../../machinery/registry/resource-definition.ts";
 import type { ReviewDefinition } from "../../machinery/registry/resource-definition.ts";
@@ -75,6 +76,7 @@ export const tokenReviews = (
             audiences: [...found.audiences],
           }
         : { user: {}, error: found.error };
-      return { object: { ...review, status } };
+      const warnings = found.isAuthenticated ? credentialWarnings(found.user) : [];
+      return { object: { ...review, status }, warnings };
     },
   });

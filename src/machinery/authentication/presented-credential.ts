@@ -8,7 +8,7 @@ export type PresentedCredential =
       readonly id: string | undefined;
       /** The `iat` claim. A token without it is as old as can be. */
       readonly issuedAtSeconds: number | undefined;
-      /** A sentence for the Warning header of every answer to it. */
+      /** A sentence for the Warning header of every answer to it, and of its reviews. */
       readonly warning?: string;
     }
   | {
@@ -36,7 +36,7 @@ export function withCredential(user: UserInfo, credential: PresentedCredential |
 /** Undefined for users whose credential has no identity of its own, such as a static token. */
 export const presentedCredential = (user: UserInfo): PresentedCredential | undefined => presented.get(user);
 
-/** What the user is told of the credential in each answer. */
+/** What the user is told of the credential in each answer, as is who has it reviewed. */
 export function credentialWarnings(user: UserInfo): readonly string[] {
   const credential = presented.get(user);
   return credential?.type === "token" && credential.warning !== undefined ? [credential.warning] : [];

@@ -101,6 +101,13 @@ describe("a client that prefers protobuf", () => {
     }
   });
 
+  it("may send an apiVersion that cannot be read, as if it were left out", async () => {
+    const sent = { kind: "ConfigMap", apiVersion: "a/b/c", metadata: { name: "unread" } } as Typed;
+    const bytes = encodeEnvelope(compileProtobuf(schemaOf("ConfigMap")), sent);
+    const created = valueOf(await post(collection, bytes), schemaOf("ConfigMap"));
+    assert.deepEqual([created.kind, created.metadata?.name], ["ConfigMap", "unread"]);
+  });
+
   it("gets successes that are a Status in protobuf, and deletes with options in protobuf", async () => {
     const made = valueOf(await post(collection, configMap("gone")), schemaOf("ConfigMap"));
     const remove = (uid: string): Promise<HttpResponse> => {

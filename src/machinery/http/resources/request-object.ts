@@ -124,7 +124,10 @@ function parseBody(
     );
   const { value, duplicateFields, repeatedKeys } = parseValue(body, { schema, refuse: unrecognized });
   const { kind, apiVersion } = typeOf(value, unrecognized);
-  const sentVersion = apiVersion === "" ? apiVersionOf(expected) : apiVersion;
+  const isReadable = apiVersion.indexOf("/") === apiVersion.lastIndexOf("/");
+  // In Protobuf, upstream takes one that it can't read for one that is left out.
+  if (!isReadable && body.format !== "protobuf") throw unrecognized(`unexpected GroupVersion string: ${apiVersion}`);
+  const sentVersion = apiVersion === "" || !isReadable ? apiVersionOf(expected) : apiVersion;
   return {
     value: value ?? {},
     ...(body.format === "yaml" ? { duplicateFields: [], repeatedKeys } : { duplicateFields, repeatedKeys: [] }),

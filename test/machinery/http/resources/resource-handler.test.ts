@@ -157,6 +157,10 @@ describe("a write", () => {
         "the object provided is unrecognized (must be of type Toy): couldn't get version/kind; json parse error: unexpected end of JSON input (<empty>)",
       ],
       ["[]", "couldn't get version/kind"],
+      [
+        '{"kind":"Toy","apiVersion":"a/b/c"}',
+        'the object provided is unrecognized (must be of type Toy): unexpected GroupVersion string: a/b/c ({"kind":"Toy","apiVersion":"a/ ...)',
+      ],
       ['{"kind":"Pod","apiVersion":"v1"}', 'Pod in version "v1" cannot be handled as a Toy'],
       ['{"color":1}', 'Toy in version "v1" cannot be handled as a Toy: json: cannot unmarshal number'],
       ['{"apiVersion":"toys.example.com/v2"}', "the API version in the data (toys.example.com/v2) does not match"],

@@ -28,6 +28,7 @@ const aboutObject = (field: "involvedObject" | "regarding"): Selectable => ({
 /** How the group `events` serves them (upstream: `events.k8s.io/v1`), which today's recorders use. */
 const newEvents = {
   ...newEventForm,
+  allowsShortFinalizers: false,
   selectableFields: {
     ...aboutObject("regarding"),
     reason: ({ reason }) => reason ?? "",
@@ -47,6 +48,7 @@ export const events = (names: Names): ResourceDefinition<Event> =>
     shortNames: ["ev"],
     schema: eventSchema,
     validateName: validateDnsSubdomainName,
+    allowsShortFinalizers: true,
     validate: (event, context) => [
       ...validateEvent(event, { context, names }),
       ...(isOfNewGroup(names, context) ? validateNewEvent(event) : []),

@@ -53,6 +53,7 @@ export const leases = (names: Names): ResourceDefinition<Lease> =>
     singular: "lease",
     schema: leaseSchema,
     validateName: validateDnsSubdomainName,
+    allowsShortFinalizers: true,
     validate,
     validateUpdate: validate,
     allowsCreateOnUpdate: true,

@@ -9,6 +9,8 @@ import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from "./object-me
 export interface ObjectMetaRules {
   readonly isNamespaced: boolean;
   readonly validateName: ValidateName;
+  /** Whether a finalizer without a domain may have any name. Default false. */
+  readonly allowsShortFinalizers?: boolean | undefined;
 }
 
 const orphanFinalizer = "orphan";
@@ -23,12 +25,12 @@ const maximumShownReferences = 100;
 
 /**
  * Returns every fault of a new object's metadata, after its name was generated and its namespace set (upstream:
- * `ValidateObjectMeta` of the core kinds). When neither this nor the kind finds a fault, `validatePathSafeNames` runs
+ * `ValidateObjectMeta`). When neither this nor the kind finds a fault, `validatePathSafeNames` runs
  * last.
  */
 export const validateObjectMeta = (meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] => [
   ...validateGeneralMeta(meta, { ...rules, lists: validateLists(meta) }),
-  ...validateQualifiedFinalizers(meta.finalizers ?? []),
+  ...validateQualifiedFinalizers(meta.finalizers ?? [], rules),
 ];
 
 /**
@@ -114,7 +116,7 @@ export function validateObjectMetaUpdate(next: ObjectMeta, { previous, ...rules 
     ...lists.managedFields,
   ];
   const general = validateGeneralMeta(next, { ...rules, validateName: validatePathSegmentName, lists });
-  const finalizers = validateQualifiedFinalizers(next.finalizers ?? []);
+  const finalizers = validateQualifiedFinalizers(next.finalizers ?? [], rules);
   const ofKind = validateGeneralMeta(next, { ...rules, lists });
   return [...general, ...changes, ...changes, ...finalizers, ...ofKind, ...finalizers];
 }
@@ -235,8 +237,13 @@ export const validateQualifiedFinalizer = (finalizer: string, field: string): Fi
         }),
       ];
 
-const validateQualifiedFinalizers = (finalizers: readonly string[]): FieldError[] =>
-  finalizers.flatMap((finalizer, index) => validateQualifiedFinalizer(finalizer, `metadata.finalizers[${index}]`));
+const validateQualifiedFinalizers = (
+  finalizers: readonly string[],
+  { allowsShortFinalizers = false }: ObjectMetaRules,
+): FieldError[] =>
+  allowsShortFinalizers
+    ? []
+    : finalizers.flatMap((finalizer, index) => validateQualifiedFinalizer(finalizer, `metadata.finalizers[${index}]`));
 
 function validateNoNewFinalizers(next: readonly string[], previous: readonly string[]): FieldError[] {
   const kept = new Set(previous);

@@ -130,6 +130,7 @@ function validateNew<T extends ApiObject>(
   const faults = firstFaults(() => [
     ...validateObjectMeta(object.metadata, {
       isNamespaced: definition.scope === "Namespaced",
+      allowsShortFinalizers: definition.allowsShortFinalizers,
       validateName: (name, options) => definition.validateName(name, { ...options, object }),
     }),
     ...validate(),

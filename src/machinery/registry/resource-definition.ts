@@ -28,6 +28,12 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   /** Validates the name of `object`. Returns the faults. `isPrefix` is true for a generateName. */
   validateName(name: string, options: { readonly isPrefix: boolean; readonly object: T }): string[];
 
+  /**
+   * Whether its finalizers may be names without a domain that are not of Kubernetes. So it is where upstream validates the
+   * metadata without the rules that its core kinds add. Default false.
+   */
+  readonly allowsShortFinalizers?: boolean;
+
   /** Clears fields that clients must not set, and sets fields that the server derives. */
   prepareForCreate?(object: T, context: HookContext): T;
   /**
@@ -121,6 +127,8 @@ interface ServedVersion<T extends ApiObject> extends GroupVersion {
   readonly renames?: FieldRenames;
   /** Default: those of the stored kind. */
   readonly selectableFields?: Readonly<Record<string, (object: T) => string>>;
+  /** Default: as in the stored kind. */
+  readonly allowsShortFinalizers?: boolean;
   readonly deprecation?: Deprecation;
 }
 

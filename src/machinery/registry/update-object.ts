@@ -157,6 +157,7 @@ async function nextVersion<T extends ApiObject>(
     ...validateObjectMetaUpdate(next.metadata, {
       previous: oldObject.metadata,
       isNamespaced: definition.scope === "Namespaced",
+      allowsShortFinalizers: definition.allowsShortFinalizers,
       validateName: (text, options) => definition.validateName(text, { ...options, object: next }),
     }),
     ...(strategy.validateUpdate?.(next, context) ?? []),

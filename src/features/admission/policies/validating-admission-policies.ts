@@ -27,6 +27,7 @@ export const validatingAdmissionPolicies = (names: Names): ResourceDefinition<Va
     categories: ["api-extensions"],
     schema: policySchema,
     validateName: (name, { isPrefix }) => validateDnsSubdomainName(name, { isPrefix }),
+    allowsShortFinalizers: true,
     prepareForCreate: (policy) => ({
       ...policy,
       metadata: { ...policy.metadata, generation: 1 },

@@ -60,6 +60,7 @@ export const validatingAdmissionPolicyBindings = (names: Names): ResourceDefinit
     categories: ["api-extensions"],
     schema: bindingSchema,
     validateName: (name, { isPrefix }) => validateDnsSubdomainName(name, { isPrefix }),
+    allowsShortFinalizers: true,
     prepareForCreate: (binding) => ({ ...binding, metadata: { ...binding.metadata, generation: 1 } }),
     prepareForUpdate(next, { previous }) {
       const { generation = 0 } = previous.metadata;

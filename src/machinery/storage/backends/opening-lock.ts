@@ -9,6 +9,8 @@ const SHARED_MILLISECONDS = 5;
 const RETRY_MILLISECONDS = 1;
 /** A close waits so long. Then it closes all the same: a process that ends may not wait for others. */
 const CLOSING_MILLISECONDS = 1_000;
+/** Meanwhile no commit begins: with shorter tries, commits of several processes would leave a close no gap. Blocks the process. */
+const CLOSING_TRY_MILLISECONDS = 100;
 
 /**
  * Keeps commits of the store and its openings apart, in all processes. LMDB's open writes into the memory that the processes share
@@ -61,8 +63,11 @@ export class OpeningLock {
     if (this.#isHeld) this.#giveBack();
     const end = performance.now() + CLOSING_MILLISECONDS;
     let isTaken = false;
-    while (!(isTaken = this.#lock.takeAlone({ waitMilliseconds: 0 })) && performance.now() < end)
-      await delay(RETRY_MILLISECONDS);
+    // Held: this process has opened the store again meanwhile, and writes to it.
+    while (!isTaken && !this.#isHeld && performance.now() < end) {
+      isTaken = this.#lock.takeAlone({ waitMilliseconds: CLOSING_TRY_MILLISECONDS });
+      if (!isTaken) await delay(RETRY_MILLISECONDS);
+    }
     try {
       await run();
     } finally {

@@ -7,7 +7,7 @@ import { OpenStreams } from "../machinery/http/open-streams.ts";
 import { openApiSource } from "../machinery/http/openapi-routes.ts";
 import { createResourceHandler } from "../machinery/http/resources/resource-handler.ts";
 import { servedDefinitions } from "../machinery/registry/resource-definition.ts";
-import { storeBytes } from "../machinery/storage/backends/lmdb-environment.ts";
+import { storeBytes } from "../machinery/storage/backends/lmdb-files.ts";
 import { authenticateOnFreshCache, openAuthentication } from "./authentication.ts";
 import type { ConnectedFeatures } from "./connect-features.ts";
 import { shutdownCheck, storeChecks } from "./health-checks.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
 import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
-import { removeUnsafeLock } from "../machinery/storage/backends/lmdb-environment.ts";
+import { removeUnsafeLock } from "../machinery/storage/backends/lmdb-files.ts";
 
 /** Locks the data directory for this process, and makes its store safe to open. Throws UnusableFile. */
 export function lockDataDirectory(directory: string): OwnedFolder {

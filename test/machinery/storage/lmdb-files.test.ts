@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { cpSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import { removeUnsafeLock } from "../../../src/machinery/storage/backends/lmdb-environment.ts";
+import { removeUnsafeLock } from "../../../src/machinery/storage/backends/lmdb-files.ts";
 import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 

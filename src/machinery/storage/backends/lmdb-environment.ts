@@ -1,33 +1,12 @@
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  statfsSync,
-  statSync,
-  closeSync,
-  fstatSync,
-  openSync,
-  readSync,
-  realpathSync,
-  linkSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { join } from "node:path";
-import { randomBytes } from "node:crypto";
-import { setTimeout as delay } from "node:timers/promises";
+import { chmodSync, existsSync, realpathSync } from "node:fs";
 import { getLastVersion, open } from "lmdb";
 import type { Database, RootDatabase } from "lmdb";
-import { errorCode, messageOf } from "../../api/thrown-error.ts";
-import { StoreUnavailable } from "../store.ts";
-import { isWholeLmdbFile } from "./is-whole-lmdb-file.ts";
-import type { FileToCheck } from "./is-whole-lmdb-file.ts";
+import { silenceCommitErrors } from "./lmdb-commit-failure.ts";
+import { makeStoreFiles, makeStoreFolder, openingLockIn, storeFileIn } from "./lmdb-files.ts";
 import { copied, decodeHead, decodeLogHead, REVISION_BYTES } from "./lmdb-records.ts";
 import type { LogHead, WriteHead } from "./lmdb-records.ts";
 import { OpeningLock } from "./opening-lock.ts";
 
-const FILE_NAME = "store.mdb";
-const OPENING_LOCK_NAME = "opening.lock";
 const FORMAT_VERSION = 1;
 /** Address space only, not disk or memory: up to this size the file can grow without remapping. */
 const MAP_BYTES = 64 * 2 ** 30;
@@ -87,11 +66,6 @@ export interface LmdbEnvironmentOptions {
   readonly firstRevision?: number;
 }
 
-const lockFileOf = (directory: string): string => join(directory, `${FILE_NAME}-lock`);
-
-/** Removes a lock file with holes that an earlier version created. Call it only when no process has the store open. */
-export const removeUnsafeLock = (directory: string): void => removeSparseLockFile(lockFileOf(directory));
-
 /** An environment that this process has open, by the real path of its directory. */
 const opened = new Map<string, { readonly environment: LmdbEnvironment; users: number }>();
 
@@ -101,7 +75,7 @@ const opened = new Map<string, { readonly environment: LmdbEnvironment; users: n
  * naming profile, and when other processes do not let it be opened.
  */
 export function openEnvironment({ directory, profile, firstRevision = 1 }: LmdbEnvironmentOptions): LmdbEnvironment {
-  makeIfMissing(directory);
+  makeStoreFolder(directory);
   const path = realpathSync(directory);
   const shared = opened.get(path);
   if (shared !== undefined) {
@@ -110,14 +84,12 @@ export function openEnvironment({ directory, profile, firstRevision = 1 }: LmdbE
     return shared.environment;
   }
   chmodSync(directory, 0o700);
-  const opening = openingLockOf(directory);
+  const opening = new OpeningLock(openingLockIn(directory));
   const environment = orRelease(opening, () =>
     opening.open(() => {
-      const file = join(directory, FILE_NAME);
-      // Create the file before LMDB does: LMDB would create it with mode 0664.
-      makeStoreFile(file);
-      makeLockFile(lockFileOf(directory));
-      const root = openRoot(file);
+      // Before LMDB does, which would create them with mode 0664.
+      makeStoreFiles(directory);
+      const root = openRoot(storeFileIn(directory));
       return orClose(root, () => {
         const tables = { directory, opening, root, ...openTables(root) };
         checkFormat(tables, { profile, firstRevision });
@@ -143,8 +115,6 @@ export async function closeEnvironment(environment: LmdbEnvironment): Promise<vo
     if (opened.get(path) !== shared) environment.opening.release();
   }
 }
-
-const openingLockOf = (directory: string): OpeningLock => new OpeningLock(join(directory, OPENING_LOCK_NAME));
 
 function openRoot(file: string): RootDatabase<Buffer, Buffer> {
   const root = open<Buffer, Buffer>({
@@ -194,19 +164,6 @@ function orRelease<T>(opening: OpeningLock, use: () => T): T {
   }
 }
 
-/** The size of a store's file; undefined when there is none. */
-export const storeBytes = (directory: string): number | undefined =>
-  statSync(join(directory, FILE_NAME), { throwIfNoEntry: false })?.size;
-
-/** Node.js's own `recursive` loops forever where the system denies that the parent folder exists. */
-function makeIfMissing(directory: string): void {
-  try {
-    mkdirSync(directory, { mode: 0o700 });
-  } catch (error) {
-    if (errorCode(error) !== "EEXIST") throw error;
-  }
-}
-
 function checkFormat(
   { root, meta }: Pick<LmdbEnvironment, "root" | "meta">,
   { profile, firstRevision }: { readonly profile: string; readonly firstRevision: number },
@@ -252,21 +209,20 @@ function profileOf(stored: string): unknown {
  * Throws when the file is damaged or has another format.
  */
 export function storedProfile(directory: string): string | undefined {
-  const file = join(directory, FILE_NAME);
-  if (!existsSync(file)) return undefined;
-  const format = formatIn(directory, file);
+  if (!existsSync(storeFileIn(directory))) return undefined;
+  const format = formatIn(directory);
   return format === undefined ? undefined : String(profileOf(format));
 }
 
-function formatIn(directory: string, file: string): string | undefined {
+function formatIn(directory: string): string | undefined {
   const shared = opened.get(realpathSync(directory));
   if (shared !== undefined) return storedFormat(shared.environment);
-  const opening = openingLockOf(directory);
+  const opening = new OpeningLock(openingLockIn(directory));
   try {
     return opening.open(() => {
-      makeStoreFile(file); // checks it: LMDB would end the process
-      makeLockFile(lockFileOf(directory));
-      const root = open<Buffer, Buffer>({ path: file, noSubdir: true, readOnly: true, maxDbs: 4, mapSize: MAP_BYTES });
+      makeStoreFiles(directory); // checks the store's: LMDB would end the process
+      const path = storeFileIn(directory);
+      const root = open<Buffer, Buffer>({ path, noSubdir: true, readOnly: true, maxDbs: 4, mapSize: MAP_BYTES });
       try {
         return storedFormat({ meta: root.openDB<Buffer, string>("meta", { encoding: "binary", useVersions: true }) });
       } finally {
@@ -279,119 +235,3 @@ function formatIn(directory: string, file: string): string | undefined {
 }
 
 const storedFormat = ({ meta }: Pick<LmdbEnvironment, "meta">): string | undefined => meta.get("format")?.toString();
-
-/**
- * Creates LMDB's store file (0600) unless it exists. Throws when the file belongs to another program or is truncated:
- * LMDB reads it through a memory map, and a bad file would kill the process with SIGSEGV or SIGBUS.
- */
-function makeStoreFile(path: string): void {
-  const descriptor = openSync(path, "a+", 0o600);
-  try {
-    const file: FileToCheck = {
-      bytes: () => fstatSync(descriptor).size,
-      read: (target, position) => readSync(descriptor, target, { position }),
-    };
-    if (file.bytes() > 0 && !isWholeLmdbFile(file)) {
-      throw new Error(`${path} is damaged, or is not a Signet store; restore a backup (signet restore)`);
-    }
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-/** Whole pages. LMDB's header and 126 readers take 8272 bytes; LMDB turns the rest into further reader slots. */
-const LOCK_FILE_BYTES = 3 * 4096;
-/** The unit of the block count in a file's status. */
-const BLOCK_BYTES = 512;
-
-/**
- * Creates LMDB's lock file (0600) with all its pages allocated on the disk, unless it exists. All processes map this
- * file and write to it. LMDB itself would create it with holes: on a full disk, the first write into a hole kills the
- * process with SIGBUS. Throws the system's error when the disk is full. (The store's data file is only read through its
- * map; failed writes to it are ordinary errors.)
- */
-function makeLockFile(file: string): void {
-  // Create it complete or not at all: another process may open the store at the same time, and derives the number of
-  // readers from the size.
-  const made = `${file}.${randomBytes(6).toString("hex")}.new`;
-  if (statSync(file, { throwIfNoEntry: false }) !== undefined) return;
-  const descriptor = openSync(made, "wx", 0o600);
-  try {
-    writeFileSync(descriptor, Buffer.alloc(LOCK_FILE_BYTES));
-    linkSync(made, file);
-  } catch (error) {
-    if (errorCode(error) !== "EEXIST") throw error;
-  } finally {
-    closeSync(descriptor);
-    rmSync(made, { force: true });
-  }
-}
-
-/** Removes a lock file with holes that LMDB created itself. Call it only when no process has the store open. */
-function removeSparseLockFile(file: string): void {
-  const status = statSync(file, { throwIfNoEntry: false });
-  if (status !== undefined && status.blocks * BLOCK_BYTES < status.size) rmSync(file);
-}
-
-/** The part of lmdb's native environment that its JavaScript calls; its types leave it out. */
-interface NativeEnvironment {
-  startWriting(address: number, onStatus: (status: number) => unknown): unknown;
-}
-
-/**
- * Keeps lmdb from printing an error with its stack for each commit that fails. The promise of the write reports the failure,
- * and printing blocks the process while its standard error is not read.
- */
-function silenceCommitErrors(root: RootDatabase<Buffer, Buffer>): void {
-  const { env } = root as unknown as { readonly env: NativeEnvironment }; // a field that lmdb's types leave out
-  const startWriting = env.startWriting.bind(env);
-  const quietly: NativeEnvironment["startWriting"] = (address, onStatus) =>
-    startWriting(address, (status) => withoutPrinting(() => onStatus(status)));
-  Object.defineProperty(env, "startWriting", { value: quietly }); // the native one cannot be assigned to
-}
-
-/** `call` is synchronous, so no other output is lost. */
-function withoutPrinting(call: () => unknown): unknown {
-  const print = console.error;
-  console.error = () => {};
-  try {
-    return call();
-  } finally {
-    console.error = print;
-  }
-}
-
-const CAUSE_WAIT_MILLISECONDS = 100;
-
-/** Converts lmdb's rejection of a commit to an error for clients. Nothing of the transaction was written. */
-export async function commitFailure(
-  { directory }: Pick<LmdbEnvironment, "directory">,
-  rejection: unknown,
-): Promise<StoreUnavailable> {
-  let cause = rejection;
-  if (rejection instanceof Error && "commitError" in rejection) {
-    try {
-      // Usually rejects soon with the system's error, but lmdb does not guarantee it.
-      await Promise.race([rejection.commitError, delay(CAUSE_WAIT_MILLISECONDS)]);
-    } catch (commitError) {
-      cause = commitError;
-    }
-  }
-  const reason = isFull(directory)
-    ? `no space is left on the server's disk; make room (${messageOf(cause)})`
-    : messageOf(cause);
-  return new StoreUnavailable(`the store can't be written: ${reason}`, { cause });
-}
-
-/** Less than a transaction may take. */
-const fewFreeBytes = 16 * 2 ** 20;
-
-/** LMDB takes what did not fit for an I/O error. */
-function isFull(directory: string): boolean {
-  try {
-    const { bavail, bsize } = statfsSync(directory);
-    return bavail * bsize < fewFreeBytes;
-  } catch {
-    return false;
-  }
-}

@@ -2,7 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { getLastVersion } from "lmdb";
 import { WriteAbandoned } from "../store.ts";
 import type { Change, Entry, WriteRequest, WriteResult } from "../store.ts";
-import { commitFailure, counterOf } from "./lmdb-environment.ts";
+import { commitFailure } from "./lmdb-commit-failure.ts";
+import { counterOf } from "./lmdb-environment.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
 import { decodeCreateRevision, decodeHead, encodeHead, encodeLogRecord, encodeRevision } from "./lmdb-records.ts";
 

@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
-import { commitFailure, counterOf } from "./lmdb-environment.ts";
+import { commitFailure } from "./lmdb-commit-failure.ts";
+import { counterOf } from "./lmdb-environment.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
 import { encodeRevision } from "./lmdb-records.ts";
 

@@ -1,0 +1,68 @@
+import { statfsSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import type { RootDatabase } from "lmdb";
+import { messageOf } from "../../api/thrown-error.ts";
+import { StoreUnavailable } from "../store.ts";
+
+/** The part of lmdb's native environment that its JavaScript calls; its types leave it out. */
+interface NativeEnvironment {
+  startWriting(address: number, onStatus: (status: number) => unknown): unknown;
+}
+
+/**
+ * Keeps lmdb from printing an error with its stack for each commit that fails. The promise of the write reports the failure,
+ * and printing blocks the process while its standard error is not read.
+ */
+export function silenceCommitErrors(root: RootDatabase<Buffer, Buffer>): void {
+  const { env } = root as unknown as { readonly env: NativeEnvironment }; // a field that lmdb's types leave out
+  const startWriting = env.startWriting.bind(env);
+  const quietly: NativeEnvironment["startWriting"] = (address, onStatus) =>
+    startWriting(address, (status) => withoutPrinting(() => onStatus(status)));
+  Object.defineProperty(env, "startWriting", { value: quietly }); // the native one cannot be assigned to
+}
+
+/** `call` is synchronous, so no other output is lost. */
+function withoutPrinting(call: () => unknown): unknown {
+  const print = console.error;
+  console.error = () => {};
+  try {
+    return call();
+  } finally {
+    console.error = print;
+  }
+}
+
+const CAUSE_WAIT_MILLISECONDS = 100;
+
+/** Converts lmdb's rejection of a commit to an error for clients. Nothing of the transaction was written. */
+export async function commitFailure(
+  { directory }: { readonly directory: string },
+  rejection: unknown,
+): Promise<StoreUnavailable> {
+  let cause = rejection;
+  if (rejection instanceof Error && "commitError" in rejection) {
+    try {
+      // Usually rejects soon with the system's error, but lmdb does not guarantee it.
+      await Promise.race([rejection.commitError, delay(CAUSE_WAIT_MILLISECONDS)]);
+    } catch (commitError) {
+      cause = commitError;
+    }
+  }
+  const reason = isFull(directory)
+    ? `no space is left on the server's disk; make room (${messageOf(cause)})`
+    : messageOf(cause);
+  return new StoreUnavailable(`the store can't be written: ${reason}`, { cause });
+}
+
+/** Less than a transaction may take. */
+const fewFreeBytes = 16 * 2 ** 20;
+
+/** LMDB takes what did not fit for an I/O error. */
+function isFull(directory: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(directory);
+    return bavail * bsize < fewFreeBytes;
+  } catch {
+    return false;
+  }
+}

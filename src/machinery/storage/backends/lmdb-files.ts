@@ -1,0 +1,101 @@
+import {
+  closeSync,
+  fstatSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { randomBytes } from "node:crypto";
+import { errorCode } from "../../api/thrown-error.ts";
+import { isWholeLmdbFile } from "./is-whole-lmdb-file.ts";
+import type { FileToCheck } from "./is-whole-lmdb-file.ts";
+
+const FILE_NAME = "store.mdb";
+
+export const storeFileIn = (directory: string): string => join(directory, FILE_NAME);
+const lockFileIn = (directory: string): string => join(directory, `${FILE_NAME}-lock`);
+/** See OpeningLock. */
+export const openingLockIn = (directory: string): string => join(directory, "opening.lock");
+
+/** The size of a store's file; undefined when there is none. */
+export const storeBytes = (directory: string): number | undefined =>
+  statSync(storeFileIn(directory), { throwIfNoEntry: false })?.size;
+
+/**
+ * Creates the store's folder (0700) unless it exists, but not its parent: Node.js's own `recursive` loops forever where the system
+ * denies that the parent folder exists.
+ */
+export function makeStoreFolder(directory: string): void {
+  try {
+    mkdirSync(directory, { mode: 0o700 });
+  } catch (error) {
+    if (errorCode(error) !== "EEXIST") throw error;
+  }
+}
+
+/** Removes a lock file with holes that an earlier version created. Call it only when no process has the store open. */
+export const removeUnsafeLock = (directory: string): void => removeSparseLockFile(lockFileIn(directory));
+
+/** Creates the files that LMDB opens unless they exist. Throws when the store's file is damaged, and when the disk is full. */
+export function makeStoreFiles(directory: string): void {
+  makeStoreFile(storeFileIn(directory));
+  makeLockFile(lockFileIn(directory));
+}
+
+/**
+ * Creates LMDB's store file (0600) unless it exists. Throws when the file belongs to another program or is truncated:
+ * LMDB reads it through a memory map, and a bad file would kill the process with SIGSEGV or SIGBUS.
+ */
+function makeStoreFile(path: string): void {
+  const descriptor = openSync(path, "a+", 0o600);
+  try {
+    const file: FileToCheck = {
+      bytes: () => fstatSync(descriptor).size,
+      read: (target, position) => readSync(descriptor, target, { position }),
+    };
+    if (file.bytes() > 0 && !isWholeLmdbFile(file)) {
+      throw new Error(`${path} is damaged, or is not a Signet store; restore a backup (signet restore)`);
+    }
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Whole pages. LMDB's header and 126 readers take 8272 bytes; LMDB turns the rest into further reader slots. */
+const LOCK_FILE_BYTES = 3 * 4096;
+/** The unit of the block count in a file's status. */
+const BLOCK_BYTES = 512;
+
+/**
+ * Creates LMDB's lock file (0600) with all its pages allocated on the disk, unless it exists. All processes map this
+ * file and write to it. LMDB itself would create it with holes: on a full disk, the first write into a hole kills the
+ * process with SIGBUS. Throws the system's error when the disk is full. (The store's data file is only read through its
+ * map; failed writes to it are ordinary errors.)
+ */
+function makeLockFile(file: string): void {
+  // Create it complete or not at all: another process may open the store at the same time, and derives the number of
+  // readers from the size.
+  const made = `${file}.${randomBytes(6).toString("hex")}.new`;
+  if (statSync(file, { throwIfNoEntry: false }) !== undefined) return;
+  const descriptor = openSync(made, "wx", 0o600);
+  try {
+    writeFileSync(descriptor, Buffer.alloc(LOCK_FILE_BYTES));
+    linkSync(made, file);
+  } catch (error) {
+    if (errorCode(error) !== "EEXIST") throw error;
+  } finally {
+    closeSync(descriptor);
+    rmSync(made, { force: true });
+  }
+}
+
+/** Removes a lock file with holes that LMDB created itself. Call it only when no process has the store open. */
+function removeSparseLockFile(file: string): void {
+  const status = statSync(file, { throwIfNoEntry: false });
+  if (status !== undefined && status.blocks * BLOCK_BYTES < status.size) rmSync(file);
+}

@@ -54,6 +54,8 @@ export const leases = (names: Names): ResourceDefinition<Lease> =>
     schema: leaseSchema,
     validateName: validateDnsSubdomainName,
     allowsShortFinalizers: true,
+    prepareForCreate: (lease) => withoutElection(lease, {}),
+    prepareForUpdate: (next, { previous }) => withoutElection(next, previous.spec),
     validate,
     validateUpdate: validate,
     allowsCreateOnUpdate: true,
@@ -71,6 +73,24 @@ export const leases = (names: Names): ResourceDefinition<Lease> =>
       ageColumn(names),
     ],
   });
+
+/**
+ * The Lease without the fields of coordinated leader election that it does not have yet (upstream: the gate
+ * CoordinatedLeaderElection, which is off).
+ */
+function withoutElection(lease: Lease, previous: Lease["spec"]): Lease {
+  const { strategy, preferredHolder, ...spec } = lease.spec;
+  // Nearly all of them.
+  if (strategy === undefined && preferredHolder === undefined) return lease;
+  return {
+    ...lease,
+    spec: {
+      ...spec,
+      ...(strategy !== undefined && previous.strategy !== undefined && { strategy }),
+      ...(preferredHolder !== undefined && previous.preferredHolder !== undefined && { preferredHolder }),
+    },
+  };
+}
 
 function validate({ spec }: Lease): FieldError[] {
   const { leaseDurationSeconds, leaseTransitions, strategy, preferredHolder = "" } = spec;

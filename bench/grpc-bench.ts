@@ -173,7 +173,7 @@ async function restartUnderLoad(restarted: EtcdMember, signal: NodeJS.Signals): 
   await delay(1_000);
   const startedAt = Date.now();
   restarted.restart();
-  await untilEtcdAnswers(restarted.url, {});
+  await untilEtcdAnswers(restarted, {});
   const readyAt = Date.now();
   await delay(1_500);
   for (const client of clients) client.tell({ order: "stop writing" });

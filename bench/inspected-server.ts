@@ -1,9 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CertificateClient } from "./certificate-client.ts";
+import { freePort } from "./free-ports.ts";
 import { Http2Caller } from "./http2-caller.ts";
 import { Inspector } from "./inspector.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
@@ -69,12 +68,4 @@ export async function inspectWorkloads(
     await server.stop();
     rmSync(scratch, { recursive: true, force: true });
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as AddressInfo; // it listens on a port
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -4,13 +4,11 @@
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, delimiter, join } from "node:path";
 import { after, test } from "node:test";
+import { freePort } from "../../bench/free-ports.ts";
 import { startTestServer } from "../test-server.ts";
 import { blocksNamed, comparable, consoleCommands, withOutputs } from "./console-blocks.ts";
 import { ConsoleSession } from "./console-session.ts";
@@ -35,7 +33,7 @@ for (const page of pages) {
       context.after(() => rmSync(folder, { recursive: true, force: true }));
       cpSync(join(root, "examples"), join(folder, "examples"), { recursive: true });
       const replaced = [
-        ...(await Promise.all(ports.map(async (own) => ({ own, free: await freePort() })))),
+        ...(await Promise.all(ports.map(async (own) => ({ own, free: String(await freePort()) })))),
         ...(page.folder === undefined ? [] : [{ own: page.folder, free: folder }]),
       ];
       /** What the page says, with this test's ports and folder in place of its own; and back. */
@@ -90,14 +88,4 @@ for (const page of pages) {
       if (isUpdating) writeFileSync(path, withOutputs(markdown, outputs));
     },
   );
-}
-
-/** A port that was free a moment ago. */
-async function freePort(): Promise<string> {
-  const listener = createServer().listen(0, "127.0.0.1");
-  await once(listener, "listening");
-  const { port } = listener.address() as AddressInfo; // it listens on a port
-  listener.close();
-  await once(listener, "close");
-  return String(port);
 }

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
 import { connect } from "node:tls";
+import { freePort } from "../../bench/free-ports.ts";
 import { parseKeyPair } from "../../src/agent/key-pair.ts";
 import type { KeyPair } from "../../src/agent/key-pair.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
@@ -39,6 +40,7 @@ export class AgentUnderTest {
   /** Starts the process. A restart uses the same port. */
   async start(): Promise<void> {
     const { server, caFile, tokenFile, folder, nodeName } = this.#place;
+    this.#port ||= await freePort();
     this.#process = new SignetProcess(
       ...["agent", "--server", server, "--ca-file", caFile, "--bootstrap-token-file", tokenFile],
       ...["--node-name", nodeName, "--data-dir", folder, "--listen-address", "127.0.0.1", "--port", String(this.#port)],
@@ -47,7 +49,7 @@ export class AgentUnderTest {
       ...["--trust-bundle", `signer=platform.io/apiserver-client-nodeagent:${this.signerFile}`],
       ...["--on-change", `echo "$SIGNET_CHANGE" >> '${this.changesFile}'`],
     );
-    this.#port = Number(await this.#process.find(/serves on port (\d+)/));
+    await this.#process.find(/serves on port (\d+)/);
   }
 
   get log(): string {

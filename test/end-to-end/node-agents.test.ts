@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { freePort } from "../../bench/free-ports.ts";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
@@ -38,19 +39,19 @@ rules:
 const firstAuthority = newAuthority("first signer");
 const secondAuthority = newAuthority("second signer");
 let server: SignetProcess;
-let port = "0";
+/** The same after a restart. */
+const port = await freePort();
 let admin: ApiClient;
 let agents: readonly [AgentUnderTest, AgentUnderTest];
 
 async function startServer(): Promise<string> {
   server = new SignetProcess(
-    ...["serve", "--data-dir", dataDirectory, "--secure-port", port, "--approval-policy", policyFile],
+    ...["serve", "--data-dir", dataDirectory, "--secure-port", String(port), "--approval-policy", policyFile],
     ...["--cluster-signing-cert-file", authorityFiles.certificateFile],
     ...["--cluster-signing-key-file", authorityFiles.keyFile],
   );
   const url = await server.find(/listens on (\S+)/);
   await server.find(/(ready in)/);
-  port = new URL(url).port;
   return url;
 }
 

@@ -4,13 +4,12 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { connect } from "node:tls";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
+import { freePort } from "../../bench/free-ports.ts";
 import { eventually } from "./eventually.ts";
 import { SignetProcess } from "./signet-process.ts";
 import { SteadyRequests } from "./steady-requests.ts";
@@ -49,16 +48,6 @@ rules:
       dnsNames: ${names}
       keys: [{ type: ECDSA, minimumBits: 256 }, { type: RSA, minimumBits: 2048 }]
 `;
-
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo; // listens on a port
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 describe("nginx, PostgreSQL and a Java service", { skip: missing && `${missing} is missing` }, () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-services-"));

@@ -118,7 +118,7 @@ async function killMember(
   const recoveryMilliseconds = await load.recoveredAfter(from, replicas);
   await delay(1_000);
   member.restart();
-  await untilEtcdAnswers(member.url, etcd.tls);
+  await untilEtcdAnswers(member, etcd.tls);
   return { recoveryFrom: "the fault", recoveryMilliseconds, outages: [] };
 }
 

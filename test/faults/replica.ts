@@ -3,12 +3,12 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { adminToken, startServerProcess } from "../../bench/server-process.ts";
 import type { ServerProcess } from "../../bench/server-process.ts";
+import { freePort } from "../../bench/free-ports.ts";
 import type { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { wellKnownSigners } from "../../src/features/certificates/signers/well-known-signers.ts";
 import { clientOf } from "../reliability/client-of.ts";
 import { startCuttableProxy } from "../reliability/cuttable-proxy.ts";
 import type { CuttableProxy } from "../reliability/cuttable-proxy.ts";
-import { freePorts } from "../machinery/storage/etcd-process.ts";
 import type { EtcdCluster } from "../machinery/storage/etcd-process.ts";
 
 /** The files that replicas must share, from the data directory of the first. */
@@ -54,7 +54,7 @@ export class Replica {
   static async start(options: ReplicaOptions): Promise<Replica> {
     const etcdPorts = options.etcd.urls.map((url) => Number(new URL(url).port));
     const proxies = await Promise.all(etcdPorts.map((port) => startCuttableProxy(port)));
-    const [port = 0] = await freePorts(1);
+    const port = await freePort();
     const replica = new Replica(options, { proxies, etcdPorts, port });
     mkdirSync(replica.dataDirectory, { recursive: true, mode: 0o700 });
     const { sharesWith } = options;

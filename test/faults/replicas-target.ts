@@ -29,7 +29,7 @@ export async function replicasTarget(count: number): Promise<HistoryTarget> {
     await member.kill();
     await delay(outageMilliseconds);
     member.restart();
-    await untilEtcdAnswers(member.url, etcd.tls);
+    await untilEtcdAnswers(member, etcd.tls);
   };
   const faults = [
     async (replica: Replica) => {

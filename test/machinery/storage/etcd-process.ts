@@ -1,15 +1,14 @@
 import { spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { GrpcChannel } from "../../../src/machinery/grpc/grpc-channel.ts";
 import type { TlsFiles } from "../../../src/machinery/grpc/connect-socket.ts";
 import { endsWithParent } from "../../../bench/ends-with-parent.ts";
+import { freePorts } from "../../../bench/free-ports.ts";
 import { issueTestCertificates } from "./etcd-certificates.ts";
 
 /** Nothing outlives a test that breaks off (see endsWithParent); where the system does not see to that, its exit does. */
@@ -39,6 +38,8 @@ export interface EtcdMember {
   readonly name: string;
   /** For the running process. */
   process(): ChildProcess;
+  /** What it and its earlier processes printed. */
+  output(): string;
   /** Stops the running process, as a machine that hangs. Returns when it runs no more: signals take effect later. */
   pause(): Promise<void>;
   resume(): void;
@@ -71,6 +72,7 @@ export async function startEtcd({
   const initialCluster = Array.from({ length: size }, (_, index) => `m${index}=${peerUrl(index)}`).join(",");
   const certificates = isTls ? issueTestCertificates() : undefined;
   const file = (name: string): string => join(folder, name);
+  const logFile = (index: number): string => file(`m${index}.log`);
   for (const [name, pem] of Object.entries(certificates ?? {})) writeFileSync(file(name), pem, { mode: 0o600 });
 
   const members = Array.from({ length: size }, (_, index): EtcdMember => {
@@ -99,7 +101,9 @@ export async function startEtcd({
         }),
       });
       const [program = "etcd", ...words] = [...endsWithParent, "etcd", ...flags];
-      const child = spawn(program, words, { stdio: "ignore" });
+      const log = openSync(logFile(index), "a");
+      const child = spawn(program, words, { stdio: ["ignore", log, log] });
+      closeSync(log);
       running.add(child);
       child.once("exit", () => running.delete(child));
       return child;
@@ -107,6 +111,7 @@ export async function startEtcd({
     let child = start();
     return {
       url,
+      output: () => readFileSync(logFile(index), "utf8"),
       name: `m${index}`,
       process: () => child,
       async pause() {
@@ -127,7 +132,7 @@ export async function startEtcd({
     certificates === undefined
       ? {}
       : { ca: certificates["ca.crt"], cert: certificates["client.crt"], key: certificates["client.key"] };
-  await Promise.all(members.map(({ url }) => untilEtcdAnswers(url, tls)));
+  await Promise.all(members.map((member) => untilEtcdAnswers(member, tls)));
   return {
     members,
     urls: members.map(({ url }) => url),
@@ -146,7 +151,7 @@ const flagsOf = (flags: Readonly<Record<string, string | number>>): string[] =>
   Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
 
 /** Resolves once a member has a leader. */
-export async function untilEtcdAnswers(url: string, tls: TlsFiles): Promise<void> {
+export async function untilEtcdAnswers({ url, process, output }: EtcdMember, tls: TlsFiles): Promise<void> {
   for (const deadline = performance.now() + 120_000; ; await delay(10)) {
     try {
       const channel = await GrpcChannel.connect({ url, tls, timeoutMilliseconds: 1_000 });
@@ -160,16 +165,8 @@ export async function untilEtcdAnswers(url: string, tls: TlsFiles): Promise<void
         channel.close();
       }
     } catch (error) {
+      if (process().exitCode !== null) throw new Error(`etcd ended: ${output()}`, { cause: error });
       if (performance.now() > deadline) throw error;
     }
   }
-}
-
-/** Ports on which no process listens now. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  await Promise.all(servers.map((server) => once(server, "listening")));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port); // it listens on TCP
-  await Promise.all(servers.map((server) => once(server.close(), "close")));
-  return ports;
 }

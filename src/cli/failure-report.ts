@@ -63,8 +63,13 @@ const advice: Readonly<Record<string, string>> = {
 
 function refusalReport({ code, reason, message }: ApiError): FailureReport {
   if (reason === undefined) {
-    const text = `the answer (${code}) is not one of an API server: ${message}; check the server's URL in the kubeconfig`;
-    return { exitCode: exitCodes.unreachable.code, message: printable(text) };
+    const what =
+      code === 404 ? "the server does not have this API (404)" : `the answer (${code}) is not one of an API server`;
+    const next =
+      code === 404
+        ? "it may not be Signet: check its URL in the kubeconfig"
+        : "check the server's URL in the kubeconfig";
+    return { exitCode: exitCodes.unreachable.code, message: printable(`${what}: ${message.trimEnd()}; ${next}`) };
   }
   const exitCode = (code === 401 ? exitCodes.unauthenticated : exitCodes.refused).code;
   const next = advice[reason];

@@ -1,8 +1,10 @@
 import { systemClock } from "../machinery/api/clock.ts";
+import { CommandFailure } from "../machinery/command-line/command-failure.ts";
 import { connect } from "../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import { openProcessLog, openProcessOutput } from "../machinery/files/process-log.ts";
+import { servesGroup } from "../machinery/client/names-of-server.ts";
 import { sendTraces } from "../machinery/trace-export/send-traces.ts";
 import { logTraces } from "../machinery/tracing/trace-log.ts";
 import { reloadOnHangup } from "./reload-settings.ts";
@@ -46,6 +48,10 @@ export async function runRemoteControllers(
   );
   const { client, names, transport } = await connect(connection, (plain) => status?.observed(plain) ?? plain);
   opened.adopt(client, () => client.close());
+  if (!(await servesGroup(client, names.group("signet")))) {
+    const reason = `${transport.server} does not serve ${names.group("signet")}, so it is not a Signet server`;
+    throw new CommandFailure(`${reason}; check the kubeconfig`, { exit: "unreachable" });
+  }
   // No fallback: the server's CAs are only in its own data directory.
   const authorityFor = openAuthorities({
     names,

@@ -202,6 +202,8 @@ describe(
         ["it closes at once", of(await at("close", unhelpful.answering((request) => void request.socket.destroy()))), "unreachable", /closed the connection/],
         ["it speaks no TLS", of(await at("plain", unhelpful.plain())), "unreachable", /does not speak TLS; check the server's URL/],
         ["it is a web site", of(await at("page", answer("<html>hello</html>"))), "unreachable", /not JSON/],
+        ["it is another API server's, which has no such API", of(await at("lacking", answer("404 page not found\n", 404))), "unreachable", /the server does not have this API \(404\): 404 page not found; it may not be Signet: check its URL/],
+        ["its own API is missing, which the controllers need", ["controllers", "--kubeconfig", await at("upstream", answer('{"groups":[{"name":"authentication.k8s.io"}]}'))], "unreachable", /does not serve signet\.platform\.io, so it is not a Signet server; check the kubeconfig/],
         ["it is a proxy's error page", of(await at("proxy", answer("<html>bad gateway</html>", 502))), "unreachable", /the answer \(502\) is not one of an API server/],
         ["it answers a list", of(await at("array", answer("[]"))), "unreachable", /JSON, but not an object/],
         ["it has other APIs", of(await at("other", answer('{"groups":[{"name":"apps"}]}'))), "unreachable", /offers no authentication API, so it is not a Signet server; check the kubeconfig/],

@@ -9,11 +9,19 @@ import type { ApiClient } from "./api-client.ts";
  * API.
  */
 export async function namesOfServer(client: ApiClient): Promise<Names | undefined> {
-  const { groups } = await client.request<{ groups?: unknown }>("/apis");
-  if (!Array.isArray(groups)) throw new UnreadableAnswer("the answer is not a list of API groups");
-  const served = new Set(groups.map((group) => jsonFields(group)["name"]));
+  const served = await servedGroups(client);
   const serves = (names: Names): boolean => served.has(names.group("authentication"));
   const hasUpstreamNames = serves(kubernetesNames);
   if (serves(platformNames)) return namesFor("platform", { hasUpstreamNames });
   return hasUpstreamNames ? kubernetesNames : undefined;
+}
+
+/** Whether a server has an API group. A Signet server has one of its own, which no other API server has. */
+export const servesGroup = async (client: ApiClient, group: string): Promise<boolean> =>
+  (await servedGroups(client)).has(group);
+
+async function servedGroups(client: ApiClient): Promise<ReadonlySet<unknown>> {
+  const { groups } = await client.request<{ groups?: unknown }>("/apis");
+  if (!Array.isArray(groups)) throw new UnreadableAnswer("the answer is not a list of API groups");
+  return new Set(groups.map((group) => jsonFields(group)["name"]));
 }

@@ -59,8 +59,9 @@ export function startElectedControllers(options: ElectedControllersOptions): Ele
     // New informers for each term: the old caches missed changes in between.
     const informers = new InformerSet(client, {
       open: options.openInformer,
-      onError(error) {
-        log.info({ error: messageOf(error) }, "an informer reports a failure, and continues");
+      onError(error, { group, plural }) {
+        const resource = group === "" ? plural : `${plural}.${group}`;
+        log.info({ resource, error: messageOf(error) }, "an informer reports a failure, and continues");
         if (error instanceof ChangesLost) void restart();
       },
     });

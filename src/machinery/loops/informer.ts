@@ -193,7 +193,7 @@ export function tellEach<T extends ApiObject>(
 export type OpenInformer = (type: ResourceType, onError: (error: unknown) => void) => FollowedObjects<ApiObject>;
 
 interface InformerSetOptions {
-  readonly onError?: (error: unknown) => void;
+  readonly onError?: (error: unknown, type: ResourceType) => void;
   /** Default: an Informer, which lists and watches through the client. */
   readonly open?: OpenInformer | undefined;
 }
@@ -204,7 +204,11 @@ export class InformerSet {
   readonly #informers = new Map<string, FollowedObjects<ApiObject>>();
 
   constructor(client: ApiClient, { onError = () => {}, open }: InformerSetOptions = {}) {
-    this.#open = (type) => open?.(type, onError) ?? new Informer(client.resource<ApiObject>(type), { onError });
+    this.#open = (type) => {
+      const onErrorOfType = (error: unknown): void => onError(error, type);
+      const listed = client.resource<ApiObject>(type);
+      return open?.(type, onErrorOfType) ?? new Informer(listed, { onError: onErrorOfType });
+    };
   }
 
   /** The informer of a resource over all namespaces, made on first use and started by `start`. */

@@ -4,15 +4,19 @@ export const mean = (values: readonly number[]): number => values.reduce((sum, o
 export const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 
-export interface Turns<T> {
+export interface Turns<Other, Own> {
   readonly rounds: number;
-  readonly other: () => Promise<T>;
-  readonly own: () => Promise<T>;
+  readonly other: () => Promise<Other>;
+  readonly own: () => Promise<Own>;
 }
 
 /** Measures both sides once in each round, and changes which of them is first: so both meet the same machine. */
-export async function inTurns<T>({ rounds, other, own }: Turns<T>): Promise<{ others: T[]; owns: T[] }> {
-  const [others, owns]: [T[], T[]] = [[], []];
+export async function inTurns<Other, Own>({
+  rounds,
+  other,
+  own,
+}: Turns<Other, Own>): Promise<{ others: Other[]; owns: Own[] }> {
+  const [others, owns]: [Other[], Own[]] = [[], []];
   for (let round = 0; round < rounds; round++) {
     if (round % 2 === 0) others.push(await other());
     owns.push(await own());

@@ -96,7 +96,7 @@ export async function startServerProcess(
     process: child,
     workerIds: () => childrenOf(child.pid ?? 0),
     cpuSeconds: () => sumOfProcesses(child, threadSeconds),
-    residentMebibytes: () => sumOfProcesses(child, (id) => statusField(id, "VmRSS") / 1024),
+    residentMebibytes: () => sumOfProcesses(child, residentMebibytes),
     stop: () => end("SIGTERM"),
     kill: async () => void (await end("SIGKILL")),
   };
@@ -109,6 +109,9 @@ const childrenOf = (id: number): number[] =>
   readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name) && statusField(Number(name), "PPid") === id)
     .map(Number);
+
+/** Of one process. */
+export const residentMebibytes = (id: number): number => statusField(id, "VmRSS") / 1024;
 
 /** A number of `/proc/<id>/status`; 0 when the process has ended meanwhile. */
 function statusField(id: number, field: string): number {

@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { platformNames } from "../src/machinery/api/names.ts";
+import type { Names } from "../src/machinery/api/names.ts";
 import { Http2Caller } from "./http2-caller.ts";
 import { adminToken } from "./server-process.ts";
 import type { ServerProcess } from "./server-process.ts";
@@ -20,21 +22,24 @@ export const serviceAccount = (metadata: Record<string, unknown>): unknown => ({
   metadata,
 });
 
-const authentication = "/apis/authentication.platform.io/v1";
-
-const tokenRequest = (audiences: readonly string[]): unknown => ({
-  apiVersion: "authentication.platform.io/v1",
+const tokenRequest = (names: Names, audiences: readonly string[]): unknown => ({
+  apiVersion: `${names.group("authentication")}/v1`,
   kind: "TokenRequest",
   spec: { audiences, expirationSeconds: 3600 },
 });
 
 /** The requests that a server is loaded with; makes the namespace, the account and the token that they name. */
-export async function prepareWorkloads({ url, caCertificates }: ServerProcess): Promise<readonly Workload[]> {
+export async function prepareWorkloads(
+  { url, caCertificates }: Pick<ServerProcess, "url" | "caCertificates">,
+  names: Names = platformNames,
+): Promise<readonly Workload[]> {
+  const authentication = `${names.group("authentication")}/v1`;
+  const certificates = `${names.group("certificates")}/v1`;
   const caller = new Http2Caller(url, { ca: caCertificates, token: adminToken });
   const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "bench" } };
   await caller.call("POST", "/api/v1/namespaces", { body: namespace });
   await caller.call("POST", accounts, { body: serviceAccount({ name: "bench" }) });
-  const issued = await caller.call("POST", `${accounts}/bench/token`, { body: tokenRequest([]) });
+  const issued = await caller.call("POST", `${accounts}/bench/token`, { body: tokenRequest(names, []) });
   caller.close();
   const { token } = (JSON.parse(issued.text) as { status: { token: string } }).status; // a TokenRequest
   const request = readFileSync(join(import.meta.dirname, "../test/conformance/fixtures/csr-ecdsa.pem")).toString(
@@ -44,23 +49,23 @@ export async function prepareWorkloads({ url, caCertificates }: ServerProcess): 
     { name: "get", path: `${accounts}/bench`, token: adminToken },
     {
       name: "selfsubjectreview",
-      path: `${authentication}/selfsubjectreviews`,
-      body: { apiVersion: "authentication.platform.io/v1", kind: "SelfSubjectReview" },
+      path: `/apis/${authentication}/selfsubjectreviews`,
+      body: { apiVersion: authentication, kind: "SelfSubjectReview" },
       token,
     },
     {
       name: "tokenreview",
-      path: `${authentication}/tokenreviews`,
-      body: { apiVersion: "authentication.platform.io/v1", kind: "TokenReview", spec: { token } },
+      path: `/apis/${authentication}/tokenreviews`,
+      body: { apiVersion: authentication, kind: "TokenReview", spec: { token } },
       token: adminToken,
     },
-    { name: "tokenrequest", path: `${accounts}/bench/token`, body: tokenRequest(["a"]), token: adminToken },
+    { name: "tokenrequest", path: `${accounts}/bench/token`, body: tokenRequest(names, ["a"]), token: adminToken },
     { name: "create", path: accounts, body: serviceAccount({ generateName: "made-" }), token: adminToken },
     {
       name: "csr-create",
-      path: "/apis/certificates.platform.io/v1/certificatesigningrequests",
+      path: `/apis/${certificates}/certificatesigningrequests`,
       body: {
-        apiVersion: "certificates.platform.io/v1",
+        apiVersion: certificates,
         kind: "CertificateSigningRequest",
         metadata: { generateName: "bench-", labels: { bench: "bench" } },
         spec: { request, signerName: "example.com/bench", usages: ["client auth"] },

@@ -1,6 +1,8 @@
-import { closeSync, existsSync, openSync } from "node:fs";
+import { accessSync, closeSync, constants, existsSync, openSync, statSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import type { DatabaseSync } from "node:sqlite";
+import { messageOf } from "../api/thrown-error.ts";
+import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
 
 const sqliteBusy = 5;
 
@@ -13,14 +15,20 @@ export const hasSqlite = (): boolean => isBuiltin("node:sqlite");
  * POSIX, closing it anywhere in the process releases the lock.
  */
 export class SqliteLock {
+  readonly #file: string;
   readonly #database: DatabaseSync;
   #waitMilliseconds = 0;
 
-  /** Throws when the file cannot be opened. */
+  /** Throws UnusableFile when the file cannot be opened. */
   constructor(file: string) {
-    if (!existsSync(file)) closeSync(openSync(file, "a", 0o600));
+    this.#file = file;
+    makeLockFile(file);
     const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
-    this.#database = new DatabaseSync(file);
+    try {
+      this.#database = new DatabaseSync(file);
+    } catch (error) {
+      throw notLocked(file, error);
+    }
   }
 
   /** Blocks the process while it waits. Returns false when another process still holds the lock. */
@@ -34,9 +42,13 @@ export class SqliteLock {
   takeTogether(): boolean {
     this.#setWait(0);
     this.#database.exec("BEGIN");
-    const isTaken = this.#take("SELECT count(*) FROM sqlite_schema"); // the read takes the lock
-    if (!isTaken) this.giveBack();
-    return isTaken;
+    let isTaken = false;
+    try {
+      isTaken = this.#take("SELECT count(*) FROM sqlite_schema"); // the read takes the lock
+      return isTaken;
+    } finally {
+      if (!isTaken) this.giveBack();
+    }
   }
 
   /** Ends a lock that was taken. It can be taken again. */
@@ -60,7 +72,24 @@ export class SqliteLock {
       return true;
     } catch (error) {
       if (error instanceof Error && "errcode" in error && error.errcode === sqliteBusy) return false;
-      throw error;
+      throw notLocked(this.#file, error);
     }
   }
 }
+
+/** Creates the file unless it exists. SQLite opens one that may only be read too, but then its locks keep nobody out. */
+function makeLockFile(file: string): void {
+  try {
+    if (!existsSync(file)) closeSync(openSync(file, "a", 0o600));
+    accessSync(file, constants.R_OK | constants.W_OK);
+  } catch (error) {
+    throw new UnusableFile(`${file} cannot be locked: ${fileFailureReason(error)}`, { cause: error });
+  }
+  const status = statSync(file);
+  if (!status.isFile() || status.size > 0)
+    throw new UnusableFile(`${file} cannot be locked: it is no empty file; end what uses it, and remove it`);
+}
+
+/** SQLite's messages do not name the file. */
+const notLocked = (file: string, error: unknown): UnusableFile =>
+  new UnusableFile(`${file} cannot be locked: ${messageOf(error)}`, { cause: error });

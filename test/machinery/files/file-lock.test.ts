@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, describe, it } from "node:test";
+import { SqliteLock } from "../../../src/machinery/files/sqlite-lock.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "signet-lock-"));
 after(() => rmSync(folder, { recursive: true }));
@@ -68,4 +69,57 @@ describe("a lock on a file", () => {
       assert.equal(await third.ask("alone"), "true");
     });
   }
+});
+
+const nobody = 65_534;
+
+/** Root may write to every file. */
+const lockAsNobody = `
+import { SqliteLock } from ${JSON.stringify(join(import.meta.dirname, "../../../src/machinery/files/sqlite-lock.ts"))};
+if (process.getuid() === 0) { process.setgid(${nobody}); process.setuid(${nobody}); }
+try { console.log(new SqliteLock(process.argv[1]).takeAlone({ waitMilliseconds: 0 })); } catch (error) { console.log(error.message); }`;
+
+describe("a lock of SQLite on a file", () => {
+  const refusal = (file: string, reason: RegExp): void =>
+    assert.throws(
+      () => new SqliteLock(file),
+      ({ name, message }: Error) =>
+        name === "UnusableFile" && message.startsWith(`${file} cannot be locked: `) && reason.test(message),
+    );
+
+  it("is refused in words that name the file when it is another program's, or no file", () => {
+    const text = join(folder, "text");
+    writeFileSync(text, "a text");
+    refusal(text, /it is no empty file; end what uses it, and remove it$/);
+    const inside = join(folder, "inside");
+    mkdirSync(inside);
+    refusal(inside, /it is no empty file/);
+    const loop = join(folder, "loop");
+    symlinkSync(loop, loop);
+    refusal(loop, /its symbolic links form a loop/);
+    refusal(join(text, "below"), /a part of the path is a file/);
+  });
+
+  it("is refused when this user may only read the file: such a lock keeps nobody out", () => {
+    const own = mkdtempSync(join(tmpdir(), "signet-lock-"));
+    const file = join(own, "read-only.lock");
+    writeFileSync(file, "", { mode: 0o400 });
+    const isRoot = process.getuid?.() === 0;
+    if (isRoot) for (const path of [own, file]) chownSync(path, nobody, nobody);
+    const words = ["--input-type=module", "--eval", lockAsNobody, file];
+    const { stdout } = spawnSync(process.execPath, words, { encoding: "utf8" });
+    rmSync(own, { recursive: true });
+    assert.match(stdout, /read-only\.lock cannot be locked: this user has no permission/);
+  });
+
+  it("works again after the file was another program's for a while", () => {
+    const file = join(folder, "again.lock");
+    const lock = new SqliteLock(file);
+    writeFileSync(file, "a text that is no database");
+    assert.throws(() => lock.takeTogether(), /again\.lock cannot be locked: file is not a database/);
+    truncateSync(file);
+    assert.ok(lock.takeTogether());
+    lock.giveBack();
+    lock.release();
+  });
 });

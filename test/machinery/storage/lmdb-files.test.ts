@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cpSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import { removeUnsafeLock } from "../../../src/machinery/storage/backends/lmdb-files.ts";
@@ -77,5 +77,55 @@ describe("the files of the embedded store", () => {
       assert.deepEqual([status, signal], [0, null], damage.toString());
       assert.match(stdout, /is damaged, or is not a Signet store/);
     }
+  });
+
+  const open = `
+    import { closeSync, openSync } from "node:fs";
+    import { LmdbStore } from ${JSON.stringify(join(import.meta.dirname, "../../../src/machinery/storage/backends/lmdb.ts"))};
+    const [directory, user, free] = process.argv.slice(1);
+    if (process.getuid() === 0) process.setuid(Number(user));
+    const descriptors = [];
+    try { while (free !== undefined) descriptors.push(openSync("/dev/null")); } catch {}
+    descriptors.splice(0, Number(free ?? 0)).forEach(closeSync);
+    try { await new LmdbStore({ directory, profile: "platform" }).close(); console.log("opened"); }
+    catch (error) { console.log(error.message); }`;
+  const opening = (...words: string[]): { readonly signal: string | null; readonly stdout: string } =>
+    spawnSync(
+      "bash",
+      ["-c", 'ulimit -n 256; exec "$0" "$@"', process.execPath, "--input-type=module", "--eval", open, ...words],
+      {
+        encoding: "utf8",
+      },
+    );
+
+  it("are refused in words when LMDB could not open one of them, which would end the process by a signal", async () => {
+    const whole = newDirectory();
+    await storeWithValues(whole);
+    const damages: readonly ((lock: string) => void)[] = [
+      (lock) => chmodSync(lock, 0o400),
+      (lock) => mkdirSync(lock),
+      (lock) => void spawnSync("mkfifo", [lock]),
+    ];
+    for (const [index, damage] of damages.entries()) {
+      const directory = newDirectory();
+      cpSync(whole, directory, { recursive: true });
+      if (index > 0) rmSync(lockIn(directory));
+      damage(lockIn(directory));
+      spawnSync("chown", ["-R", "65534", directory]);
+      const { signal, stdout } = opening(directory, "65534");
+      assert.equal(signal, null, damage.toString());
+      assert.match(stdout, /store\.mdb-lock/);
+    }
+  });
+
+  it("are refused in words, or opened, when the process may open only a few more files", async () => {
+    const directory = newDirectory();
+    await storeWithValues(directory);
+    const outcomes = Array.from({ length: 8 }, (_, free) => opening(directory, "0", String(free)));
+    for (const [free, { signal, stdout }] of outcomes.entries()) {
+      assert.equal(signal, null, `${free} descriptors`);
+      assert.match(stdout, /^opened$|too many open files|unable to open database file/m, `${free} descriptors`);
+    }
+    assert.match(outcomes.at(-1)?.stdout ?? "", /^opened/);
   });
 });

@@ -41,28 +41,42 @@ export function makeStoreFolder(directory: string): void {
 /** Removes a lock file with holes that an earlier version created. Call it only when no process has the store open. */
 export const removeUnsafeLock = (directory: string): void => removeSparseLockFile(lockFileIn(directory));
 
-/** Creates the files that LMDB opens unless they exist. Throws when the store's file is damaged, and when the disk is full. */
+/**
+ * Creates the files that LMDB opens (0600) unless they exist. Throws when the store's file is damaged, when the disk is full, and when
+ * one of them cannot be opened: where LMDB fails to open a file, the process ends with SIGSEGV. Call it only while this process
+ * does not have the store open: LMDB would lose its locks.
+ */
 export function makeStoreFiles(directory: string): void {
-  makeStoreFile(storeFileIn(directory));
-  makeLockFile(lockFileIn(directory));
+  const [store, lock] = [storeFileIn(directory), lockFileIn(directory)];
+  const opened: number[] = [];
+  const open = (file: string, flags: "a+" | "r+"): number => {
+    const descriptor = openSync(file, flags, 0o600);
+    opened.push(descriptor);
+    if (!fstatSync(descriptor).isFile()) throw new Error(`${file} is no file; end what uses it, and remove it`);
+    return descriptor;
+  };
+  try {
+    checkStoreFile(open(store, "a+"), store);
+    makeLockFile(lock);
+    open(lock, "r+");
+    // LMDB opens the store's file twice, so there must be a third descriptor.
+    open(store, "r+");
+  } finally {
+    for (const descriptor of opened) closeSync(descriptor);
+  }
 }
 
 /**
- * Creates LMDB's store file (0600) unless it exists. Throws when the file belongs to another program or is truncated:
- * LMDB reads it through a memory map, and a bad file would kill the process with SIGSEGV or SIGBUS.
+ * Throws when the file belongs to another program or is truncated: LMDB reads it through a memory map, and a bad file would kill
+ * the process with SIGSEGV or SIGBUS.
  */
-function makeStoreFile(path: string): void {
-  const descriptor = openSync(path, "a+", 0o600);
-  try {
-    const file: FileToCheck = {
-      bytes: () => fstatSync(descriptor).size,
-      read: (target, position) => readSync(descriptor, target, { position }),
-    };
-    if (file.bytes() > 0 && !isWholeLmdbFile(file)) {
-      throw new Error(`${path} is damaged, or is not a Signet store; restore a backup (signet restore)`);
-    }
-  } finally {
-    closeSync(descriptor);
+function checkStoreFile(descriptor: number, path: string): void {
+  const file: FileToCheck = {
+    bytes: () => fstatSync(descriptor).size,
+    read: (target, position) => readSync(descriptor, target, { position }),
+  };
+  if (file.bytes() > 0 && !isWholeLmdbFile(file)) {
+    throw new Error(`${path} is damaged, or is not a Signet store; restore a backup (signet restore)`);
   }
 }
 

@@ -81,6 +81,18 @@ describe("commits and openings of a store", () => {
     lock.release();
   });
 
+  it("are apart, but a commit waits no longer than it may for a process that is suspended while it opens the store", async () => {
+    const lock = new OpeningLock(file(), { waitMilliseconds: 0 });
+    assert.ok(other.takeAlone({ waitMilliseconds: 0 }));
+    await assert.rejects(
+      lock.commit(async () => assert.fail("another process opens the store")),
+      /other processes have written to the store, or opened it, for 0 seconds; end those that hang/,
+    );
+    other.giveBack();
+    assert.equal(await lock.commit(async () => "written"), "written");
+    lock.release();
+  });
+
   it("are apart: a close waits for the commits of others", async () => {
     const store = new LmdbStore({ directory: directory.path, profile: "platform" });
     assert.ok(other.takeTogether());

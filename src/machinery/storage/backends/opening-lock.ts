@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { SqliteLock } from "../../files/sqlite-lock.ts";
 
-/** A process that opens the store waits so long for the commits of others. */
-const OPENING_MILLISECONDS = 10_000;
+/** A process that opens the store waits so long for the commits of others, and a commit for their openings. */
+const WAIT_MILLISECONDS = 10_000;
 /** Commits that come soon after another one share its lock. No longer than this: somebody may be waiting to open the store. */
 const SHARED_MILLISECONDS = 5;
 /** How often to try while another process opens or closes the store. */
@@ -22,6 +22,7 @@ const CLOSING_TRY_MILLISECONDS = 100;
  */
 export class OpeningLock {
   readonly #lock: SqliteLock;
+  readonly #waitMilliseconds: number;
   #commits = 0;
   #isHeld = false;
   /** Held long enough: it is given back as soon as no commit runs, and no other one begins before. */
@@ -29,16 +30,14 @@ export class OpeningLock {
   #timer: NodeJS.Timeout | undefined;
 
   /** Creates the file (0600) unless it exists. Throws when it cannot be opened. */
-  constructor(file: string) {
+  constructor(file: string, { waitMilliseconds = WAIT_MILLISECONDS }: { readonly waitMilliseconds?: number } = {}) {
     this.#lock = new SqliteLock(file);
+    this.#waitMilliseconds = waitMilliseconds;
   }
 
   /** Runs while no process commits. Blocks the process until then. Throws when the others do not end. */
   open<T>(run: () => T): T {
-    if (!this.#lock.takeAlone({ waitMilliseconds: OPENING_MILLISECONDS }))
-      throw new Error(
-        `other processes have written to the store, or opened it, for ${OPENING_MILLISECONDS / 1000} seconds; end those that hang, and try again`,
-      );
+    if (!this.#lock.takeAlone({ waitMilliseconds: this.#waitMilliseconds })) throw this.#late();
     try {
       return run();
     } finally {
@@ -46,9 +45,14 @@ export class OpeningLock {
     }
   }
 
-  /** Runs as a commit. Waits while a process opens or closes the store. */
+  /** Runs as a commit. Waits while a process opens or closes the store. Rejects when the others do not end. */
   async commit<T>(write: () => Promise<T>): Promise<T> {
-    while (!this.#take()) await delay(RETRY_MILLISECONDS);
+    const end = performance.now() + this.#waitMilliseconds;
+    while (!this.#take()) {
+      // A process may be suspended while it opens the store: writers would wait endlessly.
+      if (performance.now() >= end) throw this.#late();
+      await delay(RETRY_MILLISECONDS);
+    }
     this.#commits += 1;
     try {
       return await write();
@@ -79,6 +83,13 @@ export class OpeningLock {
   release(): void {
     clearTimeout(this.#timer);
     this.#lock.release();
+  }
+
+  #late(): Error {
+    const seconds = this.#waitMilliseconds / 1000;
+    return new Error(
+      `other processes have written to the store, or opened it, for ${seconds} seconds; end those that hang, and try again`,
+    );
   }
 
   #take(): boolean {

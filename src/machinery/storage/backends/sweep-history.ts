@@ -60,12 +60,15 @@ async function sweepStep(
       }
       writes.push(meta.put("swept", NOTHING, looked < STEP_LENGTH ? upTo : last));
     });
-  const outcomes = await opening.commit(() => {
-    const batch = sweep(); // fills the writes
-    return Promise.allSettled([batch, ...writes]);
-  });
-  for (const outcome of outcomes)
-    if (outcome.status === "rejected") throw await commitFailure(environment, outcome.reason);
+  try {
+    const outcomes = await opening.commit(() => {
+      const batch = sweep(); // fills the writes
+      return Promise.allSettled([batch, ...writes]);
+    });
+    for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+  } catch (error) {
+    throw await commitFailure(environment, error);
+  }
 }
 
 /**

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import {
   chmodSync,
+  chownSync,
   copyFileSync,
+  cpSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -245,6 +247,21 @@ describe("a doctor of a running server", () => {
 
   it("says so where there is no server's data", async () => {
     assert.match((await newTroubles({ "data-dir": join(folder, "nothing") }))[0] ?? "", /does not exist/);
+  });
+
+  it("makes no file in the directory of another user, whose server could not use it", async (context) => {
+    if (process.getuid?.() !== 0) return context.skip("only root can make a folder of another user");
+    const theirs = join(folder, "theirs");
+    cpSync(join(dataDirectory, "store"), join(theirs, "store"), { recursive: true });
+    for (const name of readdirSync(join(theirs, "store"))) {
+      if (name.endsWith("lock")) rmSync(join(theirs, "store", name));
+      else chownSync(join(theirs, "store", name), 65_534, 65_534);
+    }
+    for (const path of [theirs, join(theirs, "store")]) chownSync(path, 65_534, 65_534);
+    await assert.rejects(examine({ "data-dir": theirs }), /belongs to another user: run this as that one/);
+    const config = configOf({ "data-dir": theirs });
+    await assert.rejects(writeSupportBundle(config, Date.now()), /belongs to another user/);
+    assert.deepEqual(readdirSync(join(theirs, "store")), ["store.mdb"]);
   });
 
   it("gives away no secret that the server holds in a support bundle", async () => {

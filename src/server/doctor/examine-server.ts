@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openReadableStore } from "../encryption/readable-store.ts";
 import { namesOfStore } from "../open-store.ts";
+import { checkOwner } from "../with-server-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { examineEncryption } from "./examine-encryption.ts";
@@ -20,7 +21,10 @@ import { examineOutsideKeys } from "./examine-outside-keys.ts";
 import { bad } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
-/** Looks at a server's settings, files and store, whether the server runs or not. Changes nothing. */
+/**
+ * Looks at a server's settings, files and store, whether the server runs or not. Changes nothing. Rejects with UsageError where
+ * another user owns the data directory: the server could not use the lock files that this one makes.
+ */
 export async function examineServer(config: ServerConfig, now: number): Promise<Finding[]> {
   const { dataDirectory } = config;
   if (!existsSync(dataDirectory)) {
@@ -28,6 +32,7 @@ export async function examineServer(config: ServerConfig, now: number): Promise<
     const missing = bad("data directory", { found: `${dataDirectory} does not exist`, advice });
     return [missing, ...(await examineConfiguration(config)), ...examineSettings(config)];
   }
+  checkOwner(dataDirectory);
   const location = locationOf(config);
   const files = namedFiles(config);
   const storage = await examineStorage(location);

@@ -20,6 +20,8 @@ import { runWorkerProcess } from "./workers/worker-process.ts";
 
 /** How long requests may continue after the first stop signal. */
 const graceMilliseconds = 10_000;
+/** Time after the grace period for closing the store. Writes that wait for other processes are refused earlier. */
+const closingMilliseconds = 15_000;
 
 /** A running server: in this process, or as several worker processes. */
 interface Serving {
@@ -79,11 +81,19 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
   log.info({ signal }, "stopping");
   manager.stopping();
   // A second signal stops the process immediately.
-  process.once("SIGTERM", () => process.exit(1)).once("SIGINT", () => process.exit(1));
+  process.once("SIGTERM", endNow).once("SIGINT", endNow);
+  const late = setTimeout(endNow, graceMilliseconds + closingMilliseconds);
   await serving.stop({ graceMilliseconds });
+  clearTimeout(late);
   // A closed standard output is not an error for a server.
   process.exitCode = 0;
 }
+
+/**
+ * `process.exit` would wait for LMDB's thread, which waits endlessly for a process that is suspended in a commit. What was
+ * acknowledged is on disk.
+ */
+const endNow = (): void => void process.kill(process.pid, "SIGKILL");
 
 /** This process is the server. */
 async function startAlone(config: ServerConfig, options: StartOptions): Promise<Serving> {

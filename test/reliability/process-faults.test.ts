@@ -11,8 +11,11 @@ import { after, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { startServerProcess } from "../../bench/server-process.ts";
+import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
+import { namesFor } from "../../src/machinery/api/names.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
+import { resourceReferences } from "../resource-references.ts";
 import { clientOf } from "./client-of.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -76,6 +79,49 @@ describe("SIGTERM", () => {
       assert.equal(await server.stop(), 0);
     }
   });
+});
+
+/** A process that has LMDB's lock for writers, until it is killed. */
+const suspendedInCommit = `
+import { openEnvironment } from ${JSON.stringify(join(root, "src/machinery/storage/backends/lmdb-environment.ts"))};
+const { root } = openEnvironment({ directory: process.argv[1], profile: "platform" });
+root.transactionSync(() => {
+  console.log("in a transaction");
+  process.kill(process.pid, "SIGSTOP");
+});`;
+
+describe("SIGTERM to a server that waits for another process, which was suspended while it wrote to the store", () => {
+  for (const [when, signals] of [
+    ["after its grace", 1],
+    ["at once when it comes twice", Infinity],
+  ] as const) {
+    it(`ends it ${when}`, async () => {
+      const data = newData();
+      const server = await startServerProcess(data);
+      const words = ["--input-type=module", "--eval", suspendedInCommit, join(data, "store")];
+      const other = spawn(process.execPath, words, { stdio: ["ignore", "pipe", "inherit"] });
+      children.add(other);
+      await once(other.stdout, "data");
+      const client = clientOf(server);
+      const { configMaps } = resourceReferences(namesFor("platform"));
+      const written = client.resource<ApiObject>(configMaps, "default").create({
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { name: "waits" },
+      });
+      written.catch(() => {});
+      assert.equal(await client.text("/livez"), "ok"); // after the write has come
+      const ended = once(server.process, "exit");
+      for (let sent = 0; sent < signals && server.process.signalCode === null; sent++) {
+        server.process.kill("SIGTERM");
+        await delay(20);
+      }
+      assert.deepEqual(await ended, [null, "SIGKILL"]);
+      await assert.rejects(written);
+      client.close();
+      other.kill("SIGKILL");
+    });
+  }
 });
 
 describe("SIGUSR1", hasProc, () => {

@@ -13,6 +13,7 @@ import { compileProtobuf } from "../../src/machinery/schema/protobuf.ts";
 import { decodeEnvelope, encodeEnvelope } from "../../src/machinery/schema/protobuf-envelope.ts";
 import { bytes, object, string } from "../../src/machinery/schema/schema.ts";
 import type { ObjectSchema } from "../../src/machinery/schema/schema.ts";
+import { tokenRequestSchema } from "../../src/features/accounts/token-request-schema.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { InProcess } from "./in-process.ts";
@@ -184,6 +185,14 @@ describe("a client that prefers protobuf", () => {
     assert.ok((await review("SelfSubjectRulesReview", { spec: { namespace: "default" } }))["resourceRules"]);
     const { userInfo } = (await review("SelfSubjectReview", {})) as { userInfo: { username: string } };
     assert.equal(userInfo.username, "admin");
+  });
+
+  it("gets no object where it asked for a token that is bound to none", async () => {
+    const schema = tokenRequestSchema as ObjectSchema as ObjectSchema<Typed>;
+    const body = { kind: "TokenRequest", apiVersion: "authentication.k8s.io/v1", spec: { audiences: ["vault"] } };
+    const response = await post(`${namespaces}/default/serviceaccounts/default/token`, encoded(schema, body));
+    const sent = compileProtobuf(schema).decode(decodeEnvelope(response.body as Buffer).raw);
+    assert.deepEqual(sent["spec"], { audiences: ["vault"], expirationSeconds: 3600 });
   });
 
   it("reads its watch in protobuf, bookmarks too", async () => {

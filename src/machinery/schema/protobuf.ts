@@ -117,11 +117,12 @@ function fieldOf([name, { number, schema, presence }]: readonly [string, Field])
   if (schema.type === "array" && schema.goType === undefined)
     return listField(name, { number, items: valueCodec(schema.items) });
   const codec = valueCodec(schema);
+  const isPointer = presence === "pointer" || presence === "nullable";
   return {
     number,
     write(writer, object) {
       const value = object[name] ?? undefined;
-      if (value !== undefined || presence !== "pointer") codec.write(writer, number, value);
+      if (value !== undefined || !isPointer) codec.write(writer, number, value);
     },
     read(reader, object) {
       object[name] = codec.read(reader);

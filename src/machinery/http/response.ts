@@ -9,7 +9,7 @@ import { encodeEnvelope } from "../schema/protobuf-envelope.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
 import { contentTypes, isPretty, negotiateStatus } from "./negotiation.ts";
 import type { MediaType } from "./negotiation.ts";
-import { toYaml } from "./yaml.ts";
+import { writeYaml } from "./write-yaml.ts";
 
 /** JSON like upstream's: one line with a line feed, or indented by two spaces without one. */
 const encodeJson = (value: unknown, options: { readonly isPretty: boolean }): string =>
@@ -28,7 +28,7 @@ export function textResponse(
   }: { readonly request: HttpRequest; readonly status: number; readonly mediaType: MediaType },
 ): HttpResponse {
   return mediaType.format === "yaml"
-    ? { status, headers: { "content-type": contentTypes.yaml }, body: toYaml(value) }
+    ? { status, headers: { "content-type": contentTypes.yaml }, body: writeYaml(value) }
     : {
         status,
         headers: { "content-type": contentTypes.json },

@@ -1,7 +1,8 @@
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, stringify } from "yaml";
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
 import type { Alias, Document, ParsedNode, Tags, YAMLMap } from "yaml";
 import { checkValueCount } from "../schema/value-limit.ts";
 import { badRequest, tooLarge } from "../api/api-error.ts";
+import { compareKeys, writeYaml } from "./write-yaml.ts";
 
 /**
  * Parsing YAML takes a hundred times as long as JSON, so the limit is lower. JSON that is sent as YAML is parsed as
@@ -35,37 +36,23 @@ const upstreamTags = (tags: Tags): Tags =>
 const isSexagesimal = (tag: Exclude<Tags[number], string>): boolean => "format" in tag && tag.format === "TIME";
 
 /**
- * Formats a value as YAML like upstream: sorted keys, lists not indented, strings quoted where YAML 1.1 requires it.
- */
-export function toYaml(value: unknown): string {
-  return stringify(JSON.parse(JSON.stringify(value)), {
-    version: "1.1",
-    sortMapEntries: true,
-    indentSeq: false,
-    lineWidth: 0,
-    singleQuote: false,
-    aliasDuplicateObjects: false,
-  });
-}
-
-/**
- * The text that `toYaml` makes of an object with members of short names, in parts that are made one by one: of a member that is a
+ * The text that `writeYaml` makes of an object with members of short names, in parts that are made one by one: of a member that is a
  * list, or anything else to iterate over, each item is a part.
  */
 export function* yamlParts(object: object): Generator<string> {
   const members: [string, unknown][] = Object.entries(object).filter(([, value]) => value !== undefined);
-  members.sort(([left], [right]) => (left < right ? -1 : 1));
+  members.sort(([left], [right]) => compareKeys(left, right));
   for (const [key, value] of members) {
     if (!isList(value)) {
-      yield toYaml({ [key]: value });
+      yield writeYaml({ [key]: value });
       continue;
     }
     let isEmpty = true;
     for (const item of value) {
-      yield toYaml(isEmpty ? { [key]: [item] } : [item]);
+      yield writeYaml(isEmpty ? { [key]: [item] } : [item]);
       isEmpty = false;
     }
-    if (isEmpty) yield toYaml({ [key]: [] });
+    if (isEmpty) yield writeYaml({ [key]: [] });
   }
 }
 

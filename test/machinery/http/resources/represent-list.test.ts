@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { startTestServer } from "../../../test-server.ts";
 import { InProcess } from "../../../server/in-process.ts";
-import { toYaml } from "../../../../src/machinery/http/yaml.ts";
+import { writeYaml } from "../../../../src/machinery/http/write-yaml.ts";
 
 it("a list of a few large objects is put together piece by piece, as one of many is: it may be too long for a string", async (context) => {
   const server = await startTestServer({ settings: { controllers: false } });
@@ -45,7 +45,7 @@ it("a list is the same YAML as when it is written at once, whatever it is a list
     }
     for (const form of ["", ";as=Table;v=v1;g=meta.k8s.io", ";as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"]) {
       const json: unknown = JSON.parse(await listAs(`application/json${form}`));
-      assert.equal(await listAs(`application/yaml${form}`), toYaml(json));
+      assert.equal(await listAs(`application/yaml${form}`), writeYaml(json));
     }
   }
 });

@@ -1,0 +1,220 @@
+import { isOfAnotherType } from "./yaml-plain-types.ts";
+
+/** Upstream's library breaks lines at the first space behind this column. */
+const lineWidth = 80;
+/** Longer keys are written after a question mark, in bytes. */
+const longestSimpleKey = 128;
+
+/**
+ * Formats a JSON value as YAML, as upstream's library (go.yaml.in/yaml/v2) does: sorted keys, lists not indented, strings
+ * quoted only where they must be.
+ */
+export function writeYaml(value: unknown): string {
+  if (!isContainer(value)) return ended(scalar(value, { column: 0, indent: 2 }));
+  return block(value, "");
+}
+
+type Container = readonly unknown[] | Readonly<Record<string, unknown>>;
+
+/** Whether the value takes lines of its own. Empty lists and objects do not. */
+function isContainer(value: unknown): value is Container {
+  if (typeof value !== "object" || value === null) return false;
+  if (Array.isArray(value)) return value.length > 0;
+  for (const key in value) if ((value as Readonly<Record<string, unknown>>)[key] !== undefined) return true;
+  return false;
+}
+
+const isList = (value: Container): value is readonly unknown[] => Array.isArray(value);
+
+/** The lines of a list or an object. Each begins with the indent, and ends with a line break. */
+function block(value: Container, indent: string): string {
+  let lines = "";
+  if (isList(value)) {
+    for (const item of value) lines += inlined(item, { indicator: "-", indent });
+    return lines;
+  }
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  members.sort(([left], [right]) => compareKeys(left, right));
+  for (const [key, member] of members) {
+    const isSimple = Buffer.byteLength(key) <= longestSimpleKey && !breakPattern.test(key);
+    const written = scalar(key, { column: 0, indent: 0, isKey: isSimple });
+    if (!isSimple) lines += `${indent}? ${ended(written)}${inlined(member, { indicator: ":", indent })}`;
+    else if (!isContainer(member)) lines += scalarLine(member, { start: `${indent}${written}:`, indent });
+    else lines += `${indent}${written}:\n${block(member, isList(member) ? indent : `${indent}  `)}`;
+  }
+  return lines;
+}
+
+interface Inline {
+  readonly indicator: "-" | ":";
+  readonly indent: string;
+}
+
+/** A value that begins in the line of its indicator. */
+function inlined(value: unknown, { indicator, indent }: Inline): string {
+  const start = indent + indicator;
+  if (!isContainer(value)) return scalarLine(value, { start, indent });
+  return `${start} ${block(value, `${indent}  `).slice(indent.length + 2)}`;
+}
+
+/** A scalar behind the beginning of its line, at the given indent. */
+const scalarLine = (value: unknown, { start, indent }: { readonly start: string; readonly indent: string }): string =>
+  ended(`${start} ${scalar(value, { column: start.length + 1, indent: indent.length + 2 })}`);
+
+const ended = (text: string): string => (text.endsWith("\n") ? text : `${text}\n`);
+
+interface Place {
+  /** Of the first character. */
+  readonly column: number;
+  /** Of the lines that follow. */
+  readonly indent: number;
+  readonly isKey?: boolean;
+  readonly isQuoted?: boolean;
+}
+
+function scalar(value: unknown, place: Place): string {
+  if (typeof value === "string") return text(value, place);
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  return Array.isArray(value) ? "[]" : "{}";
+}
+
+/** Words with letters, and such: the most frequent texts, which need no closer look. */
+const plainPattern = /^[A-Za-z][\w./-]{5,40}$/;
+
+function text(value: string, place: Place): string {
+  if (plainPattern.test(value)) return value;
+  const found = analysed(value);
+  const isBlock = value.includes("\n") && found.fitsBlock && place.isKey !== true;
+  if (isBlock) return literal(value, place.indent);
+  if (value.includes("\n") || isOfAnotherType(value)) return doubleQuoted(value, place);
+  if (found.fitsPlain) return folded(value, place);
+  if (!found.fitsSingleQuotes) return doubleQuoted(value, place);
+  return `'${folded(value.replaceAll("'", "''"), { ...place, column: place.column + 1, isQuoted: true })}'`;
+}
+
+const breakPattern = /[\r\n\u0085\u2028\u2029]/;
+// oxlint-disable-next-line no-control-regex -- what is not printable is what it looks for
+const unprintable = /[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]/u;
+
+/** In which styles a text can be written (upstream: `yaml_emitter_analyze_scalar`). */
+function analysed(value: string): { fitsPlain: boolean; fitsSingleQuotes: boolean; fitsBlock: boolean } {
+  const isSpecial = unprintable.test(value) || / [\r\n\u0085\u2028\u2029]/.test(value);
+  const hasSpaceAfterBreak = /[\r\n\u0085\u2028\u2029] /.test(value);
+  const isIndicated =
+    /^(?:---|\.\.\.|[#,[\]{}&*!|>'"%@`]|[?:-](?:[ \t]|$))/.test(value) ||
+    /.:(?:[ \t]|$)|[ \t\r\n\u0085\u2028\u2029]#/s.test(value);
+  const hasOuterSpace = /^[ \r\n\u0085\u2028\u2029]|[ \r\n\u0085\u2028\u2029]$/.test(value);
+  return {
+    fitsPlain: !isSpecial && !isIndicated && !hasOuterSpace && !breakPattern.test(value),
+    fitsSingleQuotes: !isSpecial && !hasSpaceAfterBreak,
+    fitsBlock: !isSpecial && value !== "" && !value.endsWith(" "),
+  };
+}
+
+/** A text in lines as they are, behind `|` and how it begins and ends. */
+function literal(value: string, indent: number): string {
+  const beginning = /^[ \r\n\u0085\u2028\u2029]/.test(value) ? "2" : "";
+  const end = /[\r\n\u0085\u2028\u2029]$/.test(value)
+    ? /(?:^|[\r\n\u0085\u2028\u2029]).$/s.test(value)
+      ? "+"
+      : ""
+    : "-";
+  const margin = " ".repeat(indent);
+  return `|${beginning}${end}\n${value.replace(/[^\r\n\u0085\u2028\u2029]+/g, (line) => margin + line)}`;
+}
+
+/** A text with a line break instead of a single space, where the line is long. */
+function folded(value: string, { column, indent, isKey, isQuoted }: Place): string {
+  if (isKey === true || column + value.length <= lineWidth || !value.includes(" ")) return value;
+  const characters = Array.from(value);
+  let at = column;
+  let written = "";
+  characters.forEach((character, index) => {
+    const isSingleSpace = character === " " && characters[index - 1] !== " " && characters[index + 1] !== " ";
+    const isInside = isQuoted !== true || (index > 0 && index < characters.length - 1);
+    if (isSingleSpace && isInside && at > lineWidth) {
+      written += `\n${" ".repeat(indent)}`;
+      at = indent;
+    } else {
+      written += character;
+      at += 1;
+    }
+  });
+  return written;
+}
+
+const escapes: Readonly<Record<string, string>> = {
+  "\0": "0",
+  "\x07": "a",
+  "\b": "b",
+  "\t": "t",
+  "\n": "n",
+  "\v": "v",
+  "\f": "f",
+  "\r": "r",
+  "\x1b": "e",
+  '"': '"',
+  "\\": "\\",
+  "\x85": "N",
+  "\u2028": "L",
+  "\u2029": "P",
+};
+
+function doubleQuoted(value: string, { column, indent, isKey }: Place): string {
+  const characters = Array.from(value);
+  let at = column + 1;
+  let written = '"';
+  let wasSpace = false;
+  characters.forEach((character, index) => {
+    const isSpace = character === " ";
+    const isInside = index > 0 && index < characters.length - 1;
+    if (isSpace && !wasSpace && isInside && at > lineWidth && isKey !== true) {
+      written += `\n${" ".repeat(indent)}${characters[index + 1] === " " ? "\\" : ""}`;
+      at = indent + (characters[index + 1] === " " ? 1 : 0);
+    } else {
+      const shown = isSpace ? " " : escaped(character);
+      written += shown;
+      at += shown.length;
+    }
+    wasSpace = isSpace;
+  });
+  return `${written}"`;
+}
+
+function escaped(character: string): string {
+  const escape = escapes[character];
+  if (escape !== undefined) return `\\${escape}`;
+  if (!unprintable.test(character)) return character;
+  const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase();
+  if (code.length <= 2) return `\\x${code.padStart(2, "0")}`;
+  return code.length <= 4 ? `\\u${code.padStart(4, "0")}` : `\\U${code.padStart(8, "0")}`;
+}
+
+/** Letters after anything else, and numbers by their value (upstream: `keyList.Less`). */
+export function compareKeys(left: string, right: string): number {
+  const [a, b] = [Array.from(left), Array.from(right)];
+  const length = Math.min(a.length, b.length);
+  for (let index = 0; index < length; index += 1) {
+    const [one = "", other = ""] = [a[index], b[index]];
+    if (one === other) continue;
+    const [isLetter, isOtherLetter] = [letter.test(one), letter.test(other)];
+    if (isLetter !== isOtherLetter) return isOtherLetter ? -1 : 1;
+    if (isLetter) return byCode(one, other);
+    return compareDigits(a, b, index) || byCode(one, other);
+  }
+  return a.length - b.length;
+}
+
+const letter = /\p{L}/u;
+const byCode = (one: string, other: string): number => (one.codePointAt(0) ?? 0) - (other.codePointAt(0) ?? 0);
+
+/** Compares the numbers at the index, which are longer than their first different digit when a zero is one of them. */
+// oxlint-disable-next-line max-params -- the place in two texts
+function compareDigits(left: readonly string[], right: readonly string[], index: number): number {
+  const before = /\d*$/.exec(left.slice(0, index).join(""))?.[0] ?? "";
+  const isInsideNumber = (left[index] === "0" || right[index] === "0") && /[1-9]/.test(before);
+  const numberAt = (characters: readonly string[]): string => /^\d*/.exec(characters.slice(index).join(""))?.[0] ?? "";
+  const [one, other] = [numberAt(left), numberAt(right)];
+  const value = (digits: string): number => Number((isInsideNumber ? "1" : "0") + digits);
+  return value(one) - value(other) || one.length - other.length;
+}

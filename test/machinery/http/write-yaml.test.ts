@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { writeYaml } from "../../../src/machinery/http/write-yaml.ts";
+
+/** Each text with what kube-apiserver 1.36 writes for it. */
+const texts: Readonly<Record<string, string>> = {
+  "system:a": "system:a",
+  'a "b"': 'a "b"',
+  ".": ".",
+  "...": "'...'",
+  "---": "'---'",
+  "-": "'-'",
+  "- a": "'- a'",
+  "-a": "-a",
+  "a:": "'a:'",
+  "a #b": "'a #b'",
+  "a#b": "a#b",
+  "'a'": "'''a'''",
+  "{}": "'{}'",
+  "<<": "<<",
+  yes: '"yes"',
+  "~": '"~"',
+  "": '""',
+  "08": '"08"',
+  "1_000": '"1_000"',
+  "1.2.3": "1.2.3",
+  "0xg": "0xg",
+  "190:20:30": '"190:20:30"',
+  "2026-01-01T00:00:00Z": '"2026-01-01T00:00:00Z"',
+  "2026-13-01": "2026-13-01",
+  " a": "' a'",
+  "a\tb": '"a\\tb"',
+  "\u0001": '"\\x01"',
+  "😀": '"\\U0001F600"',
+  é: "é",
+  "a\nb": "|-\n    a\n    b",
+  "a\nb\n": "|\n    a\n    b",
+  "a\n\n": "|+\n    a\n",
+  " a\nb": "|2-\n     a\n    b",
+  "a \nb": '"a \\nb"',
+};
+
+describe("written YAML", () => {
+  it("quotes texts only where upstream does", () => {
+    for (const [text, written] of Object.entries(texts)) {
+      assert.equal(writeYaml({ x: { v: text } }), `x:\n  v: ${written}\n`);
+    }
+  });
+
+  it("sorts keys, does not indent lists, and leaves nothing of what is undefined", () => {
+    const value = {
+      f: { "f:a": {}, ".": {} },
+      b10: [{ z: 1, a: [] }, [true, [null]]],
+      b9: undefined,
+      b1: 1.5,
+      _: "y",
+    };
+    assert.equal(
+      writeYaml(value),
+      '_: "y"\nb1: 1.5\nb10:\n- a: []\n  z: 1\n- - true\n  - - null\nf:\n  .: {}\n  f:a: {}\n',
+    );
+  });
+
+  it("breaks long texts at a space, and writes long keys behind a question mark", () => {
+    const long = Array.from({ length: 20 }, () => "word").join(" ");
+    assert.equal(writeYaml({ v: long }), `v: ${long.slice(0, 79)}\n  ${long.slice(80)}\n`);
+    const key = "k".repeat(129);
+    assert.equal(writeYaml({ [key]: { a: 1, b: 2 } }), `? ${key}\n: a: 1\n  b: 2\n`);
+  });
+});

@@ -1,5 +1,5 @@
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
-import { atomicList, int64, object, string, time } from "../../machinery/schema/schema.ts";
+import { atomicList, int64, named, object, string, time } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { always, nullable, omitEmpty, pointer, required, struct } from "../../machinery/schema/struct.ts";
 
@@ -12,7 +12,7 @@ const boundObjectReference = struct(
     kind: omitEmpty(1, string, "The kind: Pod, Secret or Node."),
     apiVersion: omitEmpty(2, string, "The API version of the object."),
     name: omitEmpty(3, string, "The name of the object."),
-    uid: omitEmpty(4, string, "The UID of the object; when given, it must be the current one."),
+    uid: omitEmpty(4, named(string, "types.UID"), "The UID of the object; when given, it must be the current one."),
   },
 );
 

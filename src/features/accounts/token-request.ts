@@ -87,6 +87,11 @@ export function answerTokenRequest(options: TokenRequestOptions): AnswerCreate {
     if (nameFaults.length > 0) throw invalid(kind, { name, faults: nameFaults });
     const account = options.findServiceAccount(namespace, name);
     if (account === undefined) throw notFound({ group: "", resource: "serviceaccounts" }, name);
+    const { uid: wantedUid = "" } = request.metadata;
+    if (wantedUid !== "" && wantedUid !== account.uid) {
+      const message = `the UID in the token request (${wantedUid}) does not match the UID of the service account (${account.uid})`;
+      throw conflict(kind, { name, message });
+    }
     const { boundObjectRef, expirationSeconds: requestedSeconds = defaultExpirationSeconds } = request.spec;
     const faults = expirationFaults(requestedSeconds);
     if (faults.length > 0) throw invalid(kind, { faults });

@@ -70,7 +70,9 @@ function trackedReview({
 }: CreateReviewRequest): ApiObject {
   const apiVersion = apiVersionOf(asked);
   const scope = namespace === "" ? "Cluster" : "Namespaced";
-  const sent = withoutSystemFields({ ...object, kind: review.kind, apiVersion });
+  const typed = { ...object, kind: review.kind, apiVersion };
+  // The uid in a request for a token says which account is meant (upstream: `SubresourceObjectMetaPreserver`).
+  const sent = subresource === "" ? withoutSystemFields(typed) : typed;
   const placed = inRequestNamespace(sent, { scope, namespace });
   if (review.dropsMetadata) return placed;
   return review.tracked.track({ compiled: review.schema, manager, apiVersion, subresource, now }, placed);

@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { ApiRequester } from "../profiles/api-request.ts";
+import type { ApiRequest } from "../profiles/api-request.ts";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+
+let server: TestServer;
+let api: ApiRequester;
+before(async () => {
+  server = await startTestServer({ profile: "kubernetes" });
+  api = new ApiRequester(server);
+});
+after(async () => {
+  api.close();
+  await server.stop();
+});
+
+const objects = "/api/v1/namespaces/default";
+
+/** The status and the body. */
+async function answer(request: ApiRequest): Promise<readonly [number, ReturnType<typeof JSON.parse>]> {
+  const answered = await api.send(request);
+  return [answered.status, answered.json()];
+}
+
+/** Each answer is what kube-apiserver 1.36 answered to the same request. */
+describe("answers of upstream", () => {
+  it("refuse a token for an account with another uid, before its lifetime is looked at", async () => {
+    const [, { metadata: account }] = await answer({ path: `${objects}/serviceaccounts/default` });
+    const path = `${objects}/serviceaccounts/default/token`;
+    const asked = (uid: string, spec = {}): ApiRequest => ({ method: "POST", path, body: { metadata: { uid }, spec } });
+    const [status, { message, details }] = await answer(asked("x", { expirationSeconds: 1 }));
+    assert.equal(status, 409);
+    assert.match(message, /the UID in the token request \(x\) does not match the UID of the service account \(/);
+    assert.deepEqual(details, { name: "default", group: "authentication.k8s.io", kind: "TokenRequest" });
+    assert.equal((await answer(asked(account.uid)))[0], 201);
+  });
+});

@@ -36,4 +36,12 @@ describe("answers of upstream", () => {
     assert.deepEqual(details, { name: "default", group: "authentication.k8s.io", kind: "TokenRequest" });
     assert.equal((await answer(asked(account.uid)))[0], 201);
   });
+
+  it("show the resourceVersion that a dry run of a create was sent", async () => {
+    const body = { metadata: { name: "dry", resourceVersion: "7" } };
+    const create = { method: "POST", path: `${objects}/configmaps`, body };
+    assert.equal((await answer(create))[0], 400);
+    const [status, { metadata }] = await answer({ ...create, path: `${create.path}?dryRun=All` });
+    assert.deepEqual([status, metadata.resourceVersion], [201, "7"]);
+  });
 });

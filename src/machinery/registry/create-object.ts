@@ -58,7 +58,9 @@ export async function createTracked<T extends ApiObject>(
   { object, namespace, caller }: Omit<CreateRequest<T>, "manager">,
 ): Promise<StoredObject<T>> {
   const { definition, clock } = registry;
-  if (parseResourceVersion(object.metadata.resourceVersion ?? "") !== 0) {
+  // Upstream's storage refuses one, and a dry run does not get that far: it shows what was sent.
+  const sentRevision = parseResourceVersion(object.metadata.resourceVersion ?? "");
+  if (sentRevision !== 0 && !caller.isDryRun) {
     throw badRequest("resourceVersion should not be set on objects to be created");
   }
   const subject = { operation: "CREATE", caller, subresource: "", namespace } as const;
@@ -88,7 +90,7 @@ export async function createTracked<T extends ApiObject>(
     await registry.waitForFreshCache(caller);
     const taken = registry.cache.get(key);
     if (taken !== undefined) throw nameTaken(registry, { name, taken });
-    return registry.fromEntry({ key, value, modRevision: 0 });
+    return registry.fromEntry({ key, value, modRevision: sentRevision });
   }
   const result = await registry.write(admitted, { key, value, expectedRevision: 0 });
   if (result.isWritten) return registry.written({ key, value, modRevision: result.revision });

@@ -44,4 +44,26 @@ describe("answers of upstream", () => {
     const [status, { metadata }] = await answer({ ...create, path: `${create.path}?dryRun=All` });
     assert.deepEqual([status, metadata.resourceVersion], [201, "7"]);
   });
+
+  it("refuse a timeout that is no duration, of everyone and everywhere but for watches", async () => {
+    const faults = {
+      x: 'invalid duration "x"',
+      "1": 'missing unit in duration "1"',
+      "1x": 'unknown unit "x" in duration "1x"',
+      "1h1.": 'missing unit in duration "1h1."',
+    };
+    for (const [timeout, fault] of Object.entries(faults)) {
+      for (const path of ["/healthz", "/api/v1/pods", "/nowhere"]) {
+        const headers = { authorization: "Bearer unknown" };
+        const [status, { message }] = await answer({ path: `${path}?timeout=${timeout}`, headers });
+        const expected = `invalid timeout specified in the request URL - time: ${fault}`;
+        assert.deepEqual([status, message], [400, expected]);
+      }
+    }
+    for (const timeout of ["", "0", "-1s", "1h2m3.5s", ".5h", "1us"]) {
+      assert.equal((await api.send({ path: `/version?timeout=${timeout}` })).status, 200);
+    }
+    const watch = await api.send({ path: `${objects}/configmaps?watch=1&timeoutSeconds=1&timeout=x` });
+    assert.equal(watch.status, 200);
+  });
 });

@@ -16,6 +16,7 @@ import { routePath } from "./path-routes.ts";
 import type { PathRoutes } from "./path-routes.ts";
 import { requestUri } from "./request-audit.ts";
 import type { AuditedRequest, RecordedAnswer, RecordedWork, RequestAudit } from "./request-audit.ts";
+import { refuseMalformedTimeout } from "./request-timeout.ts";
 import { compressed, errorResponse, isCompressible, pageNotFound } from "./response.ts";
 import type { ServedResources } from "./served-resources.ts";
 import { addWarnings } from "./warnings.ts";
@@ -103,6 +104,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       if (request.isWebSocket === true) refuseHandshake(request);
       const info = requestInfo(request);
       lifecycle.info = info;
+      refuseMalformedTimeout(request, info);
       trace?.begin("authenticate");
       const authenticating = options.authenticate(request);
       const authenticatedUser = authenticating instanceof Promise ? await authenticating : authenticating;

@@ -66,4 +66,29 @@ describe("answers of upstream", () => {
     const watch = await api.send({ path: `${objects}/configmaps?watch=1&timeoutSeconds=1&timeout=x` });
     assert.equal(watch.status, 200);
   });
+
+  it("take lists of numbers for bytes", async () => {
+    const create = (a: unknown): ApiRequest => ({
+      method: "POST",
+      path: `${objects}/secrets?dryRun=All`,
+      body: { metadata: { name: "bytes" }, data: { a } },
+    });
+    for (const [sent, stored] of [
+      [[], ""],
+      [[1, null, 255], "AQD/"],
+    ]) {
+      const [status, { data }] = await answer(create(sent));
+      assert.deepEqual([status, data], [201, { a: stored }]);
+    }
+    for (const [sent, found] of [
+      [[256], "number 256"],
+      [[1.5], "number 1.5"],
+      [["x"], "string"],
+    ] as const) {
+      const fault = `json: cannot unmarshal ${found} into Go struct field Secret.data of type uint8`;
+      const expected = `Secret in version "v1" cannot be handled as a Secret: ${fault}`;
+      const [status, { message }] = await answer(create(sent));
+      assert.deepEqual([status, message], [400, expected]);
+    }
+  });
 });

@@ -39,6 +39,23 @@ const integerDecoder =
     return Math.min(value, largestInt64);
   };
 
+/** Base64, or a list of numbers, which Go's decoder takes for bytes too. */
+const bytesDecoder = (schema: ScalarSchema): Decoder => {
+  const decodeText = textDecoder(normalizeBase64)(schema);
+  return (value, context) => (Array.isArray(value) ? bytesOf(value, context) : decodeText(value, context));
+};
+
+function bytesOf(items: readonly unknown[], context: DecodeContext): string {
+  const numbers = items.map((item) => {
+    if (item === null) return 0;
+    const isByte = typeof item === "number" && Number.isInteger(item) && item >= 0 && item <= 255;
+    if (isByte) return item;
+    const found = typeof item === "number" ? `number ${item}` : jsonTypeOf(item);
+    throw context.mismatch(found, { type: "int32", goType: "uint8" });
+  });
+  return Buffer.from(numbers).toString("base64");
+}
+
 /** The digits of 2^63 and a sign. Longer literals are refused before they are parsed. */
 const maximumIntegerLength = 20;
 
@@ -55,7 +72,7 @@ const decoderMakers: Readonly<Record<ScalarType, (schema: ScalarSchema) => Decod
     if (!Number.isFinite(value)) throw context.mismatch(`number ${literalOf(context) ?? value}`, schema);
     return value;
   },
-  bytes: textDecoder(normalizeBase64),
+  bytes: bytesDecoder,
   time: textDecoder(normalizeTime),
   microTime: textDecoder(normalizeMicroTime),
   quantity: () => (value) => {

@@ -91,4 +91,43 @@ describe("answers of upstream", () => {
       assert.deepEqual([status, message], [400, expected]);
     }
   });
+
+  it("show in the refusal of a review all of its metadata", async () => {
+    const path = "/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews";
+    const spec = { user: "u", resourceAttributes: { namespace: "default" } };
+    const [status, { details }] = await answer({ method: "POST", path, body: { metadata: { name: "x" }, spec } });
+    assert.equal(status, 422);
+    const shown =
+      /^Invalid value: (.*): must be empty except for namespace$/.exec(details.causes[0].message)?.[1] ?? "";
+    const { managedFields, ...metadata } = JSON.parse(shown);
+    assert.deepEqual(metadata, { name: "x", namespace: "default" });
+    assert.equal(managedFields[0].operation, "Update");
+  });
+
+  it("say of a review's selector that it was ignored when it cannot be read", async () => {
+    const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    const evaluated = async (selector: object): Promise<unknown> => {
+      const body = { spec: { resourceAttributes: { verb: "list", resource: "pods", ...selector } } };
+      return (await answer({ method: "POST", path, body }))[1].status.evaluationError;
+    };
+    assert.equal(await evaluated({ labelSelector: { rawSelector: "a in (b)" } }), undefined);
+    for (const kind of ["fieldSelector", "labelSelector"]) {
+      assert.equal(
+        await evaluated({ [kind]: { rawSelector: "a b" } }),
+        `spec.resourceAttributes.${kind} ignored due to parse error`,
+      );
+    }
+  });
+
+  it("have only the metadata of a review for who asks for no more", async () => {
+    const [status, body] = await answer({
+      method: "POST",
+      path: "/apis/authentication.k8s.io/v1/tokenreviews",
+      headers: { accept: "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io" },
+      body: { spec: { token: "x" } },
+    });
+    assert.equal(status, 201);
+    assert.deepEqual(Object.keys(body).sort(), ["apiVersion", "kind", "metadata"]);
+    assert.equal(body.kind, "PartialObjectMetadata");
+  });
 });

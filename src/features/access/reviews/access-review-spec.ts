@@ -1,13 +1,20 @@
+import { ApiError } from "../../../machinery/api/api-error.ts";
+import { parseFieldSelector } from "../../../machinery/api/field-selector.ts";
+import { parseLabelSelector } from "../../../machinery/api/label-selector.ts";
 import type { AuthorizationAttributes, ResourceAttributes } from "../../../machinery/api/attributes.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import { atomicList, mapOf, namedStringList, string } from "../../../machinery/schema/schema.ts";
+import { atomicList, mapOf, named, namedStringList, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
 
 const requirement = (goType: string, what: string) =>
-  struct(goType, `A condition on ${what}.`, {
+  struct(`${goType}Requirement`, `A condition on ${what}.`, {
     key: required(1, string, `The key of ${what}.`),
-    operator: required(2, string, "How the key relates to the values: In, NotIn, Exists or DoesNotExist."),
+    operator: required(
+      2,
+      named(string, `${goType}Operator`),
+      "How the key relates to the values: In, NotIn, Exists or DoesNotExist.",
+    ),
     values: omitEmpty(3, atomicList(string), "The values for In and NotIn."),
   });
 
@@ -16,10 +23,10 @@ const selectorAttributes = (kind: "Field" | "Label") =>
     `v1.${kind}SelectorAttributes`,
     `A ${kind.toLowerCase()} selector of the request, as text or as requirements.`,
     {
-      rawSelector: omitEmpty(1, string, "The selector as in a query. It is not evaluated."),
+      rawSelector: omitEmpty(1, string, "The selector as in a query, instead of requirements."),
       requirements: omitEmpty(
         2,
-        atomicList(requirement(`v1.${kind}SelectorRequirement`, `a ${kind.toLowerCase()}`)),
+        atomicList(requirement(`v1.${kind}Selector`, `a ${kind.toLowerCase()}`)),
         "Requirements that must all be met.",
       ),
     },
@@ -93,6 +100,8 @@ export function reviewedAttributes(request: AccessRequest, user: UserInfo): Auth
 
 /** The part of a selector that authorizers evaluate: equality with one value, or with anything else. */
 function fieldSelectorOf(selector: SelectorAttributes | undefined): Pick<ResourceAttributes, "fieldSelector"> {
+  const raw = readable(parseFieldSelector, selector?.rawSelector ?? "");
+  if (raw !== undefined && raw.length > 0) return { fieldSelector: raw };
   const terms = (selector?.requirements ?? []).flatMap(({ key: field, operator, values: [value, ...others] = [] }) => {
     if (value === undefined || others.length > 0) return [];
     return operator === "In" || operator === "NotIn"
@@ -106,10 +115,37 @@ const labelOperators = { In: "in", NotIn: "notin", Exists: "exists", DoesNotExis
 const isLabelOperator = (text: string): text is keyof typeof labelOperators => Object.hasOwn(labelOperators, text);
 
 function labelSelectorOf(selector: SelectorAttributes | undefined): Pick<ResourceAttributes, "labelSelector"> {
+  const raw = readable(parseLabelSelector, selector?.rawSelector ?? "");
+  if (raw !== undefined && raw.length > 0) return { labelSelector: raw };
   const requirements = (selector?.requirements ?? []).flatMap(({ key, operator, values = [] }) =>
     isLabelOperator(operator) ? [{ key, operator: labelOperators[operator], values }] : [],
   );
   return requirements.length === 0 ? {} : { labelSelector: requirements };
+}
+
+/** The terms of a selector. Undefined when it cannot be parsed: then it narrows nothing. */
+function readable<T>(parse: (text: string) => readonly T[], text: string): readonly T[] | undefined {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (error instanceof ApiError) return undefined;
+    throw error;
+  }
+}
+
+const parsers = { fieldSelector: parseFieldSelector, labelSelector: parseLabelSelector };
+const knownOperators = new Set(["In", "NotIn", "Exists", "DoesNotExist"]);
+
+/** Which selectors were ignored: those that cannot be parsed, and unknown operators (upstream: `BuildEvaluationError`). */
+export function selectorEvaluationErrors(attributes: ResourceAttributesSpec | undefined): string[] {
+  return (["fieldSelector", "labelSelector"] as const).flatMap((key) => {
+    const { rawSelector = "", requirements = [] } = attributes?.[key] ?? {};
+    const unknown = requirements.filter(({ operator }) => !knownOperators.has(operator)).length;
+    const isReadable = readable<unknown>(parsers[key], rawSelector) !== undefined;
+    if (unknown === 0 && isReadable) return [];
+    const how = unknown === requirements.length ? "ignored" : "partially ignored";
+    return [`spec.resourceAttributes.${key} ${how} due to parse error`];
+  });
 }
 
 export const userOf = ({ user = "", groups = [], extra = {}, uid }: AccessReviewSpec): UserInfo => ({

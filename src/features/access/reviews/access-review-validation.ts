@@ -25,12 +25,19 @@ export const validateAccessReviewSpec = (spec: AccessReviewSpec): FieldError[] =
 ];
 
 /** A review is not stored, so its metadata must be empty. managedFields are the server's own. */
-export function validateEmptyMetadata(
-  { managedFields: _fields, ...metadata }: ObjectMeta,
-  detail: string,
-): FieldError[] {
-  return Object.keys(metadata).length === 0 ? [] : [invalidValue("metadata", { value: metadata, detail })];
+export const validateEmptyMetadata = (metadata: ObjectMeta): FieldError[] =>
+  hasOnly(metadata, ["managedFields"]) ? [] : [invalidValue("metadata", { value: metadata, detail: "must be empty" })];
+
+/** For a review in a namespace, which its path gives it. */
+export function validateLocalMetadata(metadata: ObjectMeta): FieldError[] {
+  const detail = "must be empty except for namespace";
+  return hasOnly(metadata, ["managedFields", "namespace"])
+    ? []
+    : [invalidValue("metadata", { value: metadata, detail })];
 }
+
+const hasOnly = (metadata: ObjectMeta, fields: readonly string[]): boolean =>
+  Object.keys(metadata).every((field) => fields.includes(field));
 
 /** Formats the attributes of a path like Go prints the internal struct. */
 export const shownPathAttributes = ({ path = "", verb = "" }: NonNullable<AccessRequest["nonResourceAttributes"]>) => ({
@@ -110,17 +117,4 @@ function validateValues({ operator, values = [] }: Requirement, field: string): 
     return [forbiddenField(`${field}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
   }
   return [];
-}
-
-const knownOperators = new Set(["In", "NotIn", "Exists", "DoesNotExist"]);
-
-/** Which selectors were ignored because of an unknown operator (upstream: `BuildEvaluationError`). */
-export function selectorEvaluationErrors(attributes: ResourceAttributesSpec | undefined): string[] {
-  return (["fieldSelector", "labelSelector"] as const).flatMap((key) => {
-    const requirements = attributes?.[key]?.requirements ?? [];
-    const unknown = requirements.filter(({ operator }) => !knownOperators.has(operator)).length;
-    if (unknown === 0) return [];
-    const how = unknown === requirements.length ? "ignored" : "partially ignored";
-    return [`spec.resourceAttributes.${key} ${how} due to parse error`];
-  });
 }

@@ -9,14 +9,20 @@ import { typeMetaFields } from "../../../machinery/schema/meta-schemas.ts";
 import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
 import { boolean, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
-import { accessReviewSpec, userOf, selfAccessReviewSpec, reviewedAttributes } from "./access-review-spec.ts";
+import {
+  selectorEvaluationErrors,
+  accessReviewSpec,
+  userOf,
+  selfAccessReviewSpec,
+  reviewedAttributes,
+} from "./access-review-spec.ts";
 import type { AccessReviewSpec, AccessRequest } from "./access-review-spec.ts";
 import {
   validateAccessReviewSpec,
   validateEmptyMetadata,
+  validateLocalMetadata,
   validateAccessRequest,
   shownPathAttributes,
-  selectorEvaluationErrors,
 } from "./access-review-validation.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { always, omitEmpty, required, struct } from "../../../machinery/schema/struct.ts";
@@ -78,10 +84,7 @@ export function subjectAccessReviews(
     schema: subjectAccessReviewSchema,
     create: async (review, { askedGroup }) => {
       const { metadata, spec } = review;
-      const faults = firstFaults(() => [
-        ...validateAccessReviewSpec(spec),
-        ...validateEmptyMetadata(metadata, "must be empty"),
-      ]);
+      const faults = firstFaults(() => [...validateAccessReviewSpec(spec), ...validateEmptyMetadata(metadata)]);
       if (faults.length > 0) throw invalid({ group: askedGroup, resource: "" }, { faults });
       return { object: { ...review, status: await reviewAccess(spec, { user: userOf(spec), authorize }) } };
     },
@@ -115,10 +118,7 @@ export function selfSubjectAccessReviews(
     schema: selfSubjectAccessReviewSchema,
     create: async (review, { user, askedGroup }) => {
       const { metadata, spec } = review;
-      const faults = firstFaults(() => [
-        ...validateAccessRequest(spec),
-        ...validateEmptyMetadata(metadata, "must be empty"),
-      ]);
+      const faults = firstFaults(() => [...validateAccessRequest(spec), ...validateEmptyMetadata(metadata)]);
       // Upstream's error for an access review names no kind.
       if (faults.length > 0) throw invalid({ group: askedGroup, resource: "" }, { faults });
       return { object: { ...review, status: await reviewAccess(spec, { user, authorize }) } };
@@ -152,11 +152,11 @@ export function localSubjectAccessReviews(
     scope: "Namespaced",
     schema: localSubjectAccessReviewSchema,
     create: async (review, { namespace, askedGroup }) => {
-      const { namespace: ownNamespace = namespace, ...metadata } = review.metadata;
-      const { spec } = review;
+      const { metadata, spec } = review;
+      const { namespace: ownNamespace = namespace } = metadata;
       const faults = firstFaults(() => [
         ...validateAccessReviewSpec(spec),
-        ...validateEmptyMetadata(metadata, "must be empty except for namespace"),
+        ...validateLocalMetadata({ ...metadata, namespace: ownNamespace }),
         ...validateLocality(spec, ownNamespace),
       ]);
       if (faults.length > 0) throw invalid({ group: askedGroup, resource: "" }, { faults });

@@ -1,5 +1,6 @@
 import { apiVersionOf } from "../../api/resource-type.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
+import { compiledPartialMetadata, partialObjectMetadata } from "../../registry/partial-object-metadata.ts";
 import { createReview } from "../../registry/create-review.ts";
 import type { AnsweredReview } from "../../registry/create-review.ts";
 import { decodeValue } from "../../registry/decode-object.ts";
@@ -47,7 +48,12 @@ export async function answerReview(review: AnsweredReview, resourceRequest: Reso
     now: clock.now(),
   });
   for (const warning of answer.warnings ?? []) warnings.add(warning);
-  return representObject(answer.object, { schema, request, status: 201, mediaType });
+  const representation = { request, status: 201, mediaType };
+  if (mediaType.conversion?.kind !== "PartialObjectMetadata") {
+    return representObject(answer.object, { ...representation, schema });
+  }
+  const partial = partialObjectMetadata(answer.object, mediaType.conversion.version);
+  return representObject(partial, { ...representation, schema: compiledPartialMetadata });
 }
 
 /** A review's path says its version; at the path of a subresource the body does. */

@@ -130,4 +130,10 @@ describe("answers of upstream", () => {
     assert.deepEqual(Object.keys(body).sort(), ["apiVersion", "kind", "metadata"]);
     assert.equal(body.kind, "PartialObjectMetadata");
   });
+
+  it("quote control characters as Go does", async () => {
+    const body = { metadata: { name: 'a\u0000\u0007"\\\u00a0é' } };
+    const [, { details }] = await answer({ method: "POST", path: `${objects}/configmaps`, body });
+    assert.ok(details.causes[0].message.startsWith('Invalid value: "a\\x00\\a\\"\\\\\\u00a0é":'));
+  });
 });

@@ -7,15 +7,36 @@ export function shortened(text: string, maximumLength = maximumShownLength): str
   return `${text.slice(0, maximumLength).toWellFormed()}... (${text.length} characters)`;
 }
 
+/** Quotes a text as Go does (`%q`): what cannot be printed in hexadecimal digits. */
+export function goQuoted(text: string): string {
+  if (/^[ !#-[\]-~]*$/.test(text)) return `"${text}"`;
+  const characters = text.toWellFormed().replace(/["\\]|(?! )[\p{C}\p{Z}]/gu, (character) => goEscape(character));
+  return `"${characters}"`;
+}
+
+const letterEscapes = new Map([
+  ...['"', "\\"].map((character) => [character, character] as const),
+  ...Array.from("\x07\b\f\n\r\t\v", (character, index) => [character, "abfnrtv".charAt(index)] as const),
+]);
+
+function goEscape(character: string): string {
+  const letter = letterEscapes.get(character);
+  if (letter !== undefined) return `\\${letter}`;
+  const code = character.codePointAt(0) ?? 0;
+  const digits = code.toString(16);
+  if (code < 0x80) return `\\x${digits.padStart(2, "0")}`;
+  return code <= 0xffff ? `\\u${digits.padStart(4, "0")}` : `\\U${digits.padStart(8, "0")}`;
+}
+
 /**
- * Formats a value as Go prints it in field errors: strings quoted, structures as JSON, everything else plain. A long
+ * Formats a value as Go prints it in field errors: strings goQuoted, structures as JSON, everything else plain. A long
  * value is cut, and the cost does not grow with its length.
  */
 export function formatValue(value: unknown): string {
   if (value === undefined || value === null) return "null";
   if (typeof value === "string") {
-    if (value.length <= maximumShownLength) return JSON.stringify(value);
-    return `${JSON.stringify(value.slice(0, maximumShownLength).toWellFormed())}... (${value.length} characters)`;
+    if (value.length <= maximumShownLength) return goQuoted(value);
+    return `${goQuoted(value.slice(0, maximumShownLength))}... (${value.length} characters)`;
   }
   if (typeof value !== "object") return JSON.stringify(value) ?? "null";
   const writer = new BeginningWriter();

@@ -1,5 +1,5 @@
 import type { FieldsV1, ObjectMeta } from "../api/object-meta.ts";
-import { any, boolean, int64, mapList, mapOf, object, setOf, atomicList, string, time } from "./schema.ts";
+import { any, boolean, int64, mapList, mapOf, named, object, setOf, atomicList, string, time } from "./schema.ts";
 import type { AnySchema, ObjectSchema } from "./schema.ts";
 import { omitEmpty, pointer, required } from "./struct.ts";
 
@@ -17,7 +17,7 @@ const ownerReference = object({
     apiVersion: required(5, string, "API version of the owner."),
     kind: required(1, string, "Kind of the owner."),
     name: required(3, string, "Name of the owner."),
-    uid: required(4, string, "UID of the owner."),
+    uid: required(4, named(string, "types.UID"), "UID of the owner."),
     controller: pointer(6, boolean, "Whether the owner is the managing controller."),
     blockOwnerDeletion: pointer(7, boolean, "Whether a foreground deletion of the owner waits for this object."),
   },
@@ -48,7 +48,7 @@ export const objectMeta: ObjectSchema<ObjectMeta> = object({
     generateName: omitEmpty(2, string, "A prefix from which the server makes a unique name when `name` is empty."),
     namespace: omitEmpty(3, string, "The namespace of the object. Cannot be changed."),
     selfLink: omitEmpty(4, string, "Deprecated: no longer set."),
-    uid: omitEmpty(5, string, "Unique in time and space. Set by the server."),
+    uid: omitEmpty(5, named(string, "types.UID"), "Unique in time and space. Set by the server."),
     resourceVersion: omitEmpty(
       6,
       string,

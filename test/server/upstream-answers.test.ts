@@ -131,6 +131,14 @@ describe("answers of upstream", () => {
     assert.equal(body.kind, "PartialObjectMetadata");
   });
 
+  it("say what was asked for when impersonation names no user", async () => {
+    const headers = { "impersonate-group": "g", "impersonate-extra-a": "b" };
+    const [status, { message }] = await answer({ path: "/api", headers });
+    const groups = 'Groups:[]string{"g"}, Extra:map[string][]string{"a":[]string{"b"}}';
+    const expected = `requested &user.DefaultInfo{Name:"", UID:"", ${groups}} without impersonating a user name`;
+    assert.deepEqual([status, message], [400, expected]);
+  });
+
   it("quote control characters as Go does", async () => {
     const body = { metadata: { name: 'a\u0000\u0007"\\\u00a0é' } };
     const [, { details }] = await answer({ method: "POST", path: `${objects}/configmaps`, body });

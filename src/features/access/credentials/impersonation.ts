@@ -14,6 +14,7 @@ import { withAuthenticatedGroup } from "../../../machinery/authentication/authen
 import type { IdentityHeaders } from "../../../machinery/authentication/identity-headers.ts";
 import { extraOf, firstHeaderValue, headerValues } from "../../../machinery/authentication/header-values.ts";
 import { accessDenied } from "../../../machinery/api/access-denied.ts";
+import { goQuoted, shortened } from "../../../machinery/api/format-value.ts";
 
 /**
  * Returns the user that a request acts as: the caller, or the user of its Impersonate-* headers. Throws a 400 ApiError
@@ -65,7 +66,7 @@ export function createImpersonation({
 const missingImpersonation = ({ username }: UserInfo): Error =>
   forbidden(
     { group: "", resource: "" },
-    { message: `User ${JSON.stringify(username)} may only impersonate other users: send the header Impersonate-User` },
+    { message: `User ${goQuoted(username)} may only impersonate other users: send the header Impersonate-User` },
   );
 
 function hasImpersonationHeader(headers: Headers): boolean {
@@ -98,7 +99,7 @@ interface Permissions {
 
 async function impersonate(requested: RequestedUser, permissions: Permissions): Promise<UserInfo> {
   const { username, uid, groups, extra } = requested;
-  if (username === "") throw badRequest("requested impersonation without naming a user in Impersonate-User");
+  if (username === "") throw badRequest(`requested ${shownUser(requested)} without impersonating a user name`);
   for (const attributes of permissionsFor(requested, permissions)) {
     const { decision, reason } = await permissions.authorize(attributes);
     if (decision !== "allow") throw accessDenied(attributes, reason);
@@ -111,6 +112,19 @@ async function impersonate(requested: RequestedUser, permissions: Permissions): 
     groups: ownGroups,
     extra: Object.fromEntries(extra),
   });
+}
+
+/** As Go prints the user (`%#v`), in upstream's refusal. */
+function shownUser({ uid, groups, extra }: RequestedUser): string {
+  const list = (texts: readonly string[]): string => `[]string{${texts.map(goQuoted).join(", ")}}`;
+  const members = [...extra].sort(([left], [right]) => (left < right ? -1 : 1));
+  const shownGroups = groups.length === 0 ? "[]string(nil)" : list(groups);
+  const shownExtra = members.map(([key, values]) => `${goQuoted(key)}:${list(values)}`).join(", ");
+  const extraType = "map[string][]string";
+  return shortened(
+    `&user.DefaultInfo{Name:"", UID:${goQuoted(uid)}, Groups:${shownGroups}, ` +
+      `Extra:${extra.size === 0 ? `${extraType}(nil)` : `${extraType}{${shownExtra}}`}}`,
+  );
 }
 
 function* permissionsFor(requested: RequestedUser, permissions: Permissions): Generator<ResourceAttributes> {

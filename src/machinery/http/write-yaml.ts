@@ -192,29 +192,35 @@ function escaped(character: string): string {
 
 /** Letters after anything else, and numbers by their value (upstream: `keyList.Less`). */
 export function compareKeys(left: string, right: string): number {
-  const [a, b] = [Array.from(left), Array.from(right)];
-  const length = Math.min(a.length, b.length);
-  for (let index = 0; index < length; index += 1) {
-    const [one = "", other = ""] = [a[index], b[index]];
-    if (one === other) continue;
-    const [isLetter, isOtherLetter] = [letter.test(one), letter.test(other)];
-    if (isLetter !== isOtherLetter) return isOtherLetter ? -1 : 1;
-    if (isLetter) return byCode(one, other);
-    return compareDigits(a, b, index) || byCode(one, other);
-  }
-  return a.length - b.length;
+  const length = Math.min(left.length, right.length);
+  let index = 0;
+  while (index < length && left.charCodeAt(index) === right.charCodeAt(index)) index += 1;
+  if (index === length) return left.length - right.length;
+  if (index > 0 && isLeadingSurrogate(left.charCodeAt(index - 1))) index -= 1;
+  const [one = 0, other = 0] = [left.codePointAt(index), right.codePointAt(index)];
+  const [isLetter, isOtherLetter] = [one, other].map((code) => letter.test(String.fromCodePoint(code)));
+  if (isLetter !== isOtherLetter) return isOtherLetter === true ? -1 : 1;
+  if (isLetter === true) return one - other;
+  // A number is longer than its first different digit when a zero is one of the two.
+  const prefix = (one === zero || other === zero) && isInsideNumber(left, index) ? "1" : "";
+  const [digits, otherDigits] = [digitsAt(left, index), digitsAt(right, index)];
+  return Number(prefix + digits) - Number(prefix + otherDigits) || digits.length - otherDigits.length || one - other;
 }
 
 const letter = /\p{L}/u;
-const byCode = (one: string, other: string): number => (one.codePointAt(0) ?? 0) - (other.codePointAt(0) ?? 0);
+const zero = 0x30;
+const isLeadingSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
 
-/** Compares the numbers at the index, which are longer than their first different digit when a zero is one of them. */
-// oxlint-disable-next-line max-params -- the place in two texts
-function compareDigits(left: readonly string[], right: readonly string[], index: number): number {
-  const before = /\d*$/.exec(left.slice(0, index).join(""))?.[0] ?? "";
-  const isInsideNumber = (left[index] === "0" || right[index] === "0") && /[1-9]/.test(before);
-  const numberAt = (characters: readonly string[]): string => /^\d*/.exec(characters.slice(index).join(""))?.[0] ?? "";
-  const [one, other] = [numberAt(left), numberAt(right)];
-  const value = (digits: string): number => Number((isInsideNumber ? "1" : "0") + digits);
-  return value(one) - value(other) || one.length - other.length;
+/** Whether the digits right before the index are not all zeros. Sequentially: a pattern would try each place. */
+function isInsideNumber(text: string, index: number): boolean {
+  let at = index - 1;
+  while (text.charCodeAt(at) === zero) at -= 1;
+  return /[1-9]/.test(text.charAt(at));
+}
+
+const digitsPattern = /\d*/y;
+
+function digitsAt(text: string, index: number): string {
+  digitsPattern.lastIndex = index;
+  return digitsPattern.exec(text)?.[0] ?? "";
 }

@@ -102,6 +102,40 @@ describe("several processes on one LMDB file", () => {
   });
 });
 
+/** Fills the places for readers in LMDB's lock file with copies of the first one: 64 bytes each, from 208 on. Their number is at 16. */
+const fillReaders = `
+import { readFileSync, openSync, writeSync } from "node:fs";
+const [file] = process.argv.slice(1);
+const bytes = readFileSync(file);
+const count = Math.floor((bytes.length - 208) / 64);
+for (let place = 1; place < count; place++) bytes.copyWithin(208 + place * 64, 208, 208 + 64);
+bytes.writeUInt32LE(count, 16);
+const descriptor = openSync(file, "r+");
+writeSync(descriptor, bytes, 208, count * 64, 208);
+writeSync(descriptor, bytes, 16, 4, 16);`;
+
+const isLinux = { skip: process.platform !== "linux" && "LMDB's lock file has another form" };
+
+describe("a store that as many processes have open as LMDB has places for", isLinux, () => {
+  it("is refused in words, which do not call it damaged", async () => {
+    const directory = temporaryDirectory();
+    const store = new LmdbStore({ directory: directory.path, profile: "platform" });
+    try {
+      const revision = store.latestRevision();
+      const lock = join(directory.path, "store.mdb-lock");
+      await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", fillReaders, lock]);
+      await assert.rejects(
+        run(directory.path, "one", 1),
+        /Error: too many processes have the store open; end some of them/,
+      );
+      assert.equal(store.latestRevision(), revision);
+    } finally {
+      await store.close();
+      directory.remove();
+    }
+  });
+});
+
 describe("a batch of writes that always loses to other processes", () => {
   it("is refused in the end, after pauses", async () => {
     const directory = temporaryDirectory();

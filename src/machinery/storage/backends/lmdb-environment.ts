@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, realpathSync } from "node:fs";
 import { getLastVersion, open } from "lmdb";
 import type { Database, RootDatabase } from "lmdb";
+import { messageOf } from "../../api/thrown-error.ts";
 import { silenceCommitErrors } from "./lmdb-commit-failure.ts";
 import { makeStoreFiles, makeStoreFolder, openingLockIn, storeFileIn } from "./lmdb-files.ts";
 import { copied, decodeHead, decodeLogHead, REVISION_BYTES } from "./lmdb-records.ts";
@@ -86,13 +87,14 @@ export function openEnvironment({ directory, profile, firstRevision = 1 }: LmdbE
   chmodSync(directory, 0o700);
   const opening = new OpeningLock(openingLockIn(directory));
   const environment = orRelease(opening, () =>
-    opening.open(() => {
+    orExplain(opening, () => {
       // Before LMDB does, which would create them with mode 0664.
       makeStoreFiles(directory);
       const root = openRoot(storeFileIn(directory));
       return orClose(root, () => {
         const tables = { directory, opening, root, ...openTables(root) };
         checkFormat(tables, { profile, firstRevision });
+        counterOf(tables, "revision"); // the first read takes a place for readers, and there may be none
         return tables;
       });
     }),
@@ -164,6 +166,16 @@ function orRelease<T>(opening: OpeningLock, use: () => T): T {
   }
 }
 
+/** Opens, and says what to do about what is no fault of the store. */
+function orExplain<T>(opening: OpeningLock, open: () => T): T {
+  try {
+    return opening.open(open);
+  } catch (cause) {
+    if (!messageOf(cause).startsWith("MDB_READERS_FULL")) throw cause;
+    throw new Error("too many processes have the store open; end some of them, and try again", { cause });
+  }
+}
+
 function checkFormat(
   { root, meta }: Pick<LmdbEnvironment, "root" | "meta">,
   { profile, firstRevision }: { readonly profile: string; readonly firstRevision: number },
@@ -219,7 +231,7 @@ function formatIn(directory: string): string | undefined {
   if (shared !== undefined) return storedFormat(shared.environment);
   const opening = new OpeningLock(openingLockIn(directory));
   try {
-    return opening.open(() => {
+    return orExplain(opening, () => {
       makeStoreFiles(directory); // checks the store's: LMDB would end the process
       const path = storeFileIn(directory);
       const root = open<Buffer, Buffer>({ path, noSubdir: true, readOnly: true, maxDbs: 4, mapSize: MAP_BYTES });

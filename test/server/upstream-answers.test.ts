@@ -144,4 +144,28 @@ describe("answers of upstream", () => {
     const [, { details }] = await answer({ method: "POST", path: `${objects}/configmaps`, body });
     assert.ok(details.causes[0].message.startsWith('Invalid value: "a\\x00\\a\\"\\\\\\u00a0é":'));
   });
+
+  it("tell of wrong types in a strategic merge patch in the words of the converter", async () => {
+    const faults = new Map<unknown, string>([
+      [{ metadata: { labels: { a: 1 } } }, "cannot convert int64 to string"],
+      [{ metadata: { labels: { a: true } } }, "unrecognized type: string"],
+      [{ metadata: { labels: [] } }, "cannot restore map from slice"],
+      [{ metadata: { finalizers: "x" } }, "cannot restore slice from string"],
+      [{ metadata: { generation: 1.5 } }, "cannot convert float64 to int64"],
+      [{ metadata: { ownerReferences: [1] } }, "cannot restore struct from: int64"],
+      [{ metadata: { creationTimestamp: 1 } }, "json: cannot unmarshal number into Go value of type string"],
+      [{ immutable: "x" }, "unrecognized type: bool"],
+      [{ binaryData: { a: "x" } }, "error decoding from json: illegal base64 data at input byte 0"],
+    ]);
+    for (const [body, fault] of faults) {
+      const [status, { message }] = await answer({
+        method: "PATCH",
+        path: `${objects}/configmaps/kube-root-ca.crt`,
+        headers: { "content-type": "application/strategic-merge-patch+json" },
+        body,
+      });
+      assert.equal(status, 422);
+      assert.ok(message.endsWith(`": ${fault}`), message);
+    }
+  });
 });

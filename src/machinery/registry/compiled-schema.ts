@@ -1,5 +1,6 @@
 import type { ApiList } from "../api/object-meta.ts";
 import { compileDecoder } from "../schema/compile-decoder.ts";
+import type { Reading } from "../schema/decode-context.ts";
 import type { Decoded } from "../schema/compile-decoder.ts";
 import { listSchema } from "../schema/meta-schemas.ts";
 import { compileProtobuf } from "../schema/protobuf.ts";
@@ -11,7 +12,7 @@ import type { JsonObject } from "../api/json-object.ts";
 /** A schema with what follows from it. Each part is made when it is first used, so that a start does not wait for it, and kept. */
 export class CompiledSchema<T = unknown> {
   readonly schema: ObjectSchema<T>;
-  #decode: ((value: unknown) => Decoded<T>) | undefined;
+  #decode: ReturnType<typeof compileDecoder<T>> | undefined;
   #protobuf: ProtobufCodec<T> | undefined;
   #list: CompiledSchema<ApiList<T>> | undefined;
   #emptyObject: Readonly<JsonObject> | undefined;
@@ -22,8 +23,8 @@ export class CompiledSchema<T = unknown> {
   }
 
   /** See `compileDecoder`. Throws TypeMismatch. */
-  decode(value: unknown): Decoded<T> {
-    return (this.#decode ??= compileDecoder(this.schema))(value);
+  decode(value: unknown, reading?: Reading): Decoded<T> {
+    return (this.#decode ??= compileDecoder(this.schema))(value, reading);
   }
 
   get protobuf(): ProtobufCodec<T> {

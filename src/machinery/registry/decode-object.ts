@@ -1,4 +1,5 @@
 import type { ApiObject } from "../api/object-meta.ts";
+import type { Reading } from "../schema/decode-context.ts";
 import { strictFaults } from "../schema/decode-faults.ts";
 import type { CompiledSchema } from "./compiled-schema.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
@@ -13,14 +14,15 @@ export interface DecodeRequest {
   readonly value: unknown;
   /** Paths of repeated members in the document that the value was parsed from. */
   readonly duplicateFields?: readonly string[];
+  readonly reading?: Reading;
 }
 
 /** Decodes a JSON value with a schema and removes unknown fields. Throws TypeMismatch. */
 export function decodeValue<T>(
   schema: CompiledSchema<T>,
-  { value, duplicateFields = [] }: DecodeRequest,
+  { value, duplicateFields = [], reading }: DecodeRequest,
 ): DecodedObject<T> {
-  const { value: object, unknownFields } = schema.decode(value);
+  const { value: object, unknownFields } = schema.decode(value, reading);
   return { object, strictFaults: strictFaults({ unknownFields, duplicateFields }) };
 }
 

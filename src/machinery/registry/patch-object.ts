@@ -211,7 +211,7 @@ function fitted<T extends ApiObject>(
     throw patchDoesNotApply(`the kind and apiVersion cannot be changed`, shown);
   }
   try {
-    return decodeObject(registry, { value });
+    return decodeObject(registry, { value, reading: shown === undefined ? "parsed" : "converted" });
   } catch (error) {
     if (error instanceof TypeMismatch) throw patchDoesNotApply(error.message, shown);
     throw error;

@@ -1,4 +1,5 @@
-import { DecodeContext, jsonTypeOf, MapKey } from "./decode-context.ts";
+import { DecodeContext, MapKey } from "./decode-context.ts";
+import type { Reading } from "./decode-context.ts";
 import type { Decoder } from "./decode-scalar.ts";
 import { scalarDecoder } from "./decode-scalar.ts";
 import type { ArraySchema, Field, MapSchema, ObjectSchema, ScalarType, Schema } from "./schema.ts";
@@ -18,10 +19,10 @@ export interface Decoded<T> {
  *
  * Throws a TypeMismatch for the first fault in document order, in Go's words.
  */
-export function compileDecoder<T>(schema: ObjectSchema<T>): (value: unknown) => Decoded<T> {
+export function compileDecoder<T>(schema: ObjectSchema<T>): (value: unknown, reading?: Reading) => Decoded<T> {
   const decoder = decoderOf(schema);
-  return (value) => {
-    const context = new DecodeContext();
+  return (value, reading) => {
+    const context = new DecodeContext(reading);
     const decoded = decoder(value ?? {}, context) as T; // the schema's decoder makes the schema's type
     return { value: decoded, unknownFields: context.unknownFields };
   };
@@ -47,7 +48,7 @@ function objectDecoder(schema: ObjectSchema): Decoder {
   const indexes = new Map(fields.map(({ name }, index) => [name, index]));
   const struct = schema.goType.slice(schema.goType.lastIndexOf(".") + 1);
   return (value, context) => {
-    if (!isObject(value)) throw context.mismatch(jsonTypeOf(value), schema);
+    if (!isObject(value)) throw context.mismatch(value, { schema });
     const outerStruct = context.struct;
     context.struct = struct;
     const values: unknown[] = [];
@@ -101,7 +102,7 @@ function fieldDecoder(name: string, field: Field): FieldDecoder {
 function arrayDecoder(schema: ArraySchema): Decoder {
   const decodeItem = decoderOf(schema.items);
   return (value, context) => {
-    if (!Array.isArray(value)) throw context.mismatch(jsonTypeOf(value), schema);
+    if (!Array.isArray(value)) throw context.mismatch(value, { schema });
     const items: unknown[] = [];
     const depth = context.path.push(0) - 1;
     for (let index = 0; index < value.length; index += 1) {
@@ -120,7 +121,7 @@ function arrayDecoder(schema: ArraySchema): Decoder {
 function mapDecoder(schema: MapSchema): Decoder {
   const decodeValue = decoderOf(schema.values);
   return (value, context) => {
-    if (!isObject(value)) throw context.mismatch(jsonTypeOf(value), schema);
+    if (!isObject(value)) throw context.mismatch(value, { schema });
     const keys = Object.keys(value);
     const decoded: unknown[] = [];
     let isCanonical = true;

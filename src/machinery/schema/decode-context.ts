@@ -1,5 +1,6 @@
 import { maximumShownLength, shortened } from "../api/format-value.ts";
 import type { ScalarType, Schema } from "./schema.ts";
+import { conversionFault, isTime } from "./conversion-fault.ts";
 import { TypeMismatch } from "./decode-faults.ts";
 
 /** Like upstream, lists no more than this. */
@@ -13,8 +14,15 @@ export class MapKey {
   key = "";
 }
 
+/**
+ * Whose words tell of a wrong type: those of Go's JSON decoder, or those of upstream's converter, which reads the result of a
+ * strategic merge patch.
+ */
+export type Reading = "parsed" | "converted";
+
 /** The current position in a decoding, and the findings so far. */
 export class DecodeContext {
+  readonly #reading: Reading;
   readonly path: PathStep[] = [];
   readonly unknownFields: string[] = [];
   /** The Go type that the innermost field belongs to. */
@@ -22,17 +30,35 @@ export class DecodeContext {
   /** The object or list that contains the value that is being decoded. */
   container: object = this.path;
 
+  constructor(reading: Reading = "parsed") {
+    this.#reading = reading;
+  }
+
   /** Records an unknown member of the object whose path has `depth` elements. */
   addUnknownField(name: string, depth: number): void {
     if (this.unknownFields.length >= maximumUnknownFields) return;
     this.unknownFields.push(strictPath([...this.path.slice(0, depth), name]));
   }
 
-  /** `found` is Go's name for the JSON value: `string`, `number 3600.5`. */
-  mismatch(found: string, schema: Schema): TypeMismatch {
+  /** The fault of a value that is not of the schema's type. `literal` is that of a number, where it matters. */
+  mismatch(
+    value: unknown,
+    { schema, literal = "" }: { readonly schema: Schema; readonly literal?: string },
+  ): TypeMismatch {
+    if (this.#reading === "converted") {
+      const fault = conversionFault(value, { schema, literal, goType: goTypeOf(schema) });
+      if (fault !== undefined) return new TypeMismatch(fault);
+    }
     const fields = this.path.filter((element) => typeof element === "string");
-    const target = this.struct === "" ? "Go value" : `Go struct field ${this.struct}.${fields.join(".")}`;
+    const isNamed = this.struct !== "" && !(this.#reading === "converted" && isTime(schema));
+    const target = isNamed ? `Go struct field ${this.struct}.${fields.join(".")}` : "Go value";
+    const found = literal === "" ? jsonTypeOf(value) : `number ${literal}`;
     return new TypeMismatch(`json: cannot unmarshal ${shortened(found)} into ${target} of type ${goTypeOf(schema)}`);
+  }
+
+  /** The fault of a text that cannot be read as bytes. */
+  unreadableBytes(fault: string): TypeMismatch {
+    return new TypeMismatch(this.#reading === "converted" ? `error decoding from json: ${fault}` : fault);
   }
 }
 

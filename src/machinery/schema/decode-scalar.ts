@@ -1,4 +1,3 @@
-import { jsonTypeOf } from "./decode-context.ts";
 import type { DecodeContext } from "./decode-context.ts";
 import { normalizeMicroTime, normalizeTime } from "./go-time.ts";
 import { numberLiteralAt } from "./json-reader.ts";
@@ -20,7 +19,7 @@ const textDecoder =
   (normalize: (text: string) => string | null) =>
   (schema: ScalarSchema): Decoder =>
   (value, context) => {
-    if (typeof value !== "string") throw context.mismatch(jsonTypeOf(value), schema);
+    if (typeof value !== "string") throw context.mismatch(value, { schema });
     return normalize(value);
   };
 
@@ -28,21 +27,24 @@ const integerDecoder =
   (bits: number) =>
   (schema: ScalarSchema): Decoder =>
   (value, context) => {
-    if (typeof value !== "number") throw context.mismatch(jsonTypeOf(value), schema);
+    if (typeof value !== "number") throw context.mismatch(value, { schema });
     const literal = literalOf(context);
     if (literal === undefined && Number.isInteger(value) && Math.abs(value) < 2 ** 31) return value === 0 ? 0 : value;
     const text = literal ?? (Number.isInteger(value) ? BigInt(value).toString() : String(value));
     const isInteger = text.length <= maximumIntegerLength && /^-?\d+$/.test(text);
     if (!isInteger || BigInt.asIntN(bits, BigInt(text)) !== BigInt(text)) {
-      throw context.mismatch(`number ${text}`, schema);
+      throw context.mismatch(value, { schema, literal: text });
     }
     return Math.min(value, largestInt64);
   };
 
 /** Base64, or a list of numbers, which Go's decoder takes for bytes too. */
 const bytesDecoder = (schema: ScalarSchema): Decoder => {
-  const decodeText = textDecoder(normalizeBase64)(schema);
-  return (value, context) => (Array.isArray(value) ? bytesOf(value, context) : decodeText(value, context));
+  return (value, context) => {
+    if (Array.isArray(value)) return bytesOf(value, context);
+    if (typeof value !== "string") throw context.mismatch(value, { schema });
+    return normalizeBase64(value, context);
+  };
 };
 
 function bytesOf(items: readonly unknown[], context: DecodeContext): string {
@@ -50,8 +52,8 @@ function bytesOf(items: readonly unknown[], context: DecodeContext): string {
     if (item === null) return 0;
     const isByte = typeof item === "number" && Number.isInteger(item) && item >= 0 && item <= 255;
     if (isByte) return item;
-    const found = typeof item === "number" ? `number ${item}` : jsonTypeOf(item);
-    throw context.mismatch(found, { type: "int32", goType: "uint8" });
+    const literal = typeof item === "number" ? String(item) : "";
+    throw context.mismatch(item, { schema: { type: "int32", goType: "uint8" }, literal });
   });
   return Buffer.from(numbers).toString("base64");
 }
@@ -62,14 +64,15 @@ const maximumIntegerLength = 20;
 const decoderMakers: Readonly<Record<ScalarType, (schema: ScalarSchema) => Decoder>> = {
   string: textDecoder((text) => text),
   boolean: (schema) => (value, context) => {
-    if (typeof value !== "boolean") throw context.mismatch(jsonTypeOf(value), schema);
+    if (typeof value !== "boolean") throw context.mismatch(value, { schema });
     return value;
   },
   int32: integerDecoder(32),
   int64: integerDecoder(64),
   double: (schema) => (value, context) => {
-    if (typeof value !== "number") throw context.mismatch(jsonTypeOf(value), schema);
-    if (!Number.isFinite(value)) throw context.mismatch(`number ${literalOf(context) ?? value}`, schema);
+    if (typeof value !== "number") throw context.mismatch(value, { schema });
+    if (!Number.isFinite(value))
+      throw context.mismatch(value, { schema, literal: literalOf(context) ?? String(value) });
     return value;
   },
   bytes: bytesDecoder,
@@ -100,13 +103,13 @@ const invalidQuantity = "quantities must match the regular expression '^([+-]?[0
  * Returns standard padded base64 in canonical form: without the line breaks and stray bits that Go's decoder accepts.
  * Throws a TypeMismatch with Go's message for text that Go refuses.
  */
-function normalizeBase64(text: string): string {
+function normalizeBase64(text: string, context: DecodeContext): string {
   const joined = text.includes("\n") || text.includes("\r") ? text.replace(/[\r\n]/g, "") : text;
   const canonical = Buffer.from(joined, "base64").toString("base64");
   if (canonical === joined) return joined;
   // Node.js decodes more than Go does. Stray bits are all that Go accepts too.
   if (joined.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(joined)) {
-    throw new TypeMismatch(`illegal base64 data at input byte ${faultPosition(text)}`);
+    throw context.unreadableBytes(`illegal base64 data at input byte ${faultPosition(text)}`);
   }
   return canonical;
 }

@@ -168,4 +168,19 @@ describe("answers of upstream", () => {
       assert.ok(message.endsWith(`": ${fault}`), message);
     }
   });
+
+  it("sort what a merge patch changes, and leave null members out of its lists", async () => {
+    const patch = async (path: string, body: unknown) => {
+      const headers = { "content-type": "application/merge-patch+json" };
+      const answered = await api.send({ method: "PATCH", path: `${path}?dryRun=All`, headers, body });
+      return [answered.headers["warning"], answered.json()] as const;
+    };
+    const [warning] = await patch(`${objects}/configmaps/kube-root-ca.crt`, { nope: 1, Data: {}, metadata: { x: 1 } });
+    const unknown = ["Data", "metadata.x", "nope"].map((field) => `299 - "unknown field \\"${field}\\""`);
+    assert.equal(warning, unknown.join(", "));
+    const role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/view";
+    const selectors = [{ matchLabels: { a: "b", c: null } }];
+    const [, { aggregationRule }] = await patch(role, { aggregationRule: { clusterRoleSelectors: selectors } });
+    assert.deepEqual(aggregationRule, { clusterRoleSelectors: [{ matchLabels: { a: "b" } }] });
+  });
 });

@@ -18,13 +18,17 @@ export function parseMergePatch(body: unknown): MergePatch {
   return body;
 }
 
-/** Applies a merge patch (RFC 7386). Does not change its inputs; the result shares unchanged parts. */
+/**
+ * Applies a merge patch (RFC 7386). Does not change its inputs; the result shares unchanged parts. Like upstream, leaves null members
+ * out of lists too, and sorts the members of what it changes: faults are found in that order.
+ */
 export function applyMergePatch(target: unknown, patch: unknown): unknown {
+  if (Array.isArray(patch)) return patch.map((item) => applyMergePatch(undefined, item));
   if (!isJsonObject(patch)) return patch;
   const merged: JsonObject = isJsonObject(target) ? { ...target } : {};
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) delete merged[key];
     else setMember(merged, key, applyMergePatch(Object.hasOwn(merged, key) ? merged[key] : undefined, value));
   }
-  return merged;
+  return Object.fromEntries(Object.entries(merged).sort(([left], [right]) => (left < right ? -1 : 1)));
 }

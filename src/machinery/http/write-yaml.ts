@@ -11,7 +11,7 @@ const longestSimpleKey = 128;
  */
 export function writeYaml(value: unknown): string {
   if (!isContainer(value)) return ended(scalar(value, { column: 0, indent: 2 }));
-  return block(value, "");
+  return block(value, lineAt(""));
 }
 
 type Container = readonly unknown[] | Readonly<Record<string, unknown>>;
@@ -26,11 +26,15 @@ function isContainer(value: unknown): value is Container {
 
 const isList = (value: Container): value is readonly unknown[] => Array.isArray(value);
 
-/** The lines of a list or an object. Each begins with the indent, and ends with a line break. */
-function block(value: Container, indent: string): string {
+/** The lines of a list or an object. Each begins with the indent, but the first with `start`, and ends with a line break. */
+function block(value: Container, { indent, start }: Line): string {
   let lines = "";
+  let begin = start;
   if (isList(value)) {
-    for (const item of value) lines += inlined(item, { indicator: "-", indent });
+    for (const item of value) {
+      lines += inlined(item, { indent, start: `${begin}-` });
+      begin = indent;
+    }
     return lines;
   }
   const members = Object.entries(value).filter(([, member]) => member !== undefined);
@@ -38,27 +42,30 @@ function block(value: Container, indent: string): string {
   for (const [key, member] of members) {
     const isSimple = Buffer.byteLength(key) <= longestSimpleKey && !breakPattern.test(key);
     const written = scalar(key, { column: 0, indent: 0, isKey: isSimple });
-    if (!isSimple) lines += `${indent}? ${ended(written)}${inlined(member, { indicator: ":", indent })}`;
-    else if (!isContainer(member)) lines += scalarLine(member, { start: `${indent}${written}:`, indent });
-    else lines += `${indent}${written}:\n${block(member, isList(member) ? indent : `${indent}  `)}`;
+    if (!isSimple) lines += `${begin}? ${ended(written)}${inlined(member, { indent, start: `${indent}:` })}`;
+    else if (!isContainer(member)) lines += scalarLine(member, { indent, start: `${begin}${written}:` });
+    else lines += `${begin}${written}:\n${block(member, lineAt(isList(member) ? indent : `${indent}  `))}`;
+    begin = indent;
   }
   return lines;
 }
 
-interface Inline {
-  readonly indicator: "-" | ":";
+interface Line {
   readonly indent: string;
+  /** What the first line begins with: the indent, or keys and indicators. */
+  readonly start: string;
 }
+
+const lineAt = (indent: string): Line => ({ indent, start: indent });
 
 /** A value that begins in the line of its indicator. */
-function inlined(value: unknown, { indicator, indent }: Inline): string {
-  const start = indent + indicator;
-  if (!isContainer(value)) return scalarLine(value, { start, indent });
-  return `${start} ${block(value, `${indent}  `).slice(indent.length + 2)}`;
+function inlined(value: unknown, { indent, start }: Line): string {
+  if (!isContainer(value)) return scalarLine(value, { indent, start });
+  return block(value, { indent: `${indent}  `, start: `${start} ` });
 }
 
-/** A scalar behind the beginning of its line, at the given indent. */
-const scalarLine = (value: unknown, { start, indent }: { readonly start: string; readonly indent: string }): string =>
+/** A scalar behind its indicator. */
+const scalarLine = (value: unknown, { indent, start }: Line): string =>
   ended(`${start} ${scalar(value, { column: start.length + 1, indent: indent.length + 2 })}`);
 
 const ended = (text: string): string => (text.endsWith("\n") ? text : `${text}\n`);

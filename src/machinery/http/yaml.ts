@@ -29,10 +29,19 @@ const mergedMemberLength = 128;
 /** YAML 1.1 types that upstream's parser does not have (it has YAML 1.1's booleans and octal numbers). */
 const foreignTags = new Set(["intTime", "floatTime", "timestamp", "binary", "omap", "pairs", "set", "merge"]);
 const upstreamTags = (tags: Tags): Tags =>
-  tags.filter(
-    (tag) =>
-      typeof tag === "string" || !(foreignTags.has(tag.tag.replace("tag:yaml.org,2002:", "")) || isSexagesimal(tag)),
-  );
+  tags
+    .filter(
+      (tag) =>
+        typeof tag === "string" || !(foreignTags.has(tag.tag.replace("tag:yaml.org,2002:", "")) || isSexagesimal(tag)),
+    )
+    .map((tag) => (typeof tag === "string" ? tag : onlyWithDigits(tag)));
+
+/** The library takes `.` and `e0` for numbers, which are texts: each object's managedFields have a `.`. */
+function onlyWithDigits(tag: Exclude<Tags[number], string>): Exclude<Tags[number], string> {
+  if (!("test" in tag) || tag.test === undefined || !(tag.test.test(".") || tag.test.test("e0"))) return tag;
+  return { ...tag, test: new RegExp(`^(?=[-+]?\\.?[0-9])(?:${tag.test.source})`) };
+}
+
 const isSexagesimal = (tag: Exclude<Tags[number], string>): boolean => "format" in tag && tag.format === "TIME";
 
 /**

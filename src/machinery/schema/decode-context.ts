@@ -96,7 +96,7 @@ function goTypeOf(schema: Schema): string {
 }
 
 /** Go's name for the type of a JSON value. */
-export function jsonTypeOf(value: unknown): string {
+function jsonTypeOf(value: unknown): string {
   if (Array.isArray(value)) return "array";
   return typeof value === "boolean" ? "bool" : typeof value;
 }

@@ -183,4 +183,29 @@ describe("answers of upstream", () => {
     const [, { aggregationRule }] = await patch(role, { aggregationRule: { clusterRoleSelectors: selectors } });
     assert.deepEqual(aggregationRule, { clusterRoleSelectors: [{ matchLabels: { a: "b" } }] });
   });
+
+  it("refuse continue tokens and versions in the words of Go", async () => {
+    const refusal = async (query: string): Promise<unknown> => {
+      const [status, { message }] = await answer({ path: `${objects}/configmaps?${query}` });
+      assert.equal(status, 400);
+      return message;
+    };
+    const token = "invalid continue token: continue key is not valid:";
+    assert.equal(await refusal("continue=x"), `${token} illegal base64 data at input byte 0`);
+    assert.equal(await refusal("continue=ab%3D%3D"), `${token} illegal base64 data at input byte 2`);
+    assert.equal(await refusal("continue=e30"), `${token} server does not recognize this encoded version `);
+    const other = Buffer.from('{"v":"meta.k8s.io/v2"}').toString("base64url");
+    const unknown = `${token} server does not recognize this encoded version meta.k8s.io/v2`;
+    assert.equal(await refusal(`continue=${other}`), unknown);
+    const version = "invalid resource version: resourceVersion: Invalid value:";
+    assert.equal(
+      await refusal("resourceVersion=-1"),
+      `${version} "-1": strconv.ParseUint: parsing "-1": invalid syntax`,
+    );
+    const large = "99999999999999999999";
+    assert.equal(
+      await refusal(`resourceVersion=${large}`),
+      `${version} "${large}": strconv.ParseUint: parsing "${large}": value out of range`,
+    );
+  });
 });

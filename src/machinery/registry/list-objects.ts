@@ -1,3 +1,4 @@
+import { shortened } from "../api/format-value.ts";
 import { LongWork } from "../api/long-work.ts";
 import { ApiError, badRequest, expired } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
@@ -227,15 +228,15 @@ const encodeContinue = ({ revision, start }: ContinuePoint): string =>
 
 /** Throws a 400 for a token that this server cannot have issued. */
 function decodeContinue(token: string): ContinuePoint {
-  const unreadable = /[^\w-]/.exec(token.replace(/=+$/, ""));
-  if (unreadable !== null) throw invalidToken(`illegal base64 data at input byte ${unreadable.index}`);
+  const unreadable = /[^\w-]/.exec(token)?.index ?? (token.length % 4 === 1 ? token.length - 1 : undefined);
+  if (unreadable !== undefined) throw invalidToken(`illegal base64 data at input byte ${unreadable}`);
   const sent = parsed(Buffer.from(token, "base64url"));
   if (typeof sent !== "object" || sent === null) throw invalidToken("not an object");
   const { v, rv, start } = sent as Readonly<Record<string, unknown>>; // an object has members
-  if (v !== tokenVersion)
-    throw badRequest(
-      "invalid continue token: continue key is not valid: server does not recognize this encoded version",
-    );
+  if (v !== tokenVersion) {
+    const sentVersion = typeof v === "string" ? shortened(v) : "";
+    throw invalidToken(`server does not recognize this encoded version ${sentVersion}`);
+  }
   if (typeof rv !== "number" || !Number.isSafeInteger(rv) || rv < -1 || rv === 0) {
     throw badRequest(
       "invalid continue token: continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)",

@@ -1,15 +1,19 @@
 import { ApiError, badRequest } from "../api/api-error.ts";
+import { goQuoted, shortened } from "../api/format-value.ts";
 
 /** Parses a resourceVersion to a revision; "" becomes 0. Throws a 400 for a value that no server can have issued. */
 export function parseResourceVersion(resourceVersion: string): number {
   if (resourceVersion === "") return 0;
   // Upstream's are unsigned integers of 64 bits.
-  if (!/^\d{1,20}$/.test(resourceVersion) || Number(resourceVersion) >= 2 ** 64) {
-    throw badRequest(
-      `resourceVersion: Invalid value: ${JSON.stringify(resourceVersion)}: must be one that the server has given out`,
-    );
-  }
+  if (!/^\d+$/.test(resourceVersion)) throw noResourceVersion(resourceVersion, "invalid syntax");
+  if (Number(resourceVersion) >= 2 ** 64) throw noResourceVersion(resourceVersion, "value out of range");
   return Number(resourceVersion);
+}
+
+function noResourceVersion(sent: string, fault: string): ApiError {
+  const shown = goQuoted(shortened(sent));
+  const parsing = `strconv.ParseUint: parsing ${shown}: ${fault}`;
+  return badRequest(`invalid resource version: resourceVersion: Invalid value: ${shown}: ${parsing}`);
 }
 
 /** The error for reading a revision that no write has reached (upstream: `storage.NewTooLargeResourceVersionError`). */

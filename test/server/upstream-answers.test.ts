@@ -208,4 +208,17 @@ describe("answers of upstream", () => {
       `${version} "${large}": strconv.ParseUint: parsing "${large}": value out of range`,
     );
   });
+
+  it("begin a watch without a version with the state, and tell its end to who takes bookmarks", async () => {
+    const watch = (query: string): ApiRequest => ({
+      path: `${objects}/configmaps?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3Dabsent&${query}`,
+    });
+    for (const version of ["", "&resourceVersion=0"]) {
+      const answered = await api.send(watch(`allowWatchBookmarks=1${version}`));
+      const [bookmark] = answered.bytes.toString().split("\n");
+      const { type, object } = JSON.parse(bookmark ?? "");
+      assert.deepEqual([type, object.metadata.annotations], ["BOOKMARK", { "k8s.io/initial-events-end": "true" }]);
+      assert.equal((await api.send(watch(`continue=x${version}`))).status, 422);
+    }
+  });
 });

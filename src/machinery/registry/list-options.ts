@@ -40,9 +40,8 @@ export function parseListOptions<T extends ApiObject>(
   const parameters = new URLSearchParams(query);
   const limit = parseInteger(parameters, "limit") ?? 0;
   const timeoutSeconds = parseInteger(parameters, "timeoutSeconds");
-  const sendsInitialEvents = parseBoolean(parameters, "sendInitialEvents");
   const resourceVersion = parameters.get("resourceVersion") ?? "";
-  const match = parameters.get("resourceVersionMatch") ?? "";
+  const { match, sendsInitialEvents } = initialState(parameters, isWatch);
   const continueToken = parameters.get("continue") ?? "";
   const selectorRequest = {
     namespace,
@@ -65,6 +64,18 @@ export function parseListOptions<T extends ApiObject>(
     ...(timeoutSeconds !== undefined && { timeoutSeconds }),
     ...(sendsInitialEvents !== undefined && { sendsInitialEvents }),
   };
+}
+
+/** A watch without a version begins with the state as if it had asked for that (upstream: `SetListOptionsDefaults`). */
+function initialState(
+  parameters: URLSearchParams,
+  isWatch: boolean,
+): Pick<SentVersions, "match" | "sendsInitialEvents"> {
+  const sendsInitialEvents = parseBoolean(parameters, "sendInitialEvents");
+  const match = parameters.get("resourceVersionMatch") ?? "";
+  const hasNoVersion = ["", "0"].includes(parameters.get("resourceVersion") ?? "");
+  const isDefaulted = isWatch && hasNoVersion && match === "" && sendsInitialEvents === undefined;
+  return isDefaulted ? { match: "NotOlderThan", sendsInitialEvents: true } : { match, sendsInitialEvents };
 }
 
 interface SentVersions {

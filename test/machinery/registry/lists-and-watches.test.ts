@@ -251,7 +251,9 @@ describe("a watch", () => {
           events.push(`${type} ${object.object.metadata.name} ${object.object.color ?? ""}`);
           revisions.push(object.revision);
         },
-        onInitialEventsEnd: () => void events.push("END OF STATE"),
+        onInitialEventsEnd() {
+          if (query.includes("sendInitialEvents")) events.push("END OF STATE");
+        },
         onReady: ready.resolve,
         onEnd: ended.resolve,
         ...more,

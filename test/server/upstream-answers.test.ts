@@ -221,4 +221,14 @@ describe("answers of upstream", () => {
       assert.equal((await api.send(watch(`continue=x${version}`))).status, 422);
     }
   });
+
+  it("show a dry run of a create in a table without a version", async () => {
+    const [, { metadata, rows }] = await answer({
+      method: "POST",
+      path: `${objects}/configmaps?dryRun=All`,
+      headers: { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" },
+      body: { metadata: { name: "row" } },
+    });
+    assert.deepEqual([metadata, rows.length], [{}, 1]);
+  });
 });

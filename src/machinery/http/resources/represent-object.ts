@@ -57,7 +57,7 @@ export function representStored<T extends ApiObject>(
     version: conversion.version,
     includeObject: parseIncludeObject(request.query),
     now: registry.clock.now(),
-    metadata: { resourceVersion: stored.resourceVersion },
+    metadata: stored.revision === 0 ? {} : { resourceVersion: stored.resourceVersion },
     hasColumnDefinitions: true,
   });
   return textResponse(table, representation);

@@ -26,6 +26,7 @@ export const sampleFields = (names: Names): Readonly<Record<string, object>> => 
     CertificateSigningRequest: {
       spec: { request: certificateRequest, signerName: "example.com/signer", usages: ["client auth"] },
     },
+    CSINode: { spec: { drivers: [{ name: "disks.example.com", nodeID: "one", topologyKeys: ["example.com/rack"] }] } },
     ClusterTrustBundle: { spec: { trustBundle: anchors } },
     RoleBinding: { roleRef: { apiGroup: group, kind: "ClusterRole", name: "view" }, subjects },
     ClusterRoleBinding: { roleRef: { apiGroup: group, kind: "ClusterRole", name: "view" }, subjects },

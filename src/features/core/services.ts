@@ -27,5 +27,7 @@ export const services = (names: Names): ResourceDefinition<Service> =>
     verbs: ["get", "list", "watch"],
     schema: serviceSchema,
     validateName: validateDnsLabelName,
+    // Kubelets ask for those with an address.
+    selectableFields: { "spec.clusterIP": () => "", "spec.type": () => "" },
     columns: [nameColumn(names), ageColumn(names)],
   });

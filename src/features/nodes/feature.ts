@@ -20,6 +20,7 @@ import { lockedNodes, nodeLocks } from "./lock/node-locks.ts";
 import type { LockedNodes } from "./lock/node-locks.ts";
 import { nodeAuthorizer } from "./node-authorizer.ts";
 import { nodeObjects } from "./node-objects.ts";
+import { csiNodes } from "./nodes/csi-nodes.ts";
 import { nodes } from "./nodes/nodes.ts";
 import { podGarbageCollector } from "./pods/pod-garbage-collector.ts";
 import { podReferences } from "./pods/pod-schema.ts";
@@ -32,7 +33,7 @@ import { nodeRestriction } from "./restriction/node-restriction.ts";
 /** Nodes and Pods, the permissions of node agents, and the bootstrap tokens of new machines. */
 export const nodesFeature = {
   name: "nodes",
-  kinds: [kind(nodeLocks), kind(nodes), kind(pods)],
+  kinds: [kind(csiNodes), kind(nodeLocks), kind(nodes), kind(pods)],
   flags: nodeFlags,
 } as const satisfies Feature;
 

@@ -31,9 +31,9 @@ const silent = noOpinion("");
 
 /**
  * Limits nodes to their own objects (upstream: `node.NodeAuthorizer`, with its reasons): Secrets, ConfigMaps, accounts and
- * tokens that Pods on the node refer to, Pods on the node, its own Node and Lease. It has no opinion about other users.
+ * tokens that Pods on the node refer to, Pods on the node, its own Node, Lease and CSINode. It has no opinion about other users.
  *
- * Writes of Nodes and Pods, and creates of Leases, are allowed for every name: the admission rule NodeRestriction, which
+ * Writes of Nodes and Pods, and creates of Leases and CSINodes, are allowed for every name: the admission rule NodeRestriction, which
  * nothing switches off, knows the objects and refuses those of others.
  */
 export function nodeAuthorizer({ names, objects, rules }: NodeAuthorizerOptions): AuthorizerInMemory {
@@ -86,6 +86,15 @@ export function nodeAuthorizer({ names, objects, rules }: NodeAuthorizerOptions)
     return noOpinion("can only access node lease with the same name as the requesting node");
   };
 
+  const ofCsiNode = ({ node, verb, name, subresource }: NodeAttributes): Decision => {
+    if (!["get", "create", "update", "patch", "delete"].includes(verb)) {
+      return noOpinion("can only get, create, update, patch, or delete a CSINode");
+    }
+    if (subresource !== "") return noOpinion("cannot authorize CSINode subresources");
+    if (verb === "create" || name === node) return allowed;
+    return noOpinion("can only access CSINode with the same name as the requesting node");
+  };
+
   const decisions = new Map<string, (attributes: NodeAttributes) => Decision>([
     ["secrets", readOfRelated],
     ["configmaps", readOfRelated],
@@ -93,6 +102,7 @@ export function nodeAuthorizer({ names, objects, rules }: NodeAuthorizerOptions)
     ["pods", ofPod],
     ["nodes", ofNode],
     [`leases.${names.group("coordination")}`, ofLease],
+    [`csinodes.${names.group("storage")}`, ofCsiNode],
   ]);
 
   return (attributes) => {

@@ -13,6 +13,7 @@ export const groupNames = [
   "coordination",
   "events",
   "rbac.authorization",
+  "storage",
 ] as const;
 
 /**

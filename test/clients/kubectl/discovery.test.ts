@@ -19,6 +19,7 @@ describeKubectl("kubectl's discovery", bothProfiles, (kubectl) => {
         ...(groups().hasUpstreamVersions ? [`${groups().group("events")}/v1`] : []),
         `${groups().group("rbac.authorization")}/v1`,
         `${groups().group("signet")}/v1`,
+        `${groups().group("storage")}/v1`,
         "v1",
       ].toSorted(),
     );

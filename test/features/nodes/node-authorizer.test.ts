@@ -65,7 +65,7 @@ describe("a node", () => {
     assert.ok(!may({ ...pods, verb: "list", fieldSelector: parseFieldSelector("spec.nodeName=n11") }));
   });
 
-  it("has its own Node, which it cannot delete, and its own Lease", () => {
+  it("has its own Node, which it cannot delete, and its own Lease and CSINode", () => {
     const node = { resource: "nodes", namespace: "" };
     assert.ok(may({ ...node, name: "n1" }));
     assert.ok(may({ ...node, verb: "patch", subresource: "status", name: "n1" }));
@@ -77,6 +77,17 @@ describe("a node", () => {
     assert.ok(may({ ...lease, verb: "create" }));
     assert.ok(!may({ ...lease, verb: "update", name: "n2" }));
     assert.ok(!may({ ...lease, verb: "create", namespace: "ns" }));
+    const csiNode = { group: "storage.platform.io", resource: "csinodes", namespace: "" };
+    for (const verb of ["get", "update", "patch", "delete"]) {
+      assert.ok(may({ ...csiNode, verb, name: "n1" }));
+      assert.ok(!may({ ...csiNode, verb, name: "n2" }));
+    }
+    assert.ok(may({ ...csiNode, verb: "create" }));
+    for (const verb of ["list", "watch", "deletecollection"]) assert.ok(!may({ ...csiNode, verb }));
+  });
+
+  it("reads every Service, as a kubelet that starts a container does", () => {
+    for (const verb of ["list", "watch"]) assert.ok(may({ resource: "services", namespace: "", verb }));
   });
 
   it("may request certificates, but approve none", () => {
@@ -89,6 +100,7 @@ describe("a node", () => {
   it("is told why, in upstream's words", () => {
     const lease = { group: "coordination.platform.io", resource: "leases", namespace: "platform-node-lease" };
     const account = { resource: "serviceaccounts" };
+    const csiNode = { group: "storage.platform.io", resource: "csinodes", namespace: "" };
     const unrelated = "no relationship found between node 'n1' and this object";
     const expected: readonly (readonly [Partial<ResourceAttributes>, string])[] = [
       [{ resource: "nodes", verb: "list" }, "node 'n1' cannot read all nodes, only its own Node object"],
@@ -102,6 +114,9 @@ describe("a node", () => {
         'can only access leases in the "platform-node-lease" system namespace',
       ],
       [{ ...lease, name: "n2" }, "can only access node lease with the same name as the requesting node"],
+      [{ ...csiNode, verb: "list" }, "can only get, create, update, patch, or delete a CSINode"],
+      [{ ...csiNode, subresource: "status", name: "n1" }, "cannot authorize CSINode subresources"],
+      [{ ...csiNode, name: "n2" }, "can only access CSINode with the same name as the requesting node"],
       [{ resource: "secrets", verb: "delete", name: "used" }, "can only read resources of this type"],
       [{ resource: "secrets", subresource: "x", name: "used" }, "cannot read subresource"],
       [{ resource: "secrets", verb: "list", namespace: "" }, "can only read namespaced object of this type"],

@@ -42,6 +42,7 @@ export function bootstrapPolicy(names: Names, signers: readonly SignerGrants[] =
   const inAuthorization = ruleIn(names.group("authorization"));
   const inCoordination = ruleIn(names.group("coordination"));
   const inRbac = ruleIn(names.group("rbac.authorization"));
+  const inStorage = ruleIn(names.group("storage"));
   const inSignet = ruleIn(names.group("signet"));
   const inEvents = names.hasUpstreamVersions ? ruleIn("", names.group("events")) : inCore;
   const inEveryGroup = ruleIn("*");
@@ -118,6 +119,9 @@ export function bootstrapPolicy(names: Names, signers: readonly SignerGrants[] =
       inCore(["create"], ["serviceaccounts/token"]),
       inCertificates(read, ["clustertrustbundles"]),
       inCore(["get"], ["serviceaccounts"]),
+      // There are no Services, but a kubelet starts no container before it has read them.
+      inCore(read, ["services"]),
+      inStorage(["get", "create", "update", "patch", "delete"], ["csinodes"]),
     ]),
     clusterRole("system:node-bootstrapper", [inCertificates(["create", ...read], [csr])]),
     ...nodeClientRoles,

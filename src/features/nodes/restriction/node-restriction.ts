@@ -36,7 +36,7 @@ interface NodeObject extends ApiObject {
 
 /**
  * Limits the writes of a node to its own objects: its Node (but not taints, owners, and labels that influence
- * scheduling), the Pods on it, tokens for those Pods, its Lease, and certificates in its own name (upstream:
+ * scheduling), the Pods on it, tokens for those Pods, its Lease and CSINode, and certificates in its own name (upstream:
  * NodeRestriction; for the owners see CVE-2025-5187).
  */
 export function nodeRestriction(options: NodeRestrictionOptions): AdmissionRule {
@@ -46,6 +46,7 @@ export function nodeRestriction(options: NodeRestrictionOptions): AdmissionRule 
     nodes: (attributes) => checkNode(attributes, names),
     serviceaccounts: (attributes) => checkToken(attributes, options),
     [`leases.${names.group("coordination")}`]: (attributes) => checkLease(attributes, names),
+    [`csinodes.${names.group("storage")}`]: checkCsiNode,
     [`certificatesigningrequests.${names.group("certificates")}`]: (attributes) =>
       checkSigningRequest(attributes, options),
   };
@@ -200,6 +201,11 @@ function checkLease(attributes: NodeAttributes, names: Names): void {
   }
   if ((attributes.name || object?.metadata.name) === node) return;
   throw admissionForbidden(attributes, "can only access node lease with the same name as the requesting node");
+}
+
+function checkCsiNode(attributes: NodeAttributes): void {
+  if ((attributes.name || attributes.object?.metadata.name) === attributes.node) return;
+  throw admissionForbidden(attributes, "can only access CSINode with the same name as the requesting node");
 }
 
 function checkSigningRequest(attributes: NodeAttributes, { certifiesNodes }: NodeRestrictionOptions): void {

@@ -27,6 +27,7 @@ const known: Readonly<Record<string, string>> = {
   "core/v1.PodVolumeHealth lastTransitionTime": unsetTime,
   "certificates/v1.CertificateSigningRequestCondition lastUpdateTime": unsetTime,
   "certificates/v1.CertificateSigningRequestCondition lastTransitionTime": unsetTime,
+  "storage/v1.StorageHealthCondition lastTransitionTime": unsetTime,
   "meta/v1.ObjectMeta uid": untypedString,
   "meta/v1.OwnerReference uid": untypedString,
   "meta/v1.ManagedFieldsEntry operation": untypedString,

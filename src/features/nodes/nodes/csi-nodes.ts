@@ -1,0 +1,151 @@
+import { duplicate, invalidValue, required as missing } from "../../../machinery/api/field-error.ts";
+import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
+import { qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
+import { dnsSubdomainFaults, validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
+import { defineResource } from "../../../machinery/registry/resource-definition.ts";
+import type { ResourceDefinition, UpdateContext } from "../../../machinery/registry/resource-definition.ts";
+import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
+import { atomicList, int32, mapList, named, string, time } from "../../../machinery/schema/schema.ts";
+import type { Infer } from "../../../machinery/schema/schema.ts";
+import { always, omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
+import { csiNodeResource } from "../resources.ts";
+
+const volumeNodeResources = struct("v1.VolumeNodeResources", "How many volumes a machine can have.", {
+  count: pointer(1, int32, "The most volumes of the driver at once; none: any number."),
+});
+
+const csiNodeDriver = struct("v1.CSINodeDriver", "A storage driver on a machine.", {
+  name: required(1, string, "The driver's name."),
+  nodeID: required(2, string, "What the driver calls the machine."),
+  topologyKeys: always(3, atomicList(string), "The labels of its Node that say where it reaches storage."),
+  allocatable: pointer(4, volumeNodeResources, "How many volumes the machine can have."),
+});
+
+const storageHealthCondition = struct("v1.StorageHealthCondition", "What is wrong with a storage.", {
+  status: required(1, named(string, "v1.StorageHealthStatusType"), "StorageUnreachable or StorageDegraded."),
+  reason: required(2, string, "Why, as one CamelCase word, for programs."),
+  message: omitEmpty(3, string, "Why, as a sentence, for people."),
+  accessMode: pointer(4, named(string, "v1.PersistentVolumeAccessMode"), "The access that is affected; none: all."),
+  volumeMode: pointer(5, named(string, "v1.PersistentVolumeMode"), "The volumes that are affected; none: all."),
+  lastTransitionTime: omitEmpty(6, time, "Since when."),
+});
+
+const storageHealth = struct("v1.StorageHealth", "What a driver says of its storage.", {
+  name: required(1, string, "The driver's name."),
+  healthConditions: omitEmpty(2, atomicList(storageHealthCondition), "What is wrong."),
+});
+
+const csiNodeSchema = struct(
+  "v1.CSINode",
+  "The storage drivers of the machine of the same name. A kubelet writes it, and is not ready without.",
+  {
+    ...objectFields,
+    spec: required(
+      2,
+      struct("v1.CSINodeSpec", "The storage drivers of a machine.", {
+        drivers: required(1, mapList(csiNodeDriver, "name"), "The drivers."),
+      }),
+      "The drivers.",
+    ),
+    status: always(
+      3,
+      struct("v1.CSINodeStatus", "The storage of a machine.", {
+        storageHealth: omitEmpty(
+          1,
+          mapList(storageHealth, "name"),
+          "What the drivers say of their storage. Kept by no write.",
+        ),
+      }),
+      "What the machine says of its storage.",
+    ),
+  },
+);
+
+export type CSINode = Infer<typeof csiNodeSchema>;
+type CSINodeDriver = Infer<typeof csiNodeDriver>;
+
+/** Its status is of a feature (CSIVolumeHealth) that upstream has off by default: nothing writes it. */
+export const csiNodes = (names: Names): ResourceDefinition<CSINode> =>
+  defineResource({
+    ...csiNodeResource(names),
+    singular: "csinode",
+    schema: csiNodeSchema,
+    validateName: validateDnsSubdomainName,
+    prepareForCreate: (created) => ({ ...created, status: {} }),
+    prepareForUpdate: (next, { previous }) => ({ ...next, status: previous.status }),
+    validate,
+    validateUpdate,
+    allowsUnconditionalUpdate: false,
+    answersDeletedObject: true,
+    resetFields: [["status"]],
+    columns: [
+      nameColumn(names),
+      {
+        name: "Drivers",
+        type: "integer",
+        description: "Drivers indicates the number of CSI drivers registered on the node",
+        cell: ({ spec }) => spec.drivers?.length ?? 0,
+      },
+      ageColumn(names),
+    ],
+  });
+
+const maximumNodeIdBytes = 256;
+
+function validate({ spec }: CSINode): FieldError[] {
+  const drivers = spec.drivers ?? [];
+  return drivers.flatMap((driver, index) => {
+    const field = `spec.drivers[${index}]`;
+    const { name, nodeID, allocatable: { count = 0 } = {} } = driver;
+    const isRepeated = drivers.findIndex((one) => one.name === name) < index;
+    return [
+      ...dnsSubdomainFaults(name).map((detail) => invalidValue(`${field}.name`, { value: name, detail })),
+      ...(nodeID === "" ? [missing(`${field}.nodeID`, "")] : []),
+      ...(Buffer.byteLength(nodeID) > maximumNodeIdBytes
+        ? [
+            invalidValue(`${field}.nodeID`, {
+              value: nodeID,
+              detail: `must be ${maximumNodeIdBytes} characters or less`,
+            }),
+          ]
+        : []),
+      ...(count < 0
+        ? [
+            invalidValue(`${field}.allocatable.count`, {
+              value: count,
+              detail: "must be greater than or equal to 0",
+            }),
+          ]
+        : []),
+      ...(isRepeated ? [duplicate(`${field}.name`, name)] : []),
+      ...topologyFaults(driver.topologyKeys ?? [], field),
+    ];
+  });
+}
+
+const topologyFaults = (keys: readonly string[], field: string): FieldError[] =>
+  keys.flatMap((key, index) => [
+    ...(key === "" ? [missing(field, "")] : []),
+    ...(keys.indexOf(key) < index ? [duplicate(field, key)] : []),
+    ...qualifiedNameFaults(key).map((detail) => invalidValue(field, { value: key, detail })),
+  ]);
+
+/** A driver that stays may change nothing but how many volumes the machine can have. */
+function validateUpdate(next: CSINode, { previous }: UpdateContext<CSINode>): FieldError[] {
+  const before = new Map((previous.spec.drivers ?? []).map((driver) => [driver.name, driver]));
+  const isChanged = (driver: CSINodeDriver): boolean => {
+    const earlier = before.get(driver.name) ?? driver;
+    return !isSemanticallyEqual(withoutCount(driver), withoutCount(earlier));
+  };
+  return [
+    ...validate(next),
+    ...(next.spec.drivers ?? [])
+      .filter(isChanged)
+      .map((driver) => invalidValue("spec.drivers", { value: withoutCount(driver), detail: "field is immutable" })),
+  ];
+}
+
+const withoutCount = ({ name, nodeID, topologyKeys }: CSINodeDriver): CSINodeDriver => ({ name, nodeID, topologyKeys });

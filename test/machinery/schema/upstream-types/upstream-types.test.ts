@@ -28,8 +28,6 @@ const known: Readonly<Record<string, string>> = {
   "certificates/v1.CertificateSigningRequestCondition lastUpdateTime": unsetTime,
   "certificates/v1.CertificateSigningRequestCondition lastTransitionTime": unsetTime,
   "storage/v1.StorageHealthCondition lastTransitionTime": unsetTime,
-  "meta/v1.ObjectMeta uid": untypedString,
-  "meta/v1.OwnerReference uid": untypedString,
   "meta/v1.ManagedFieldsEntry operation": untypedString,
   "rbac/v1.RoleRef apiGroup": optionalUpstream,
   "rbac/v1.ClusterRole rules": optionalUpstream,

@@ -231,4 +231,24 @@ describe("answers of upstream", () => {
     });
     assert.deepEqual([metadata, rows.length], [{}, 1]);
   });
+
+  it("negotiate the documents of discovery: the aggregator's with ranges, none as another kind", async () => {
+    const accepted = "only the following media types are accepted: ";
+    const types = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+    const statusOf = async (path: string, accept: string) => {
+      const [status, { message }] = await answer({ path, headers: { accept } });
+      return status === 200 ? status : message;
+    };
+    for (const path of ["/apis", "/apis/rbac.authorization.k8s.io"]) {
+      assert.equal(await statusOf(path, "application/*"), 200);
+      assert.equal(await statusOf(path, "text/html"), accepted + types);
+    }
+    for (const path of ["/api", "/api/v1", "/apis", "/apis/rbac.authorization.k8s.io/v1"]) {
+      assert.equal(await statusOf(path, "application/json;as=Table;v=v1;g=meta.k8s.io"), accepted + types);
+    }
+    for (const path of ["/api", "/api/v1"]) {
+      const notAcceptable = `406: Not Acceptable\n\nAvailable representations: ${types}`;
+      assert.equal(await statusOf(path, "application/*"), notAcceptable);
+    }
+  });
 });

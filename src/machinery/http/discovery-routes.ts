@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { apiPathOf, apiVersionOf } from "../api/resource-type.ts";
 import { documentRoute, taggedDocument, taggedResponse } from "./document-route.ts";
 import type { TaggedDocument } from "./document-route.ts";
-import { acceptedTypes, contentTypes, documentNegotiator } from "./negotiation.ts";
+import { contentTypes, documentNegotiator } from "./negotiation.ts";
 import type { AskedConversion } from "./negotiation.ts";
 import type { PathRoute, PathRoutes } from "./path-routes.ts";
 import { verbsOf, verbsOfSubresource } from "./served-resources.ts";
@@ -34,9 +34,12 @@ export function discoveryRoutes({ definitions, serverAddress }: DiscoveryOptions
   });
   routes.set("/api", withAggregated(documentRoute(versions), core ? [core] : []));
   const groupList = { kind: "APIGroupList", apiVersion: "v1", groups: named.map(apiGroup) };
-  routes.set("/apis", withAggregated(documentRoute(groupList), named));
+  routes.set("/apis", withAggregated(documentRoute(groupList, { isOfAggregator: true }), named));
   for (const group of named) {
-    routes.set(`/apis/${group.name}`, documentRoute({ kind: "APIGroup", apiVersion: "v1", ...apiGroup(group) }));
+    routes.set(
+      `/apis/${group.name}`,
+      documentRoute({ kind: "APIGroup", apiVersion: "v1", ...apiGroup(group) }, { isOfAggregator: true }),
+    );
   }
   for (const group of groups) {
     for (const version of group.versions) {
@@ -163,8 +166,7 @@ function withAggregated(plain: PathRoute, groups: readonly Group[]): PathRoute {
     }),
   );
   return {
-    methods: plain.methods,
-    produces: acceptedTypes,
+    ...plain,
     handle: (request) => {
       const document = documents.get(negotiate(request.headers)?.version ?? "");
       return document ? taggedResponse(request, document) : plain.handle(request);

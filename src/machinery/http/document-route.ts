@@ -1,21 +1,28 @@
 import { createHash } from "node:crypto";
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
-import { acceptedTypes, contentTypes, documentNegotiator } from "./negotiation.ts";
+import { acceptedTypes, contentTypes, documentNegotiator, onlyAccepted } from "./negotiation.ts";
 import type { PathRoute, PathRoutes } from "./path-routes.ts";
 import { textResponse } from "./response.ts";
 
 const negotiateDocument = documentNegotiator();
 
+interface DocumentOptions {
+  readonly isJsonOnly?: boolean;
+  /** Upstream's aggregator serves it, which reads ranges like `application/*` too. */
+  readonly isOfAggregator?: boolean;
+}
+
 /** Serves a document as JSON or YAML. A client that asks for protobuf gets JSON. */
 export function documentRoute(
   document: object | (() => object),
-  options: { readonly isJsonOnly?: boolean } = {},
+  { isJsonOnly = false, isOfAggregator = false }: DocumentOptions = {},
 ): PathRoute {
   return {
     methods: "get",
-    produces: options.isJsonOnly ? [contentTypes.json] : acceptedTypes,
+    ...(!isOfAggregator && { produces: isJsonOnly ? [contentTypes.json] : acceptedTypes }),
     handle: (request) => {
-      const agreed = options.isJsonOnly ? undefined : negotiateDocument(request.headers);
+      const agreed = isJsonOnly ? undefined : negotiateDocument(request.headers);
+      if (!isJsonOnly && agreed === undefined) throw onlyAccepted(acceptedTypes);
       const format = agreed?.format === "yaml" ? "yaml" : "json";
       const mediaType = { format, contentType: contentTypes[format], isPretty: agreed?.isPretty ?? false } as const;
       const value = typeof document === "function" ? (document as () => object)() : document; // no document is a function

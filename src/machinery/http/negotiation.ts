@@ -190,7 +190,7 @@ const orThrow =
     return found;
   };
 
-const onlyAccepted = (types: readonly string[]): Error =>
+export const onlyAccepted = (types: readonly string[]): Error =>
   notAcceptable(`only the following media types are accepted: ${types.join(", ")}`);
 
 /** Called only with conversions that `isConversionAllowed` accepted. */

@@ -251,4 +251,15 @@ describe("answers of upstream", () => {
       assert.equal(await statusOf(path, "application/*"), notAcceptable);
     }
   });
+
+  it("keep the managers of an object when an update sends fields that cannot be read", async () => {
+    const path = `${objects}/configmaps`;
+    const metadata = { name: "managed" };
+    const [, { metadata: created }] = await answer({ method: "POST", path, body: { metadata, data: { a: "1" } } });
+    const sent = { manager: "a", operation: "Update", apiVersion: "v1", fieldsType: "FieldsV1", fieldsV1: { x: {} } };
+    const body = { metadata: { ...metadata, managedFields: [sent] }, data: { a: "1" } };
+    const [status, { metadata: updated }] = await answer({ method: "PUT", path: `${path}/managed`, body });
+    assert.equal(status, 200);
+    assert.deepEqual(updated.managedFields, created.managedFields);
+  });
 });

@@ -63,6 +63,7 @@ export function canonicalElement(element: string): PathElement | undefined {
       if (!/^-?\d{1,9}$/.test(content)) throw new SyntaxError("an index must be a number");
       return element;
     default:
+      if (element[1] !== ":") throw new SyntaxError("an element must begin with its type and a colon");
       return undefined;
   }
 }

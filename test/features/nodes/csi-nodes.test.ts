@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { eventually } from "../../end-to-end/eventually.ts";
 import { InProcess } from "../../server/in-process.ts";
 import type { SentRequest } from "../../server/in-process.ts";
 import { startTestServer } from "../../test-server.ts";
@@ -96,6 +97,6 @@ describe("what a kubelet needs before its Node is ready", () => {
 
   it("goes with its Node", async () => {
     await http.json("/api/v1/nodes/n1", { method: "DELETE" });
-    while ((await http.send(`${csiNodes}/n1`)).status !== 404) await new Promise((done) => setTimeout(done, 20));
+    await eventually("the CSINode is gone", async () => (await http.send(`${csiNodes}/n1`)).status === 404);
   });
 });

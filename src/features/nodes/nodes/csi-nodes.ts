@@ -96,11 +96,12 @@ export const csiNodes = (names: Names): ResourceDefinition<CSINode> =>
 const maximumNodeIdBytes = 256;
 
 function validate({ spec }: CSINode): FieldError[] {
-  const drivers = spec.drivers ?? [];
-  return drivers.flatMap((driver, index) => {
+  const names = new Set<string>();
+  return (spec.drivers ?? []).flatMap((driver, index) => {
     const field = `spec.drivers[${index}]`;
     const { name, nodeID, allocatable: { count = 0 } = {} } = driver;
-    const isRepeated = drivers.findIndex((one) => one.name === name) < index;
+    const isRepeated = names.has(name);
+    names.add(name);
     return [
       ...dnsSubdomainFaults(name).map((detail) => invalidValue(`${field}.name`, { value: name, detail })),
       ...(nodeID === "" ? [missing(`${field}.nodeID`, "")] : []),
@@ -126,12 +127,18 @@ function validate({ spec }: CSINode): FieldError[] {
   });
 }
 
-const topologyFaults = (keys: readonly string[], field: string): FieldError[] =>
-  keys.flatMap((key, index) => [
-    ...(key === "" ? [missing(field, "")] : []),
-    ...(keys.indexOf(key) < index ? [duplicate(field, key)] : []),
-    ...qualifiedNameFaults(key).map((detail) => invalidValue(field, { value: key, detail })),
-  ]);
+function topologyFaults(keys: readonly string[], field: string): FieldError[] {
+  const seen = new Set<string>();
+  return keys.flatMap((key) => {
+    const isRepeated = seen.has(key);
+    seen.add(key);
+    return [
+      ...(key === "" ? [missing(field, "")] : []),
+      ...(isRepeated ? [duplicate(field, key)] : []),
+      ...qualifiedNameFaults(key).map((detail) => invalidValue(field, { value: key, detail })),
+    ];
+  });
+}
 
 /** A driver that stays may change nothing but how many volumes the machine can have. */
 function validateUpdate(next: CSINode, { previous }: UpdateContext<CSINode>): FieldError[] {

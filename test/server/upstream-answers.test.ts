@@ -262,4 +262,18 @@ describe("answers of upstream", () => {
     assert.equal(status, 200);
     assert.deepEqual(updated.managedFields, created.managedFields);
   });
+
+  it("refuse a name that no object can have, in the words of its path", async () => {
+    for (const [name, fault] of [
+      ["%25%2E", `"%.": may not contain '%'`],
+      ["a%25b", `"a%b": may not contain '%'`],
+    ]) {
+      for (const method of ["GET", "DELETE"]) {
+        const [status, { message }] = await answer({ method, path: `${objects}/configmaps/${name}` });
+        assert.deepEqual([status, message], [400, `Name parameter invalid: ${fault}`]);
+      }
+    }
+    const [, { message }] = await answer({ path: `${objects}/configmaps/a%00` });
+    assert.equal(message, 'configmaps "a\\x00" not found');
+  });
 });

@@ -1,6 +1,6 @@
 import type { FieldError } from "./field-error.ts";
 import { maximumFaults } from "./field-error.ts";
-import { shortened } from "./format-value.ts";
+import { goQuoted, shortened } from "./format-value.ts";
 import type { Status, StatusCause, StatusDetails, StatusReason } from "./status.ts";
 
 /**
@@ -119,7 +119,7 @@ export const forbidden = (
         ? `forbidden: ${message}`
         : name === ""
           ? `${qualified(resource)} is forbidden: ${message}`
-          : `${qualified(resource)} ${JSON.stringify(name)} is forbidden: ${message}`,
+          : `${qualified(resource)} ${goQuoted(name)} is forbidden: ${message}`,
     details: detailsOf(resource, name),
   });
 
@@ -127,7 +127,7 @@ export const notFound = (resource: Named, name: string): ApiError =>
   new ApiError({
     code: 404,
     reason: "NotFound",
-    message: `${qualified(resource)} ${JSON.stringify(name)} not found`,
+    message: `${qualified(resource)} ${goQuoted(name)} not found`,
     details: detailsOf(resource, name),
   });
 
@@ -165,7 +165,7 @@ export const alreadyExists = (resource: Named, name: string): ApiError =>
   new ApiError({
     code: 409,
     reason: "AlreadyExists",
-    message: `${qualified(resource)} ${JSON.stringify(name)} already exists`,
+    message: `${qualified(resource)} ${goQuoted(name)} already exists`,
     details: detailsOf(resource, name),
   });
 
@@ -181,7 +181,7 @@ export const conflict = (
   new ApiError({
     code: 409,
     reason: "Conflict",
-    message: `Operation cannot be fulfilled on ${qualified(resource)} ${JSON.stringify(name)}: ${message}`,
+    message: `Operation cannot be fulfilled on ${qualified(resource)} ${goQuoted(name)}: ${message}`,
     details: { ...detailsOf(resource, name), ...(causes !== undefined && { causes }) },
   });
 
@@ -227,7 +227,7 @@ export function invalid(
   return new ApiError({
     code: 422,
     reason: "Invalid",
-    message: `${qualified(kind)} ${JSON.stringify(shortened(name))} is invalid${
+    message: `${qualified(kind)} ${goQuoted(shortened(name))} is invalid${
       causes.length === 0 ? "" : `: ${sentenceOf(faults)}`
     }`,
     details: { ...detailsOf(kind, name), ...(causes.length > 0 && { causes }) },

@@ -1,5 +1,8 @@
 import { randomInt } from "node:crypto";
-import { badRequest } from "../api/api-error.ts";
+import { badRequest, notFound } from "../api/api-error.ts";
+import type { Named } from "../api/api-error.ts";
+import { goQuoted, shortened } from "../api/format-value.ts";
+import { validatePathSegmentName } from "../api/name-validation.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 
@@ -42,4 +45,11 @@ export function generateName(prefix: string): string {
   let name = prefix.slice(0, maximumPrefixLength);
   for (let at = 0; at < suffixLength; at += 1) name += alphabet.charAt(randomInt(alphabet.length));
   return name;
+}
+
+/** The 404 for an object that is not there; a 400 for a name in a path that no object can have, as upstream. */
+export function notThere(resource: Named, name: string): Error {
+  const faults = name.includes("/") ? [] : validatePathSegmentName(name, { isPrefix: false });
+  if (faults.length === 0) return notFound(resource, name);
+  return badRequest(`Name parameter invalid: ${goQuoted(shortened(name))}: ${faults.join(";")}`);
 }

@@ -1,13 +1,5 @@
 import type { AdmissionRule } from "../api/attributes.ts";
-import {
-  conflict,
-  invalid,
-  notFound,
-  requestCanceled,
-  serviceUnavailable,
-  timeout,
-  tooLarge,
-} from "../api/api-error.ts";
+import { conflict, invalid, requestCanceled, serviceUnavailable, timeout, tooLarge } from "../api/api-error.ts";
 import type { ApiError, Named } from "../api/api-error.ts";
 import { systemClock } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
@@ -27,6 +19,7 @@ import { compileKind } from "./compile-kind.ts";
 import type { CompiledKind } from "./compile-kind.ts";
 import { servedDefinitions } from "./resource-definition.ts";
 import type { AnswerCreate, ResourceDefinition } from "./resource-definition.ts";
+import { notThere } from "./requested-name.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
 import { maximumNameBytes, resourcePrefix, storageKey } from "./storage-key.ts";
 import type { ObjectName } from "./storage-key.ts";
@@ -411,7 +404,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   }
 
   notFound(name: string): Error {
-    return notFound(this.resource, name);
+    return notThere(this.resource, name);
   }
 
   #tellWritten(

@@ -1,3 +1,4 @@
+import { allValues } from "../first-of-all.ts";
 import { nodeResource } from "../resources.ts";
 import { forbiddenField, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
@@ -18,6 +19,7 @@ export const nodes = (names: Names): ResourceDefinition<Node> =>
     shortNames: ["no"],
     schema: nodeSchema,
     validateName: validateDnsSubdomainName,
+    setDefaults,
     validate: validateTaints,
     prepareForUpdate: (next, { previous }) => ({ ...next, status: previous.status }),
     validateUpdate,
@@ -32,6 +34,17 @@ export const nodes = (names: Names): ResourceDefinition<Node> =>
     selectableFields: { "spec.unschedulable": ({ spec }) => String(spec.unschedulable ?? false) },
     columns: nodeColumns(names),
   });
+
+function setDefaults({ spec, status, ...node }: Node): Node {
+  const { capacity } = status;
+  const podCIDRs = allValues(spec.podCIDR, spec.podCIDRs);
+  const [podCIDR] = podCIDRs;
+  return {
+    ...node,
+    spec: { ...spec, ...(podCIDR !== undefined && { podCIDR, podCIDRs: [...podCIDRs] }) },
+    status: { ...(capacity !== undefined && { allocatable: capacity }), ...status },
+  };
+}
 
 const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 

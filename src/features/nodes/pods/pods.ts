@@ -1,3 +1,4 @@
+import { allValues } from "../first-of-all.ts";
 import { podResource } from "../resources.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { mirrorAnnotations } from "./pod-object.ts";
@@ -68,7 +69,12 @@ function withOwnersOf({ metadata: { ownerReferences } }: Pod, next: Pod): Pod {
 }
 
 function setDefaults(pod: Pod): Pod {
-  const { spec } = pod;
+  const { spec, status } = pod;
+  const podIPs = allValues(
+    status.podIP,
+    status.podIPs?.map(({ ip }) => ip),
+  );
+  const [podIP] = podIPs;
   const serviceAccountName = spec.serviceAccountName ?? spec.serviceAccount;
   return {
     ...pod,
@@ -79,6 +85,7 @@ function setDefaults(pod: Pod): Pod {
       containers: (spec.containers ?? []).map(withPullPolicy),
       ...(spec.initContainers !== undefined && { initContainers: spec.initContainers.map(withPullPolicy) }),
     },
+    status: { ...status, ...(podIP !== undefined && { podIP, podIPs: podIPs.map((ip) => ({ ip })) }) },
   };
 }
 

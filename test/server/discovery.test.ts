@@ -67,6 +67,19 @@ describe("discovery and OpenAPI", () => {
     });
   }
 
+  it("say that a quantity may be a number too, where OpenAPI can say so", async () => {
+    const api = apiOf("kubernetes");
+    type Schemas = Record<string, { properties: { limits: { additionalProperties: unknown } } }>;
+    const [second, third] = await Promise.all([
+      api.json<{ definitions: Schemas }>("/openapi/v2"),
+      api.json<{ components: { schemas: Schemas } }>("/openapi/v3/api/v1"),
+    ]);
+    const quantityIn = (schemas: Schemas): unknown =>
+      schemas["io.k8s.api.core.v1.ResourceRequirements"]?.properties.limits.additionalProperties;
+    assert.deepEqual(quantityIn(second.definitions), { type: "string" });
+    assert.deepEqual(quantityIn(third.components.schemas), { oneOf: [{ type: "string" }, { type: "number" }] });
+  });
+
   it("have other hashes where they say something else", async () => {
     const [platform, kubernetes] = await Promise.all(
       profiles.map(async (profile) => (await apiOf(profile).json<Index>("/openapi/v3")).paths["api/v1"]),

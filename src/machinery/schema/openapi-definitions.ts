@@ -99,10 +99,7 @@ export class DefinitionCollector {
       const isAtomic = schema.isAtomic === true && { "x-kubernetes-map-type": "atomic" };
       return { type: "object", additionalProperties: this.#schema(schema.values, group), ...isAtomic };
     }
-    if (schema.type === "intOrString" && this.#openApi === 3) {
-      return { format: "int-or-string", oneOf: [{ type: "integer" }, { type: "string" }] };
-    }
-    return scalarTypes[schema.type];
+    return (this.#openApi === 3 ? unionTypes[schema.type] : undefined) ?? scalarTypes[schema.type];
   }
 }
 
@@ -118,6 +115,12 @@ function listExtensions(schema: ArraySchema): OpenApiSchema {
     }),
   };
 }
+
+/** What OpenAPI 2 has no word for. */
+const unionTypes: Readonly<Partial<Record<ScalarType, OpenApiSchema>>> = {
+  quantity: { oneOf: [{ type: "string" }, { type: "number" }] },
+  intOrString: { format: "int-or-string", oneOf: [{ type: "integer" }, { type: "string" }] },
+};
 
 const scalarTypes: Readonly<Record<ScalarType, OpenApiSchema>> = {
   string: { type: "string" },

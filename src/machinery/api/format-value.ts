@@ -29,7 +29,7 @@ function goEscape(character: string): string {
 }
 
 /**
- * Formats a value as Go prints it in field errors: strings goQuoted, structures as JSON, everything else plain. A long
+ * Formats a value as Go prints it in field errors: strings quoted as Go does, structures as JSON, everything else plain. A long
  * value is cut, and the cost does not grow with its length.
  */
 export function formatValue(value: unknown): string {

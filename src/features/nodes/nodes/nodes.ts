@@ -1,4 +1,4 @@
-import { allValues } from "../first-of-all.ts";
+import { allValues } from "../all-values.ts";
 import { nodeResource } from "../resources.ts";
 import { forbiddenField, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";

@@ -1,4 +1,4 @@
-import { allValues } from "../first-of-all.ts";
+import { allValues } from "../all-values.ts";
 import { podResource } from "../resources.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { mirrorAnnotations } from "./pod-object.ts";

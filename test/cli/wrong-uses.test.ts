@@ -129,7 +129,7 @@ describe(
         ["an empty name", asAdmin("csr get", ""), "usage", /an argument is empty; give a value/],
         ["an empty token", asAdmin("csr list --token", ""), "usage", /--token is empty; give a value/],
         ["a token of two lines", asAdmin("csr list --token", "a\nb"), "usage", /--token: no token has spaces, line breaks/],
-        ["a name that steers the terminal", asAdmin("csr describe", "\u001b[2J\u202e"), "refused", /\\u001b\[2J\\u\{202e\}/],
+        ["a name that steers the terminal", asAdmin("csr describe", "\u001b[2J\u202e"), "refused", /\\x1b\[2J\\u202e/],
       ]);
     });
 

@@ -50,7 +50,7 @@ export class ApiRequester {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body === undefined ? "" : JSON.stringify(body));
     const sent = request(
-      new URL(path, this.#server.url),
+      new URL(this.#server.url + path), // a path may begin with two slashes
       {
         method,
         agent: this.#agent,

@@ -276,4 +276,29 @@ describe("answers of upstream", () => {
     const [, { message }] = await answer({ path: `${objects}/configmaps/a%00` });
     assert.equal(message, 'configmaps "a\\x00" not found');
   });
+
+  it("have nothing at a path that begins with two slashes, for those who may ask", async () => {
+    const paths = [
+      "//api/v1/namespaces",
+      "//apis/certificates.k8s.io/v1/certificatesigningrequests",
+      "//",
+      "//healthz",
+    ];
+    for (const path of paths) {
+      const { status, bytes } = await api.send({ path });
+      assert.deepEqual([path, status, bytes.toString()], [path, 404, "404 page not found\n"]);
+      assert.equal((await api.send({ path, headers: { "impersonate-user": "nobody" } })).status, 403);
+    }
+  });
+
+  it("refuse to export an object, whether it is there or not", async () => {
+    for (const query of ["export=true", "export", "export=1&resourceVersion=0"]) {
+      const [status, { message }] = await answer({ path: `${objects}/configmaps/none?${query}` });
+      assert.deepEqual(
+        [status, message],
+        [400, "the export parameter, deprecated since v1.14, is no longer supported"],
+      );
+    }
+    assert.equal((await answer({ path: "/api/v1/namespaces/default?export=false" }))[0], 200);
+  });
 });

@@ -1,6 +1,7 @@
 import type { Verb } from "../api/attributes.ts";
 import { badRequest } from "../api/api-error.ts";
 import type { HttpRequest } from "../api/http-message.ts";
+import { parseBoolean } from "../registry/query-values.ts";
 
 /** A request to the resource API, parsed from its method, path and query (upstream: `request.RequestInfo`). */
 export interface ResourceRequestInfo {
@@ -119,13 +120,9 @@ export function isApiPath(path: string): boolean {
   return prefix === "api" || prefix === "apis";
 }
 
-/** Whether a GET of a collection is a watch: the first `watch` parameter has any value except `false` and `0`. */
-function isWatchQuery(query: string): boolean {
-  // Most queries do not contain the word: they cost only one search.
-  if (!query.includes("watch")) return false;
-  const value = new URLSearchParams(query).get("watch");
-  return value !== null && value !== "0" && value.toLowerCase() !== "false";
-}
+/** Whether a GET of a collection is a watch. Most queries do not contain the word: they cost only one search. */
+const isWatchQuery = (query: string): boolean =>
+  query.includes("watch") && parseBoolean(new URLSearchParams(query), "watch") === true;
 
 function decodePath(path: string): string {
   try {

@@ -264,6 +264,7 @@ interface RoutedRequest {
 /** Routes an authorized request: refuses unknown paths and unsupported methods, otherwise answers. */
 function route(options: ChainOptions, { lifecycle, info, user, request }: RoutedRequest): MaybePromise<HttpResponse> {
   const { path } = info;
+  if (path.startsWith("//")) return pageNotFound();
   if (info.kind === "path") return routePath(options.pathRoutes, { path, request }) ?? unknownPath(options, path);
   if (!options.servedResources.hasGroup(info.group)) {
     return (info.verb === "list" ? routePath(emptyListRoutes, { path, request }) : undefined) ?? pageNotFound();

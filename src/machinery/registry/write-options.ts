@@ -2,6 +2,7 @@ import { invalid } from "../api/api-error.ts";
 import { forbiddenField, notSupported, required } from "../api/field-error.ts";
 import type { FieldError } from "../api/field-error.ts";
 import { validateFieldManager } from "../api/object-meta-validation.ts";
+import { parseBoolean } from "./query-values.ts";
 
 export type FieldValidation = "Ignore" | "Warn" | "Strict";
 
@@ -32,10 +33,10 @@ export function parseWriteOptions(
   const fieldManager = parameters.get("fieldManager") ?? "";
   const fieldValidation = parameters.get("fieldValidation") ?? "";
   const dryRun = parameters.getAll("dryRun");
-  const force = parameters.get("force");
+  const force = parseBoolean(parameters, "force");
 
   const faults = [
-    ...(kind === "PatchOptions" && force !== null && !isApply
+    ...(kind === "PatchOptions" && force !== undefined && !isApply
       ? [forbiddenField("force", "may not be specified for non-apply patch")]
       : []),
     ...(isApply && fieldManager === "" ? [required("fieldManager", "is required for apply patch")] : []),
@@ -50,7 +51,7 @@ export function parseWriteOptions(
     isDryRun: dryRun.length > 0,
     fieldManager,
     fieldValidation: isFieldValidation(fieldValidation) ? fieldValidation : "Warn",
-    isForced: force !== null && force !== "0" && force.toLowerCase() !== "false",
+    isForced: force === true,
   };
 }
 

@@ -1,7 +1,9 @@
+import { badRequest } from "../../api/api-error.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
 import { shortTextLength } from "../../api/request-turn.ts";
 import { listObjects } from "../../registry/list-objects.ts";
 import { parseListOptions } from "../../registry/list-options.ts";
+import { parseBoolean } from "../../registry/query-values.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored-object.ts";
 import { negotiate, negotiateWatch } from "../negotiation.ts";
@@ -44,8 +46,15 @@ async function inTurn(
   return stored;
 }
 
-const resourceVersionOf = (query: string): string =>
-  query.includes("resourceVersion") ? (new URLSearchParams(query).get("resourceVersion") ?? "") : "";
+/** The version that a GET of an object asks for. Throws a 400 for `export`, which upstream refuses too. */
+function resourceVersionOf(query: string): string {
+  if (query === "") return "";
+  const parameters = new URLSearchParams(query);
+  if (parseBoolean(parameters, "export") === true) {
+    throw badRequest("the export parameter, deprecated since v1.14, is no longer supported");
+  }
+  return parameters.get("resourceVersion") ?? "";
+}
 
 export async function listRequest(
   registry: ResourceRegistry,

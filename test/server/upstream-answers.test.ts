@@ -301,4 +301,19 @@ describe("answers of upstream", () => {
     }
     assert.equal((await answer({ path: "/api/v1/namespaces/default?export=false" }))[0], 200);
   });
+
+  it("speak of generated names where an object with a name and a prefix is already there", async () => {
+    const metadata = { name: "default", generateName: "x" };
+    const [status, { message, details }] = await answer({
+      method: "POST",
+      path: `${objects}/serviceaccounts`,
+      body: { metadata },
+    });
+    assert.equal(status, 409);
+    assert.match(
+      message,
+      /"default" already exists, the server was not able to generate a unique name for the object$/,
+    );
+    assert.deepEqual(details, { name: "default", kind: "serviceaccounts", retryAfterSeconds: 1 });
+  });
 });

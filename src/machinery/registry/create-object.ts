@@ -46,8 +46,9 @@ export async function createObject<T extends ApiObject>(
     } catch (error) {
       const isNameTaken = error instanceof ApiError && error.reason === "AlreadyExists";
       const { name = "", generateName: prefix = "" } = tracked.metadata;
-      if (!isNameTaken || name !== "" || prefix === "") throw error;
-      if (attempt === maximumNameAttempts) throw noUniqueName(error);
+      if (!isNameTaken || prefix === "") throw error;
+      // Upstream answers so also where both are sent and the name is not generated (`CheckGeneratedNameError`).
+      if (name !== "" || attempt === maximumNameAttempts) throw noUniqueName(error);
     }
   }
 }

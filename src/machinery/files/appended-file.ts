@@ -54,19 +54,19 @@ export class AppendedFile {
   /** Throws the system's error, and an error for links and for files of other users: see `openLogFile`. */
   constructor(options: AppendedFileOptions) {
     this.#options = options;
-    if (!options.lock.takeAlone({ waitMilliseconds: startMilliseconds }))
+    if (!options.lock.lockExclusive({ waitMilliseconds: startMilliseconds }))
       throw new Error("another process holds its lock");
     try {
       this.#fd = this.#open();
     } finally {
-      options.lock.giveBack();
+      options.lock.unlock();
     }
   }
 
   /** Appends lines, which have no line breaks. Rejects with the system's error when none of them was written. */
   async append(lines: readonly string[]): Promise<void> {
     const { lock } = this.#options;
-    while (!lock.takeAlone({ waitMilliseconds: 0 }))
+    while (!lock.lockExclusive({ waitMilliseconds: 0 }))
       await new Promise((resolve) => setTimeout(resolve, lockPauseMilliseconds));
     try {
       const { bytes, size } = this.#prepare(lines);
@@ -80,19 +80,19 @@ export class AppendedFile {
       }
       this.#written(size + bytes.length);
     } finally {
-      lock.giveBack();
+      lock.unlock();
     }
   }
 
   /** The same without waiting, for a process that is about to exit. */
   appendNow(lines: readonly string[]): void {
     const { lock } = this.#options;
-    if (!lock.takeAlone({ waitMilliseconds: exitMilliseconds })) return;
+    if (!lock.lockExclusive({ waitMilliseconds: exitMilliseconds })) return;
     try {
       const { bytes, size } = this.#prepare(lines);
       this.#writeNow(bytes, size);
     } finally {
-      lock.giveBack();
+      lock.unlock();
     }
   }
 
@@ -100,12 +100,12 @@ export class AppendedFile {
   close(): void {
     const { lock, links } = this.#options;
     try {
-      if (links === undefined || !lock.takeAlone({ waitMilliseconds: exitMilliseconds })) return;
+      if (links === undefined || !lock.lockExclusive({ waitMilliseconds: exitMilliseconds })) return;
       try {
         const { bytes, size } = this.#prepare([]);
         this.#writeNow(Buffer.concat([bytes, Buffer.from(textOf(links.end()))]), size);
       } finally {
-        lock.giveBack();
+        lock.unlock();
       }
     } finally {
       closeSync(this.#fd);

@@ -7,12 +7,13 @@ import { UnusableFile } from "./unusable-file.ts";
 /** A lock that the operating system holds on a file for this process. It is released however the process ends. */
 export interface FileLock {
   /**
-   * Takes the lock exclusively. Blocks the process while it waits. Returns false when another process still holds the
-   * lock.
+   * Takes the exclusive lock. Blocks the process while it waits. Returns false when another process still holds the lock,
+   * exclusive or shared.
    */
-  takeAlone(options: { readonly waitMilliseconds: number }): boolean;
-  /** Takes the lock together with others. Returns false when another process holds it exclusively. */
-  takeTogether(): boolean;
+  lockExclusive(options: { readonly waitMilliseconds: number }): boolean;
+  /** Takes the shared lock, without waiting. Returns false when another process holds the exclusive one. */
+  lockShared(): boolean;
+  /** Unlocks, and closes the file. */
   release(): void;
 }
 
@@ -58,7 +59,7 @@ class OpenFileLock implements FileLock {
     this.#descriptor = openSync(file, "a", 0o600);
   }
 
-  takeAlone({ waitMilliseconds }: { readonly waitMilliseconds: number }): boolean {
+  lockExclusive({ waitMilliseconds }: { readonly waitMilliseconds: number }): boolean {
     const end = performance.now() + waitMilliseconds;
     while (!this.#take("-x")) {
       if (performance.now() >= end) return false;
@@ -67,7 +68,7 @@ class OpenFileLock implements FileLock {
     return true;
   }
 
-  takeTogether(): boolean {
+  lockShared(): boolean {
     return this.#take("-s");
   }
 

@@ -26,7 +26,7 @@ const backupTime = /^-(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d\.\d{3})$/;
  */
 export async function tidyBackups(options: LogBackupsOptions): Promise<void> {
   const { path, lock, isCompressed } = options;
-  if (!lock.takeAlone({ waitMilliseconds: 0 })) return;
+  if (!lock.lockExclusive({ waitMilliseconds: 0 })) return;
   try {
     const folder = dirname(path);
     const names = await readdir(folder);
@@ -39,7 +39,7 @@ export async function tidyBackups(options: LogBackupsOptions): Promise<void> {
       else if (isCompressed && !isPacked) await compressFile(file);
     }
   } finally {
-    lock.giveBack();
+    lock.unlock();
   }
 }
 

@@ -37,10 +37,10 @@ export function ownFolder(folder: string): OwnedFolder {
     checkFolder(folder);
     checkRoom(folder);
     lock = openFileLock(join(folder, ownerLock));
-    if (!lock.takeAlone({ waitMilliseconds: 0 })) throw inUse(folder);
+    if (!lock.lockExclusive({ waitMilliseconds: 0 })) throw inUse(folder);
     const members = openFileLock(join(folder, membersLock));
     try {
-      if (!members.takeAlone({ waitMilliseconds: membersEndMilliseconds })) {
+      if (!members.lockExclusive({ waitMilliseconds: membersEndMilliseconds })) {
         throw new UnusableFile(`${folder}: processes of a killed server still use it; end them, then try again`);
       }
     } finally {
@@ -59,7 +59,7 @@ export function ownFolder(folder: string): OwnedFolder {
 /** Uses a folder as a process that the owner started. The next owner waits until this process releases it or exits. */
 export function joinFolder(folder: string): OwnedFolder {
   const lock = openFileLock(join(folder, membersLock));
-  if (!lock.takeTogether()) throw inUse(folder);
+  if (!lock.lockShared()) throw inUse(folder);
   return { describe: () => {}, release: () => lock.release() };
 }
 

@@ -31,15 +31,15 @@ export class SqliteLock {
     }
   }
 
-  /** Blocks the process while it waits. Returns false when another process still holds the lock. */
-  takeAlone({ waitMilliseconds }: { readonly waitMilliseconds: number }): boolean {
+  /** Takes the exclusive lock. Blocks the process while it waits. Returns false when another process still holds the lock. */
+  lockExclusive({ waitMilliseconds }: { readonly waitMilliseconds: number }): boolean {
     this.#setWait(waitMilliseconds);
     // In memory: an exclusive lock would make a journal file each time.
     return this.#take("PRAGMA journal_mode = MEMORY", "BEGIN EXCLUSIVE");
   }
 
-  /** Does not wait. */
-  takeTogether(): boolean {
+  /** Takes the shared lock, without waiting. Returns false when another process holds the exclusive one. */
+  lockShared(): boolean {
     this.#setWait(0);
     this.#database.exec("BEGIN");
     let isTaken = false;
@@ -47,16 +47,16 @@ export class SqliteLock {
       isTaken = this.#take("SELECT count(*) FROM sqlite_schema"); // the read takes the lock
       return isTaken;
     } finally {
-      if (!isTaken) this.giveBack();
+      if (!isTaken) this.unlock();
     }
   }
 
-  /** Ends a lock that was taken. It can be taken again. */
-  giveBack(): void {
+  /** Gives up the lock that this process holds. It can be taken again. */
+  unlock(): void {
     this.#database.exec("ROLLBACK");
   }
 
-  /** Gives the lock back for good. */
+  /** Unlocks, and closes the file: the lock cannot be taken again. */
   release(): void {
     if (this.#database.isOpen) this.#database.close();
   }

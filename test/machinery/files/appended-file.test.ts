@@ -155,7 +155,7 @@ describe("backups of a log", () => {
     const path = newPath();
     write(path, dated(20));
     const busy = new SqliteLock(`${path}.tidy.lock`);
-    busy.takeAlone({ waitMilliseconds: 0 });
+    busy.lockExclusive({ waitMilliseconds: 0 });
     await tidy(path, { isCompressed: true });
     assert.deepEqual(backups(path), [dated(20)]);
     busy.release();

@@ -17,14 +17,14 @@ const ways = [
   { name: "without the program flock", path: "/nowhere" },
 ];
 
-/** A process that answers each line: it takes the lock alone, takes it together with others, or releases it. */
+/** A process that answers each line: it takes the exclusive lock, takes the shared one, or releases it. */
 const holder = `
 import { createInterface } from "node:readline";
 import { openFileLock } from ${JSON.stringify(join(import.meta.dirname, "../../../src/machinery/files/file-lock.ts"))};
 const lock = openFileLock(process.argv[1]);
 for await (const line of createInterface({ input: process.stdin })) {
-  if (line === "alone") console.log(lock.takeAlone({ waitMilliseconds: 0 }));
-  else if (line === "together") console.log(lock.takeTogether());
+  if (line === "exclusive") console.log(lock.lockExclusive({ waitMilliseconds: 0 }));
+  else if (line === "shared") console.log(lock.lockShared());
   else console.log(lock.release() ?? "released");
 }`;
 
@@ -41,7 +41,7 @@ class Holder {
     this.#answers = createInterface({ input })[Symbol.asyncIterator]();
   }
 
-  async ask(line: "alone" | "together" | "release"): Promise<string> {
+  async ask(line: "exclusive" | "shared" | "release"): Promise<string> {
     this.#process.stdin?.write(`${line}\n`);
     return String((await this.#answers.next()).value);
   }
@@ -56,17 +56,17 @@ class Holder {
 
 describe("a lock on a file", () => {
   for (const [index, { name, path }] of ways.entries()) {
-    it(`is one process's alone or shared, until its holders end, however they end (${name})`, async (context) => {
+    it(`is exclusive or shared, until its holders end, however they end (${name})`, async (context) => {
       const file = join(folder, `${index}.lock`);
       const [one, other, third] = [new Holder(file, path), new Holder(file, path), new Holder(file, path)];
       context.after(() => Promise.all([one.kill(), other.kill(), third.kill()]));
-      assert.equal(await one.ask("alone"), "true");
-      assert.deepEqual([await other.ask("alone"), await other.ask("together")], ["false", "false"]);
+      assert.equal(await one.ask("exclusive"), "true");
+      assert.deepEqual([await other.ask("exclusive"), await other.ask("shared")], ["false", "false"]);
       await one.kill();
-      assert.equal(await other.ask("together"), "true");
-      assert.equal(await third.ask("alone"), "false");
+      assert.equal(await other.ask("shared"), "true");
+      assert.equal(await third.ask("exclusive"), "false");
       assert.equal(await other.ask("release"), "released");
-      assert.equal(await third.ask("alone"), "true");
+      assert.equal(await third.ask("exclusive"), "true");
     });
   }
 });
@@ -77,7 +77,7 @@ const nobody = 65_534;
 const lockAsNobody = `
 import { SqliteLock } from ${JSON.stringify(join(import.meta.dirname, "../../../src/machinery/files/sqlite-lock.ts"))};
 if (process.getuid() === 0) { process.setgid(${nobody}); process.setuid(${nobody}); }
-try { console.log(new SqliteLock(process.argv[1]).takeAlone({ waitMilliseconds: 0 })); } catch (error) { console.log(error.message); }`;
+try { console.log(new SqliteLock(process.argv[1]).lockExclusive({ waitMilliseconds: 0 })); } catch (error) { console.log(error.message); }`;
 
 describe("a lock of SQLite on a file", () => {
   const refusal = (file: string, reason: RegExp): void =>
@@ -116,10 +116,10 @@ describe("a lock of SQLite on a file", () => {
     const file = join(folder, "again.lock");
     const lock = new SqliteLock(file);
     writeFileSync(file, "a text that is no database");
-    assert.throws(() => lock.takeTogether(), /again\.lock cannot be locked: file is not a database/);
+    assert.throws(() => lock.lockShared(), /again\.lock cannot be locked: file is not a database/);
     truncateSync(file);
-    assert.ok(lock.takeTogether());
-    lock.giveBack();
+    assert.ok(lock.lockShared());
+    lock.unlock();
     lock.release();
   });
 });

@@ -18,7 +18,7 @@ const opener = join(import.meta.dirname, "../../reliability/store-opener.ts");
 /** A process that ends as soon as the lock cannot be shared any more: somebody waits for it. */
 const untilRefused = `
 import { SqliteLock } from ${JSON.stringify(join(import.meta.dirname, "../../../src/machinery/files/sqlite-lock.ts"))};
-for (const lock = new SqliteLock(process.argv[1]); lock.takeTogether(); lock.giveBack())
+for (const lock = new SqliteLock(process.argv[1]); lock.lockShared(); lock.unlock())
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);`;
 
 describe("commits and openings of a store", () => {
@@ -52,10 +52,10 @@ describe("commits and openings of a store", () => {
       const store = new LmdbStore({ directory: directory.path, profile: "platform" });
       await put(store, "/a", "1");
       // The lock of the write is given back soon.
-      while (!other.takeAlone({ waitMilliseconds: 0 })) await nextTurn();
+      while (!other.lockExclusive({ waitMilliseconds: 0 })) await nextTurn();
       const written = write(store);
       assert.ok(await isWaiting(written));
-      other.giveBack();
+      other.unlock();
       await written;
       await store.close();
     });
@@ -83,22 +83,22 @@ describe("commits and openings of a store", () => {
 
   it("are apart, but a commit waits no longer than it may for a process that is suspended while it opens the store", async () => {
     const lock = new OpeningLock(file(), { waitMilliseconds: 0 });
-    assert.ok(other.takeAlone({ waitMilliseconds: 0 }));
+    assert.ok(other.lockExclusive({ waitMilliseconds: 0 }));
     await assert.rejects(
       lock.commit(async () => assert.fail("another process opens the store")),
       /other processes have written to the store, or opened it, for 0 seconds; end those that hang/,
     );
-    other.giveBack();
+    other.unlock();
     assert.equal(await lock.commit(async () => "written"), "written");
     lock.release();
   });
 
   it("are apart: a close waits for the commits of others", async () => {
     const store = new LmdbStore({ directory: directory.path, profile: "platform" });
-    assert.ok(other.takeTogether());
+    assert.ok(other.lockShared());
     const closed = store.close();
     assert.ok(await isWaiting(closed));
-    other.giveBack();
+    other.unlock();
     await closed;
   });
 

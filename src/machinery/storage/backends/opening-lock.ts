@@ -18,14 +18,14 @@ const CLOSING_TRY_MILLISECONDS = 100;
  * place: it is lost, and the file is damaged (OpenLDAP's ITS#9496; the package lmdb 3.5.6 still has it). A close takes the
  * mutexes of the last process apart, which another one may have just opened.
  *
- * Commits hold the lock together with others. An opening or closing process holds it alone.
+ * Commits hold the shared lock. A process that opens or closes the store holds the exclusive one.
  */
 export class OpeningLock {
   readonly #lock: SqliteLock;
   readonly #waitMilliseconds: number;
   #commits = 0;
   #isHeld = false;
-  /** Held long enough: it is given back as soon as no commit runs, and no other one begins before. */
+  /** Held long enough: it is unlocked as soon as no commit runs, and no other commit begins before. */
   #isDue = false;
   #timer: NodeJS.Timeout | undefined;
 
@@ -37,11 +37,11 @@ export class OpeningLock {
 
   /** Runs while no process commits. Blocks the process until then. Throws when the others do not end. */
   open<T>(run: () => T): T {
-    if (!this.#lock.takeAlone({ waitMilliseconds: this.#waitMilliseconds })) throw this.#late();
+    if (!this.#lock.lockExclusive({ waitMilliseconds: this.#waitMilliseconds })) throw this.#late();
     try {
       return run();
     } finally {
-      this.#lock.giveBack();
+      this.#lock.unlock();
     }
   }
 
@@ -58,28 +58,28 @@ export class OpeningLock {
       return await write();
     } finally {
       this.#commits -= 1;
-      if (this.#isDue && this.#commits === 0) this.#giveBack();
+      if (this.#isDue && this.#commits === 0) this.#unlock();
     }
   }
 
   /** Runs while no process commits, as far as the others end soon. This one must have no commit under way. */
   async close(run: () => Promise<void>): Promise<void> {
-    if (this.#isHeld) this.#giveBack();
+    if (this.#isHeld) this.#unlock();
     const end = performance.now() + CLOSING_MILLISECONDS;
     let isTaken = false;
     // Held: this process has opened the store again meanwhile, and writes to it.
     while (!isTaken && !this.#isHeld && performance.now() < end) {
-      isTaken = this.#lock.takeAlone({ waitMilliseconds: CLOSING_TRY_MILLISECONDS });
+      isTaken = this.#lock.lockExclusive({ waitMilliseconds: CLOSING_TRY_MILLISECONDS });
       if (!isTaken) await delay(RETRY_MILLISECONDS);
     }
     try {
       await run();
     } finally {
-      if (isTaken) this.#lock.giveBack();
+      if (isTaken) this.#lock.unlock();
     }
   }
 
-  /** Gives up the file. */
+  /** Unlocks, and closes the file. */
   release(): void {
     clearTimeout(this.#timer);
     this.#lock.release();
@@ -94,19 +94,19 @@ export class OpeningLock {
 
   #take(): boolean {
     if (this.#isHeld) return !this.#isDue;
-    if (!this.#lock.takeTogether()) return false;
+    if (!this.#lock.lockShared()) return false;
     this.#isHeld = true;
     this.#timer = setTimeout(() => {
       this.#isDue = true;
-      if (this.#commits === 0) this.#giveBack();
+      if (this.#commits === 0) this.#unlock();
     }, SHARED_MILLISECONDS);
     this.#timer.unref();
     return true;
   }
 
-  #giveBack(): void {
+  #unlock(): void {
     clearTimeout(this.#timer);
-    this.#lock.giveBack();
+    this.#lock.unlock();
     this.#isHeld = false;
     this.#isDue = false;
   }

@@ -1,4 +1,5 @@
 import type { Schedule } from "../api/clock.ts";
+import { noAnswer, postJson, statusFailure, TransientFailure } from "../client/post-json.ts";
 import type { Transport } from "../client/transport.ts";
 import { auditApiVersion } from "./audit-event.ts";
 import type { LineTarget } from "./event-queue.ts";
@@ -17,9 +18,6 @@ const backoffFactor = 1.5;
 const backoffJitter = 0.2;
 const timeoutMilliseconds = 30_000;
 
-/** A failure that may be temporary: of the connection, or with a status that means so. */
-class PassingFault extends Error {}
-
 /**
  * Posts batches of events to the URL of a kubeconfig, as an `EventList` of `audit.k8s.io/v1`. Tries again after a failed
  * connection, 429 and 5xx. Rejects with an Error without the events.
@@ -33,7 +31,7 @@ export function webhookTarget({ transport, ...options }: WebhookTargetOptions): 
         try {
           return await post(transport, { body, closing: closing.signal });
         } catch (error) {
-          if (!(error instanceof PassingFault) || attempt === attempts || closing.signal.aborted) throw error;
+          if (!(error instanceof TransientFailure) || attempt === attempts || closing.signal.aborted) throw error;
           await pause(pauseAfter(attempt, options), { schedule: options.schedule, signal: closing.signal });
         }
       }
@@ -71,16 +69,12 @@ async function post(
   { body, closing }: { readonly body: string; readonly closing: AbortSignal },
 ): Promise<void> {
   const signal = AbortSignal.any([closing, AbortSignal.timeout(timeoutMilliseconds)]);
-  let status: number;
+  const response = await postJson(transport, { path: "", body, signal });
   try {
-    const headers = { "content-type": "application/json", accept: "application/json" };
-    const response = await transport.send({ method: "POST", path: "", headers, body, signal });
-    ({ status } = response);
     // The connection is free again when the answer was read. What it says is not used.
     for await (const _ of response.body);
   } catch (cause) {
-    throw new PassingFault(cause instanceof Error ? cause.message : "no answer", { cause });
+    throw noAnswer(cause);
   }
-  if (status === 429 || status >= 500) throw new PassingFault(`it answered ${status}`);
-  if (status < 200 || status > 299) throw new Error(`it answered ${status}`);
+  if (response.status < 200 || response.status > 299) throw statusFailure(response.status);
 }

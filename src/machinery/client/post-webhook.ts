@@ -1,6 +1,7 @@
 import { jsonFields } from "../api/json-object.ts";
 import { systemSchedule } from "../api/clock.ts";
 import type { Schedule } from "../api/clock.ts";
+import { postJson, statusFailure, TransientFailure } from "./post-json.ts";
 import type { Transport } from "./transport.ts";
 
 export interface PostWebhookOptions {
@@ -16,9 +17,6 @@ const largestAnswerBytes = 1024 * 1024;
 /** Upstream has five attempts; three end within the time that a client waits. */
 const pausesMilliseconds = [250, 500];
 
-/** A failure that may be temporary: of the connection, or with a status that means so. */
-class PassingFault extends Error {}
-
 /**
  * Posts a review as JSON and returns the fields of the answer. Tries again after a failed connection, 429 and 5xx, at most
  * twice, with random pauses. Rejects with an Error that quotes nothing of the review.
@@ -32,7 +30,7 @@ export const postWebhook =
       try {
         return await post(transport, { path, body, signal });
       } catch (error) {
-        if (!(error instanceof PassingFault) || signal.aborted) throw error;
+        if (!(error instanceof TransientFailure) || signal.aborted) throw error;
         await new Promise<void>((resolve) => schedule(resolve, pause * (0.5 + Math.random())));
       }
     }
@@ -43,13 +41,7 @@ async function post(
   transport: Transport,
   request: { readonly path: string; readonly body: string; readonly signal: AbortSignal },
 ): Promise<Readonly<Record<string, unknown>>> {
-  let response;
-  try {
-    const headers = { "content-type": "application/json", accept: "application/json" };
-    response = await transport.send({ method: "POST", headers, ...request });
-  } catch (cause) {
-    throw new PassingFault(cause instanceof Error ? cause.message : "no answer", { cause });
-  }
+  const response = await postJson(transport, request);
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of response.body) {
@@ -58,8 +50,7 @@ async function post(
     chunks.push(chunk);
   }
   const { status } = response;
-  if (status === 429 || status >= 500) throw new PassingFault(`it answered ${status}`);
-  if (status !== 200 && status !== 201) throw new Error(`it answered ${status}`);
+  if (status !== 200 && status !== 201) throw statusFailure(status);
   return jsonFields(parsed(Buffer.concat(chunks).toString("utf8")));
 }
 

@@ -1,0 +1,27 @@
+import type { ClientResponse, Transport } from "./transport.ts";
+
+/** Another try may succeed: the connection failed, or the server answered 429 or 5xx. */
+export class TransientFailure extends Error {}
+
+/** Posts JSON and resolves with the answer, whatever its status. Rejects with TransientFailure when there is no answer. */
+export async function postJson(
+  transport: Transport,
+  { path, body, signal }: { readonly path: string; readonly body: string; readonly signal: AbortSignal },
+): Promise<ClientResponse> {
+  const headers = { "content-type": "application/json", accept: "application/json" };
+  try {
+    return await transport.send({ method: "POST", path, headers, body, signal });
+  } catch (cause) {
+    throw noAnswer(cause);
+  }
+}
+
+/** The failure of a connection, before the answer or in the middle of it. */
+export const noAnswer = (cause: unknown): TransientFailure =>
+  new TransientFailure(cause instanceof Error ? cause.message : "no answer", { cause });
+
+/** The failure of an answer with a status that is no success. */
+export const statusFailure = (status: number): Error => {
+  const message = `it answered ${status}`;
+  return status === 429 || status >= 500 ? new TransientFailure(message) : new Error(message);
+};

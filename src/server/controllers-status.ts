@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { systemClock } from "../machinery/api/clock.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { Transport } from "../machinery/client/transport.ts";
-import { addAskedMetric } from "../machinery/http/asked-metric.ts";
+import { addCollectedMetric } from "../machinery/http/collected-metric.ts";
 import { pageNotFound, plainText, typedText } from "../machinery/http/response.ts";
 import type { OutsideKeyObserver } from "../machinery/keys/outside-keys.ts";
 import type { ElectedState } from "../machinery/loops/elected-controllers.ts";
@@ -95,7 +95,7 @@ function registryOf({ queueCounts, state }: ControllersStatusOptions): Registry 
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   addQueueMetrics(registry, queueCounts);
-  addAskedMetric(registry, {
+  addCollectedMetric(registry, {
     type: "gauge",
     name: "leader_election_master_status",
     help: "1 while the controllers run in this process, 0 while it stands by.",

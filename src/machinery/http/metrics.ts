@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
-import { addAskedMetric, onlySample } from "./asked-metric.ts";
-import type { Sample } from "./asked-metric.ts";
+import { addCollectedMetric, onlySample } from "./collected-metric.ts";
+import type { Sample } from "./collected-metric.ts";
 import type { AnsweredRequest } from "./request-chain.ts";
 import { exemplarText, withoutExemplars } from "./exemplar.ts";
 import type { Exemplar } from "./exemplar.ts";
@@ -68,7 +68,7 @@ export class Metrics {
   constructor({ inflight, longRunning, audit, others = async () => [] }: MetricsOptions) {
     this.#others = others;
     collectDefaultMetrics({ register: this.registry });
-    addAskedMetric(this.registry, {
+    addCollectedMetric(this.registry, {
       type: "counter",
       name: "apiserver_request_total",
       help: "Requests by verb, resource and status code.",
@@ -82,21 +82,21 @@ export class Metrics {
         [{ request_kind: "mutating" }, mutating[count]],
       ];
     };
-    addAskedMetric(this.registry, {
+    addCollectedMetric(this.registry, {
       type: "gauge",
       name: "apiserver_current_inflight_requests",
       help: "Requests that run now, by kind.",
       labelNames: ["request_kind"],
       read: byKind("running"),
     });
-    addAskedMetric(this.registry, {
+    addCollectedMetric(this.registry, {
       type: "gauge",
       name: "apiserver_current_inqueue_requests",
       help: "Requests that wait for their turn, by kind.",
       labelNames: ["request_kind"],
       read: byKind("waiting"),
     });
-    addAskedMetric(this.registry, {
+    addCollectedMetric(this.registry, {
       type: "gauge",
       name: "apiserver_longrunning_requests",
       help: "Watches that are open now.",
@@ -112,7 +112,7 @@ export class Metrics {
   }
 
   #countAudit(audit: () => AuditCounts): void {
-    addAskedMetric(this.registry, {
+    addCollectedMetric(this.registry, {
       type: "counter",
       name: "apiserver_audit_event_total",
       help: "Audit events, lost ones included.",
@@ -120,7 +120,7 @@ export class Metrics {
         for (const count of audit().levels.values()) yield [{}, count];
       },
     });
-    addAskedMetric(this.registry, {
+    addCollectedMetric(this.registry, {
       type: "counter",
       name: "apiserver_audit_level_total",
       help: "Audit events by level.",
@@ -129,7 +129,7 @@ export class Metrics {
         for (const [level, count] of audit().levels) yield [{ level }, count];
       },
     });
-    addAskedMetric(this.registry, {
+    addCollectedMetric(this.registry, {
       type: "counter",
       name: "apiserver_audit_error_total",
       help: "Audit events that were lost because they could not be written.",
@@ -138,7 +138,7 @@ export class Metrics {
         for (const { plugin, events } of audit().lost) yield [{ plugin }, events];
       },
     });
-    addAskedMetric(this.registry, {
+    addCollectedMetric(this.registry, {
       type: "counter",
       name: "apiserver_audit_requests_rejected_total",
       help: "Requests that were refused because they could not be recorded.",

@@ -2,7 +2,7 @@ import { Histogram } from "prom-client";
 import type { Registry } from "prom-client";
 import type { AuthorizationObserver } from "../../features/authorization/feature.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
-import { addAskedMetric } from "../../machinery/http/asked-metric.ts";
+import { addCollectedMetric } from "../../machinery/http/collected-metric.ts";
 import type { DecisionCount } from "../authorizers.ts";
 import { addTallyCounter, Tally } from "./tallies.ts";
 
@@ -41,7 +41,7 @@ export function authorizationObserver(clock: Clock): AuthorizationMetrics {
       },
     },
     addMetrics(registry, decisions) {
-      addAskedMetric(registry, {
+      addCollectedMetric(registry, {
         type: "counter",
         name: "apiserver_authorization_decisions_total",
         help: "Requests that an authorizer allowed or denied, by type and name.",
@@ -80,7 +80,7 @@ export function authorizationObserver(clock: Clock): AuthorizationMetrics {
         help: "How often --authorization-config was read again.",
         tally: reloads,
       });
-      addAskedMetric(registry, {
+      addCollectedMetric(registry, {
         type: "gauge",
         name: `${prefix}_config_controller_automatic_reload_last_timestamp_seconds`,
         help: "When --authorization-config was read again last.",

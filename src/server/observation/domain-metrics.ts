@@ -2,8 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Registry } from "prom-client";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
-import { addAskedMetric, onlySample } from "../../machinery/http/asked-metric.ts";
-import type { Sample } from "../../machinery/http/asked-metric.ts";
+import { addCollectedMetric, onlySample } from "../../machinery/http/collected-metric.ts";
+import type { Sample } from "../../machinery/http/collected-metric.ts";
 import type { QueueCounts } from "../../machinery/loops/work-queue.ts";
 import { followRegistry, readableObjects } from "../../machinery/registry/follow-registry.ts";
 import type { ResourceRegistry } from "../../machinery/registry/resource-registry.ts";
@@ -76,7 +76,7 @@ function addCounters({ registry, tallies }: DomainMetricsOptions): void {
 function addCertificateGauges(options: DomainMetricsOptions): void {
   const { registry, clock, signerLabel, authorityEnds } = options;
   const followed = new FollowedCertificates(options);
-  addAskedMetric(registry, {
+  addCollectedMetric(registry, {
     type: "gauge",
     name: "signet_certificate_requests_pending",
     help: "Certificate requests that wait for an approval or for their signer.",
@@ -85,7 +85,7 @@ function addCertificateGauges(options: DomainMetricsOptions): void {
       for (const signerName of followed.waiting()) yield [{ signer: signerLabel(signerName) }, 1];
     },
   });
-  addAskedMetric(registry, {
+  addCollectedMetric(registry, {
     type: "gauge",
     name: "signet_certificate_soonest_expiry_seconds",
     help: "Seconds until the first of the recorded certificates of a signer ends that are valid now.",
@@ -101,7 +101,7 @@ function addCertificateGauges(options: DomainMetricsOptions): void {
       for (const [signer, end] of ends) yield [{ signer }, (end - now) / 1000];
     },
   });
-  addAskedMetric(registry, {
+  addCollectedMetric(registry, {
     type: "gauge",
     name: "signet_authority_expiry_seconds",
     help: "Seconds until a certificate ends that the server needs: its CAs, and its own certificate. Negative after that.",
@@ -121,19 +121,19 @@ function addStorageGauges({ registry, store, storedBytes }: DomainMetricsOptions
     const known = boundedQuestion(ask, storeAnswerMilliseconds);
     return async () => onlySample(await known());
   };
-  addAskedMetric(registry, {
+  addCollectedMetric(registry, {
     type: "gauge",
     name: "signet_storage_revision",
     help: "The newest revision of the store.",
     read: asked(() => store.latestRevision()),
   });
-  addAskedMetric(registry, {
+  addCollectedMetric(registry, {
     type: "gauge",
     name: "signet_storage_compacted_revision",
     help: "The newest revision that was compacted away.",
     read: asked(() => store.compactedRevision()),
   });
-  addAskedMetric(registry, {
+  addCollectedMetric(registry, {
     type: "gauge",
     name: "signet_storage_size_bytes",
     help: "The size of the store's file, or of the etcd member's.",
@@ -142,7 +142,7 @@ function addStorageGauges({ registry, store, storedBytes }: DomainMetricsOptions
 }
 
 function addFileGauge({ registry, unusableFiles }: DomainMetricsOptions): void {
-  addAskedMetric(registry, {
+  addCollectedMetric(registry, {
     type: "gauge",
     name: "signet_unusable_files",
     help: "1 for each setting whose file has changed and cannot be used: its last good contents are in use.",

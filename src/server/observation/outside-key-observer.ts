@@ -1,7 +1,7 @@
 import { Histogram } from "prom-client";
 import type { Registry } from "prom-client";
 import type { Clock } from "../../machinery/api/clock.ts";
-import { addAskedMetric, onlySample } from "../../machinery/http/asked-metric.ts";
+import { addCollectedMetric, onlySample } from "../../machinery/http/collected-metric.ts";
 import type { OutsideKey, OutsideKeyObserver } from "../../machinery/keys/outside-keys.ts";
 import { addTallyCounter, Tally } from "./tallies.ts";
 
@@ -68,7 +68,7 @@ export function outsideKeyObserver(clock: Clock): OutsideKeyMetrics {
         tally: signatures,
       });
       registry.registerMetric(durations);
-      addAskedMetric(registry, {
+      addCollectedMetric(registry, {
         type: "gauge",
         name: "signet_outside_key_usable",
         help: "1 when the last signature of a key outside the process was made, 0 when it failed.",
@@ -77,7 +77,7 @@ export function outsideKeyObserver(clock: Clock): OutsideKeyMetrics {
           for (const { provider, key, isUsable } of keys.values()) yield [{ provider, key }, Number(isUsable)];
         },
       });
-      addAskedMetric(registry, {
+      addCollectedMetric(registry, {
         type: "gauge",
         name: "signet_outside_key_last_signed_timestamp_seconds",
         help: "When a key outside the process made its last signature.",
@@ -100,13 +100,13 @@ export function outsideKeyObserver(clock: Clock): OutsideKeyMetrics {
         help: "Requests to the external signer for its keys.",
         tally: fetched,
       });
-      addAskedMetric(registry, {
+      addCollectedMetric(registry, {
         type: "gauge",
         name: `${prefix}_fetch_keys_success_timestamp`,
         help: "When the external signer last told its keys.",
         read: () => onlySample(times.fetchedSeconds),
       });
-      addAskedMetric(registry, {
+      addCollectedMetric(registry, {
         type: "gauge",
         name: `${prefix}_fetch_keys_data_timestamp`,
         help: "When the external signer read the keys that it told last, as it says.",

@@ -1,9 +1,9 @@
 import type { Registry } from "prom-client";
-import { addAskedMetric } from "../../machinery/http/asked-metric.ts";
-import type { AskedMetric } from "../../machinery/http/asked-metric.ts";
+import { addCollectedMetric } from "../../machinery/http/collected-metric.ts";
+import type { CollectedMetric } from "../../machinery/http/collected-metric.ts";
 import type { QueueCount, QueueCounts } from "../../machinery/loops/work-queue.ts";
 
-interface QueueMetric extends Pick<AskedMetric<"name">, "type" | "name" | "help"> {
+interface QueueMetric extends Pick<CollectedMetric<"name">, "type" | "name" | "help"> {
   readonly valueOf: (count: QueueCount) => number;
 }
 
@@ -32,7 +32,7 @@ const queueMetrics: readonly QueueMetric[] = [
 /** Adds what the queues of loops had to do. */
 export function addQueueMetrics(registry: Registry, queueCounts: QueueCounts): void {
   for (const { valueOf, ...metric } of queueMetrics) {
-    addAskedMetric(registry, {
+    addCollectedMetric(registry, {
       ...metric,
       labelNames: ["name"],
       *read() {

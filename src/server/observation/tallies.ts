@@ -1,6 +1,6 @@
 import type { Registry } from "prom-client";
-import { addAskedMetric } from "../../machinery/http/asked-metric.ts";
-import type { Sample } from "../../machinery/http/asked-metric.ts";
+import { addCollectedMetric } from "../../machinery/http/collected-metric.ts";
+import type { Sample } from "../../machinery/http/collected-metric.ts";
 
 /** Counts by the values of labels. Callers of `add` must bound the number of different values: none may come from a request. */
 export class Tally<Label extends string> {
@@ -55,4 +55,10 @@ export const addTallyCounter = <Label extends string>(
   registry: Registry,
   { name, help, tally }: TallyCounter<Label>,
 ): void =>
-  addAskedMetric(registry, { type: "counter", name, help, labelNames: tally.labelNames, read: () => tally.samples() });
+  addCollectedMetric(registry, {
+    type: "counter",
+    name,
+    help,
+    labelNames: tally.labelNames,
+    read: () => tally.samples(),
+  });

@@ -6,20 +6,20 @@ export type Sample<Label extends string> = readonly [labels: Readonly<Record<Lab
 
 type Samples<Label extends string> = Iterable<Sample<Label>>;
 
-export interface AskedMetric<Label extends string> {
+export interface CollectedMetric<Label extends string> {
   readonly type: "counter" | "gauge";
   readonly name: string;
   readonly help: string;
   /** Default: none. */
   readonly labelNames?: readonly Label[];
-  /** All values now. Called at each look at the metrics. A gauge does not show what is left out. */
+  /** All values now. Called for each scrape. A gauge does not show what is left out. */
   readonly read: () => Samples<Label> | Promise<Samples<Label>>;
 }
 
-/** Adds a metric whose values are read when somebody looks: what they are made of is counted elsewhere. */
-export function addAskedMetric<Label extends string = never>(
+/** Adds a metric whose values are read when it is scraped: what they are made of is counted elsewhere. */
+export function addCollectedMetric<Label extends string = never>(
   registry: Registry,
-  { type, name, help, labelNames = [], read }: AskedMetric<Label>,
+  { type, name, help, labelNames = [], read }: CollectedMetric<Label>,
 ): void {
   const Type = type === "gauge" ? Gauge<Label> : Counter<Label>;
   const metric: Counter<Label> | Gauge<Label> = new Type({

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Registry } from "prom-client";
-import { addAskedMetric, onlySample } from "../../../src/machinery/http/asked-metric.ts";
-import type { Sample } from "../../../src/machinery/http/asked-metric.ts";
+import { addCollectedMetric, onlySample } from "../../../src/machinery/http/collected-metric.ts";
+import type { Sample } from "../../../src/machinery/http/collected-metric.ts";
 
 const lines = async (registry: Registry): Promise<string[]> =>
   (await registry.metrics()).split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 
-describe("a metric whose values are asked for", () => {
-  it("has the values of the last look, those with the same labels added up", async () => {
+describe("a metric whose values are collected at a scrape", () => {
+  it("has the values of the last scrape, those with the same labels added up", async () => {
     const registry = new Registry();
     let samples: readonly Sample<"kind">[] = [
       [{ kind: "a" }, 1],
@@ -16,7 +16,13 @@ describe("a metric whose values are asked for", () => {
       [{ kind: "b" }, 5],
     ];
     for (const type of ["gauge", "counter"] as const) {
-      addAskedMetric(registry, { type, name: `${type}s`, help: "A test.", labelNames: ["kind"], read: () => samples });
+      addCollectedMetric(registry, {
+        type,
+        name: `${type}s`,
+        help: "A test.",
+        labelNames: ["kind"],
+        read: () => samples,
+      });
     }
     assert.deepEqual(await lines(registry), [
       'gauges{kind="a"} 3',
@@ -32,7 +38,7 @@ describe("a metric whose values are asked for", () => {
     const registry = new Registry();
     let value: number | undefined;
     for (const type of ["gauge", "counter"] as const) {
-      addAskedMetric(registry, { type, name: `${type}s`, help: "A test.", read: async () => onlySample(value) });
+      addCollectedMetric(registry, { type, name: `${type}s`, help: "A test.", read: async () => onlySample(value) });
     }
     assert.deepEqual(await lines(registry), ["counters 0"]);
     value = 7;

@@ -1,4 +1,4 @@
-import { UserRounds } from "./user-rounds.ts";
+import { RoundRobinQueue } from "./round-robin-queue.ts";
 
 /** How long long requests may keep everything else waiting. One that takes longer by itself is not divided. */
 const turnMilliseconds = 5;
@@ -6,7 +6,7 @@ const turnMilliseconds = 5;
 /** Texts of so many characters or bytes are read, changed and shown in much less than a turn. */
 export const shortTextLength = 16 * 1024;
 
-const waiting = new UserRounds<() => void>();
+const waiting = new RoundRobinQueue<() => void>();
 let turnStartedAt = 0;
 let isGiving = false;
 

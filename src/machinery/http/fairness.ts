@@ -1,5 +1,5 @@
 import { tooManyRequests } from "../api/api-error.ts";
-import { UserRounds } from "../api/user-rounds.ts";
+import { RoundRobinQueue } from "../api/round-robin-queue.ts";
 
 export interface FairnessOptions {
   /** How many requests may run at the same time. */
@@ -24,7 +24,7 @@ export class FairQueue {
   #running = 0;
   readonly #runningOf = new Map<string, number>();
   #waiting = 0;
-  readonly #rounds = new UserRounds<() => void>();
+  readonly #queue = new RoundRobinQueue<() => void>();
 
   constructor(options: FairnessOptions) {
     this.#options = options;
@@ -49,12 +49,12 @@ export class FairQueue {
       return undefined;
     }
     const { queueLength, queueLengthPerUser } = this.#options;
-    const waitingOf = this.#rounds.lengthOf(username);
+    const waitingOf = this.#queue.lengthOf(username);
     if (this.#waiting >= queueLength || (waitingOf > 0 && waitingOf >= queueLengthPerUser)) {
       throw tooManyRequests("Too many requests, please try again later.", 1);
     }
     this.#waiting++;
-    return new Promise((resolve) => this.#rounds.add(username, resolve));
+    return new Promise((resolve) => this.#queue.add(username, resolve));
   }
 
   /** Call it once for each request that entered, when the request has ended. */
@@ -64,7 +64,7 @@ export class FairQueue {
     if (left > 0) this.#runningOf.set(username, left);
     else this.#runningOf.delete(username);
     // One user at most is passed over, because no two can have so large a share.
-    const next = this.#rounds.take((user) => this.#mayRun(user));
+    const next = this.#queue.take((user) => this.#mayRun(user));
     if (next === undefined) return;
     this.#waiting--;
     this.#start(next.username);

@@ -1,9 +1,9 @@
-/** What waits, in one queue for each user. The users take turns: one who has much to wait for waits only for it. */
-export class UserRounds<T> {
-  /** In the order of the users' turns. None is empty. */
+/** A queue for each user. Users take turns: whoever queues many items delays only their own. */
+export class RoundRobinQueue<T> {
+  /** By user name, in the order of the users' turns. None is empty. */
   readonly #queues = new Map<string, T[]>();
 
-  /** How much of a user waits. */
+  /** How many items of a user wait. */
   lengthOf(username: string): number {
     return this.#queues.get(username)?.length ?? 0;
   }
@@ -14,7 +14,10 @@ export class UserRounds<T> {
     else queue.push(item);
   }
 
-  /** Takes the next out, and the user's turn comes again at the end of the round. `mayTake`: passes over other users. Default: none. */
+  /**
+   * Removes and returns the next item; its user then goes to the end of the round. Users for whom `mayTake` is false are
+   * passed over. Undefined: nothing may be taken.
+   */
   take(
     mayTake: (username: string) => boolean = () => true,
   ): { readonly username: string; readonly item: T } | undefined {

@@ -48,7 +48,7 @@ export async function runAgentProgram(program: AgentProgram, version: string): P
   }
 }
 
-const lookMilliseconds = 100;
+const pollMilliseconds = 100;
 
 /** For cron, images and CI: ends as soon as everything is up to date. */
 async function runOnce(program: Extract<AgentProgram, { readonly type: "once" }>, version: string): Promise<void> {
@@ -59,7 +59,7 @@ async function runOnce(program: Extract<AgentProgram, { readonly type: "once" }>
     version,
   });
   const end = performance.now() + program.timeoutMilliseconds;
-  while (!isUpToDate(agent.status()) && performance.now() < end) await delay(lookMilliseconds);
+  while (!isUpToDate(agent.status()) && performance.now() < end) await delay(pollMilliseconds);
   const status = agent.status();
   await agent.stop();
   folder.release();

@@ -47,7 +47,7 @@ interface ObtainOptions {
   readonly signal: AbortSignal;
 }
 
-const lookMilliseconds = 100;
+const pollMilliseconds = 100;
 
 /**
  * Obtains a certificate unless a current one is there, writes its files, and runs the hook after they have changed. With
@@ -187,7 +187,7 @@ class Issuance {
   async #untilHookEnds(): Promise<void> {
     const hooks = this.#hooks;
     const { sleep, signal } = this.#options;
-    while (!hooks.isIdle && hooks.faults().length === 0 && !signal.aborted) await sleep(lookMilliseconds, signal);
+    while (!hooks.isIdle && hooks.faults().length === 0 && !signal.aborted) await sleep(pollMilliseconds, signal);
     signal.throwIfAborted();
     const [fault] = hooks.faults();
     if (fault !== undefined) throw refused(`the files are written, but ${fault}; the same command runs it again`);

@@ -50,7 +50,7 @@ export class RequestRefused extends Error {
 }
 
 /** A server that decides by itself has done so after these pauses. */
-const firstLooksMilliseconds = [200, 800, 2000];
+const firstPausesMilliseconds = [200, 800, 2000];
 /** A watch that gets stuck must not hold up a certificate. */
 const longestWatchMilliseconds = 60_000;
 const reminderMilliseconds = 15 * 60_000;
@@ -164,7 +164,7 @@ async function* statesOf(
   let last: CertificateSigningRequest | undefined = first;
   yield last;
   const { name = "" } = first.metadata;
-  for (const milliseconds of firstLooksMilliseconds) {
+  for (const milliseconds of firstPausesMilliseconds) {
     await sleep(milliseconds, signal);
     signal.throwIfAborted();
     last = await requests.find(name);

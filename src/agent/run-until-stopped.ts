@@ -117,7 +117,7 @@ class Wakes {
   #notify: (() => void) | undefined;
 
   constructor({ configurationFile }: SettingsSource, log: AgentLog) {
-    this.#followed = new FollowedFiles({ log, lookMilliseconds: followMilliseconds });
+    this.#followed = new FollowedFiles({ log, pollMilliseconds: followMilliseconds });
     let isStopping = false;
     const stop = (signal: string): void => {
       if (isStopping) process.exit(1);

@@ -118,7 +118,7 @@ function rereadCaFile(file: string): () => string {
       }),
   });
   return () => {
-    followed.look({ isAskedFor: false });
+    followed.refresh({ isForced: false });
     return current();
   };
 }

@@ -49,7 +49,7 @@ export async function openAdministrator(options: AdministratorOptions): Promise<
   const { names, client, revocation, revocationSettings, log } = options;
   const isRevoked = revokedIn(revocation);
   let recorded: Certificate | undefined;
-  const look = async (): Promise<string> => {
+  const renewIfNeeded = async (): Promise<string> => {
     const { file, certificate } = writeAdminKubeconfig({ ...options, isRevoked, revocation: revocationSettings });
     if (certificate === undefined || recorded?.der.equals(certificate.der) === true) return file;
     const { commonName: username } = certificate.subject;
@@ -60,25 +60,25 @@ export async function openAdministrator(options: AdministratorOptions): Promise<
     recorded = certificate;
     return file;
   };
-  const kubeconfigFile = await look();
+  const kubeconfigFile = await renewIfNeeded();
   return {
     kubeconfigFile,
     keep() {
       const onFailure = (error: unknown): void =>
         log.error({ err: error, file: kubeconfigFile }, "could not renew the administrator's certificate, will retry");
-      const looks = periodically({
+      const checks = periodically({
         milliseconds: intervalMilliseconds,
-        task: async () => void (await look()),
+        task: async () => void (await renewIfNeeded()),
         onFailure,
       });
       let isStopped = false;
       revocation.onRevoked(() => {
-        if (!isStopped && recorded !== undefined && isRevoked(recorded)) look().catch(onFailure);
+        if (!isStopped && recorded !== undefined && isRevoked(recorded)) renewIfNeeded().catch(onFailure);
       });
       return {
         stop() {
           isStopped = true;
-          looks.stop();
+          checks.stop();
         },
       };
     },

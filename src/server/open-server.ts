@@ -44,7 +44,7 @@ export async function openServer(config: ServerConfig, { log, clock, opening, ..
 
   const folder = opening.adopt(given.folder ?? lockDataDirectory(dataDirectory), (owned) => owned.release());
   const keysBefore = dataDirectoryFiles(dataDirectory).keys;
-  const followed = opening.use(new FollowedFiles({ log, lookMilliseconds: followMilliseconds }));
+  const followed = opening.use(new FollowedFiles({ log, pollMilliseconds: followMilliseconds }));
   const shared = { names, dataDirectory, clock, log, followed };
   const { store, healthChecks } = opening.adopt(
     await openServerStore(config, { log, followed, given: given.store }),

@@ -33,7 +33,7 @@ export async function runRemoteControllers(
   await sendTraces({ log, service: { name: "signet-controllers", version: signetVersion } });
   const { certificates, metricsAddress } = config;
   await using opened = new AsyncDisposableStack();
-  const followed = opened.use(new FollowedFiles({ log, lookMilliseconds: followMilliseconds }));
+  const followed = opened.use(new FollowedFiles({ log, pollMilliseconds: followMilliseconds }));
   const policy = openApprovalPolicy(certificates.approvalPolicyFile, followed);
   const queueCounts = new QueueCounts();
   let running: ElectedControllers | undefined;
@@ -112,7 +112,7 @@ export async function runRemoteControllers(
     read: readSettings,
     apply(logLevel) {
       log.level = logLevel;
-      followed.look({ isAskedFor: true });
+      followed.refresh({ isForced: true });
     },
   });
   // Keep the process alive: the timers of a standby and a watch that reconnects do not.

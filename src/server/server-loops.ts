@@ -127,7 +127,7 @@ function startCompaction({ store, log }: CompactionOptions): { stop(): void } {
 }
 
 /** How long a server without requests takes to see what a command has written to its store. */
-const lookMilliseconds = 1_000;
+const pollMilliseconds = 1_000;
 
 /**
  * Looks for what other programs wrote to the store of the data directory: commands such as `signet keys rotate`, which
@@ -135,7 +135,7 @@ const lookMilliseconds = 1_000;
  */
 export const noticeOtherPrograms = (store: Store): { stop(): void } =>
   periodically({
-    milliseconds: lookMilliseconds,
+    milliseconds: pollMilliseconds,
     task: () => store.notify(),
     // The store is closing, or fails: requests say so.
     onFailure: () => {},

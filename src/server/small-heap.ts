@@ -3,8 +3,8 @@ import type { EventLoopUtilization } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
 import { periodically } from "../machinery/api/periodically.ts";
 
-/** How often the server looks whether it is idle, and how often V8 looks whether it may return memory. */
-const lookMilliseconds = 2_000;
+/** How often the server checks whether it is idle, and how often V8 checks whether it may return memory. */
+const pollMilliseconds = 2_000;
 
 /**
  * Keeps free memory of V8 out of the process, in two ways.
@@ -18,19 +18,19 @@ const lookMilliseconds = 2_000;
  */
 export function keepHeapSmall(): void {
   setFlagsFromString("--heap-growing-percent=50");
-  setFlagsFromString(`--gc-memory-reducer-start-delay-ms=${lookMilliseconds}`);
-  setFlagsFromString(`--memory-reducer-delay-ms=${lookMilliseconds}`);
+  setFlagsFromString(`--gc-memory-reducer-start-delay-ms=${pollMilliseconds}`);
+  setFlagsFromString(`--memory-reducer-delay-ms=${pollMilliseconds}`);
   let last: EventLoopUtilization | undefined;
   const rest = new RestAfterWork({
-    // V8 asks this flag at each of these looks: whether memory is now worth more than speed.
+    // V8 asks this flag at each of these times: whether memory is now worth more than speed.
     begin: () => setFlagsFromString("--optimize-for-size"),
     end: () => setFlagsFromString("--no-optimize-for-size"),
   });
   periodically({
-    milliseconds: lookMilliseconds,
+    milliseconds: pollMilliseconds,
     task() {
       const now = performance.eventLoopUtilization();
-      rest.look(performance.eventLoopUtilization(now, last).utilization);
+      rest.sample(performance.eventLoopUtilization(now, last).utilization);
       last = now;
     },
     onFailure: () => {},
@@ -39,42 +39,42 @@ export function keepHeapSmall(): void {
 
 /** A server that does only its own rounds is far below it. */
 const idleUtilization = 0.05;
-const looksUntilRest = 3;
-/** A reducer that V8 started before these settings looks for the first time after half a minute. */
-const looksOfRest = 20;
+const samplesUntilRest = 3;
+/** A reducer that V8 started before these settings checks for the first time after half a minute. */
+const samplesOfRest = 20;
 
 interface Rest {
   begin(): void;
   end(): void;
 }
 
-/** Calls for a rest once after each time of work: when it has been over for some looks, and only for some looks. */
+/** Calls for a rest once after each time of work: when it has been over for some samples, and only for some samples. */
 export class RestAfterWork {
   readonly #rest: Rest;
   #hasWorked = true;
-  #idleLooks = 0;
+  #idleSamples = 0;
 
   constructor(rest: Rest) {
     this.#rest = rest;
   }
 
-  /** Takes the share of the time since the last look in which the event loop was busy. */
-  look(utilization: number): void {
+  /** Takes the share of the time since the last sample in which the event loop was busy. */
+  sample(utilization: number): void {
     if (utilization > idleUtilization) {
       if (this.#isResting) this.#rest.end();
       this.#hasWorked = true;
-      this.#idleLooks = 0;
+      this.#idleSamples = 0;
       return;
     }
-    this.#idleLooks += 1;
+    this.#idleSamples += 1;
     if (!this.#hasWorked) return;
-    if (this.#idleLooks === looksUntilRest) this.#rest.begin();
-    if (this.#idleLooks !== looksUntilRest + looksOfRest) return;
+    if (this.#idleSamples === samplesUntilRest) this.#rest.begin();
+    if (this.#idleSamples !== samplesUntilRest + samplesOfRest) return;
     this.#rest.end();
     this.#hasWorked = false;
   }
 
   get #isResting(): boolean {
-    return this.#hasWorked && this.#idleLooks >= looksUntilRest;
+    return this.#hasWorked && this.#idleSamples >= samplesUntilRest;
   }
 }

@@ -151,7 +151,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     client,
     store,
     metricsText: () => metrics.text(),
-    readFilesAgain: () => shared.followed.look({ isAskedFor: true }),
+    readFilesAgain: () => shared.followed.refresh({ isForced: true }),
     startLoops,
     async stop({ graceMilliseconds } = { graceMilliseconds: 0 }) {
       state.graceMilliseconds = graceMilliseconds;

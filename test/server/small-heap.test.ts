@@ -8,7 +8,7 @@ describe("a server after work", () => {
     const rest = new RestAfterWork({ begin: () => (last = true), end: () => (last = false) });
     return utilizations.map((utilization) => {
       last = undefined;
-      rest.look(utilization);
+      rest.sample(utilization);
       return last;
     });
   };

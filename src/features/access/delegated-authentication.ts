@@ -128,12 +128,12 @@ export interface DelegatedAuthenticationPublisher {
   follow(onFailure: (error: unknown) => void): { stop(): void };
 }
 
-const lookMilliseconds = 10_000;
+const pollMilliseconds = 10_000;
 /**
  * Changes by others are undone at once, but only this many times until the next look. Otherwise this server and another
  * writer, such as a replica with other settings, would overwrite each other without a pause.
  */
-const maximumWritesBetweenLooks = 5;
+const maximumWritesBetweenPolls = 5;
 
 export function delegatedAuthenticationPublisher({
   names,
@@ -144,7 +144,7 @@ export function delegatedAuthenticationPublisher({
   areThereOthers,
 }: PublishDelegatedAuthenticationOptions): DelegatedAuthenticationPublisher {
   const where = { namespace: names.namespaces.system, name: delegatedAuthenticationName };
-  let writesSinceLook = 0;
+  let writesSincePoll = 0;
 
   const publishConfigMap = async (): Promise<void> => {
     const configMaps = client.resource(configMapResource(names), where.namespace);
@@ -152,7 +152,7 @@ export function delegatedAuthenticationPublisher({
     const before = { data: existing?.data ?? {}, now: clock.now() };
     const data = delegatedAuthenticationData(current(), areThereOthers ? before : undefined);
     if (existing !== undefined && isDeepStrictEqual(existing.data, data)) return;
-    writesSinceLook += 1;
+    writesSincePoll += 1;
     if (existing === undefined) {
       await configMaps.create({ apiVersion: "v1", kind: "ConfigMap", metadata: where, data });
     } else {
@@ -184,18 +184,18 @@ export function delegatedAuthenticationPublisher({
       followRegistry(registry, {
         onLoaded: () => undefined,
         onEvent: (event) => {
-          if (event.key === key && writesSinceLook < maximumWritesBetweenLooks) publish().catch(onFailure);
+          if (event.key === key && writesSincePoll < maximumWritesBetweenPolls) publish().catch(onFailure);
         },
       });
-      const look = async (): Promise<void> => {
-        writesSinceLook = 0;
+      const poll = async (): Promise<void> => {
+        writesSincePoll = 0;
         await publish();
       };
-      const looks = periodically({ milliseconds: lookMilliseconds, task: look, onFailure });
+      const polling = periodically({ milliseconds: pollMilliseconds, task: poll, onFailure });
       return {
         stop() {
           isStopped = true;
-          looks.stop();
+          polling.stop();
         },
       };
     },

@@ -4,7 +4,7 @@ import type { Controller } from "../../machinery/loops/controller.ts";
 import { configMapResource, namespaceResource } from "../core/index.ts";
 
 /** How often to see whether the server has other CAs. */
-const lookMilliseconds = 5_000;
+const pollMilliseconds = 5_000;
 /** A key of the queue that cannot be the name of a namespace. */
 const everyNamespace = "";
 
@@ -30,7 +30,7 @@ export function rootCaPublisher({ caCertificates }: { readonly caCertificates: (
         name: this.name,
         reconcile: async (name) => {
           if (name === everyNamespace) {
-            queue.addAfter(everyNamespace, lookMilliseconds);
+            queue.addAfter(everyNamespace, pollMilliseconds);
             if (published === caCertificates()) return "nothing to do: the server has the same CAs";
             published = caCertificates();
             for (const { metadata } of namespaces.list()) queue.add(metadata.name ?? "");

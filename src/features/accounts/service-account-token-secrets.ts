@@ -19,7 +19,7 @@ export interface TokenSecretsOptions {
 }
 
 /** How often to see whether the server has other CAs. */
-const lookMilliseconds = 5_000;
+const pollMilliseconds = 5_000;
 /** A key of the queue that cannot be the name of a secret. */
 const everySecret = "";
 
@@ -92,7 +92,7 @@ class ServiceAccountTokenSecrets {
   }
 
   async #lookAtAuthorities(): Promise<string> {
-    this.#queue.addAfter(everySecret, lookMilliseconds);
+    this.#queue.addAfter(everySecret, pollMilliseconds);
     if (this.#published === this.#options.caCertificates()) return "nothing to do: the server has the same CAs";
     this.#published = this.#options.caCertificates();
     for (const keys of this.#secretsOf.values()) for (const key of keys) this.#queue.add(key);

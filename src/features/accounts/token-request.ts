@@ -179,7 +179,7 @@ function findBoundObject(reference: BoundObjectReference, context: BindingContex
     throw badRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`);
   }
   if (name === "") throw badRequest("Name parameter required.");
-  const { claim, bound } = look({ kind, name }, context);
+  const { claim, bound } = lookUp({ kind, name }, context);
   if (uid !== "" && claim.uid !== uid) {
     const message = `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`;
     throw conflict({ group, resource: kind }, { name, message });
@@ -187,7 +187,7 @@ function findBoundObject(reference: BoundObjectReference, context: BindingContex
   return bound;
 }
 
-function look(
+function lookUp(
   { kind, name }: { readonly kind: string; readonly name: string },
   { namespace, accountName, options }: BindingContext,
 ): { readonly claim: ObjectClaim; readonly bound: BoundObjects } {

@@ -4,7 +4,7 @@ import { messageOf, errorCode } from "../api/thrown-error.ts";
 export interface FollowedSetting<T> {
   /** The setting that names the files, for the log. */
   readonly setting: string;
-  /** Asked again at each look: a file may name others. */
+  /** Called for each check: a file may name others. */
   readonly files: () => readonly string[];
   /** Reads the files. An exception of the first call is thrown to the caller; later, the last good value stays in use. */
   readonly load: () => T;
@@ -24,16 +24,16 @@ export interface FollowedFilesLog {
 
 export interface FollowedFilesOptions {
   readonly log: FollowedFilesLog;
-  /** How often to look at the files. Default: only when `look` is called. */
-  readonly lookMilliseconds?: number;
+  /** How often to check the files. Default: only when `refresh` is called. */
+  readonly pollMilliseconds?: number;
 }
 
-export interface Look {
-  /** Whether an operator asked for it: then files that could not be used are read again, and their failure is logged again. */
-  readonly isAskedFor: boolean;
+export interface RefreshOptions {
+  /** Whether an operator asked for it: files that could not be used are then read again, and their failure is logged again. */
+  readonly isForced: boolean;
 }
 
-/** How often a process looks at the files that its settings name. */
+/** How often a process checks the files that its settings name. */
 export const followMilliseconds = 1000;
 
 /**
@@ -42,7 +42,7 @@ export const followMilliseconds = 1000;
  */
 export class FollowedFiles implements Disposable {
   readonly #options: FollowedFilesOptions;
-  readonly #looks = new Set<(look: Look) => void>();
+  readonly #refreshers = new Set<(options: RefreshOptions) => void>();
   /** The settings whose files cannot be used now. Shared with groups. */
   readonly #unusable: Set<string>;
   #timer: NodeJS.Timeout | undefined;
@@ -62,12 +62,12 @@ export class FollowedFiles implements Disposable {
       const about = { setting: followed.setting, files: files() };
       if (reason !== undefined) log.error({ ...about, reason }, "the file is used, but something is wrong with it");
     };
-    // Take the version first: a change during the read is then noticed at the next look.
+    // Take the version first: a change during the read is then noticed at the next check.
     let seen = versionOf(files());
     let value = load();
     tell(value);
     let failed: { readonly version: string; readonly at: number } | undefined;
-    this.#looks.add(({ isAskedFor }) => {
+    this.#refreshers.add(({ isForced }) => {
       const now = versionOf(files());
       if (now === seen) {
         // What could not be used is gone again.
@@ -75,7 +75,7 @@ export class FollowedFiles implements Disposable {
         failed = undefined;
         return;
       }
-      const known = now === failed?.version && !isAskedFor ? failed : undefined;
+      const known = now === failed?.version && !isForced ? failed : undefined;
       if (known !== undefined && performance.now() - known.at < retryMilliseconds) return;
       const about = { setting: followed.setting, files: files() };
       try {
@@ -103,9 +103,9 @@ export class FollowedFiles implements Disposable {
   /** Files that are followed together with these until the group is stopped. */
   group(): FollowedFiles {
     const group = new FollowedFiles({ log: this.#options.log }, this.#unusable);
-    const look = (one: Look): void => group.look(one);
-    this.#looks.add(look);
-    group.#leave = () => this.#looks.delete(look);
+    const refresh = (refreshOptions: RefreshOptions): void => group.refresh(refreshOptions);
+    this.#refreshers.add(refresh);
+    group.#leave = () => this.#refreshers.delete(refresh);
     this.#start();
     return group;
   }
@@ -115,9 +115,9 @@ export class FollowedFiles implements Disposable {
     return this.#unusable;
   }
 
-  /** Reads what has changed. Never throws. */
-  look(look: Look): void {
-    for (const one of this.#looks) one(look);
+  /** Reads the files that have changed. Never throws. */
+  refresh(options: RefreshOptions): void {
+    for (const refresh of this.#refreshers) refresh(options);
   }
 
   [Symbol.dispose](): void {
@@ -126,14 +126,14 @@ export class FollowedFiles implements Disposable {
 
   stop(): void {
     clearInterval(this.#timer);
-    this.#looks.clear();
+    this.#refreshers.clear();
     this.#leave();
   }
 
   #start(): void {
-    const { lookMilliseconds } = this.#options;
-    if (lookMilliseconds === undefined) return;
-    this.#timer ??= setInterval(() => this.look({ isAskedFor: false }), lookMilliseconds).unref();
+    const { pollMilliseconds } = this.#options;
+    if (pollMilliseconds === undefined) return;
+    this.#timer ??= setInterval(() => this.refresh({ isForced: false }), pollMilliseconds).unref();
   }
 }
 

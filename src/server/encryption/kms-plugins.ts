@@ -13,7 +13,7 @@ export interface KmsPluginsOptions {
 }
 
 /** How often each plugin is looked at whether it is time to ask it. */
-const lookMilliseconds = 5_000;
+const pollMilliseconds = 5_000;
 
 /** The KMS plugins of the current configuration. Those that a new configuration leaves as they were keep their keys. */
 export class KmsPlugins {
@@ -24,8 +24,8 @@ export class KmsPlugins {
   constructor(options: KmsPluginsOptions) {
     this.#options = options;
     this.#looks = periodically({
-      milliseconds: lookMilliseconds,
-      task: () => this.#lookAtAll(),
+      milliseconds: pollMilliseconds,
+      task: () => this.#pollAll(),
       onFailure: (error) => options.log.warn({ err: error }, "could not ask the KMS plugins, will retry"),
     });
   }
@@ -46,7 +46,7 @@ export class KmsPlugins {
       });
       this.#plugins = plugins;
       for (const [source, plugin] of before) if (!plugins.has(source)) plugin.close();
-      void this.#lookAtAll();
+      void this.#pollAll();
       return result;
     } catch (error) {
       for (const plugin of made) plugin.close();
@@ -64,8 +64,8 @@ export class KmsPlugins {
     for (const plugin of this.#plugins.values()) plugin.close();
   }
 
-  async #lookAtAll(): Promise<void> {
-    await Promise.all([...this.#plugins.values()].map((plugin) => plugin.lookWhenDue()));
+  async #pollAll(): Promise<void> {
+    await Promise.all([...this.#plugins.values()].map((plugin) => plugin.pollWhenDue()));
   }
 
   #open({ name, endpoint, timeoutMilliseconds }: KmsProvider): KmsTransformer {

@@ -187,7 +187,7 @@ function followedRules({
   return {
     current,
     refreshed() {
-      group.look({ isAskedFor: false });
+      group.refresh({ isForced: false });
       return current();
     },
     onReadable: (listener) => readable.add(listener),

@@ -83,7 +83,7 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
     } else if (message.type === "collected-metrics") {
       wanted.get(message.id)?.(message.texts);
       wanted.delete(message.id);
-    } else if (message.type === "written") void look(server?.store);
+    } else if (message.type === "written") void catchUp(server?.store);
   });
   const port = await portToServe;
   try {
@@ -101,8 +101,8 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
   tell({ type: "ready", url: server.url, kubeconfigFile: server.kubeconfigFile });
 }
 
-/** Makes watches read the store. Its errors appear in the next request that reads it. */
-async function look(store: Store | undefined): Promise<void> {
+/** Lets watches deliver what other processes have written. Its errors appear in the next request that reads it. */
+async function catchUp(store: Store | undefined): Promise<void> {
   try {
     await store?.latestRevision();
     store?.notify();

@@ -86,9 +86,9 @@ describe("followed authorizers", () => {
         onConditionError: () => {},
       },
     });
-    const look = (isAskedFor = false): string[] => {
+    const look = (isForced = false): string[] => {
       heard.length = 0;
-      files.look({ isAskedFor });
+      files.refresh({ isForced });
       return [...heard];
     };
     return { connected, look, types: () => connected.authorizers().map(({ type }) => type) };

@@ -47,7 +47,7 @@ function open(fields: object = { jwt: [entry(issuer.url)] }, isAnonymousWanted =
 }
 function change(fields: object): void {
   writeConfiguration(fields);
-  followed.look({ isAskedFor: false });
+  followed.refresh({ isForced: false });
 }
 /** Lets the fetches in the background end. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -264,7 +264,7 @@ describe("the authentication configuration", () => {
     using issuers = disposable(await ready());
     change({ jwt: [entry("http://login.example.com")] });
     for (let times = 0; times < 3; times++) {
-      followed.look({ isAskedFor: false });
+      followed.refresh({ isForced: false });
       assert.equal((await issuers.verify(await tokenOf(), api)).outcome, "authenticated");
     }
     const told = log.lines.filter((line) => line.includes("its last good contents stay in use"));

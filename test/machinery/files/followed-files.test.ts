@@ -21,7 +21,7 @@ function readNumber(): number {
 
 let told: [level: string, message: string, reason?: unknown][];
 let followed: FollowedFiles;
-const look = (): void => followed.look({ isAskedFor: false });
+const look = (): void => followed.refresh({ isForced: false });
 
 beforeEach(() => {
   told = [];
@@ -73,7 +73,7 @@ describe("followed files", () => {
     assert.equal(current(), 1);
     assert.equal(told.length, 1);
     assert.match(String(told[0]?.[2]), /not a number: bad/);
-    followed.look({ isAskedFor: true });
+    followed.refresh({ isForced: true });
     assert.equal(told.length, 2);
     unlinkSync(file);
     look();

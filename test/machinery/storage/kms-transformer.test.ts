@@ -81,7 +81,7 @@ describe("a KMS v2 provider", () => {
     const old = await scene.transformer.encrypt(plain, storageKey);
     plugin.keyId = "key-2";
     scene.time.now += minutes(1);
-    await scene.transformer.lookWhenDue();
+    await scene.transformer.pollWhenDue();
     assert.deepEqual(await scene.decrypt(old), { plain, isStale: true });
     assert.deepEqual(await scene.decrypt(await scene.transformer.encrypt(plain, storageKey)), {
       plain,
@@ -136,18 +136,18 @@ describe("a KMS v2 provider", () => {
   it("calls a value unreadable for now when its key can't be unwrapped, and tells when it can", async () => {
     const stored = await process().transformer.encrypt(plain, storageKey);
     const scene = process();
-    await scene.transformer.lookWhenDue();
+    await scene.transformer.pollWhenDue();
     plugin.behaviour = "refuses to decrypt";
     await assert.rejects(
       scene.decrypt(stored),
       (error) => error instanceof UndecryptableValue && error.isTemporary && /not yours/.test(error.message),
     );
     scene.time.now += minutes(1);
-    await scene.transformer.lookWhenDue();
+    await scene.transformer.pollWhenDue();
     assert.equal(scene.readable, 0);
     plugin.behaviour = "works";
     scene.time.now += minutes(1);
-    await scene.transformer.lookWhenDue();
+    await scene.transformer.pollWhenDue();
     assert.equal(scene.readable, 1);
     assert.deepEqual((await scene.decrypt(stored)).plain, plain);
   });

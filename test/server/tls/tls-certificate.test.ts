@@ -104,7 +104,7 @@ describe("the serving certificate's files", () => {
     );
     const taken: ServingCertificate[] = [];
     certificate.onRenewed((renewed) => taken.push(renewed));
-    const look = (): void => followed.look({ isAskedFor: false });
+    const look = (): void => followed.refresh({ isForced: false });
 
     renameSync(key, `${key}.away`);
     look();

@@ -59,7 +59,7 @@ export interface SigningAuthorities {
 }
 
 /** How often requests with a client certificate check the CA files for changes. */
-const lookMilliseconds = 1000;
+const pollMilliseconds = 1000;
 
 export interface ServerAuthorityOptions extends OpenSigningAuthorityOptions {
   readonly settings: CertificateSettings;
@@ -96,24 +96,26 @@ export function openSigningAuthorities(options: ServerAuthorityOptions): Signing
     });
   const isRetired = (certificate: Certificate): boolean =>
     ownClientAuthorities.some(({ own: followed }) => followed.isRetired(certificate));
-  let looked: { readonly at: number; readonly certificates: readonly Certificate[] } | undefined;
-  const look = (): readonly Certificate[] => {
+  let refreshed: { readonly at: number; readonly certificates: readonly Certificate[] } | undefined;
+  const refresh = (): readonly Certificate[] => {
     const current = distinct(clientSignerNames.flatMap((name) => authorities(name)?.certificate ?? []));
     retired.observe(current);
     const trusted = [...current, ...ownAnchors(), ...retired.certificates()];
-    looked = { at: clock.now(), certificates: distinct(trusted).filter((one) => !isRetired(one)) };
-    return looked.certificates;
+    refreshed = { at: clock.now(), certificates: distinct(trusted).filter((one) => !isRetired(one)) };
+    return refreshed.certificates;
   };
-  look();
+  refresh();
   return {
     authorityFor(signerName) {
       const authority = authorities(signerName);
       // A client may use a certificate of a new CA immediately.
-      const isKnown = authority === undefined || looked?.certificates.includes(authority.certificate) === true;
-      if (!isKnown && clientSignerNames.includes(ownSignerName(names, signerName))) look();
+      const isKnown = authority === undefined || refreshed?.certificates.includes(authority.certificate) === true;
+      if (!isKnown && clientSignerNames.includes(ownSignerName(names, signerName))) refresh();
       return authority;
     },
     clientAuthorities: () =>
-      looked !== undefined && Math.abs(clock.now() - looked.at) < lookMilliseconds ? looked.certificates : look(),
+      refreshed !== undefined && Math.abs(clock.now() - refreshed.at) < pollMilliseconds
+        ? refreshed.certificates
+        : refresh(),
   };
 }

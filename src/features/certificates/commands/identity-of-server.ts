@@ -44,7 +44,7 @@ interface FollowedServerIdentity {
 /** Reads the server's names and CAs from its serving certificate, now and every minute. */
 export function followServerIdentity(transport: HttpsTransportOptions, log: ControllerLog): FollowedServerIdentity {
   let known: ServerIdentity | undefined;
-  const look = (): void => {
+  const read = (): void => {
     identityOfServer(transport).then(
       (seen) => {
         known = seen;
@@ -53,8 +53,8 @@ export function followServerIdentity(transport: HttpsTransportOptions, log: Cont
         log.error({ error: messageOf(error) }, "cannot read the server's names from its certificate, will retry"),
     );
   };
-  look();
-  const timer = setInterval(look, intervalMilliseconds);
+  read();
+  const timer = setInterval(read, intervalMilliseconds);
   timer.unref();
   return {
     current: () => {

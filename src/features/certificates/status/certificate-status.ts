@@ -63,7 +63,7 @@ export interface CertificateStatusService {
 }
 
 /** How often to look whether the serving certificate is another one. */
-const lookMilliseconds = 60_000;
+const pollMilliseconds = 60_000;
 
 /** Loaded only with `--revocation-url`. Call it after the registries have started. */
 export async function openCertificateStatus(options: CertificateStatusOptions): Promise<CertificateStatusService> {
@@ -89,7 +89,7 @@ export async function openCertificateStatus(options: CertificateStatusOptions): 
     }),
     async keepRecordOf(shown, revocation) {
       let recorded = "";
-      const look = async (): Promise<void> => {
+      const record = async (): Promise<void> => {
         const pem = shown();
         const [certificate] = parseCertificatesPem(pem);
         if (pem === recorded || certificate === undefined) return;
@@ -100,9 +100,9 @@ export async function openCertificateStatus(options: CertificateStatusOptions): 
       };
       const onFailure = (error: unknown): void =>
         log.error({ err: error }, "could not put the serving certificate into the inventory, will retry");
-      await look();
-      revocation.onRevoked(() => void look().catch(onFailure));
-      return periodically({ milliseconds: lookMilliseconds, task: look, onFailure });
+      await record();
+      revocation.onRevoked(() => void record().catch(onFailure));
+      return periodically({ milliseconds: pollMilliseconds, task: record, onFailure });
     },
     async listen({ revocationAddress, isPortShared }) {
       if (revocationAddress === undefined) return undefined;

@@ -27,8 +27,8 @@ export class ListsWithoutKeys {
     this.#log = log;
   }
 
-  /** Looks at the stored lists. `signed` are the ids of the CAs whose keys are here. */
-  async look({
+  /** Logs what is new about the stored lists. `signed` are the ids of the CAs whose keys are here. */
+  async report({
     configMaps,
     namespace,
     signed,

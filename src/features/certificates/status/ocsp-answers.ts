@@ -32,7 +32,7 @@ const maximumKeptAnswers = 10_000;
 /** Each costs some 50 µs. Whatever strangers ask, a process signs no more. */
 const signaturesPerSecond = 1000;
 /** How long the list of CAs is kept: to make it, files are looked at. */
-const lookMilliseconds = 1000;
+const pollMilliseconds = 1000;
 /** RFC 9654 section 2.1. A nonce of another length is left out of the answer. */
 const repeatedNonceOctets = { minimum: 16, maximum: 32 };
 
@@ -48,7 +48,7 @@ export class OcspAnswers {
   /** By CertID, those used last at the end. */
   readonly #kept = new Map<string, Kept>();
   readonly #hashes = new WeakMap<Certificate, ReadonlyMap<string, IssuerHashes>>();
-  #looked: { readonly at: number; readonly authorities: readonly AnsweringAuthority[] } | undefined;
+  #refreshed: { readonly at: number; readonly authorities: readonly AnsweringAuthority[] } | undefined;
   #budget = { at: 0, signatures: 0 };
 
   constructor(options: OcspAnswersOptions) {
@@ -115,10 +115,10 @@ export class OcspAnswers {
   #authorities(): readonly AnsweringAuthority[] {
     const { clock, authorities } = this.#options;
     const now = clock.now();
-    if (this.#looked === undefined || Math.abs(now - this.#looked.at) >= lookMilliseconds) {
-      this.#looked = { at: now, authorities: authorities() };
+    if (this.#refreshed === undefined || Math.abs(now - this.#refreshed.at) >= pollMilliseconds) {
+      this.#refreshed = { at: now, authorities: authorities() };
     }
-    return this.#looked.authorities;
+    return this.#refreshed.authorities;
   }
 
   #isIssuer(certificate: Certificate, { hashAlgorithm, issuerNameHash, issuerKeyHash }: CertificateId): boolean {

@@ -35,7 +35,7 @@ export interface RevocationListPublisherOptions {
 const everything = "lists";
 const authoritiesKey = "authorities";
 /** How often to look for new CAs: certificates name their lists at once. */
-const lookMilliseconds = 2000;
+const pollMilliseconds = 2000;
 /** A revocation is rarely alone. */
 const settlingMilliseconds = 1000;
 /** A list is signed again at least this often, so that each expired certificate is on one list after its end. */
@@ -123,7 +123,7 @@ class RevocationListPublisher {
       onSynced: () => {
         this.#isSynced = true;
         this.#queue.add(everything);
-        this.#queue.addAfter(authoritiesKey, lookMilliseconds);
+        this.#queue.addAfter(authoritiesKey, pollMilliseconds);
       },
     };
   }
@@ -138,7 +138,7 @@ class RevocationListPublisher {
 
   async #reconcile(key: string): Promise<string> {
     if (key === everything) return this.#publishAll();
-    this.#queue.addAfter(authoritiesKey, lookMilliseconds);
+    this.#queue.addAfter(authoritiesKey, pollMilliseconds);
     if (fingerprints(this.#authorities()) === this.#published) return "nothing to do: the CAs are the same";
     this.#soon();
     return "will publish the lists of other CAs";
@@ -163,7 +163,7 @@ class RevocationListPublisher {
     }
     const signed = new Set(authorities.map(({ certificate }) => authorityId(certificate)));
     const stored = { configMaps: this.#configMaps, namespace: this.#namespace };
-    await this.#withoutKeys.look({ ...stored, signed, now: this.#clock.now() });
+    await this.#withoutKeys.report({ ...stored, signed, now: this.#clock.now() });
     this.#notBefore = this.#clock.now() + Math.min(longestPauseMilliseconds, busyMilliseconds / busyShare);
     this.#queue.addAfter(everything, this.#refreshMilliseconds);
     const encoded = this.#listed.encodedLines - this.#encodedLines;

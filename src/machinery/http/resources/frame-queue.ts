@@ -3,7 +3,7 @@ import type { ByteSink } from "../../api/http-message.ts";
 /** How long the frames of all watches together may keep requests and timers waiting. */
 const turnMilliseconds = 1;
 /** The clock is read once for so many queues: a write to a stream takes microseconds. */
-const queuesBetweenLooks = 16;
+const queuesPerClockRead = 16;
 /** The most that frames are joined to. */
 const maximumJoinedBytes = 64 * 1024;
 /** About the most that one queue sends in a turn. */
@@ -121,7 +121,7 @@ function sendTurn(): void {
       const queue = queues[next++] as FrameQueue; // the loop ends at the length
       const hasMore = queue.sendSome(joined);
       if (hasMore) waiting.push(queue);
-      const isLook = hasMore || next % queuesBetweenLooks === 0;
+      const isLook = hasMore || next % queuesPerClockRead === 0;
       if (isLook && performance.now() - startedAt >= turnMilliseconds) break;
     }
   } finally {

@@ -5,9 +5,9 @@ const maximumAheadBytes = 1024 * 1024;
 /** Of many readers that lag behind, each new one gets a share of this, but no less than the minimum. */
 const sharedAheadBytes = 128 * 1024 * 1024;
 const minimumAheadBytes = 64 * 1024;
-/** When to look again whether it has read: at first soon, later this often. */
-const firstLookMilliseconds = 1;
-const maximumLookMilliseconds = 1000;
+/** The interval between two checks whether the client has read: it doubles from the first to the last. */
+const firstPollMilliseconds = 1;
+const maximumPollMilliseconds = 1000;
 
 /** How many readers of this process lag behind. */
 let waitingReaders = 0;
@@ -16,7 +16,7 @@ let waitingReaders = 0;
 export class ReaderPace {
   readonly #waitingBytes: () => number;
   readonly #schedule: Schedule;
-  #cancelLook: (() => void) | undefined;
+  #cancelPoll: (() => void) | undefined;
 
   /** `waitingBytes`: what the client has not taken yet. */
   constructor({ waitingBytes, schedule }: { waitingBytes(): number; readonly schedule: Schedule }) {
@@ -30,20 +30,20 @@ export class ReaderPace {
     const aheadBytes = Math.max(minimumAheadBytes, Math.min(maximumAheadBytes, share));
     if (this.#waitingBytes() <= aheadBytes) return undefined;
     waitingReaders += 1;
-    return new Promise((resolve) => this.#lookIn(firstLookMilliseconds, { aheadBytes, resolve }));
+    return new Promise((resolve) => this.#pollIn(firstPollMilliseconds, { aheadBytes, resolve }));
   }
 
   stop(): void {
-    if (this.#cancelLook === undefined) return;
-    this.#cancelLook();
-    this.#cancelLook = undefined;
+    if (this.#cancelPoll === undefined) return;
+    this.#cancelPoll();
+    this.#cancelPoll = undefined;
     waitingReaders -= 1;
   }
 
-  #lookIn(milliseconds: number, reader: { readonly aheadBytes: number; readonly resolve: () => void }): void {
-    this.#cancelLook = this.#schedule(() => {
+  #pollIn(milliseconds: number, reader: { readonly aheadBytes: number; readonly resolve: () => void }): void {
+    this.#cancelPoll = this.#schedule(() => {
       if (this.#waitingBytes() > reader.aheadBytes) {
-        return this.#lookIn(Math.min(2 * milliseconds, maximumLookMilliseconds), reader);
+        return this.#pollIn(Math.min(2 * milliseconds, maximumPollMilliseconds), reader);
       }
       this.stop();
       reader.resolve();

@@ -144,21 +144,21 @@ describe("an external signer", () => {
   it("keeps its keys while it is away, says so once, and is asked again after 10 s", async () => {
     const { client, clock, lines, signer } = await openScene();
     clock.passSeconds(59);
-    await signer.lookWhenDue();
+    await signer.pollWhenDue();
     assert.equal(client.fetches, 1);
     client.published = silence;
     clock.passSeconds(1);
-    await signer.lookWhenDue();
-    await signer.lookWhenDue();
+    await signer.pollWhenDue();
+    await signer.pollWhenDue();
     assert.equal(client.fetches, 2);
     clock.passSeconds(10);
-    await signer.lookWhenDue();
+    await signer.pollWhenDue();
     assert.equal(client.fetches, 3);
     assert.equal(signer.current().verification.length, 1);
     assert.equal(lines.length, 1);
     client.published = () => Promise.resolve(answerOf(client.key, newSignerKey("second")));
     clock.passSeconds(10);
-    await signer.lookWhenDue();
+    await signer.pollWhenDue();
     assert.equal(signer.current().verification.length, 2);
     assert.match(lines.join("\n"), /works again/);
   });

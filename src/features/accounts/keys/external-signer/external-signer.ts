@@ -23,9 +23,9 @@ export interface ExternalSignerOptions {
 }
 
 /** Upstream's `fallbackRefreshDuration`: when to ask again after a failure. */
-const failedLookMilliseconds = 10_000;
+const failedPollMilliseconds = 10_000;
 /** The shortest time between two look-ups of unknown keys: any client can send tokens that name one. */
-const shortestLookMilliseconds = 1_000;
+const shortestPollMilliseconds = 1_000;
 /** After a timeout, one request at a time tries the signer again, and not before this time has passed. */
 const pauseMilliseconds = 1_000;
 
@@ -39,8 +39,8 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   readonly #listeners = new Set<() => void>();
   #keys: OperatorKeys;
   #refreshSeconds: number;
-  #looking: Promise<void> | undefined;
-  #lookedAt: number;
+  #polling: Promise<void> | undefined;
+  #polledAt: number;
   readonly #signing: OutageReport;
   readonly #fetching: OutageReport;
   /** Since when the signer has been silent. */
@@ -58,7 +58,7 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
       });
     this.#signing = report("the external signer makes no tokens");
     this.#fetching = report("the keys of the external signer can't be read; the previous ones stay in use");
-    this.#lookedAt = options.clock.now();
+    this.#polledAt = options.clock.now();
     this.#refreshSeconds = keys.refreshSeconds;
     this.#keys = this.#operatorKeys(keys);
   }
@@ -79,15 +79,15 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   /** Fetches the keys again if this one is unknown: the signer may have just made it. */
   learn(kid: string): Promise<void> | undefined {
     if (this.#knows(kid)) return undefined;
-    if (this.#looking !== undefined) return this.#looking;
-    const isTooSoon = this.#options.clock.now() - this.#lookedAt < shortestLookMilliseconds;
-    return isTooSoon ? undefined : this.#look();
+    if (this.#polling !== undefined) return this.#polling;
+    const isTooSoon = this.#options.clock.now() - this.#polledAt < shortestPollMilliseconds;
+    return isTooSoon ? undefined : this.#poll();
   }
 
   /** Fetches the keys when the time that the signer gave is over. Never rejects. */
-  async lookWhenDue(): Promise<void> {
-    const after = this.#fetching.reason !== undefined ? failedLookMilliseconds : this.#refreshSeconds * 1000;
-    if (this.#options.clock.now() - this.#lookedAt >= after) await this.#look();
+  async pollWhenDue(): Promise<void> {
+    const after = this.#fetching.reason !== undefined ? failedPollMilliseconds : this.#refreshSeconds * 1000;
+    if (this.#options.clock.now() - this.#polledAt >= after) await this.#poll();
   }
 
   /** Rejects with a 503 when the signer does not answer in time, or its answer breaks the rules. */
@@ -122,7 +122,7 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   async #sign(claims: string): Promise<string> {
     const answer = await this.#options.client.sign(claims);
     const header = checkHeader(answer);
-    if (!this.#knows(header.kid)) await this.#look();
+    if (!this.#knows(header.kid)) await this.#poll();
     const token = `${answer.header}.${claims}.${answer.signature}`;
     checkToken(token, { ...header, keys: this.#keys.verification });
     return token;
@@ -133,17 +133,17 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   }
 
   /** Callers at the same time share one request. Never rejects. */
-  #look(): Promise<void> {
-    this.#looking ??= this.#fetch()
+  #poll(): Promise<void> {
+    this.#polling ??= this.#fetch()
       .then(
         () => this.#fetching.succeeded(),
         (error: unknown) => this.#fetching.failed(error),
       )
       .then(() => {
-        this.#lookedAt = this.#options.clock.now();
-        this.#looking = undefined;
+        this.#polledAt = this.#options.clock.now();
+        this.#polling = undefined;
       });
-    return this.#looking;
+    return this.#polling;
   }
 
   async #fetch(): Promise<void> {

@@ -23,7 +23,7 @@ export interface OpenExternalSignerOptions {
 const patienceMilliseconds = 10_000;
 const pauseMilliseconds = 250;
 /** How often to check whether the keys are due. */
-const lookMilliseconds = 1_000;
+const pollMilliseconds = 1_000;
 /** Upstream's least `max_token_expiration_seconds`. */
 const minimumSeconds = 600;
 
@@ -38,8 +38,8 @@ export async function openExternalSigner(options: OpenExternalSignerOptions): Pr
     const maximumTokenExpirationSeconds = await maximumOf(client, options);
     const keys = await ExternalSigner.open({ socket, client, clock, log, observer });
     const looks = periodically({
-      milliseconds: lookMilliseconds,
-      task: () => keys.lookWhenDue(),
+      milliseconds: pollMilliseconds,
+      task: () => keys.pollWhenDue(),
       onFailure: (error) => log.error({ err: error }, "could not ask the external signer, will retry"),
     });
     return {

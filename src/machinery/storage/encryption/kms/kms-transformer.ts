@@ -33,8 +33,8 @@ const seedBytes = 32;
 /** Upstream's `envelopekmsv2PluginWriteDEKSourceMaxTTL`: without a good status for this long, nothing is written. */
 const writableMilliseconds = 3 * 60_000;
 /** How often the plugin is asked for its key: upstream's `kmsv2PluginHealthzPositiveTTL` and `...NegativeTTL`. */
-const healthyLookMilliseconds = 60_000;
-const failedLookMilliseconds = 10_000;
+const healthyPollMilliseconds = 60_000;
+const failedPollMilliseconds = 10_000;
 /** After a failure, others that need the plugin fail at once for this long. */
 const failFastMilliseconds = 1_000;
 const maximumCachedKeys = 1_000;
@@ -74,8 +74,8 @@ export class KmsTransformer implements ValueTransformer {
   /** Keys that could not be unwrapped, by digest. */
   readonly #failedKeys = new Map<string, DataKey>();
   #writing: WritingKey | undefined;
-  #looking: Promise<void> | undefined;
-  #lookedAt = -Infinity;
+  #polling: Promise<void> | undefined;
+  #polledAt = -Infinity;
   /** Why the last status was not good. */
   #failure: string | undefined;
   #unwrapFailedAt = -Infinity;
@@ -90,7 +90,7 @@ export class KmsTransformer implements ValueTransformer {
   }
 
   async encrypt(plain: Buffer, storageKey: string): Promise<Buffer> {
-    if (!this.#isWritable()) await this.#lookUnlessFailing();
+    if (!this.#isWritable()) await this.#pollUnlessFailing();
     const writing = this.#writing;
     if (writing === undefined || !this.#isWritable()) throw new Error(this.#failureText());
     const encryptedData = Buffer.concat(writing.cipher.seal(plain, storageKey));
@@ -112,16 +112,16 @@ export class KmsTransformer implements ValueTransformer {
   }
 
   /** Asks the plugin for its key when it is time to. Never rejects. */
-  async lookWhenDue(): Promise<void> {
-    const interval = this.#failure === undefined ? healthyLookMilliseconds : failedLookMilliseconds;
-    if (this.#options.clock.now() - this.#lookedAt < interval) return;
-    await this.#look();
+  async pollWhenDue(): Promise<void> {
+    const interval = this.#failure === undefined ? healthyPollMilliseconds : failedPollMilliseconds;
+    if (this.#options.clock.now() - this.#polledAt < interval) return;
+    await this.#poll();
     if (this.#failure === undefined) await this.#retryFailedKeys();
   }
 
   /** Rejects unless the plugin answers, now or a moment ago. */
   async check(): Promise<void> {
-    await this.#lookUnlessFailing();
+    await this.#pollUnlessFailing();
     if (this.#failure !== undefined) throw new Error(this.#failureText());
   }
 
@@ -133,20 +133,20 @@ export class KmsTransformer implements ValueTransformer {
     return this.#writing !== undefined && this.#options.clock.now() - this.#writing.confirmedAt < writableMilliseconds;
   }
 
-  async #lookUnlessFailing(): Promise<void> {
-    if (this.#options.clock.now() - this.#lookedAt >= failFastMilliseconds || this.#looking !== undefined)
-      await this.#look();
+  async #pollUnlessFailing(): Promise<void> {
+    if (this.#options.clock.now() - this.#polledAt >= failFastMilliseconds || this.#polling !== undefined)
+      await this.#poll();
   }
 
   /** All who need it share one look. */
-  #look(): Promise<void> {
-    this.#looking ??= this.#askStatus()
+  #poll(): Promise<void> {
+    this.#polling ??= this.#askStatus()
       .then(
         () => this.#succeeded(),
         (error: unknown) => this.#failed(error),
       )
-      .finally(() => (this.#looking = undefined));
-    return this.#looking;
+      .finally(() => (this.#polling = undefined));
+    return this.#polling;
   }
 
   async #askStatus(): Promise<void> {
@@ -238,7 +238,7 @@ export class KmsTransformer implements ValueTransformer {
   }
 
   #succeeded(): void {
-    this.#lookedAt = this.#options.clock.now();
+    this.#polledAt = this.#options.clock.now();
     if (this.#failure === undefined) return;
     this.#failure = undefined;
     this.#options.onEvent({ type: "works again" });
@@ -250,7 +250,7 @@ export class KmsTransformer implements ValueTransformer {
     const reason = messageOf(error);
     const isNew = this.#failure === undefined;
     this.#failure = reason;
-    this.#lookedAt = this.#options.clock.now();
+    this.#polledAt = this.#options.clock.now();
     if (isNew) this.#options.onEvent({ type: "failed", reason });
   }
 

@@ -1,7 +1,7 @@
 import { microTimestamp } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
-import { unlessAnswered } from "../machinery/client/api-client.ts";
+import { ignoreCodes } from "../machinery/client/ignore-codes.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
 import type { Lease } from "../features/core/resources.ts";
 
@@ -36,8 +36,8 @@ export class LeaseHeartbeat {
     this.#lease = undefined;
     this.#lease =
       // Another client has changed or deleted it.
-      (known && (await unlessAnswered([404, 409], leases.update(this.#renewed(known))))) ??
-      (await unlessAnswered([409], this.#create())) ??
+      (known && (await ignoreCodes([404, 409], leases.update(this.#renewed(known))))) ??
+      (await ignoreCodes([409], this.#create())) ??
       (await leases.update(this.#renewed(await leases.get(nodeName))));
   }
 

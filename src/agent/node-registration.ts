@@ -2,7 +2,7 @@ import type { Node } from "../features/nodes/resources.ts";
 import { timestamp } from "../machinery/api/clock.ts";
 import { isSemanticallyEqual } from "../machinery/api/json-equality.ts";
 import type { Names } from "../machinery/api/names.ts";
-import { unlessAnswered } from "../machinery/client/api-client.ts";
+import { ignoreCodes } from "../machinery/client/ignore-codes.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
 import type { AgentLog } from "./agent-log.ts";
 import { architecture, operatingSystem } from "./machine.ts";
@@ -43,9 +43,9 @@ export async function registerNode(
   const { uid, resourceVersion } = known?.metadata ?? {};
   const updated =
     known &&
-    (await unlessAnswered([404, 409], patch({ ...statusPatch(known, report), metadata: { uid, resourceVersion } })));
+    (await ignoreCodes([404, 409], patch({ ...statusPatch(known, report), metadata: { uid, resourceVersion } })));
   if (updated !== undefined) return updated;
-  const created = await unlessAnswered([409], nodes.create(newNode(names, report)));
+  const created = await ignoreCodes([409], nodes.create(newNode(names, report)));
   if (created === undefined) return patch(statusPatch(await nodes.get(nodeName), report));
   log.info({ node: nodeName }, "registered the node");
   return created;

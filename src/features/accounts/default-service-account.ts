@@ -1,4 +1,5 @@
-import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
+import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
+import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { namespaceResource } from "../core/index.ts";
 import { serviceAccountResource } from "./resources.ts";
@@ -21,7 +22,7 @@ export const defaultServiceAccount: Controller = {
         }
         if (accounts.get(`${name}/${defaultAccountName}`) !== undefined) return "nothing to do: the account exists";
         const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: defaultAccountName } };
-        await ignoring([409], client.resource(serviceAccountResource(names), name).create(account));
+        await ignoreCodes([409], client.resource(serviceAccountResource(names), name).create(account));
         return "created the account";
       },
     });

@@ -1,5 +1,6 @@
 import type { ConfigMap } from "../core/index.ts";
-import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
+import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
+import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { configMapResource, namespaceResource } from "../core/index.ts";
 
@@ -43,7 +44,7 @@ export function rootCaPublisher({ caCertificates }: { readonly caCertificates: (
           const current = configMaps.get(`${name}/${names.rootCaConfigMap}`);
           const inNamespace = client.resource(configMapResource(names), name);
           if (current === undefined) {
-            await ignoring([409], inNamespace.create(wanted()));
+            await ignoreCodes([409], inNamespace.create(wanted()));
             return "created the ConfigMap";
           }
           if (isAsWanted(current, caCertificates())) return "nothing to do: the ConfigMap is current";

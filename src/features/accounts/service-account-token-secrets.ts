@@ -4,7 +4,8 @@ import type { Names } from "../../machinery/api/names.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
 import type { Secret } from "../core/index.ts";
 import type { ServiceAccount } from "./service-accounts.ts";
-import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
+import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
+import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { Controller, ControllerContext, StartedController } from "../../machinery/loops/controller.ts";
 import type { FollowedObjects } from "../../machinery/loops/informer.ts";
 import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
@@ -108,7 +109,7 @@ class ServiceAccountTokenSecrets {
     const account = await this.#findAccount(secret);
     const inNamespace = this.#client.resource(secretResource(this.#names), namespace);
     if (account === undefined) {
-      await ignoring([404, 409], inNamespace.delete(name, { uid, resourceVersion }));
+      await ignoreCodes([404, 409], inNamespace.delete(name, { uid, resourceVersion }));
       return "removed the secret: its account is gone";
     }
     const filled = await this.#filled(secret, account);

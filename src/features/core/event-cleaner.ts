@@ -1,5 +1,6 @@
 import type { Event } from "./event-schema.ts";
-import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
+import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
+import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { eventResource } from "./resources.ts";
 
@@ -34,7 +35,7 @@ export const eventCleaner: Controller = {
           return `waits: the event expires in ${Math.ceil(wait / 1000)} s`;
         }
         const { namespace = "", name = "", uid = "" } = event.metadata;
-        await ignoring([404, 409], client.resource(eventResource(names), namespace).delete(name, { uid }));
+        await ignoreCodes([404, 409], client.resource(eventResource(names), namespace).delete(name, { uid }));
         return "removed the event: it has expired";
       },
     });

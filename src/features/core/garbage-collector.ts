@@ -2,7 +2,8 @@ import { isServedAs } from "../../machinery/registry/resource-definition.ts";
 import type { ServedType } from "../../machinery/registry/resource-definition.ts";
 import type { ApiObject, ObjectMeta, OwnerReference } from "../../machinery/api/object-meta.ts";
 import type { ApiClient, ResourceClient } from "../../machinery/client/api-client.ts";
-import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
+import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
+import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { Controller, ControllerContext, StartedController } from "../../machinery/loops/controller.ts";
 import type { InformerSet } from "../../machinery/loops/informer.ts";
 import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
@@ -100,7 +101,7 @@ class GarbageCollector {
     const isAwaited = states.includes("awaits its dependents");
     const hasDependents = this.#graph.dependentsOf(uid).length > 0;
     const propagationPolicy = isAwaited && hasDependents ? "Foreground" : "Background";
-    await ignoring([404, 409], this.#clientOf(node).delete(name, { uid, propagationPolicy }));
+    await ignoreCodes([404, 409], this.#clientOf(node).delete(name, { uid, propagationPolicy }));
     return "deleted the object: its owners are gone";
   }
 
@@ -151,9 +152,9 @@ class GarbageCollector {
   }
 
   /** Changes the metadata of an object, if it is still there. */
-  #patch(node: GraphNode, changed: Pick<ObjectMeta, "finalizers" | "ownerReferences">): Promise<void> {
+  async #patch(node: GraphNode, changed: Pick<ObjectMeta, "finalizers" | "ownerReferences">): Promise<void> {
     const { name = "", resourceVersion } = node.object.metadata;
-    return ignoring([404], this.#clientOf(node).patch(name, { body: { metadata: { resourceVersion, ...changed } } }));
+    await ignoreCodes([404], this.#clientOf(node).patch(name, { body: { metadata: { resourceVersion, ...changed } } }));
   }
 
   #clientOf({ resource, object }: GraphNode): ResourceClient<ApiObject> {

@@ -3,7 +3,8 @@ import type { Namespace } from "./namespaces.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import type { ResourceType } from "../../machinery/api/resource-type.ts";
 import type { ResourceClient } from "../../machinery/client/api-client.ts";
-import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
+import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
+import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { namespaceConditions } from "./namespace-conditions.ts";
 import type { EmptyingProgress, RemainingContent } from "./namespace-conditions.ts";
@@ -55,7 +56,7 @@ export function namespaceTermination(options: {
             ...namespace,
             spec: { ...namespace.spec, finalizers: namespace.spec.finalizers.filter((one) => one !== finalizer) },
           };
-          await ignoring(
+          await ignoreCodes(
             [404],
             client.resource(namespaceResource(names)).update(finalized, { subresource: "finalize" }),
           );
@@ -84,7 +85,7 @@ export function namespaceTermination(options: {
         const conditions = namespaceConditions(before, { ...progress, now: clock.now() });
         if (conditions === before) return;
         const reported: Namespace = { ...namespace, status: { ...namespace.status, conditions: [...conditions] } };
-        await ignoring([404], client.resource(namespaceResource(names)).update(reported, { subresource: "status" }));
+        await ignoreCodes([404], client.resource(namespaceResource(names)).update(reported, { subresource: "status" }));
       }
 
       const addTerminating = ({ metadata }: Namespace): void => {

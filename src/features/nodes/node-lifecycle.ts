@@ -1,4 +1,5 @@
-import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
+import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
+import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type {
   Controller,
   ControllerContext,
@@ -135,7 +136,7 @@ class NodeLifecycle {
     }
     const message = `Node ${name} event: Removing Node ${name} from Controller`;
     await this.#record(node, { reason: "RemovingNode", message });
-    await ignoring([404, 409], this.#resource.delete(name, { uid }));
+    await ignoreCodes([404, 409], this.#resource.delete(name, { uid }));
     this.#log.info({ node: name }, "deleted the Node: it was lost for as long as --node-retention says");
     return "deleted the Node of a machine that stays away";
   }
@@ -149,9 +150,9 @@ class NodeLifecycle {
     return this.#resource.patch(name, { body: { metadata: { resourceVersion }, spec: { taints } } });
   }
 
-  #record(node: Node, said: Pick<NodeEventOptions, "reason" | "message">): Promise<void> {
+  async #record(node: Node, said: Pick<NodeEventOptions, "reason" | "message">): Promise<void> {
     const event = nodeEvent(node, { names: this.#names, ...said, now: this.#clock.now() });
-    return ignoring([409], this.#events.create(event));
+    await ignoreCodes([409], this.#events.create(event));
   }
 }
 

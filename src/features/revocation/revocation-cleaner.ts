@@ -1,6 +1,7 @@
 import type { NamedResourceType } from "../../machinery/api/resource-type.ts";
 import { LongWork } from "../../machinery/api/long-work.ts";
-import { controllerQueue, ignoring } from "../../machinery/loops/controller.ts";
+import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
+import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { revocationResource } from "./resources.ts";
 import type { Revocation } from "./revocations.ts";
@@ -44,7 +45,7 @@ export function revocationCleaner({ accounts, intervalMilliseconds }: Revocation
             await work.pause();
             if (!isOver(revocation, now)) continue;
             const { name = "", uid = "" } = revocation.metadata;
-            await ignoring([404, 409], client.resource(revocationResource(names)).delete(name, { uid }));
+            await ignoreCodes([404, 409], client.resource(revocationResource(names)).delete(name, { uid }));
             removed++;
           }
           return `removed ${removed} revocations of credentials that no longer exist`;

@@ -3,6 +3,7 @@ import type { ApiList, ApiObject } from "../api/object-meta.ts";
 import { apiPathOf, apiVersionOf } from "../api/resource-type.ts";
 import type { ResourceType } from "../api/resource-type.ts";
 import type { Status } from "../api/status.ts";
+import { ignoreCodes } from "./ignore-codes.ts";
 import { readText, UnreadableAnswer } from "./transport.ts";
 import type { ClientResponse, Transport } from "./transport.ts";
 import { watchEvents } from "./watch-events.ts";
@@ -205,7 +206,7 @@ export class ResourceClient<T extends ApiObject> {
 
   /** Returns the object, or undefined when the server answers 404. */
   find(name: string): Promise<T | undefined> {
-    return unlessAnswered([404], this.get(name));
+    return ignoreCodes([404], this.get(name));
   }
 
   async list(options: ListOptions = {}): Promise<ApiList<T>> {
@@ -342,15 +343,5 @@ function parseStatus(text: string): Status | undefined {
     return parsed?.kind === "Status" ? parsed : undefined;
   } catch {
     return undefined;
-  }
-}
-
-/** The answer to a request, or undefined when it is an error with one of these codes. */
-export async function unlessAnswered<T>(codes: readonly number[], request: Promise<T>): Promise<T | undefined> {
-  try {
-    return await request;
-  } catch (error) {
-    if (error instanceof ApiError && codes.includes(error.code)) return undefined;
-    throw error;
   }
 }

@@ -1,6 +1,5 @@
 import { messageOf } from "../api/thrown-error.ts";
 import { ApiError } from "../api/api-error.ts";
-import { unlessAnswered } from "../client/api-client.ts";
 import type { ApiClient } from "../client/api-client.ts";
 import type { InformerSet } from "./informer.ts";
 import type { Clock, Schedule } from "../api/clock.ts";
@@ -70,9 +69,4 @@ export function controllerQueue(
       log.error({ controller: name, key, error: messageOf(error) }, "will retry");
     },
   });
-}
-
-/** Runs an operation and ignores some status codes: its target may be gone, or changed by another writer. */
-export async function ignoring(codes: readonly number[], operation: Promise<unknown>): Promise<void> {
-  await unlessAnswered(codes, operation);
 }

@@ -11,7 +11,7 @@ import type { ResourceType } from "../../../src/machinery/api/resource-type.ts";
 import { inProcessTransport } from "../../../src/machinery/client/in-process-transport.ts";
 import { resourceReferences } from "../../resource-references.ts";
 import type { ResourceReferences } from "../../resource-references.ts";
-import { ignoring } from "../../../src/machinery/loops/controller.ts";
+import { ignoreCodes } from "../../../src/machinery/client/ignore-codes.ts";
 import { createCertificateAuthority, signCertificate } from "../../../src/pki/certificate-authority.ts";
 import type { CertificateAuthority } from "../../../src/pki/certificate-authority.ts";
 import type { CertificateTemplate } from "../../../src/pki/certificate-template.ts";
@@ -99,7 +99,7 @@ export class CertificateScene {
   /** Approves a request unless it is already approved. */
   async approve(name: string): Promise<void> {
     const condition = { type: "Approved", status: "True", reason: "Test", message: "by the test" };
-    await ignoring(
+    await ignoreCodes(
       [409],
       this.requests.get(name).then(async (request) => {
         if (conditionOf(request, "Approved") !== undefined) return;

@@ -4,7 +4,7 @@ import type { Clock } from "../../../machinery/api/clock.ts";
 import { spellingIn, spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { messageOf } from "../../../machinery/api/thrown-error.ts";
-import { unlessAnswered } from "../../../machinery/client/api-client.ts";
+import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import { WorkQueue } from "../../../machinery/loops/work-queue.ts";
 import { secretResource } from "../../core/index.ts";
@@ -93,7 +93,7 @@ export class SecretTokenUses {
     const [namespace = "", name = "", uid = "", label = ""] = key.split("\n");
     const body = { metadata: { uid, labels: { [label]: dateOf(clock.now()) } } };
     // The Secret may be gone, or another one with its name be there.
-    await unlessAnswered([404, 409], client().resource(secretResource(names), namespace).patch(name, { body }));
+    await ignoreCodes([404, 409], client().resource(secretResource(names), namespace).patch(name, { body }));
   }
 
   #tell(key: string, error: unknown): void {

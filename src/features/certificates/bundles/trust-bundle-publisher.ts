@@ -4,7 +4,8 @@ import type { Certificate } from "../../../pki/certificate.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import type { ClusterTrustBundle } from "./cluster-trust-bundles.ts";
-import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
+import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
+import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { clusterTrustBundleResource } from "../resources.ts";
 
@@ -71,7 +72,7 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
             },
           };
           if (existing === undefined) {
-            await ignoring([409], writer.create(bundle));
+            await ignoreCodes([409], writer.create(bundle));
             return "published the signer's CA in a new bundle";
           }
           if (isSame(existing, bundle)) return "nothing to do: the bundle is current";

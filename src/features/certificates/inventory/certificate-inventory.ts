@@ -2,7 +2,8 @@ import type { Certificate } from "../../../pki/certificate.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { readIssuedText } from "../requests/issued-text.ts";
 import { certificateRecord, fingerprintRecordName, isRecordOf, signedRecordName } from "./certificate-record.ts";
-import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
+import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
+import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../resources.ts";
 import { LongWork } from "../../../machinery/api/long-work.ts";
@@ -40,7 +41,7 @@ export const certificateInventory: Controller = {
         if (await isRecorded(certificate, request.metadata.uid ?? ""))
           return "nothing to do: the certificate is recorded";
         const recordName = fingerprintRecordName(certificate);
-        await ignoring([409], writer.create(certificateRecord(names, { recordName, certificate, request })));
+        await ignoreCodes([409], writer.create(certificateRecord(names, { recordName, certificate, request })));
         return "recorded the certificate";
       },
     });
@@ -84,7 +85,7 @@ export function certificateRecordCleaner(options: CertificateRecordCleanerOption
             await work.pause();
             if (Date.parse(spec.notAfter) >= endedBefore) continue;
             const { name = "", uid = "" } = metadata;
-            await ignoring([404, 409], client.resource(issuedCertificateResource(names)).delete(name, { uid }));
+            await ignoreCodes([404, 409], client.resource(issuedCertificateResource(names)).delete(name, { uid }));
             removed++;
           }
           return `removed ${removed} records of certificates that expired long ago`;

@@ -7,7 +7,7 @@ import type { CertificateSigningRequest } from "../requests/certificate-signing-
 import type { IssuedCertificate } from "./issued-certificates.ts";
 import { issuedCertificateResource } from "../resources.ts";
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
-import { ignoring } from "../../../machinery/loops/controller.ts";
+import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 
 /** 160 bits of the fingerprint are enough to avoid collisions, even deliberate ones. */
 const nameLength = 40;
@@ -89,5 +89,5 @@ export async function recordOwnCertificate(
   const records = client.resource(issuedCertificateResource(names));
   if ((await records.find(recordName)) !== undefined) return;
   const record = certificateRecord(names, { recordName, certificate, request: { metadata: {}, spec } });
-  await ignoring([409], records.create(record));
+  await ignoreCodes([409], records.create(record));
 }

@@ -1,7 +1,8 @@
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 import { certificateRequestState } from "./certificate-request-state.ts";
 import { readIssuedText } from "./issued-text.ts";
-import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
+import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
+import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 
@@ -58,7 +59,7 @@ export const csrCleaner: Controller = {
           return "waits: the request's retention period has not passed";
         }
         const { uid = "" } = request.metadata;
-        await ignoring([404, 409], client.resource(certificateSigningRequestResource(names)).delete(name, { uid }));
+        await ignoreCodes([404, 409], client.resource(certificateSigningRequestResource(names)).delete(name, { uid }));
         return "removed the request: its retention period has passed";
       },
     });

@@ -20,7 +20,7 @@ import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import type { PathRoutes } from "../../../machinery/http/path-routes.ts";
-import { ignoring } from "../../../machinery/loops/controller.ts";
+import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { pageNotFound } from "../../../machinery/http/response.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
@@ -162,7 +162,7 @@ async function connectStatus({
       const recordName = fingerprintRecordName(certificate);
       const request = { metadata: {}, spec: { signerName } };
       const record = certificateRecord(names, { recordName, certificate, request });
-      await ignoring([409], client().resource(issuedCertificateResource(names)).create(record));
+      await ignoreCodes([409], client().resource(issuedCertificateResource(names)).create(record));
     },
   });
   const ocsp = new OcspAnswers({ authorities, statuses, responders, clock, onFailure: notAnswered });

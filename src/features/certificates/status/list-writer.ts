@@ -2,7 +2,7 @@ import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import { LongWork } from "../../../machinery/api/long-work.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { ignoring } from "../../../machinery/loops/controller.ts";
+import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import type { ControllerLog } from "../../../machinery/loops/controller.ts";
 import { parseRevocationList, signRevocationList } from "../../../pki/certificate-revocation-list.ts";
 import { configMapResource } from "../../core/index.ts";
@@ -124,7 +124,7 @@ export class ListWriter {
       await work.pause();
     }
     for (const leftover of leftoverChunks(name, { chunks: versions.length, find: (one) => this.#find(one) })) {
-      await ignoring([404], writer.delete(leftover));
+      await ignoreCodes([404], writer.delete(leftover));
     }
     return versions.join();
   }

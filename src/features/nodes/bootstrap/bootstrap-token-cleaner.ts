@@ -1,5 +1,6 @@
 import type { Secret } from "../../core/index.ts";
-import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
+import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
+import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { secretResource } from "../../core/index.ts";
 
@@ -35,7 +36,7 @@ export const bootstrapTokenCleaner: Controller = {
           return `waits: the token expires in ${Math.ceil(wait / 1000)} s`;
         }
         const { name = "", uid = "" } = secret.metadata;
-        await ignoring([404, 409], client.resource(secretResource(names), namespace).delete(name, { uid }));
+        await ignoreCodes([404, 409], client.resource(secretResource(names), namespace).delete(name, { uid }));
         return "removed the token: it has expired";
       },
     });

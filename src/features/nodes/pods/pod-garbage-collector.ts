@@ -1,4 +1,5 @@
-import { controllerQueue, ignoring } from "../../../machinery/loops/controller.ts";
+import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
+import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { nodeResource, podResource } from "../resources.ts";
 import type { Pod } from "./pod-schema.ts";
@@ -39,7 +40,7 @@ export const podGarbageCollector: Controller = {
           const { name = "", namespace = "", uid = "" } = pods.get(key)?.metadata ?? {};
           if (name === "") continue;
           const inNamespace = client.resource(podResource(names), namespace);
-          await ignoring([404, 409], inNamespace.delete(name, { uid, gracePeriodSeconds: 0 }));
+          await ignoreCodes([404, 409], inNamespace.delete(name, { uid, gracePeriodSeconds: 0 }));
         }
         return "removed the Pods of a Node that is gone";
       },

@@ -73,7 +73,7 @@ export async function connectFeatures(
     ...keyStore,
     settings: config.accounts,
     stores,
-    areThereReplicas: usesEtcd,
+    hasReplicas: usesEtcd,
     observer: observation.outsideKeys,
     client,
   });

@@ -175,7 +175,7 @@ async function prepare(client: ApiClient, { opened, connected: { access, core } 
     );
   await grantTo(authorities.configuredSigners());
   await retryOnConflict(() => core.prepare(client));
-  const delegated = access.delegatedAuthentication(client, { areThereOthers: usesEtcd });
+  const delegated = access.delegatedAuthentication(client, { hasReplicas: usesEtcd });
   await retryOnConflict(() => delegated.publish());
   return { grantTo, delegated };
 }

@@ -117,8 +117,8 @@ interface PublishDelegatedAuthenticationOptions {
   readonly clock: Clock;
   /** Asked each time: CAs change while the server runs. */
   readonly current: () => DelegatedAuthentication;
-  /** Servers with other settings write to the same store. */
-  readonly areThereOthers: boolean;
+  /** Whether replicas, which may have other settings, write to the same store. */
+  readonly hasReplicas: boolean;
 }
 
 export interface DelegatedAuthenticationPublisher {
@@ -141,7 +141,7 @@ export function delegatedAuthenticationPublisher({
   client,
   clock,
   current,
-  areThereOthers,
+  hasReplicas,
 }: PublishDelegatedAuthenticationOptions): DelegatedAuthenticationPublisher {
   const where = { namespace: names.namespaces.system, name: delegatedAuthenticationName };
   let writesSincePoll = 0;
@@ -150,7 +150,7 @@ export function delegatedAuthenticationPublisher({
     const configMaps = client.resource(configMapResource(names), where.namespace);
     const existing = stores.of(configMapResource).peek(where)?.object;
     const before = { data: existing?.data ?? {}, now: clock.now() };
-    const data = delegatedAuthenticationData(current(), areThereOthers ? before : undefined);
+    const data = delegatedAuthenticationData(current(), hasReplicas ? before : undefined);
     if (existing !== undefined && isDeepStrictEqual(existing.data, data)) return;
     writesSincePoll += 1;
     if (existing === undefined) {

@@ -103,12 +103,12 @@ export interface ConnectedAccess {
   /** Creates missing default roles and bindings, and adds what is missing in existing ones. */
   prepare(client: ApiClient, signers: readonly SignerGrants[]): Promise<void>;
   /**
-   * Publishes the trusted CAs for programs that authenticate in the same way as this server. `areThereOthers`: replicas
+   * Publishes the trusted CAs for programs that authenticate in the same way as this server. `hasReplicas`: replicas
    * on the same store.
    */
   delegatedAuthentication(
     client: ApiClient,
-    options: { readonly areThereOthers: boolean },
+    options: { readonly hasReplicas: boolean },
   ): DelegatedAuthenticationPublisher;
 }
 
@@ -141,13 +141,13 @@ export function connectAccess(connection: AccessConnection): ConnectedAccess {
     impersonate: createImpersonation({ names, authorize, impersonationOnly: settings.impersonationOnly }),
     mayBeAnonymous: anonymousRule(connection),
     prepare: (client, signers) => reconcilePolicy({ names, stores, client }, signers),
-    delegatedAuthentication: (client, { areThereOthers }) =>
+    delegatedAuthentication: (client, { hasReplicas }) =>
       delegatedAuthenticationPublisher({
         names,
         stores,
         client,
         clock,
-        areThereOthers,
+        hasReplicas,
         current: () => ({
           clientAuthorities: roots(),
           frontProxy:

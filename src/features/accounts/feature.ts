@@ -59,7 +59,7 @@ export interface AccountsConnection {
   /** Receives the calls of a key outside the process. */
   readonly observer: OutsideKeyObserver | undefined;
   /** Whether other replicas, with data directories of their own, use the store too. */
-  readonly areThereReplicas: boolean;
+  readonly hasReplicas: boolean;
   /** A client that may do everything. Asked only while a request is answered. */
   readonly client: () => ApiClient;
 }

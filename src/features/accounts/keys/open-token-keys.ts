@@ -15,7 +15,7 @@ import type { StoredTokenKeysOptions } from "./stored-token-keys.ts";
 export interface OpenTokenKeysOptions extends StoredTokenKeysOptions {
   readonly settings: Pick<AccountSettings, "signingKey">;
   /** Whether other replicas have data directories of their own: then a file that is missing here must be copied. */
-  readonly areThereReplicas: boolean;
+  readonly hasReplicas: boolean;
 }
 
 /**
@@ -94,8 +94,8 @@ function makeTokenSigningKey(algorithm: GeneratedAlgorithm): { readonly pem: str
 }
 
 /** The ring without the keys whose files the operator has deleted. Replicas must copy them instead. */
-function withoutMissing(ring: KeyRing, { dataDirectory, areThereReplicas, log }: OpenTokenKeysOptions): KeyRing {
-  if (areThereReplicas) return ring;
+function withoutMissing(ring: KeyRing, { dataDirectory, hasReplicas, log }: OpenTokenKeysOptions): KeyRing {
+  if (hasReplicas) return ring;
   const keys = ring.keys.filter(({ kid, privateKey }) => {
     const file = "sealed" in privateKey ? undefined : join(dataDirectory, privateKey.file);
     if (file === undefined || existsSync(file)) return true;

@@ -7,7 +7,7 @@ import { UsageError } from "../../machinery/command-line/flag.ts";
 import { withOutputFlag } from "../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../machinery/command-line/output.ts";
 import { listRevocations, reasonOption, revoke, timeOption } from "../revocation/index.ts";
-import type { RevocationFlags, WhatToRevoke } from "../revocation/index.ts";
+import type { RevocationFlags, RevocationTargetAt } from "../revocation/index.ts";
 import { parseToken } from "./tokens/json-web-token.ts";
 
 interface RevokeFlags extends RevocationFlags {
@@ -42,7 +42,7 @@ export const revokeToken = (): Command =>
             ? identityOf(given ?? (await readTokenInput()))
             : { id: jti };
         await withServer(flags, (connection) => {
-          const what: WhatToRevoke = (now) => {
+          const targetAt: RevocationTargetAt = (now) => {
             if (one !== undefined) {
               const { id, expirationTimestamp } = one;
               return { token: { id }, ...(expirationTimestamp !== undefined && { expirationTimestamp }) };
@@ -51,7 +51,7 @@ export const revokeToken = (): Command =>
               account === undefined ? {} : { serviceAccount: { namespace: connection.namespace, name: account } };
             return { token: { ...serviceAccount, issuedBefore: issuedBefore ?? now } };
           };
-          return revoke(connection, { flags, what });
+          return revoke(connection, { flags, targetAt });
         });
       }),
     ["A token that leaked, in a file", "signet token revoke < token"],

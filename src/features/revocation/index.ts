@@ -1,6 +1,6 @@
 export { revocationResource } from "./resources.ts";
 export { listRevocations, reasonOption, revoke, timeOption } from "./revocation-commands.ts";
-export type { RevocationFlags, WhatToRevoke } from "./revocation-commands.ts";
-export { graver, RevokedCertificates } from "./revoked-certificates.ts";
+export type { RevocationFlags, RevocationTargetAt } from "./revocation-commands.ts";
+export { moreSevere, RevokedCertificates } from "./revoked-certificates.ts";
 export type { CertificateFacts, RevokedCertificate, RevokedSerialNumber } from "./revoked-certificates.ts";
 export type { Revocation } from "./resources.ts";

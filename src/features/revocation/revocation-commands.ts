@@ -38,8 +38,8 @@ export const timeOption = (flags: string, description: string): Option => {
   });
 };
 
-/** Says what to revoke. `now` is the server's time: everything that was issued so far was issued before it. */
-export type WhatToRevoke = (now: string) => Pick<Spec, "token" | "certificate" | "expirationTimestamp">;
+/** Returns what to revoke. `now` is the server's time: everything that was issued so far was issued before it. */
+export type RevocationTargetAt = (now: string) => Pick<Spec, "token" | "certificate" | "expirationTimestamp">;
 
 /**
  * Revokes, and prints that it did. The name of the revocation is made of what is revoked, so revoking it twice changes nothing.
@@ -47,7 +47,7 @@ export type WhatToRevoke = (now: string) => Pick<Spec, "token" | "certificate" |
  */
 export async function revoke(
   { client, names }: ServerConnection,
-  { flags, what }: { readonly flags: RevocationFlags; readonly what: WhatToRevoke },
+  { flags, targetAt }: { readonly flags: RevocationFlags; readonly targetAt: RevocationTargetAt },
 ): Promise<void> {
   const type = revocationResource(names);
   const create = (spec: Spec, query: string): Promise<Revocation> => {
@@ -65,7 +65,7 @@ export async function revoke(
   };
   const probe = await create({ token: { id: `a look at the clock ${process.pid}` } }, "dryRun=All");
   const now = timestamp(Date.parse(probe.metadata.creationTimestamp ?? "") + 1000);
-  const spec = { ...what(now), ...(flags.reason !== undefined && { reason: flags.reason }) };
+  const spec = { ...targetAt(now), ...(flags.reason !== undefined && { reason: flags.reason }) };
   let made: Revocation;
   let verb = "revoked";
   try {

@@ -84,7 +84,7 @@ export class RevokedCertificates {
     let found: RevokedCertificate | undefined;
     for (const key of [fingerprintKey(fingerprint), serialNumberKey(serialNumber, issuer), subjectKey(subject)]) {
       for (const { issuedBefore, revokedAt, reason } of this.#at(key)) {
-        if (notBefore < issuedBefore) found = graver(found, { revokedAt, reason });
+        if (notBefore < issuedBefore) found = moreSevere(found, { revokedAt, reason });
       }
     }
     return found;
@@ -99,7 +99,7 @@ export class RevokedCertificates {
     let found: (RevokedCertificate & { readonly expiresAt: number }) | undefined;
     for (const { revokedAt, reason, expiresAt } of this.#at(serialNumberKey(serialNumber, issuer))) {
       const longest = Math.max(expiresAt, found?.expiresAt ?? -Infinity);
-      found = { ...graver(found, { revokedAt, reason }), expiresAt: longest };
+      found = { ...moreSevere(found, { revokedAt, reason }), expiresAt: longest };
     }
     return found;
   }
@@ -144,8 +144,8 @@ function entryOf({ metadata, spec }: Revocation): Entry {
 const isReason = (reason: string | undefined): reason is RevocationReason =>
   reason !== undefined && Object.hasOwn(reasonCodes, reason);
 
-/** A hold may end, so any other reason comes before it. Of two equal ones, the earlier counts. */
-export function graver(one: RevokedCertificate | undefined, other: RevokedCertificate): RevokedCertificate {
+/** The revocation that counts of two: a hold may end, so any other reason is more severe; of two equal ones, the earlier. */
+export function moreSevere(one: RevokedCertificate | undefined, other: RevokedCertificate): RevokedCertificate {
   if (one === undefined) return other;
   const isHeld = [one, other].map(({ reason }) => reason === "certificateHold");
   if (isHeld[0] !== isHeld[1]) return isHeld[0] === true ? other : one;

@@ -54,12 +54,12 @@ export const revokeCertificates = (): Command =>
             await warnOfUnknownSubject(connection, subject);
             await revoke(connection, {
               flags,
-              what: (now) => ({ certificate: { subject, issuedBefore: issuedBefore ?? now } }),
+              targetAt: (now) => ({ certificate: { subject, issuedBefore: issuedBefore ?? now } }),
             });
             return;
           }
           const { expirationTimestamp, ...certificate } = inFile ?? (await recorded(connection, name ?? ""));
-          await revoke(connection, { flags, what: () => ({ certificate, expirationTimestamp }) });
+          await revoke(connection, { flags, targetAt: () => ({ certificate, expirationTimestamp }) });
         });
       }),
     ["By the serial number that openssl prints", "signet certificates revoke 5F:0A:99:C1 --reason keyCompromise"],

@@ -1,6 +1,6 @@
 import type { LongWork } from "../../../machinery/api/long-work.ts";
 import { encodeRevokedEntry } from "../../../pki/certificate-revocation-list.ts";
-import { graver, RevokedCertificates } from "../../revocation/index.ts";
+import { moreSevere, RevokedCertificates } from "../../revocation/index.ts";
 import type { CertificateFacts, Revocation, RevokedCertificate, RevokedSerialNumber } from "../../revocation/index.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { shardOf, shards } from "./addresses.ts";
@@ -160,7 +160,7 @@ export class ListedCertificates {
     const known = part.lines.get(serialNumber);
     // What only an earlier search has found may not be true any more.
     const other = known?.seenIn === this.#searches ? known : undefined;
-    const { revokedAt, reason } = graver(other, found);
+    const { revokedAt, reason } = moreSevere(other, found);
     const expiresAt = Math.max(other?.expiresAt ?? -Infinity, found.expiresAt);
     const isSame = known?.revokedAt === revokedAt && known.reason === reason;
     const encoded = isSame ? known.encoded : this.#encode({ serialNumber: bytes, revokedAt, reason });

@@ -155,7 +155,7 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
     if (previous !== undefined && previous.metadata.resourceVersion === received.metadata.resourceVersion) return;
     const object = withoutManagedFields(received);
     this.#objects.set(key, object);
-    this.#tell((handler) => {
+    this.#notifyHandlers((handler) => {
       if (previous === undefined) handler.onAdd?.(object);
       else handler.onUpdate?.(object, previous);
     });
@@ -164,16 +164,16 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
   #remove(object: T): void {
     const key = objectKey(object);
     if (!this.#objects.delete(key)) return;
-    this.#tell((handler) => handler.onDelete?.(object));
+    this.#notifyHandlers((handler) => handler.onDelete?.(object));
   }
 
-  #tell(call: (handler: InformerHandler<T>) => void): void {
-    tellEach(this.#handlers, { call, onError: (error) => this.#options.onError?.(error) });
+  #notifyHandlers(call: (handler: InformerHandler<T>) => void): void {
+    notifyEach(this.#handlers, { call, onError: (error) => this.#options.onError?.(error) });
   }
 }
 
-/** Tells handlers of a change. One that throws misses it, and the others do not. */
-export function tellEach<T extends ApiObject>(
+/** Calls each handler for a change. An error of one handler goes to `onError`, and the others are still called. */
+export function notifyEach<T extends ApiObject>(
   handlers: readonly InformerHandler<T>[],
   {
     call,

@@ -7,11 +7,11 @@ import { errorCode } from "../api/thrown-error.ts";
  * A value that distinguishes the processes of this running system from those of other machines, containers and earlier
  * boots. Undefined when the system does not provide it.
  */
-function systemWord(): string | undefined {
+function systemId(): string | undefined {
   try {
-    const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8");
+    const bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8");
     const processSpace = readlinkSync("/proc/self/ns/pid");
-    return createHash("sha256").update(`${hostname()}/${boot}/${processSpace}`).digest("hex").slice(0, 12);
+    return createHash("sha256").update(`${hostname()}/${bootId}/${processSpace}`).digest("hex").slice(0, 12);
   } catch {
     return undefined;
   }
@@ -19,12 +19,12 @@ function systemWord(): string | undefined {
 
 /** A name for this process that no other process ever has. */
 export const processIdentity = (): string =>
-  `${hostname()}_${systemWord() ?? "unknown"}_${process.pid}_${randomBytes(4).toString("hex")}`;
+  `${hostname()}_${systemId() ?? "unknown"}_${process.pid}_${randomBytes(4).toString("hex")}`;
 
 /** Whether the process with this name has certainly ended: it ran on this system and no longer exists. */
 export function hasProcessEnded(identity: string): boolean {
-  const [, word, pid] = /_([0-9a-f]{12})_(\d{1,10})_[0-9a-f]{8}$/.exec(identity) ?? [];
-  if (word === undefined || word !== systemWord() || Number(pid) === process.pid) return false;
+  const [, system, pid] = /_([0-9a-f]{12})_(\d{1,10})_[0-9a-f]{8}$/.exec(identity) ?? [];
+  if (system === undefined || system !== systemId() || Number(pid) === process.pid) return false;
   try {
     process.kill(Number(pid), 0);
     return false;

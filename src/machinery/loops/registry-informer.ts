@@ -7,7 +7,7 @@ import type { StoredObject } from "../registry/stored-object.ts";
 import { prefixEnd, RevisionCompacted } from "../storage/store.ts";
 import type { CacheEvent } from "../storage/cache-event.ts";
 import type { CachedObjects, KeyRange } from "../storage/watch-cache.ts";
-import { tellEach } from "./informer.ts";
+import { notifyEach } from "./informer.ts";
 import type { FollowedObjects, InformerHandler } from "./informer.ts";
 
 /** More changes than this do not wait for a later turn. */
@@ -79,21 +79,21 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
   async #run(signal: AbortSignal, onSynced: () => void): Promise<void> {
     const existing = this.#registry.cache.snapshot(this.#range);
     this.#follow(signal);
-    await this.#tellAll(asNew(existing), signal);
+    await this.#notifyOfAll(asNew(existing), signal);
     onSynced();
     while (!signal.aborted) {
       if (this.#changes.length === 0) await new Promise<void>((resolve) => (this.#wake = resolve));
       const changes = this.#changes;
       this.#changes = [];
-      await this.#tellAll(changes, signal);
+      await this.#notifyOfAll(changes, signal);
     }
   }
 
-  async #tellAll(changes: Iterable<Change<T>>, signal: AbortSignal): Promise<void> {
+  async #notifyOfAll(changes: Iterable<Change<T>>, signal: AbortSignal): Promise<void> {
     const work = new LongWork();
     for (const change of changes) {
       if (signal.aborted) return;
-      this.#tell(change);
+      this.#notifyHandlers(change);
       // Requests that write faster than handlers take changes have to wait.
       const pause = this.#changes.length < maximumWaiting ? work.pause() : undefined;
       if (pause !== undefined) await pause;
@@ -152,13 +152,13 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
     if (this.#changes.length === 1) setImmediate(() => this.#wake());
   }
 
-  #tell({ object, previous }: Change<T>): void {
+  #notifyHandlers({ object, previous }: Change<T>): void {
     const read = (stored: StoredObject<T>): T => this.#objectOf(stored);
     const change = {
       next: object && new ReadVersion(object, read),
       previous: previous && new ReadVersion(previous, read),
     };
-    tellEach(this.#handlers, { call: (handler) => tellHandler(handler, change), onError: this.#onError });
+    notifyEach(this.#handlers, { call: (handler) => notifyHandler(handler, change), onError: this.#onError });
   }
 
   #objectOf(stored: StoredObject<T>): T {
@@ -183,7 +183,7 @@ class ReadVersion<T extends ApiObject> {
 }
 
 /** `next` is undefined after a deletion. */
-function tellHandler<T extends ApiObject>(
+function notifyHandler<T extends ApiObject>(
   handler: InformerHandler<T>,
   { next, previous }: { readonly next: ReadVersion<T> | undefined; readonly previous: ReadVersion<T> | undefined },
 ): void {

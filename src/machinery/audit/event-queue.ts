@@ -190,7 +190,7 @@ export class EventQueue {
         onFailure(error);
       } else {
         onFailure(error);
-        this.#letGo();
+        this.#releaseCallers();
         if (this.#isClosed) return false;
         await this.#pause(retryMilliseconds);
       }
@@ -203,7 +203,7 @@ export class EventQueue {
     const hangs = (): void => {
       this.#isHanging = true;
       onFailure(new Error(`it takes longer than ${patienceMilliseconds / 1000} s`));
-      this.#letGo();
+      this.#releaseCallers();
     };
     const isAwaited = this.#isTriedAgain && batch[0]?.isStrict === false && batch[0].ended !== undefined;
     const cancel = isAwaited ? schedule(hangs, patienceMilliseconds) : undefined;
@@ -216,7 +216,7 @@ export class EventQueue {
   }
 
   /** Ends the wait of all callers whose lines will be delivered later. */
-  #letGo(): void {
+  #releaseCallers(): void {
     for (const { ended, isStrict } of this.#waiting) if (!isStrict) ended?.();
   }
 

@@ -38,7 +38,7 @@ export interface ParsedLine {
 }
 
 /** Before the first line. */
-export const beforeFirst: ChainPosition = { sequence: 0, hash: "0".repeat(64) };
+export const startOfChain: ChainPosition = { sequence: 0, hash: "0".repeat(64) };
 
 export const hashOf = (line: string | Buffer): string => createHash("sha256").update(line).digest("hex");
 

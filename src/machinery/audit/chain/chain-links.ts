@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { renameSync, writeFileSync } from "node:fs";
 import type { LineLinks } from "../../files/appended-file.ts";
 import { readPrivateFile } from "../../files/private-file.ts";
-import { beforeFirst, checkpointLine, hashOf, linkedLine, parseLine } from "./chain-line.ts";
+import { startOfChain, checkpointLine, hashOf, linkedLine, parseLine } from "./chain-line.ts";
 import type { ChainPosition, CheckpointType } from "./chain-line.ts";
 
 export interface ChainLinksOptions {
@@ -121,7 +121,7 @@ export class ChainLinks implements LineLinks {
     return (
       this.#next ??
       this.#state ??
-      this.#keptCheckpoint() ?? { ...beforeFirst, checkpoint: undefined, signedSequence: 0 }
+      this.#keptCheckpoint() ?? { ...startOfChain, checkpoint: undefined, signedSequence: 0 }
     );
   }
 

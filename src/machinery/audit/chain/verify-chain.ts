@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { open } from "node:fs/promises";
 import { createGunzip } from "node:zlib";
 import { UnusableFile, unreadableFileReason } from "../../files/unusable-file.ts";
-import { beforeFirst, hashOf, isCheckpointSignedBy, keyId, parseLine } from "./chain-line.ts";
+import { startOfChain, hashOf, isCheckpointSignedBy, keyId, parseLine } from "./chain-line.ts";
 import type { ChainPosition, ParsedLine } from "./chain-line.ts";
 
 export interface VerifyOptions {
@@ -147,7 +147,7 @@ class Verification {
   }
 
   #checkPlace({ sequence, previous }: ParsedLine): void {
-    const before = this.#before ?? (sequence === 1 ? beforeFirst : undefined);
+    const before = this.#before ?? (sequence === 1 ? startOfChain : undefined);
     // What came before the first file is not known, and after a broken line one fault is enough.
     if (before === undefined || this.#isBroken) return;
     if (sequence > before.sequence + 1) {

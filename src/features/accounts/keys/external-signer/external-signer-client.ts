@@ -26,7 +26,7 @@ export function externalSignerClient(socket: string, observer?: OutsideKeyObserv
   let served: (typeof packages)[number] = "v1";
   const callMethod = (method: string, message: Buffer): Promise<Buffer> => {
     const begun = performance.now();
-    return tellingCode(
+    return reportingStatus(
       () => client.call(method, message),
       (code) => observer?.onSignerCall({ method, code, seconds: (performance.now() - begun) / 1000 }),
     );
@@ -54,12 +54,12 @@ export function externalSignerClient(socket: string, observer?: OutsideKeyObserv
     });
   return {
     sign: (claims) =>
-      tellingCode(
+      reportingStatus(
         async () => decodeSignAnswer(await call("Sign", encodeSignRequest(claims))),
         (code) => observer?.onSignerSigned(code),
       ),
     fetchKeys: () =>
-      tellingCode(
+      reportingStatus(
         async () => decodeFetchKeysAnswer(await call("FetchKeys")),
         (code, answer) => observer?.onKeysFetched(code, answer?.dataTimestampSeconds),
       ),
@@ -68,14 +68,14 @@ export function externalSignerClient(socket: string, observer?: OutsideKeyObserv
   };
 }
 
-/** Tells the name of the gRPC status that a call ended with, and its result if it has one. */
-async function tellingCode<T>(call: () => Promise<T>, tell: (code: string, result?: T) => void): Promise<T> {
+/** Reports the name of the gRPC status with which a call ended, and its result if it has one. */
+async function reportingStatus<T>(call: () => Promise<T>, report: (code: string, result?: T) => void): Promise<T> {
   try {
     const result = await call();
-    tell("OK", result);
+    report("OK", result);
     return result;
   } catch (error) {
-    tell(grpcStatusName(error));
+    report(grpcStatusName(error));
     throw error;
   }
 }

@@ -37,7 +37,7 @@ export async function openExternalSigner(options: OpenExternalSignerOptions): Pr
   try {
     const maximumTokenExpirationSeconds = await maximumOf(client, options);
     const keys = await ExternalSigner.open({ socket, client, clock, log, observer });
-    const looks = periodically({
+    const polling = periodically({
       milliseconds: pollMilliseconds,
       task: () => keys.pollWhenDue(),
       onFailure: (error) => log.error({ err: error }, "could not ask the external signer, will retry"),
@@ -46,7 +46,7 @@ export async function openExternalSigner(options: OpenExternalSignerOptions): Pr
       keys,
       maximumTokenExpirationSeconds,
       close() {
-        looks.stop();
+        polling.stop();
         client.close();
       },
     };
@@ -76,15 +76,15 @@ async function maximumOf(
           `it must sign tokens of ${minimumSeconds} s (max_token_expiration_seconds)`,
       );
     } catch (error) {
-      if (!isNotThere(error)) throw error;
-      if (performance.now() > until) throw nobodyAnswers(socket, error);
+      if (!isNotListening(error)) throw error;
+      if (performance.now() > until) throw noSignerAnswers(socket, error);
       if (isFirst) log.warn({ socket }, "the external signer does not answer yet; waiting for it");
       await pause(pauseMilliseconds);
     }
   }
 }
 
-const nobodyAnswers = (socket: string, cause: unknown): UsageError =>
+const noSignerAnswers = (socket: string, cause: unknown): UsageError =>
   new UsageError(
     `--service-account-signing-endpoint: no signer answers at ${socket}: ${messageOf(cause)}; start it, or name the ` +
       "socket where it listens",
@@ -92,4 +92,4 @@ const nobodyAnswers = (socket: string, cause: unknown): UsageError =>
   );
 
 /** No program listens on the socket yet. */
-const isNotThere = (error: unknown): boolean => error instanceof GrpcError && !error.mayHaveRun;
+const isNotListening = (error: unknown): boolean => error instanceof GrpcError && !error.mayHaveRun;

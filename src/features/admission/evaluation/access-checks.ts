@@ -1,7 +1,7 @@
 import type { Authorize, AuthorizationAttributes, Decision } from "../../../machinery/api/attributes.ts";
 
-/** A question waits for its answer: the evaluation is done again when it is there. */
-class Waiting extends Error {}
+/** Ends an evaluation that needs a decision which is not made yet. It is repeated once the decision is there. */
+class DecisionPending extends Error {}
 
 /**
  * What expressions ask authorizers about one write. Expressions are synchronous and authorizers may not be: a question
@@ -10,7 +10,7 @@ class Waiting extends Error {}
 export class AccessChecks {
   readonly #authorize: Authorize;
   readonly #decisions = new Map<string, Decision>();
-  #waiting: { readonly key: string; readonly decision: Promise<Decision> } | undefined;
+  #pending: { readonly key: string; readonly decision: Promise<Decision> } | undefined;
 
   constructor(authorize: Authorize) {
     this.#authorize = authorize;
@@ -20,24 +20,24 @@ export class AccessChecks {
     const key = JSON.stringify(attributes);
     const known = this.#decisions.get(key);
     if (known !== undefined) return known;
-    if (this.#waiting !== undefined) throw new Waiting();
+    if (this.#pending !== undefined) throw new DecisionPending();
     const decision = this.#authorize(attributes);
     if (decision instanceof Promise) {
-      this.#waiting = { key, decision };
-      throw new Waiting();
+      this.#pending = { key, decision };
+      throw new DecisionPending();
     }
     this.#decisions.set(key, decision);
     return decision;
   };
 
-  /** Evaluates until every question has its answer. Each round answers one, and their number is bounded by their cost. */
-  async settled<T>(evaluate: () => T): Promise<T> {
+  /** Repeats the evaluation until every decision is there. Each round makes one, and their cost bounds their number. */
+  async evaluated<T>(evaluate: () => T): Promise<T> {
     for (;;) {
       const result = evaluate();
-      if (this.#waiting === undefined) return result;
-      const { key, decision } = this.#waiting;
+      if (this.#pending === undefined) return result;
+      const { key, decision } = this.#pending;
       this.#decisions.set(key, await decision);
-      this.#waiting = undefined;
+      this.#pending = undefined;
     }
   }
 }

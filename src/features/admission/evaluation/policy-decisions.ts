@@ -135,7 +135,9 @@ export class PolicyDecisions {
         for (const params of collectParams(stores, { paramKind, paramRef: binding.spec.paramRef, namespace })) {
           const started = performance.now();
           const input = written.inputFor(matched, params);
-          const result = await written.checks.settled(() => evaluatePolicy(policy.compiled, { input, failurePolicy }));
+          const result = await written.checks.evaluated(() =>
+            evaluatePolicy(policy.compiled, { input, failurePolicy }),
+          );
           steps += result.steps;
           const seconds = (performance.now() - started) / 1000;
           const checked = { policy: policy.name, binding: binding.name, seconds };

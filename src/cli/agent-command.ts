@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { Command, Option } from "commander";
 import type { AgentProgram } from "../agent/agent-program.ts";
 import type { AgentSettings, Hook, TrustBundleFile } from "../agent/agent-settings.ts";
+import { minimumExpirationSeconds } from "../features/certificates/resources.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
 import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
 import { environmentName, UsageError } from "../machinery/command-line/flag.ts";
@@ -227,13 +228,10 @@ function parseDnsName(text: string): string {
   return name;
 }
 
-/** The shortest lifetime that a CertificateSigningRequest can ask for. */
-const minimumLifetimeSeconds = 600;
-
 function parseLifetime(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const seconds = Math.round((parseDuration(text) ?? 0) / 1000);
-  if (seconds >= minimumLifetimeSeconds) return seconds;
+  if (seconds >= minimumExpirationSeconds) return seconds;
   throw new UsageError(`--certificate-lifetime: ${JSON.stringify(text)} is not a duration of at least 10m`);
 }
 

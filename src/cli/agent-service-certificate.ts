@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Hook, ServiceCertificate } from "../agent/agent-settings.ts";
 import type { CertificateOutput, FolderPart } from "../agent/certificate-output.ts";
+import { minimumExpirationSeconds } from "../features/certificates/resources.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
 import type { FileOwnership } from "../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
@@ -93,7 +94,7 @@ function parseLifetime(fields: Fields): number | undefined {
   const text = fields.text("lifetime");
   if (text === undefined) return undefined;
   const seconds = Math.round((parseDuration(text) ?? 0) / 1000);
-  if (seconds < 600) fields.fault("lifetime", "must be a duration such as 24h, at least 10m");
+  if (seconds < minimumExpirationSeconds) fields.fault("lifetime", "must be a duration such as 24h, at least 10m");
   return seconds;
 }
 

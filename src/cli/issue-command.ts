@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import type { IssueProgram } from "../agent/issue-program.ts";
+import { minimumExpirationSeconds } from "../features/certificates/resources.ts";
 import { withConnectionFlags } from "../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
@@ -23,8 +24,6 @@ interface IssueFlags extends ConnectionFlags, CertificateNameFlags {
 }
 
 const hookTimeoutMilliseconds = 60_000;
-/** The shortest lifetime that a CertificateSigningRequest can ask for. */
-const minimumLifetimeSeconds = 600;
 
 /** `signet certificates issue`: one certificate in files, for machines without an agent. */
 export const issue = (run: (program: IssueProgram) => Promise<void>): Command =>
@@ -63,7 +62,7 @@ function programOf(name: string, flags: IssueFlags): IssueProgram {
   }
   const names = certificateNamesOf(flags, flags.dns?.[0] ?? name);
   const lifetimeSeconds = lifetime === undefined ? undefined : secondsOf(lifetime);
-  if (lifetimeSeconds !== undefined && lifetimeSeconds < minimumLifetimeSeconds) {
+  if (lifetimeSeconds !== undefined && lifetimeSeconds < minimumExpirationSeconds) {
     throw new UsageError("--lifetime: no certificate can be requested for less than 10m");
   }
   if (chainOut !== undefined && keyOut === undefined) {

@@ -9,6 +9,8 @@ export const certificateSigningRequestResource = resourceType<CertificateSigning
   kind: "CertificateSigningRequest",
   scope: "Cluster",
 });
+/** The shortest lifetime that a CertificateSigningRequest may ask for (upstream: `validateCertificateSigningRequest`). */
+export const minimumExpirationSeconds = 600;
 export const clusterTrustBundleResource = resourceType<ClusterTrustBundle>({
   group: "certificates",
   version: "v1beta1",

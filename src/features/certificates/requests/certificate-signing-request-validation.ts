@@ -1,3 +1,4 @@
+import { minimumExpirationSeconds } from "../resources.ts";
 import { ownSignerName, signerNames } from "../signer-names.ts";
 import { duplicate, forbiddenField, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
@@ -12,7 +13,6 @@ import type {
 import { readIssuedText } from "./issued-text.ts";
 import { validateSignerName } from "../signer-name-validation.ts";
 
-const minimumExpirationSeconds = 600;
 const knownUsages: ReadonlySet<string> = new Set(keyUsages);
 
 /** Conditions that cannot be removed, and can only be True. */

@@ -12,10 +12,10 @@ import { PkiError } from "../../../pki/pki-error.ts";
 import { minimumRsaBits } from "../../../pki/public-key.ts";
 import type { AuthorityKey } from "../../../pki/signing-key.ts";
 import { encodeSubjectAltNames, hasSubjectAltNames } from "../../../pki/subject-alt-names.ts";
+import { minimumExpirationSeconds } from "../resources.ts";
 import { certificateUsagesOf } from "./usages.ts";
 
 const backdateSeconds = 5 * 60;
-const minimumLifetimeSeconds = 10 * 60;
 /** Below this lifetime, backdating does not shorten it: renewals would be too frequent. */
 const shortLifetimeSeconds = 8 * 60 * 60;
 
@@ -111,7 +111,7 @@ export async function issueCertificateWith(options: IssueWithOptions): Promise<S
 
 /** The lifetime of a certificate in seconds: the requested one, at least ten minutes, at most the signer's maximum. */
 export function lifetimeSeconds(requested: number | undefined, maximum: number): number {
-  return requested === undefined ? maximum : Math.min(Math.max(requested, minimumLifetimeSeconds), maximum);
+  return requested === undefined ? maximum : Math.min(Math.max(requested, minimumExpirationSeconds), maximum);
 }
 
 function certificateTemplate(options: IssueWithOptions): CertificateTemplate {

@@ -1,6 +1,7 @@
 import type { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
+import type { Server } from "node:https";
 import { Server as NetServer } from "node:net";
 import type { AddressInfo, ListenOptions, Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -110,6 +111,20 @@ export interface Listener {
   sweep(): void;
 }
 
+/** What the functions below share: one of each for a listener. */
+interface ListenerParts {
+  readonly server: Server;
+  readonly context: ExchangeContext;
+  readonly limits: ListenerLimits;
+  readonly log: ListenerLog | undefined;
+  /** The connections of HTTP/2. */
+  readonly sessions: Map<Http2Session, TlsConnection>;
+  /** By the socket of a connection, after its handshake. */
+  readonly connections: WeakMap<object, TlsConnection>;
+  /** From their first byte on: closing ends those too that never finish their handshake. */
+  readonly sockets: Set<Socket>;
+}
+
 /**
  * HTTPS with HTTP/2 and HTTP/1.1 on one port. It requests client certificates but does not
  * verify them: the authenticators do that for every connection. Sessions are never resumed.
@@ -130,10 +145,52 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     tick: { seconds: 0 },
     isClosing: false,
   };
-  const sessions = new Map<Http2Session, TlsConnection>();
-  const connections = new WeakMap<object, TlsConnection>();
-  /** From their first byte on: closing ends those too that never finish their handshake. */
-  const sockets = new Set<Socket>();
+  const server = createHttpsServer(certificate, { tls, limits });
+  const parts: ListenerParts = {
+    server,
+    context,
+    limits,
+    log,
+    sessions: new Map(),
+    connections: new WeakMap(),
+    sockets: new Set(),
+  };
+  boundConnections(parts);
+  serveBothProtocols(parts);
+  serveHttp1(parts);
+  const sweeper = periodically({
+    milliseconds: 1000,
+    task: () => sweep(parts),
+    onFailure: (error) => log?.error({ err: error }, "could not end what is overdue, will retry"),
+  });
+  const notAccepted = rateLimitedReport<Error>((error, count) =>
+    log?.error({ err: error, count }, "could not accept connections, will go on"),
+  );
+  return {
+    listen: (address) =>
+      new Promise((resolve, reject) => {
+        server.once("error", reject);
+        server.listen(listenOptions(address), () => {
+          server.off("error", reject);
+          // No file descriptor is left for this connection. The next connection may get one.
+          server.on("error", notAccepted);
+          resolve((server.address() as AddressInfo).port); // it listens on TCP
+        });
+      }),
+    setCertificate: (next) => server.setSecureContext(servingContextOptions(next, tls?.protocol)),
+    openStreams: () => [...context.open].filter(({ isStream }) => isStream).length,
+    sweep: () => sweep(parts),
+    close: (options) => {
+      sweeper.stop();
+      return close(parts, options);
+    },
+  };
+}
+
+function createHttpsServer(
+  certificate: ServingCertificate,
+  { tls, limits }: { readonly tls: ListenerTls | undefined; readonly limits: ListenerLimits },
+): Server {
   const contextFor = tls?.contextFor;
   const server = createServer({
     ...servingContextOptions(certificate, tls?.protocol),
@@ -157,11 +214,14 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     insecureHTTPParser: false,
     shouldUpgradeCallback: wantsWebSocket,
   });
-  // Node.js silently drops headers beyond this count, and a dropped header could be important. They are counted below
+  // Node.js silently drops headers beyond this count, and a dropped header could be important. `serveHttp1` counts them
   // instead.
   server.maxHeadersCount = 0;
+  return server;
+}
 
-  const nowSeconds = (): number => context.tick.seconds;
+/** Lets only as many connections as the limits allow begin their handshake. */
+function boundConnections({ server, limits, log, sockets }: ListenerParts): void {
   const bound = new ConnectionBound(limits);
   const startTls = takeListener(server, "connection");
   const refused = rateLimitedReport<string | undefined>((address, count) =>
@@ -177,13 +237,17 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     // Close it before the handshake, which would cost more than the connection.
     socket.destroy();
   });
+}
 
-  const serveHttp1 = takeListener(server, "secureConnection");
+/** After the handshake: serves HTTP/2 itself, and gives other connections to Node.js, which parses HTTP/1.1. */
+function serveBothProtocols({ server, context, limits, sessions, connections }: ListenerParts): void {
+  const nowSeconds = (): number => context.tick.seconds;
+  const parseHttp1 = takeListener(server, "secureConnection");
   server.on("secureConnection", (socket: TLSSocket) => {
     const connection = new TlsConnection(socket, context.tick.seconds);
     connections.set(socket, connection);
     socket.on("error", () => socket.destroy());
-    if (socket.alpnProtocol !== "h2") return serveHttp1(socket);
+    if (socket.alpnProtocol !== "h2") return parseHttp1(socket);
     const exchange = { context, connection };
     const onRequest = (stream: Http2Stream): void => serveStream(stream, exchange);
     const session = new Http2Session({ socket, limits, nowSeconds, onRequest });
@@ -193,6 +257,10 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     if (context.isClosing) session.close();
   });
   server.on("tlsClientError", (_error, socket) => socket.destroy());
+}
+
+/** Serves the requests that Node.js has parsed. */
+function serveHttp1({ server, context, limits, log, connections }: ListenerParts): void {
   /** The connection of a request that may be served. Others are answered here. */
   const connectionOf = (request: IncomingMessage, response: ServerResponse): TlsConnection | undefined => {
     const connection = connections.get(request.socket);
@@ -226,67 +294,47 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     );
   });
   server.on("clientError", (error, socket) => refuseMalformed(error, { socket, connection: connections.get(socket) }));
+}
 
-  const notAccepted = rateLimitedReport<Error>((error, count) =>
-    log?.error({ err: error, count }, "could not accept connections, will go on"),
-  );
+/** Ends requests, unread answers and idle connections whose time is over. */
+function sweep({ context, limits, sessions }: ListenerParts): void {
+  const now = ++context.tick.seconds;
+  for (const exchange of context.open) {
+    if (now - exchange.startedAtSecond < limits.requestSeconds) break;
+    if (exchange.hasDeadline) exchange.expire();
+  }
+  context.unsent.endUnread(context.open, now);
+  for (const [session, connection] of sessions) {
+    session.sweep();
+    if (connection.openExchanges > 0) continue;
+    const idleSeconds = now - connection.activeAtSecond;
+    if (idleSeconds >= limits.idleSeconds + closingSeconds) connection.destroy();
+    else if (idleSeconds >= limits.idleSeconds) session.close();
+  }
+}
 
-  const sweep = (): void => {
-    const now = ++context.tick.seconds;
-    for (const exchange of context.open) {
-      if (now - exchange.startedAtSecond < limits.requestSeconds) break;
-      if (exchange.hasDeadline) exchange.expire();
-    }
-    context.unsent.endUnread(context.open, now);
-    for (const [session, connection] of sessions) {
-      session.sweep();
-      if (connection.openExchanges > 0) continue;
-      const idleSeconds = now - connection.activeAtSecond;
-      if (idleSeconds >= limits.idleSeconds + closingSeconds) connection.destroy();
-      else if (idleSeconds >= limits.idleSeconds) session.close();
-    }
-  };
-  const sweeper = periodically({
-    milliseconds: 1000,
-    task: sweep,
-    onFailure: (error) => log?.error({ err: error }, "could not end what is overdue, will retry"),
-  });
-
-  return {
-    listen: (address) =>
-      new Promise((resolve, reject) => {
-        server.once("error", reject);
-        server.listen(listenOptions(address), () => {
-          server.off("error", reject);
-          // No file descriptor is left for this connection. The next connection may get one.
-          server.on("error", notAccepted);
-          resolve((server.address() as AddressInfo).port); // it listens on TCP
-        });
-      }),
-    setCertificate: (next) => server.setSecureContext(servingContextOptions(next, tls?.protocol)),
-    openStreams: () => [...context.open].filter(({ isStream }) => isStream).length,
-    sweep,
-    close: async ({ graceMilliseconds }) => {
-      context.isClosing = true;
-      sweeper.stop();
-      for (const session of sessions.keys()) session.close();
-      for (const exchange of context.open) if (exchange.isStream) exchange.end();
-      // Connections that wait to be accepted would be reset with the port: the next turn of the loop accepts them.
-      if (graceMilliseconds > 0) await nextTurn();
-      // Not the method of HTTP servers, which also closes idle connections.
-      const closed = new Promise<void>((resolve) => void NetServer.prototype.close.call(server, () => resolve()));
-      const closeIdle = (): void => server.closeIdleConnections();
-      const idle = setTimeout(closeIdle, Math.min(lastRequestMilliseconds, graceMilliseconds));
-      const cut = setTimeout(() => {
-        for (const session of sessions.keys()) session.destroy();
-        for (const socket of sockets) socket.destroy();
-      }, graceMilliseconds);
-      await closed;
-      clearTimeout(idle);
-      clearTimeout(cut);
-      server.close(); // ends the timers of the HTTP server
-    },
-  };
+/** See `Listener.close`. */
+async function close(
+  { server, context, sessions, sockets }: ListenerParts,
+  { graceMilliseconds }: { readonly graceMilliseconds: number },
+): Promise<void> {
+  context.isClosing = true;
+  for (const session of sessions.keys()) session.close();
+  for (const exchange of context.open) if (exchange.isStream) exchange.end();
+  // Connections that wait to be accepted would be reset with the port: the next turn of the loop accepts them.
+  if (graceMilliseconds > 0) await nextTurn();
+  // Not the method of HTTP servers, which also closes idle connections.
+  const closed = new Promise<void>((resolve) => void NetServer.prototype.close.call(server, () => resolve()));
+  const closeIdle = (): void => server.closeIdleConnections();
+  const idle = setTimeout(closeIdle, Math.min(lastRequestMilliseconds, graceMilliseconds));
+  const cut = setTimeout(() => {
+    for (const session of sessions.keys()) session.destroy();
+    for (const socket of sockets) socket.destroy();
+  }, graceMilliseconds);
+  await closed;
+  clearTimeout(idle);
+  clearTimeout(cut);
+  server.close(); // ends the timers of the HTTP server
 }
 
 const listenOptions = (address: ListenAddress | PassedSocket): ListenOptions | { readonly fd: number } =>

@@ -48,7 +48,7 @@ export class NodeIdentity {
   }
 
   /** Whose certificate is in the data directory, when it is not this node's and therefore not used. */
-  get strangersCertificate(): string | undefined {
+  get foreignCertificate(): string | undefined {
     const { nodeName, dataDirectory } = this.#options.settings;
     const pair = this.#options.clientCertificate();
     if (pair === undefined || this.#own() !== undefined) return undefined;
@@ -62,9 +62,9 @@ export class NodeIdentity {
       return `there is no client certificate yet, and no token: ${bootstrap.source} is missing, empty or cannot be read`;
     }
     const advice = "give the agent one with --bootstrap-token-file, --client-certificate or --kubeconfig";
-    return this.strangersCertificate === undefined
+    return this.foreignCertificate === undefined
       ? `there is neither a client certificate of this node nor a bootstrap credential: ${advice}`
-      : `${this.strangersCertificate}, and there is no bootstrap credential: name the node with --node-name, its folder with --data-dir, or ${advice}`;
+      : `${this.foreignCertificate}, and there is no bootstrap credential: name the node with --node-name, its folder with --data-dir, or ${advice}`;
   }
 
   #own(): KeyPair | undefined {

@@ -13,9 +13,8 @@ import type { AgentListener } from "./agent-listener.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { AgentMetrics } from "./agent-metrics.ts";
 import type { AgentSettings, ServiceCertificate } from "./agent-settings.ts";
-import type { CertificateManager } from "./certificate-manager.ts";
+import type { ManagedCertificate } from "./managed-certificate.ts";
 import type { NodeIdentity } from "./node-identity.ts";
-import type { PublishedCertificate } from "./published-certificate.ts";
 import type { ServerClock } from "./server-clock.ts";
 import { followTrustBundles } from "./trust-bundle-follower.ts";
 import { wantedClientCertificate, wantedServiceCertificate, wantedServingCertificate } from "./wanted-certificate.ts";
@@ -24,12 +23,6 @@ import { clusterTrustBundleResource } from "../features/certificates/resources.t
 import { leaseResource } from "../features/core/resources.ts";
 import { nodeResource } from "../features/nodes/resources.ts";
 import type { Node } from "../features/nodes/resources.ts";
-
-/** A certificate with its files. */
-export interface ManagedCertificate {
-  readonly manager: CertificateManager;
-  readonly published: PublishedCertificate;
-}
 
 /** What the loops of an agent share. */
 export interface AgentParts {

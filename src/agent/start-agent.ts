@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { join } from "node:path";
 import { systemClock } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import { sleep as realSleep } from "../machinery/loops/repetition.ts";
@@ -8,17 +7,13 @@ import { UsageError } from "../machinery/command-line/flag.ts";
 import { openAgentListener } from "./agent-listener.ts";
 import type { AgentLog } from "./agent-log.ts";
 import { AgentMetrics } from "./agent-metrics.ts";
-import type { AgentSettings, ServiceCertificate } from "./agent-settings.ts";
+import type { AgentSettings } from "./agent-settings.ts";
 import { agentFaults } from "./agent-status.ts";
 import type { AgentStatus } from "./agent-status.ts";
-import { CertificateManager } from "./certificate-manager.ts";
-import type { CertificateManagerOptions } from "./certificate-manager.ts";
-import { CertificateStore } from "./certificate-store.ts";
 import { hookGraceMilliseconds, HookMemory, HookRunner } from "./hook-runner.ts";
+import { managedCertificate } from "./managed-certificate.ts";
 import { NodeIdentity } from "./node-identity.ts";
-import { PublishedCertificate } from "./published-certificate.ts";
 import { runAgent } from "./run-agent.ts";
-import type { ManagedCertificate } from "./run-agent.ts";
 import { logSkew, ServerClock } from "./server-clock.ts";
 import type { Connect } from "./agent-clients.ts";
 
@@ -52,54 +47,18 @@ export interface RunningAgent {
 export async function startAgent(settings: AgentSettings, options: StartAgentOptions): Promise<RunningAgent> {
   const { log, version, clock = systemClock, monotonic = performance } = options;
   const { random = Math.random, sleep = realSleep } = options;
-  const { dataDirectory, certificateLifetimeSeconds } = settings;
   const metrics = new AgentMetrics();
   const onSkew = (milliseconds: number): void => {
     metrics.clockSkew(milliseconds);
     logSkew(milliseconds, log);
   };
   const serverClock = new ServerClock({ local: clock, onSkew });
-  const hooks = new HookRunner({ memory: new HookMemory(dataDirectory, log), log, monotonic, random, sleep });
+  const hooks = new HookRunner({ memory: new HookMemory(settings.dataDirectory, log), log, monotonic, random, sleep });
   const certificateInstalled = new EventTarget();
-  const anchors = new Map<string, number>();
+  const shared = { settings, version, log, metrics, serverClock, random, sleep, certificateInstalled };
+  const context = { ...shared, hooks, monotonic };
 
-  const managed = ({ name, service, onInstalled, ...rest }: CertificateParts): ManagedCertificate => {
-    const store = new CertificateStore(join(dataDirectory, "pki"), name);
-    const manager = new CertificateManager({
-      ...rest,
-      name,
-      store,
-      lifetimeSeconds: service === undefined ? certificateLifetimeSeconds : service.lifetimeSeconds,
-      renewalShare: service?.renewalShare,
-      requestPrefix: service === undefined ? "node-csr-" : `${name}-csr-`,
-      clock: serverClock,
-      monotonic,
-      random,
-      sleep,
-      log,
-      onInstalled(pair) {
-        metrics.certificateInstalled(name);
-        metrics.certificateInUse(name, pair.certificate);
-        onInstalled?.(pair);
-        published.publish();
-        certificateInstalled.dispatchEvent(new Event(name));
-      },
-      onFailed: () => metrics.certificateFailed(name),
-    });
-    const published = new PublishedCertificate({
-      name,
-      current: () => manager.current,
-      file: store.file,
-      outputs: service?.outputs ?? [],
-      hook: service?.hook ?? settings.hook,
-      hooks,
-      sleep,
-      log,
-    });
-    if (manager.current !== undefined) metrics.certificateInUse(name, manager.current.certificate);
-    return { manager, published };
-  };
-  const client = managed({
+  const client = managedCertificate(context, {
     name: "client",
     isRefused: (pair) => identity.isRefused(pair),
     requestClient: () => identity.requestClient(),
@@ -113,29 +72,23 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     userAgent: `signet-agent/${version}`,
     connect: options.connect,
   });
+  checkIdentity(identity, { settings, log });
   const asNode = { isRefused: () => false, requestClient: () => identity.connection.node };
-  // A token may still come into its file.
-  if (settings.bootstrap.type === "none" && identity.requestClient() === undefined) {
-    throw new UsageError(identity.missingCredential);
-  }
-  if (identity.strangersCertificate !== undefined) {
-    log.warn(
-      {},
-      `${identity.strangersCertificate}: this node's own takes its place; if that is wrong, stop the agent, and name the node with --node-name, or its folder with --data-dir`,
-    );
-  }
-  const serving = managed({ ...asNode, name: "serving", onInstalled: (pair) => listener.useCertificate(pair) });
+  const serving = managedCertificate(context, {
+    ...asNode,
+    name: "serving",
+    onInstalled: (pair) => listener.useCertificate(pair),
+  });
   const services = settings.certificates.map((service) => ({
     service,
-    ...managed({ ...asNode, name: service.name, service }),
+    ...managedCertificate(context, { ...asNode, name: service.name, service }),
   }));
+  const certificates = [client, serving, ...services];
+  const anchors = new Map<string, number>();
   const status = (): AgentStatus => ({
     nodeName: settings.nodeName,
     now: serverClock.now(),
-    certificates: [client, serving, ...services].map(({ manager, published }) => ({
-      ...manager.status,
-      fileFault: published.fault,
-    })),
+    certificates: certificates.map(({ manager, published }) => ({ ...manager.status, fileFault: published.fault })),
     trustBundles: settings.trustBundles.map(({ file }) => ({ file, anchors: anchors.get(file) })),
     hookFaults: hooks.faults(),
     hasPendingHooks: !hooks.isIdle,
@@ -150,10 +103,13 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   if (serving.manager.current !== undefined) listener.useCertificate(serving.manager.current);
 
   const stopping = new AbortController();
-  const parts = { settings, version, log, metrics, identity, serverClock, random, sleep, listener, client, serving };
   const work = runAgent(
     {
-      ...parts,
+      ...shared,
+      identity,
+      listener,
+      client,
+      serving,
       services,
       onTrustBundle(file, pem) {
         const hook = settings.trustBundles.find((one) => one.file === file)?.hook ?? settings.hook;
@@ -164,7 +120,6 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
         anchors.set(file, count);
         metrics.trustBundle(file, count);
       },
-      certificateInstalled,
     },
     stopping.signal,
   );
@@ -172,9 +127,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     port: listener.port,
     status,
     renewNow(name) {
-      const chosen = [client, serving, ...services].filter(
-        ({ manager }) => name === undefined || manager.status.name === name,
-      );
+      const chosen = certificates.filter(({ manager }) => name === undefined || manager.status.name === name);
       for (const { manager } of chosen) manager.renewNow();
       return chosen.length > 0;
     },
@@ -186,8 +139,19 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   };
 }
 
-type CertificateParts = Pick<CertificateManagerOptions, "name" | "isRefused" | "requestClient"> & {
-  readonly onInstalled?: CertificateManagerOptions["onInstalled"];
-  /** Undefined: it is one of the node's own. */
-  readonly service?: ServiceCertificate;
-};
+/** Throws UsageError when the agent has no credential and would never get one. Warns of another node's certificate. */
+function checkIdentity(
+  identity: NodeIdentity,
+  { settings, log }: { readonly settings: AgentSettings; readonly log: AgentLog },
+): void {
+  // A token may still come into its file.
+  if (settings.bootstrap.type === "none" && identity.requestClient() === undefined) {
+    throw new UsageError(identity.missingCredential);
+  }
+  if (identity.foreignCertificate !== undefined) {
+    log.warn(
+      {},
+      `${identity.foreignCertificate}: this node's own takes its place; if that is wrong, stop the agent, and name the node with --node-name, or its folder with --data-dir`,
+    );
+  }
+}

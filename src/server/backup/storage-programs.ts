@@ -5,6 +5,7 @@ import { UsageError } from "../../machinery/command-line/flag.ts";
 import { fileFailureReason, unreadableFileReason } from "../../machinery/files/unusable-file.ts";
 import { UnreadableSource } from "../../machinery/storage/copy-objects.ts";
 import { StoreUnavailable } from "../../machinery/storage/store.ts";
+import { interruptible } from "../interruptible.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { backUp } from "./back-up.ts";
 import { verifyBackupFile } from "./backup-file.ts";
@@ -12,6 +13,9 @@ import { DamagedBackup } from "./backup-format.ts";
 import { migrateStorage } from "./migrate-storage.ts";
 import type { MigrateOptions } from "./migrate-storage.ts";
 import { restoreBackup } from "./restore.ts";
+
+/** What a restore or a move leaves behind when it is interrupted. */
+const untouched = "it was interrupted: nothing was changed";
 
 /** `signet backup`: says on standard output what is in the file. */
 export async function runBackUp(
@@ -44,7 +48,7 @@ export async function runRestore(
   }
   const { dataDirectory } = location;
   const report = await explained({ read: file, written: dataDirectory }, () =>
-    interruptible((signal) => restoreBackup(location, { file, signal })),
+    interruptible(untouched, (signal) => restoreBackup(location, { file, signal })),
   );
   console.log(`${dataDirectory}: ${report.objects} objects up to revision ${report.revision}, ${report.files} files`);
   if (report.withoutKeys.length > 0)
@@ -58,7 +62,7 @@ export async function runMigrateStorage(
   { from, to }: Pick<MigrateOptions, "from" | "to">,
 ): Promise<void> {
   const report = await explained({ written: location.dataDirectory }, () =>
-    interruptible((signal) => migrateStorage(location, { from, to, clock: systemClock, signal })),
+    interruptible(untouched, (signal) => migrateStorage(location, { from, to, clock: systemClock, signal })),
   );
   console.log(`moved ${report.objects} objects from ${from} to ${to}, up to revision ${report.revision}`);
   const { configuration, keyFile } = location.encryption;
@@ -73,18 +77,6 @@ export async function runMigrateStorage(
 
 function sayKeys(keys: readonly string[], what: string): void {
   if (keys.length > 0) console.log(`  ${what}: ${keys.join(", ")}`);
-}
-
-/** Runs something that Ctrl-C or SIGTERM ends early, and in order. */
-async function interruptible<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const interruption = new AbortController();
-  const end = (): void => interruption.abort(new UsageError("it was interrupted: nothing was changed"));
-  process.once("SIGINT", end).once("SIGTERM", end);
-  try {
-    return await run(interruption.signal);
-  } finally {
-    process.removeListener("SIGINT", end).removeListener("SIGTERM", end);
-  }
 }
 
 /** What a program reads from and writes to. */

@@ -8,6 +8,7 @@ import { textTable } from "../../machinery/command-line/text-table.ts";
 import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
 import { withServerStore } from "../with-server-store.ts";
 import type { EncryptionAction } from "../encryption-settings.ts";
+import { interruptible } from "../interruptible.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { encryptionKeyFile, newEncryptionKey, readEncryptionKeys, writeEncryptionKeys } from "./encryption-key-file.ts";
 import type { ReadableStore } from "./readable-store.ts";
@@ -62,16 +63,14 @@ async function rewriteAll(config: ServerConfig): Promise<void> {
 }
 
 async function rewrite(opened: ReadableStore): Promise<void> {
-  const interruption = new AbortController();
-  const end = (): void =>
-    interruption.abort(new UsageError("it was interrupted; what is written stays, and the same command goes on"));
-  process.once("SIGINT", end).once("SIGTERM", end);
   const progress = startProgress();
+  const onProgress = (seen: number, written: number): void =>
+    progress.show(`${seen} objects seen, ${written} rewritten`);
   try {
-    const { rewritten, unreadable, changedMeanwhile } = await rewriteStale(opened, {
-      signal: interruption.signal,
-      onProgress: (seen, written) => progress.show(`${seen} objects seen, ${written} rewritten`),
-    });
+    const { rewritten, unreadable, changedMeanwhile } = await interruptible(
+      "it was interrupted; what is written stays, and the same command goes on",
+      (signal) => rewriteStale(opened, { signal, onProgress }),
+    );
     progress.end();
     console.log(`rewrote ${rewritten} ${rewritten === 1 ? "object" : "objects"}`);
     if (changedMeanwhile > 0)
@@ -80,7 +79,6 @@ async function rewrite(opened: ReadableStore): Promise<void> {
       console.log(`  ${unreadable} can't be decrypted and stay as they are: signet encryption status`);
   } finally {
     progress.end();
-    process.removeListener("SIGINT", end).removeListener("SIGTERM", end);
   }
 }
 

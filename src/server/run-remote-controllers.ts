@@ -1,3 +1,4 @@
+import type { Names } from "../machinery/api/names.ts";
 import { systemClock } from "../machinery/api/clock.ts";
 import { CommandFailure } from "../machinery/command-line/command-failure.ts";
 import { connect } from "../machinery/command-line/connection.ts";
@@ -14,13 +15,17 @@ import { openApprovalPolicy } from "../features/certificates/policy/approval-pol
 import { controllerList } from "./controller-list.ts";
 import type { RemoteControllerConfig } from "./controller-settings.ts";
 import { followServerIdentity } from "../features/certificates/commands/identity-of-server.ts";
+import type { Controller } from "../machinery/loops/controller.ts";
 import { QueueCounts } from "../machinery/loops/work-queue.ts";
 import { signetVersion } from "./signet-version.ts";
 import { startElectedControllers } from "../machinery/loops/elected-controllers.ts";
 import type { ElectedControllers, ElectedState } from "../machinery/loops/elected-controllers.ts";
 import { leaseResource } from "../features/core/index.ts";
+import type { CertificateSettings } from "../features/certificates/settings.ts";
 import { runningSigners } from "../features/certificates/signers/running-signers.ts";
+import type { RunningSigners } from "../features/certificates/signers/running-signers.ts";
 import { openSignerConfiguration } from "../features/certificates/signers/signer-configuration.ts";
+import type { OpenSigningAuthorityOptions } from "../features/certificates/authorities/signing-authority-files.ts";
 import { clientSigners, openAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 
 /** Runs the controllers against a server until SIGTERM or SIGINT. Throws UsageError for invalid settings. */
@@ -52,37 +57,13 @@ export async function runRemoteControllers(
     const reason = `${transport.server} does not serve ${names.group("signet")}, so it is not a Signet server`;
     throw new CommandFailure(`${reason}; check the kubeconfig`, { exit: "unreachable" });
   }
-  // No fallback: the server's CAs are only in its own data directory.
-  const authorityFor = openAuthorities({
+  const signers = openSigners(certificates, {
     names,
-    settings: certificates,
     followed,
     clock: systemClock,
-    observer: status?.outsideKeys,
-  });
-  const configured = openSignerConfiguration({
-    file: certificates.signerConfigurationFile,
-    generated: { type: "refused", reason: "only signet serve has a data directory: set certificateFile and keyFile" },
-    clientAuthorities: () => clientSigners(names).flatMap((name) => authorityFor(name)?.path ?? []),
-    clock: systemClock,
-    followed,
     observer: status?.outsideKeys,
   });
   const server = opened.adopt(followServerIdentity(transport, log), (identity) => identity.stop());
-  const signers = runningSigners({
-    names,
-    authorityFor,
-    configured,
-    maximumLifetimeSeconds: Math.floor(certificates.maximumLifetimeMilliseconds / 1000),
-    // Servers answer OCSP only for CAs whose keys they have.
-    revocation: certificates.revocation && { ...certificates.revocation, hasOcsp: false },
-  });
-  const listPublisher =
-    certificates.revocation &&
-    (await import("../features/certificates/status/revocation-list-publisher.ts")).revocationListPublisher({
-      settings: certificates.revocation,
-      authorities: () => signers.names().flatMap((name) => signers.find(name)?.authority ?? []),
-    });
   const elected = startElectedControllers({
     names,
     queueCounts,
@@ -98,7 +79,7 @@ export async function runRemoteControllers(
       serverAnchors: undefined,
       isRetired: () => false,
       signers,
-      listPublisher,
+      listPublisher: await openListPublisher(certificates, signers),
       policy,
       server: () => server.current(),
     }),
@@ -125,4 +106,39 @@ export async function runRemoteControllers(
   log.info({ signal: await promise }, "stopping");
   // A second signal stops the process immediately.
   process.once("SIGTERM", () => process.exit(1)).once("SIGINT", () => process.exit(1));
+}
+
+/** The signers whose CAs are in files of this machine: the other CAs are only in the server's own data directory. */
+function openSigners(
+  certificates: CertificateSettings,
+  { names, ...reading }: OpenSigningAuthorityOptions & { readonly names: Names },
+): RunningSigners {
+  const authorityFor = openAuthorities({ ...reading, names, settings: certificates });
+  const configured = openSignerConfiguration({
+    ...reading,
+    file: certificates.signerConfigurationFile,
+    generated: { type: "refused", reason: "only signet serve has a data directory: set certificateFile and keyFile" },
+    clientAuthorities: () => clientSigners(names).flatMap((name) => authorityFor(name)?.path ?? []),
+  });
+  return runningSigners({
+    names,
+    authorityFor,
+    configured,
+    maximumLifetimeSeconds: Math.floor(certificates.maximumLifetimeMilliseconds / 1000),
+    // Servers answer OCSP only for CAs whose keys they have.
+    revocation: certificates.revocation && { ...certificates.revocation, hasOcsp: false },
+  });
+}
+
+/** Publishes the revocation lists of the signers' CAs. Loaded only with `--revocation-url`. */
+async function openListPublisher(
+  { revocation }: CertificateSettings,
+  signers: RunningSigners,
+): Promise<Controller | undefined> {
+  if (revocation === undefined) return undefined;
+  const { revocationListPublisher } = await import("../features/certificates/status/revocation-list-publisher.ts");
+  return revocationListPublisher({
+    settings: revocation,
+    authorities: () => signers.names().flatMap((name) => signers.find(name)?.authority ?? []),
+  });
 }

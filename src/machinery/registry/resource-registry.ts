@@ -6,7 +6,7 @@ import type { Clock } from "../api/clock.ts";
 import { tooLong } from "../api/field-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { checkValueCount, maximumValues } from "../schema/value-limit.ts";
-import type { Resting } from "../storage/sorted-objects.ts";
+import type { Eviction } from "../storage/sorted-objects.ts";
 import { WatchCache } from "../storage/watch-cache.ts";
 import type { ChangeFeed } from "../storage/change-feed.ts";
 import { StoreUnavailable, ValueTooLarge, WriteAbandoned, WriteOutcomeUnknown } from "../storage/store.ts";
@@ -145,7 +145,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     const own: TextsOfKind | undefined = texts && {
       valueAt: (revision) => texts.valueAt(revision),
       keep: (object, characters) => texts.keep(object, characters),
-      onForgotten: (object) => this.cache.letRest(object as StoredObject<T>), // its own objects are given to it
+      onEvicted: (object) => this.cache.evict(object as StoredObject<T>), // its own objects are given to it
     };
     this.#texts = own;
     this.cache =
@@ -154,7 +154,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
         feed,
         prefix: resourcePrefix(definition),
         decode: (entry) => this.#decode(entry, entry.isDecrypted === true ? undefined : own),
-        resting: own && this.#resting(),
+        eviction: own && this.#eviction(),
         onReplaced: (object) => object.keepText(),
         historyLength,
         keyOf: ({ key }) => key,
@@ -271,22 +271,22 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       ? this.store.range(request)
       : this.store.rangeOfHeads({ ...request, firstByte: openingBrace }));
     const objects = entries.map((entry) =>
-      entry.value === undefined ? this.#glimpse(entry.key, entry.modRevision) : this.#decode(entry),
+      entry.value === undefined ? this.#unloaded(entry.key, entry.modRevision) : this.#decode(entry),
     );
     return { objects, hasMore };
   }
 
-  #glimpse(key: string, revision: number): StoredObject<T> {
+  #unloaded(key: string, revision: number): StoredObject<T> {
     return new StoredObject<T>({ prefix: this.#storedPrefix, key, revision, texts: this.#texts });
   }
 
-  #resting(): Resting<StoredObject<T>> {
+  #eviction(): Eviction<StoredObject<T>> {
     return {
       firstByte: openingBrace,
-      glimpse: (key, revision) => this.#glimpse(key, revision),
-      wake: (key, revision) => this.#glimpse(key, revision).loadText(),
+      peek: (key, revision) => this.#unloaded(key, revision),
+      load: (key, revision) => this.#unloaded(key, revision).loadText(),
       revisionOf: ({ revision }) => revision,
-      isForgotten: ({ isForgotten }) => isForgotten,
+      isTextEvicted: ({ isTextEvicted }) => isTextEvicted,
     };
   }
 

@@ -83,10 +83,10 @@ export class StoredObject<T extends ApiObject = ApiObject> {
   }
 
   /** Frees the text if it can be read from the store again. */
-  forgetText(): void {
+  evictText(): void {
     if (this.#texts === undefined) return;
     this.#content = undefined;
-    this.#texts.onForgotten(this);
+    this.#texts.onEvicted(this);
   }
 
   /** Keeps the text from now on, because the store forgets it after a newer write. */
@@ -98,7 +98,7 @@ export class StoredObject<T extends ApiObject = ApiObject> {
   }
 
   /** Its text is not in memory, and can be read from the store. */
-  get isForgotten(): boolean {
+  get isTextEvicted(): boolean {
     return this.#content === undefined && this.#texts !== undefined;
   }
 

@@ -1,6 +1,6 @@
-/** An object that can do without its text for a while. */
-interface Forgetful {
-  forgetText(): void;
+/** An object whose text can be read again. */
+interface TextHolder {
+  evictText(): void;
 }
 
 export interface StoredTextsOptions {
@@ -17,7 +17,7 @@ export interface StoredTextsOptions {
 export class StoredTexts {
   readonly #options: StoredTextsOptions;
   readonly #maximumCharacters: number;
-  #objects: (Forgetful | undefined)[] = [];
+  #objects: (TextHolder | undefined)[] = [];
   #lengths: number[] = [];
   /** The index of the oldest one that still has its text. */
   #oldest = 0;
@@ -33,19 +33,19 @@ export class StoredTexts {
   }
 
   /** Keeps the text of an object, of so many characters, for now. */
-  keep(object: Forgetful, characters: number): void {
+  keep(object: TextHolder, characters: number): void {
     this.#objects.push(object);
     this.#lengths.push(characters);
     this.#characters += characters;
-    while (this.#characters > this.#maximumCharacters) this.#forgetOldest();
+    while (this.#characters > this.#maximumCharacters) this.#evictOldest();
   }
 
-  #forgetOldest(): void {
+  #evictOldest(): void {
     const oldest = this.#objects[this.#oldest];
     this.#objects[this.#oldest] = undefined;
     this.#characters -= this.#lengths[this.#oldest] ?? 0;
     this.#oldest += 1;
-    oldest?.forgetText();
+    oldest?.evictText();
     // Compact when half of the entries are empty: each object is then moved once on average.
     if (this.#oldest * 2 < this.#objects.length) return;
     this.#objects = this.#objects.slice(this.#oldest);
@@ -56,6 +56,6 @@ export class StoredTexts {
 
 /** The texts of one kind's objects. */
 export interface TextsOfKind extends Pick<StoredTexts, "valueAt" | "keep"> {
-  /** Called when an object has forgotten its text. */
-  onForgotten(object: object): void;
+  /** Called when the text of an object was evicted. */
+  onEvicted(object: object): void;
 }

@@ -7,7 +7,7 @@ import type { EarlierLog, FeedFollower, FeedLoad } from "./feed-follower.ts";
 import { byteOrdered, SortedMap } from "./sorted-map.ts";
 import type { Items, Snapshot } from "./snapshot.ts";
 import { SortedObjects } from "./sorted-objects.ts";
-import type { Cached, Resting } from "./sorted-objects.ts";
+import type { Cached, Eviction } from "./sorted-objects.ts";
 import { prefixEnd, RevisionCompacted } from "./store.ts";
 import type { Change, Entry, Head } from "./store.ts";
 import { ValueIndexes } from "./value-index.ts";
@@ -26,7 +26,7 @@ export interface WatchCacheOptions<T extends Cached> {
   readonly historyLength: number;
   keyOf(object: T): string;
   /** Absent: all objects stay in memory. */
-  readonly resting?: Resting<T> | undefined;
+  readonly eviction?: Eviction<T> | undefined;
   /** Called before an object is replaced or deleted. The history and readers may still have it. */
   onReplaced?(object: T): void;
   /** The approximate memory of an object. Absent: only `historyLength` limits the history. */
@@ -90,7 +90,7 @@ export class WatchCache<T extends Cached> {
 
   constructor(options: WatchCacheOptions<T>) {
     this.#options = options;
-    this.#objects = new SortedObjects(options.resting);
+    this.#objects = new SortedObjects(options.eviction);
     this.#indexes = new ValueIndexes({
       keyOf: (object) => options.keyOf(object),
       entryOf: (key) => this.#objects.entryOf(key),
@@ -107,7 +107,7 @@ export class WatchCache<T extends Cached> {
   async start(): Promise<void> {
     this.#follower ??= this.#options.feed.join({
       prefix: this.#options.prefix,
-      unneededFirstByte: this.#options.resting?.firstByte,
+      unneededFirstByte: this.#options.eviction?.firstByte,
       beginLoad: () => this.#beginLoad(),
       apply: (change) => this.#apply(change),
       progress: () => this.#endInterruptedWatches(),
@@ -134,14 +134,14 @@ export class WatchCache<T extends Cached> {
   }
 
   /**
-   * Lets an object rest that can be read again. One that the history has stays awake until the history drops it: what a
+   * Evicts an object that can be read again. One that the history has stays loaded until the history drops it: what a
    * newer write does to the object, readers of the history must see.
    */
-  letRest(object: T): void {
-    const { resting, keyOf } = this.#options;
+  evict(object: T): void {
+    const { eviction, keyOf } = this.#options;
     const oldestRevision = Math.min(this.oldestRevision, this.#earlier?.oldestRevision ?? Infinity);
-    if (resting === undefined || resting.revisionOf(object) > oldestRevision) return;
-    this.#objects.rest(keyOf(object), object);
+    if (eviction === undefined || eviction.revisionOf(object) > oldestRevision) return;
+    this.#objects.evict(keyOf(object), object);
   }
 
   /** The objects in a range of keys. `limit` 0 or absent: all of them. */
@@ -163,7 +163,7 @@ export class WatchCache<T extends Cached> {
     if (found instanceof SortedMap) return this.#objects.snapshot(range, found);
     const [first, last] = [byteOrdered(range.start), byteOrdered(range.end)];
     const isInRange = (key: string): boolean => byteOrdered(key) >= first && byteOrdered(key) < last;
-    return found.filter(isInRange).flatMap((key) => this.#objects.glimpse(key) ?? []);
+    return found.filter(isInRange).flatMap((key) => this.#objects.peek(key) ?? []);
   }
 
   /**
@@ -238,13 +238,13 @@ export class WatchCache<T extends Cached> {
   }
 
   async #readEarlier(log: EarlierLog): Promise<void> {
-    const { prefix, resting } = this.#options;
+    const { prefix, eviction } = this.#options;
     const loaded = this.#history;
     const earlier = this.#historyFrom(log.afterRevision);
     this.#earlier = earlier;
     const versionOf = (stored: Entry | Head): T => this.#versionOf(stored);
     try {
-      for await (const events of earlierEvents<T>({ log, prefix, firstByte: resting?.firstByte, versionOf })) {
+      for await (const events of earlierEvents<T>({ log, prefix, firstByte: eviction?.firstByte, versionOf })) {
         for (const event of events) earlier.push(event);
       }
       if (this.#history !== loaded || loaded.oldestRevision !== log.untilRevision) return;
@@ -260,13 +260,13 @@ export class WatchCache<T extends Cached> {
 
   /** An object of the log: the cache's own, or one that keeps its text, because the store may forget it. */
   #versionOf(stored: Entry | Head): T {
-    const { resting, decode, onReplaced } = this.#options;
+    const { eviction, decode, onReplaced } = this.#options;
     const { key, modRevision } = stored;
-    const current = resting && this.#objects.get(key);
-    if (current !== undefined && resting?.revisionOf(current) === modRevision) return current;
-    const object = stored.value === undefined ? (resting as Resting<T>).glimpse(key, modRevision) : decode(stored); // heads need it
+    const current = eviction && this.#objects.get(key);
+    if (current !== undefined && eviction?.revisionOf(current) === modRevision) return current;
+    const object = stored.value === undefined ? (eviction as Eviction<T>).peek(key, modRevision) : decode(stored); // heads need it
     onReplaced?.(object);
-    if (resting?.isForgotten(object) === true) throw new RevisionCompacted(this.oldestRevision);
+    if (eviction?.isTextEvicted(object) === true) throw new RevisionCompacted(this.oldestRevision);
     return object;
   }
 
@@ -294,25 +294,25 @@ export class WatchCache<T extends Cached> {
   }
 
   #beginLoad(): FeedLoad {
-    const { resting, decode } = this.#options;
-    const objects = new SortedObjects(resting);
-    const awake: T[] = [];
+    const { eviction, decode } = this.#options;
+    const objects = new SortedObjects(eviction);
+    const loaded: T[] = [];
     return {
       add: (entries) => {
         for (const entry of entries) {
           if (entry.value === undefined) {
-            objects.setResting(entry.key, entry.modRevision);
+            objects.setEvicted(entry.key, entry.modRevision);
             continue;
           }
           const object = decode(entry);
           objects.set(entry.key, object);
-          if (resting !== undefined) awake.push(object);
+          if (eviction !== undefined) loaded.push(object);
         }
       },
       finish: (revision) => {
         this.#replaceAll(objects, revision);
-        // They could not rest before they were in the cache.
-        for (const object of awake) if (resting?.isForgotten(object) === true) this.letRest(object);
+        // They could not be evicted before they were in the cache.
+        for (const object of loaded) if (eviction?.isTextEvicted(object) === true) this.evict(object);
       },
     };
   }
@@ -342,8 +342,8 @@ export class WatchCache<T extends Cached> {
         (event.previous === undefined ? 0 : bytesOf(event.previous)),
       oldestRevision,
       onForgotten: (event) => {
-        if (event.type === "put" && this.#options.resting?.isForgotten(event.object) === true)
-          this.letRest(event.object);
+        if (event.type === "put" && this.#options.eviction?.isTextEvicted(event.object) === true)
+          this.evict(event.object);
       },
     });
   }

@@ -12,17 +12,17 @@ interface Version {
 const newObjects = () =>
   new SortedObjects<Version>({
     firstByte: 0,
-    wake: (key, revision) => ({ key, revision }),
-    glimpse: (key, revision) => ({ key, revision }),
+    load: (key, revision) => ({ key, revision }),
+    peek: (key, revision) => ({ key, revision }),
     revisionOf: ({ revision }) => revision,
-    isForgotten: () => true,
+    isTextEvicted: () => true,
   });
 
 const key = fc.string({ unit: "grapheme", maxLength: 2 });
-const change = fc.record({ key, act: fc.constantFrom("set", "load", "rest", "wake", "delete") });
+const change = fc.record({ key, act: fc.constantFrom("set", "setEvicted", "evict", "get", "delete") });
 
-describe("objects that may rest", () => {
-  it("are found as if they never did, and a snapshot shows those of its moment", () => {
+describe("objects that may be evicted", () => {
+  it("are found as if they never were, and a snapshot shows those of its moment", () => {
     fc.assert(
       fc.property(fc.array(change, { maxLength: 40 }), fc.nat(40), key, key, (changes, moment, start, end) => {
         const objects = newObjects();
@@ -37,13 +37,13 @@ describe("objects that may rest", () => {
           const version = { key: changed, revision: index + 1 };
           const known = objects.get(changed);
           if (act === "delete") assert.equal(objects.delete(changed), model.delete(changed));
-          else if (act === "rest" && known !== undefined) objects.rest(changed, known);
-          else if (act === "set" || act === "load") {
+          else if (act === "evict" && known !== undefined) objects.evict(changed, known);
+          else if (act === "set" || act === "setEvicted") {
             if (act === "set") objects.set(changed, version);
-            else if (known === undefined) objects.setResting(changed, version.revision);
+            else if (known === undefined) objects.setEvicted(changed, version.revision);
             if (act === "set" || known === undefined) model.set(changed, version);
           }
-          assert.deepEqual(objects.glimpse(changed), model.get(changed));
+          assert.deepEqual(objects.peek(changed), model.get(changed));
         }
         assert.deepEqual(objects.range({ start, end }), inRange());
         assert.equal(objects.count({ start, end }), inRange().length);
@@ -57,15 +57,15 @@ describe("objects that may rest", () => {
     const made: string[] = [];
     const objects = new SortedObjects<Version>({
       firstByte: 0,
-      wake: (name, revision) => ({ key: name, revision }),
-      glimpse(name, revision) {
+      load: (name, revision) => ({ key: name, revision }),
+      peek(name, revision) {
         made.push(name);
         return { key: name, revision };
       },
       revisionOf: ({ revision }) => revision,
-      isForgotten: () => true,
+      isTextEvicted: () => true,
     });
-    for (const name of ["a", "b", "c"]) objects.setResting(name, 1);
+    for (const name of ["a", "b", "c"]) objects.setEvicted(name, 1);
     const snapshot = objects.snapshot({ start: "a", end: "z" });
     assert.deepEqual(made, []);
     const [first] = snapshot;

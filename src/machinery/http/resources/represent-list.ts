@@ -84,8 +84,8 @@ function formOf<T extends ApiObject>(
 function isShort<T extends ApiObject>({ items }: ObjectList<T>): boolean {
   if (items.length > itemsAtOnce) return false;
   let characters = 0;
-  for (const { textLength, isForgotten } of items) {
-    if (isForgotten) return false; // its length may be unknown
+  for (const { textLength, isTextEvicted } of items) {
+    if (isTextEvicted) return false; // its length may be unknown
     characters += textLength;
   }
   return characters <= charactersOfShortList;

@@ -48,7 +48,7 @@ export function generateName(prefix: string): string {
 }
 
 /** The 404 for an object that is not there; a 400 for a name in a path that no object can have, as upstream. */
-export function notThere(resource: Named, name: string): Error {
+export function notFoundOrInvalidName(resource: Named, name: string): Error {
   const faults = name.includes("/") ? [] : validatePathSegmentName(name, { isPrefix: false });
   if (faults.length === 0) return notFound(resource, name);
   return badRequest(`Name parameter invalid: ${goQuoted(shortened(name))}: ${faults.join(";")}`);

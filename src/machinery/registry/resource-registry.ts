@@ -19,7 +19,7 @@ import { compileKind } from "./compile-kind.ts";
 import type { CompiledKind } from "./compile-kind.ts";
 import { servedDefinitions } from "./resource-definition.ts";
 import type { AnswerCreate, ResourceDefinition } from "./resource-definition.ts";
-import { notThere } from "./requested-name.ts";
+import { notFoundOrInvalidName } from "./requested-name.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
 import { maximumNameBytes, resourcePrefix, storageKey } from "./storage-key.ts";
 import type { ObjectName } from "./storage-key.ts";
@@ -404,7 +404,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   }
 
   notFound(name: string): Error {
-    return notThere(this.resource, name);
+    return notFoundOrInvalidName(this.resource, name);
   }
 
   #tellWritten(

@@ -205,8 +205,8 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
   }
 
   #tell(event: CacheEvent<StoredObject<T>>): void {
-    const news = newsFor(this.#options.selector, event);
-    if (news !== undefined) this.#observer.onChange(news.type, news.object);
+    const change = selectedChange(this.#options.selector, event);
+    if (change !== undefined) this.#observer.onChange(change.type, change.object);
   }
 
   /** Requests go on in between. */
@@ -228,28 +228,28 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
 }
 
 /** What an event means to the watches of a selector. */
-interface News<T extends ApiObject> {
+interface SelectedChange<T extends ApiObject> {
   readonly type: ChangeType;
   readonly object: StoredObject<T>;
 }
 
-/** The last event and what it means by the selector's text: all watches get the same event, one after the other. */
-let last: { readonly event: object; readonly news: Map<string, News<ApiObject> | undefined> } | undefined;
+/** The last event, and what it means to each selector, by its text: all watches get the same event, one after the other. */
+let last: { readonly event: object; readonly changes: Map<string, SelectedChange<ApiObject> | undefined> } | undefined;
 
-function newsFor<T extends ApiObject>(
+function selectedChange<T extends ApiObject>(
   selector: ListOptions<T>["selector"],
   event: CacheEvent<StoredObject<T>>,
-): News<T> | undefined {
-  if (last?.event !== event) last = { event, news: new Map() };
-  if (!last.news.has(selector.text)) last.news.set(selector.text, newsOf(event, selector));
-  return last.news.get(selector.text) as unknown as News<T> | undefined; // made of this event of T
+): SelectedChange<T> | undefined {
+  if (last?.event !== event) last = { event, changes: new Map() };
+  if (!last.changes.has(selector.text)) last.changes.set(selector.text, selectedChangeOf(event, selector));
+  return last.changes.get(selector.text) as unknown as SelectedChange<T> | undefined; // made of this event of T
 }
 
-/** For a watch, an object appears when it starts to match and disappears when it stops to match. */
-function newsOf<T extends ApiObject>(
+/** For a watch, an object is added when it starts to match, and deleted when it stops to match. */
+function selectedChangeOf<T extends ApiObject>(
   event: CacheEvent<StoredObject<T>>,
   { matches }: ListOptions<T>["selector"],
-): News<T> | undefined {
+): SelectedChange<T> | undefined {
   const isSelected = event.type === "put" && matches(event.object);
   const wasSelected = event.previous !== undefined && matches(event.previous);
   if (event.type === "put" && isSelected) return { type: wasSelected ? "MODIFIED" : "ADDED", object: event.object };

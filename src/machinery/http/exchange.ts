@@ -189,4 +189,4 @@ export abstract class Exchange implements HttpRequest, ByteSink {
 }
 
 /** The client left before its request was whole. */
-export const bodyBrokeOff = (): Error => badRequest("the request's body broke off");
+export const incompleteBody = (): Error => badRequest("the request's body broke off");

@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { bodyTooLarge, routeMethodNotAllowed, statusOf } from "../api/api-error.ts";
 import type { Headers, HttpResponse } from "../api/http-message.ts";
 import { ByteAccumulator, noBytes } from "../http2/byte-accumulator.ts";
-import { bodyBrokeOff, Exchange } from "./exchange.ts";
+import { incompleteBody, Exchange } from "./exchange.ts";
 import type { ExchangeContext } from "./exchange.ts";
 import type { TlsConnection } from "./tls-connection.ts";
 
@@ -43,7 +43,7 @@ export class Http1Exchange extends Exchange {
     if (coding === undefined && (length === undefined || length === "0")) return Promise.resolve(noBytes);
     const maximumBytes = this.longestBody(lowerMaximumBytes);
     if (Number(length) > maximumBytes) return Promise.reject(bodyTooLarge(maximumBytes));
-    if (request.destroyed || this.#isBroken) return Promise.reject(bodyBrokeOff());
+    if (request.destroyed || this.#isBroken) return Promise.reject(incompleteBody());
     return new Promise((resolve, reject) => {
       this.#failBody = reject;
       const body = new ByteAccumulator();
@@ -55,15 +55,15 @@ export class Http1Exchange extends Exchange {
         } else body.add(chunk);
       });
       request.on("end", () => resolve(body.take()));
-      request.on("error", () => reject(bodyBrokeOff()));
-      request.on("close", () => reject(bodyBrokeOff()));
+      request.on("error", () => reject(incompleteBody()));
+      request.on("close", () => reject(incompleteBody()));
     });
   }
 
   breakOff(): boolean {
     if (this.#request.complete || this.isStream) return false;
     this.#isBroken = true;
-    this.#failBody?.(bodyBrokeOff());
+    this.#failBody?.(incompleteBody());
     return true;
   }
 

@@ -2,7 +2,7 @@ import { bodyTooLarge } from "../api/api-error.ts";
 import type { HttpResponse } from "../api/http-message.ts";
 import type { Http2Stream } from "../http2/http2-stream.ts";
 import { noBytes } from "../http2/byte-accumulator.ts";
-import { bodyBrokeOff, Exchange } from "./exchange.ts";
+import { incompleteBody, Exchange } from "./exchange.ts";
 import type { ExchangeContext, ExchangeOptions } from "./exchange.ts";
 import type { TlsConnection } from "./tls-connection.ts";
 
@@ -49,7 +49,7 @@ class Http2Exchange extends Exchange {
         maximumBytes,
         whole,
         tooLarge: () => reject(bodyTooLarge(maximumBytes)),
-        brokenOff: () => reject(bodyBrokeOff()),
+        brokenOff: () => reject(incompleteBody()),
       }),
     );
   }

@@ -79,4 +79,4 @@ async function create(store: Store, object: CopiedObject): Promise<void> {
 }
 
 /** Whether reading a state must begin again, with a newer one. */
-export const isForgotten = (error: unknown): boolean => error instanceof RevisionCompacted;
+export const mustReadAgain = (error: unknown): boolean => error instanceof RevisionCompacted;

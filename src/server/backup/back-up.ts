@@ -1,6 +1,6 @@
 import { timestamp } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
-import { isForgotten, stateOf } from "../../machinery/storage/copy-objects.ts";
+import { mustReadAgain, stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
 import { secretsPrefix } from "../encryption/compile-encryption.ts";
@@ -46,7 +46,7 @@ export async function backUp(location: StoreLocation, options: BackUpOptions): P
         await writeBackupFile(options.file, itemsOf(source, { store, tally, ...options }));
         break;
       } catch (error) {
-        if (!isForgotten(error) || attempt === maximumAttempts) throw error;
+        if (!mustReadAgain(error) || attempt === maximumAttempts) throw error;
       }
     }
   } finally {

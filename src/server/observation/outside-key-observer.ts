@@ -1,8 +1,9 @@
 import { Histogram } from "prom-client";
 import type { Registry } from "prom-client";
 import type { Clock } from "../../machinery/api/clock.ts";
-import { addCollectedMetric, onlySample } from "../../machinery/http/collected-metric.ts";
+import { addCollectedMetric } from "../../machinery/http/collected-metric.ts";
 import type { OutsideKey, OutsideKeyObserver } from "../../machinery/keys/outside-keys.ts";
+import { externalSignerMetrics, signerBuckets } from "./external-signer-metrics.ts";
 import { addTallyCounter, Tally } from "./tallies.ts";
 
 export interface OutsideKeyMetrics {
@@ -16,32 +17,21 @@ interface KnownKey extends OutsideKey {
   lastSignedSeconds?: number;
 }
 
-/** Upstream's buckets: 1 ms, doubled fourteen times. */
-const buckets = Array.from({ length: 15 }, (_, power) => 0.001 * 2 ** power);
-
-/** Counts and times the signatures of keys outside the process; and external signers' calls under upstream's names. */
+/** Counts and times the signatures of keys outside the process. Those of external signers are also counted as upstream does. */
 export function outsideKeyObserver(clock: Clock): OutsideKeyMetrics {
   const signatures = new Tally("provider", "key", "outcome");
-  const signed = new Tally("code");
-  const fetched = new Tally("code");
+  const signers = externalSignerMetrics(clock);
   const keys = new Map<string, KnownKey>();
-  const times: { fetchedSeconds?: number; dataSeconds?: number } = {};
   const durations = new Histogram({
     name: "signet_outside_key_signature_duration_seconds",
     help: "Time until a key outside the process made a signature, or failed.",
     labelNames: ["provider", "key", "outcome"],
-    buckets,
-    registers: [],
-  });
-  const calls = new Histogram({
-    name: "apiserver_externaljwt_request_duration_seconds",
-    help: "Duration of calls to the external signer of tokens.",
-    labelNames: ["method", "code"],
-    buckets,
+    buckets: signerBuckets,
     registers: [],
   });
   return {
     observer: {
+      ...signers.observer,
       onSignature({ provider, key, outcome, seconds }) {
         const labels = { provider, key, outcome };
         signatures.add(labels);
@@ -51,14 +41,6 @@ export function outsideKeyObserver(clock: Clock): OutsideKeyMetrics {
         keys.set(id, known);
         known.isUsable = outcome === "signed";
         if (known.isUsable) known.lastSignedSeconds = clock.now() / 1000;
-      },
-      onSignerCall: ({ seconds, ...labels }) => calls.observe(labels, seconds),
-      onSignerSigned: (code) => signed.add({ code }),
-      onKeysFetched(code, dataSeconds) {
-        fetched.add({ code });
-        if (code !== "OK") return;
-        times.fetchedSeconds = clock.now() / 1000;
-        if (dataSeconds !== undefined) times.dataSeconds = dataSeconds;
       },
     },
     addMetrics(registry) {
@@ -88,30 +70,7 @@ export function outsideKeyObserver(clock: Clock): OutsideKeyMetrics {
           }
         },
       });
-      registry.registerMetric(calls);
-      const prefix = "apiserver_externaljwt";
-      addTallyCounter(registry, {
-        name: `${prefix}_sign_request_total`,
-        help: "Requests to the external signer for a signature.",
-        tally: signed,
-      });
-      addTallyCounter(registry, {
-        name: `${prefix}_fetch_keys_request_total`,
-        help: "Requests to the external signer for its keys.",
-        tally: fetched,
-      });
-      addCollectedMetric(registry, {
-        type: "gauge",
-        name: `${prefix}_fetch_keys_success_timestamp`,
-        help: "When the external signer last told its keys.",
-        read: () => onlySample(times.fetchedSeconds),
-      });
-      addCollectedMetric(registry, {
-        type: "gauge",
-        name: `${prefix}_fetch_keys_data_timestamp`,
-        help: "When the external signer read the keys that it told last, as it says.",
-        read: () => onlySample(times.dataSeconds),
-      });
+      signers.addMetrics(registry);
     },
   };
 }

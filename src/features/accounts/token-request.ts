@@ -15,26 +15,13 @@ import type {
 import { currentTrace } from "../../machinery/tracing/request-trace.ts";
 import { defaultExpirationSeconds, tokenRequestSchema } from "./token-request-schema.ts";
 import type { BoundObjectReference, TokenRequest } from "./token-request-schema.ts";
-import { jsonFields } from "../../machinery/api/json-object.ts";
-import type { ParsedRequestInfo } from "../../machinery/http/parse-request-info.ts";
-import { parseToken } from "./tokens/json-web-token.ts";
+import type { ObjectClaim } from "./tokens/token-claims.ts";
+import type { IssueToken, TokenSubject } from "./tokens/token-issuer.ts";
+import type { TokenObjects } from "./tokens/token-objects.ts";
 
-interface FoundObject {
-  readonly uid: string;
-}
+type BoundObjects = Pick<TokenSubject, "pod" | "secret" | "node">;
 
-interface ObjectClaim {
-  readonly name: string;
-  readonly uid?: string;
-}
-
-interface BoundObjects {
-  readonly pod?: ObjectClaim;
-  readonly secret?: ObjectClaim;
-  readonly node?: ObjectClaim;
-}
-
-export interface TokenRequestOptions {
+export interface TokenRequestOptions extends TokenObjects {
   readonly apiAudiences: readonly string[];
   /** Longer lifetimes are shortened to this, with a warning. Absent: there is no limit. */
   readonly maxTokenExpirationSeconds?: number;
@@ -42,21 +29,7 @@ export interface TokenRequestOptions {
   readonly isExpirationExtended: boolean;
   /** No token is extended beyond this. */
   readonly maximumExtendedSeconds?: number;
-  findServiceAccount(namespace: string, name: string): FoundObject | undefined;
-  findPod(
-    namespace: string,
-    name: string,
-  ): (FoundObject & { readonly serviceAccountName: string; readonly nodeName?: string }) | undefined;
-  findSecret(namespace: string, name: string): FoundObject | undefined;
-  findNode(name: string): FoundObject | undefined;
-  issueToken(
-    subject: BoundObjects & { readonly namespace: string; readonly serviceAccount: ObjectClaim },
-    terms: {
-      readonly audiences: readonly string[];
-      readonly lifetimeSeconds: number;
-      readonly warnAfterSeconds?: number;
-    },
-  ): MaybePromise<string>;
+  readonly issueToken: IssueToken;
 }
 
 const minimumSeconds = 600;
@@ -99,7 +72,7 @@ export function answerTokenRequest(options: TokenRequestOptions): AnswerCreate {
     const bound =
       boundObjectRef === null ? {} : findBoundObject(boundObjectRef, { namespace, accountName: name, options });
     const audiences = request.spec.audiences?.length ? request.spec.audiences : [...options.apiAudiences];
-    const { expirationSeconds, warnings } = shortened(requestedSeconds, options);
+    const { expirationSeconds, warnings } = atMostMaximum(requestedSeconds, options);
     const isExtended =
       options.isExpirationExtended &&
       bound.pod !== undefined &&
@@ -156,7 +129,7 @@ function expirationFaults(expirationSeconds: number): FieldError[] {
   return [];
 }
 
-function shortened(
+function atMostMaximum(
   expirationSeconds: number,
   { maxTokenExpirationSeconds: maximum }: TokenRequestOptions,
 ): { readonly expirationSeconds: number; readonly warnings: string[] } {
@@ -224,23 +197,4 @@ function groupVersionOf(apiVersion: string): { readonly group: string; readonly 
   const [first = "", second, ...rest] = apiVersion.split("/");
   if (second === undefined) return { group: "", version: first };
   return rest.length === 0 ? { group: first, version: second } : { group: "", version: "" };
-}
-
-/** Upstream's key (`serviceaccount.IssuedCredentialIDAuditAnnotationKey`), in both naming profiles. */
-const annotation = "authentication.kubernetes.io/issued-credential-id";
-
-/** The id of the token in the answer of a TokenRequest, so that the audit log tells where a token comes from. */
-export function issuedCredential(
-  info: ParsedRequestInfo,
-  answer: () => unknown,
-): Readonly<Record<string, string>> | undefined {
-  if (info.kind !== "resource" || info.resource !== "serviceaccounts" || info.subresource !== "token") return undefined;
-  const { jti } = jsonFields(parseToken(tokenOf(answer()))?.payload);
-  return typeof jti === "string" ? { [annotation]: `JTI=${jti}` } : undefined;
-}
-
-/** Empty when there is none. */
-function tokenOf(answer: unknown): string {
-  const { token } = jsonFields(jsonFields(answer)["status"]);
-  return typeof token === "string" ? token : "";
 }

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
-import { issuedCredential } from "../../features/accounts/token-request.ts";
+import { issuedCredential } from "../../features/accounts/issued-credential.ts";
 import { systemSchedule } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";

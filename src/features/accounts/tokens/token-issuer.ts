@@ -15,7 +15,8 @@ export interface TokenIssuerOptions {
   readonly clock: Clock;
 }
 
-interface TokenSubject {
+/** The service account of a token, and what the token is bound to. */
+export interface TokenSubject {
   readonly namespace: string;
   readonly serviceAccount: ObjectClaim;
   readonly pod?: ObjectClaim;

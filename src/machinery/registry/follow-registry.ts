@@ -1,5 +1,6 @@
 import { ApiError } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import { asError } from "../api/thrown-error.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { resourcePrefix } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
@@ -31,7 +32,7 @@ export function followRegistry<T extends ApiObject>(
       call();
       return true;
     } catch (error) {
-      if (!(error instanceof ApiError)) void Promise.reject(error instanceof Error ? error : new Error(String(error)));
+      if (!(error instanceof ApiError)) void Promise.reject(asError(error));
       return false;
     }
   };

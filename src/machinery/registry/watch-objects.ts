@@ -1,6 +1,7 @@
 import { ApiError, expired } from "../api/api-error.ts";
 import { LongWork } from "../api/long-work.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import { asError } from "../api/thrown-error.ts";
 import { RevisionCompacted } from "../storage/store.ts";
 import type { Items } from "../storage/snapshot.ts";
 import type { CacheEvent } from "../storage/cache-event.ts";
@@ -223,7 +224,7 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
   #end(error: unknown): void {
     if (this.#isOver) return;
     this.stop();
-    this.#observer.onEnd(error instanceof Error ? error : new Error(String(error)));
+    this.#observer.onEnd(asError(error));
   }
 }
 
@@ -271,5 +272,5 @@ function lastState<T extends ApiObject>(event: CacheEvent<StoredObject<T>>): Sto
 function forClient(error: unknown, { wanted, oldest }: { readonly wanted: number; readonly oldest: number }): Error {
   if (error instanceof ApiError) return error;
   if (error instanceof RevisionCompacted) return expired(`too old resource version: ${wanted} (${oldest})`);
-  return error instanceof Error ? error : new Error(String(error));
+  return asError(error);
 }

@@ -1,3 +1,4 @@
+import { asError } from "../api/thrown-error.ts";
 import { RevisionCompacted } from "./store.ts";
 import type { Change, WatchRequest } from "./store.ts";
 
@@ -117,5 +118,3 @@ export class LogWatches {
     if (this.#watches.delete(watch)) watch.request.onEnd(error);
   }
 }
-
-const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));

@@ -1,3 +1,4 @@
+import { asError } from "../api/thrown-error.ts";
 import type { CacheEvent } from "./cache-event.ts";
 import type { ChangeFeed } from "./change-feed.ts";
 import { earlierEvents } from "./earlier-events.ts";
@@ -378,7 +379,7 @@ export class WatchCache<T extends Cached> {
       watch.request.onEvent(event);
     } catch (error) {
       // This watch may have missed an event; the others continue.
-      if (this.#watches.delete(watch)) watch.request.onEnd(error instanceof Error ? error : new Error(String(error)));
+      if (this.#watches.delete(watch)) watch.request.onEnd(asError(error));
     }
   }
 

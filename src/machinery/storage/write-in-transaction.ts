@@ -1,5 +1,6 @@
 import { TransactionRefused } from "../api/transaction.ts";
 import type { TransactionMember } from "../api/transaction.ts";
+import { asError } from "../api/thrown-error.ts";
 import { TransactionsUnsupported } from "./store.ts";
 import type { Store, WriteRequest, WriteResult } from "./store.ts";
 
@@ -46,5 +47,3 @@ async function writeInTurn(store: Store, requests: readonly WriteRequest[]): Pro
   }
   return outcomes;
 }
-
-const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));

@@ -1,4 +1,4 @@
-import { messageOf } from "../../api/thrown-error.ts";
+import { asError, messageOf } from "../../api/thrown-error.ts";
 import { andThen } from "../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { prefixEnd, RevisionCompacted, StoreUnavailable } from "../store.ts";
@@ -317,7 +317,7 @@ class OrderedWatch {
     const settled = done.then(
       () => {},
       // The follower threw, or a value could not even be called unreadable: it has lost changes.
-      (error: unknown) => this.end(error instanceof Error ? error : new Error(String(error))),
+      (error: unknown) => this.end(asError(error)),
     );
     this.#waiting = settled;
     void settled.then(() => {

@@ -1,3 +1,4 @@
+import { asError } from "../../api/thrown-error.ts";
 import { RevisionCompacted, StoreUnavailable } from "../store.ts";
 import type { Change, WatchRequest } from "../store.ts";
 import type { EtcdClient } from "./etcd-client.ts";
@@ -93,7 +94,7 @@ export class EtcdWatch {
       const startRevision = Math.max(1, form.etcdRevision(request.afterRevision));
       call.send(encodeWatchCreate({ ...range, startRevision }));
     } catch (error) {
-      this.end(error instanceof Error ? error : new Error(String(error)));
+      this.end(asError(error));
     }
   }
 
@@ -130,7 +131,7 @@ export class EtcdWatch {
         this.#options.request.onChanges(changes);
       } catch (error) {
         // A watcher that throws has lost changes, so its watch must end.
-        return this.end(error instanceof Error ? error : new Error(String(error)));
+        return this.end(asError(error));
       }
     }
     if (changes.at(-1)?.revision === revision) this.#advance(revision);

@@ -1,6 +1,7 @@
 import { closeSync, write, writeSync } from "node:fs";
 import { promisify } from "node:util";
 import { errorCode } from "../api/thrown-error.ts";
+import { fullPipeMilliseconds } from "./log-output.ts";
 import type { LogOutput } from "./log-output.ts";
 
 export interface LineWriterOptions {
@@ -21,8 +22,6 @@ interface Chunk {
 }
 
 const retryMilliseconds = 1000;
-/** A full pipe is not a failure: it soon has room, when its reader reads. */
-const fullPipeMilliseconds = 20;
 
 const writeBytes = promisify(write);
 

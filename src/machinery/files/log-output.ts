@@ -20,6 +20,9 @@ export interface LogOutput {
 }
 
 const fileChunkBytes = 256 * 1024;
+/** How long to wait for room in a full pipe. It is not a failure: there is room as soon as its reader reads. */
+export const fullPipeMilliseconds = 20;
+
 /** PIPE_BUF on Linux. */
 const pipeChunkBytes = 4096;
 const newline = 0x0a;

@@ -1,11 +1,10 @@
 import { closeSync, write, writeSync } from "node:fs";
 import { promisify } from "node:util";
 import { errorCode } from "../api/thrown-error.ts";
+import { fullPipeMilliseconds } from "./log-output.ts";
 import type { LogOutput } from "./log-output.ts";
 
 const writeBytes = promisify(write);
-/** A full pipe soon has room, when its reader reads. */
-const fullPipeMilliseconds = 20;
 
 const sizeOf = (line = ""): number => Buffer.byteLength(line) + 1;
 

@@ -6,6 +6,7 @@ import type { Clock } from "../api/clock.ts";
 import { tooLong } from "../api/field-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { checkValueCount, maximumValues } from "../schema/value-limit.ts";
+import { openingBrace } from "../storage/encryption/value-transformer.ts";
 import type { Eviction } from "../storage/sorted-objects.ts";
 import { WatchCache } from "../storage/watch-cache.ts";
 import type { ChangeFeed } from "../storage/change-feed.ts";
@@ -62,9 +63,6 @@ export interface RegistryOptions<T extends ApiObject> {
 }
 
 type StoredVersionEntry = Omit<Entry, "createRevision">;
-
-/** Every stored object is JSON. */
-const openingBrace = 0x7b;
 
 /** A smaller object cannot contain more values than `maximumValues`. */
 const smallestCrowdedObject = 2 * maximumValues;

@@ -46,7 +46,7 @@ export function writtenWith(stored: Buffer): string | undefined {
   return found === null ? undefined : `${found[1]}:${found[2]}:${found[3]}`;
 }
 
-/** Plain values are JSON objects. */
+/** The first byte of every plain value: they are JSON objects. */
 export const openingBrace = 0x7b;
 
 /** Writes plain values, and reads everything that is not encrypted. */

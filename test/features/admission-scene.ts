@@ -37,9 +37,9 @@ export const attributes = (more: Partial<AdmissionAttributes>): AdmissionAttribu
   namespace: "",
   name: "a",
   isDryRun: false,
-  askedVersion: "v1",
+  requestedVersion: "v1",
   listener: { warn: () => {} },
-  askedGroup: more.group ?? "",
+  requestedGroup: more.group ?? "",
   ...more,
 });
 

@@ -16,7 +16,7 @@ export const alice: UserInfo = {
 
 export const now = Date.parse("2026-03-04T05:06:07Z");
 export const nowText = "2026-03-04T05:06:07Z";
-export const context: DeleteContext = { user: alice, namespace: "ns", askedGroup: "", isDryRun: false, now };
+export const context: DeleteContext = { user: alice, namespace: "ns", requestedGroup: "", isDryRun: false, now };
 
 const fixtures = join(import.meta.dirname, "../conformance/fixtures");
 export const pem = (file: string): string => readFileSync(join(fixtures, file), "utf8");
@@ -27,7 +27,7 @@ export const messages = (faults: readonly FieldError[] = []): string[] =>
 
 /** A new object after a definition's defaults and preparation, as in the registry. */
 export function prepared<T extends ApiObject>(definition: ResourceDefinition<T>, object: T): T {
-  const defaulted = definition.setDefaults?.(object, { ...context, askedGroup: definition.group }) ?? object;
+  const defaulted = definition.setDefaults?.(object, { ...context, requestedGroup: definition.group }) ?? object;
   return definition.prepareForCreate?.(defaulted, context) ?? defaulted;
 }
 

@@ -7,7 +7,7 @@ const now = new TestClock().now();
 
 export const context = (bent: Partial<ReviewContext> = {}): ReviewContext => ({
   user: { username: "alice", groups: ["system:authenticated"], extra: {} },
-  askedGroup: "",
+  requestedGroup: "",
   namespace: "",
   name: "",
   isDryRun: false,
@@ -30,7 +30,7 @@ export async function send<T>(
   bent: Partial<ReviewContext> = {},
 ): Promise<ReviewAnswer> {
   const typed = { apiVersion: `${review.group}/${review.version}`, kind: review.kind, ...body };
-  return review.create(compileDecoder(review.schema)(typed).value, context({ askedGroup: review.group, ...bent }));
+  return review.create(compileDecoder(review.schema)(typed).value, context({ requestedGroup: review.group, ...bent }));
 }
 
 /** The answer as JSON, without apiVersion and kind. */

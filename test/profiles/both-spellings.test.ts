@@ -176,12 +176,12 @@ describe("a server with both names", () => {
         for (const target of targets) {
           const [resource, subresource = ""] = target.split("/");
           for (const verb of verbs) {
-            for (const askedGroup of [group, respelled(group)]) {
-              const spec = { resourceAttributes: { verb, group: askedGroup, resource, subresource } };
+            for (const requestedGroup of [group, respelled(group)]) {
+              const spec = { resourceAttributes: { verb, group: requestedGroup, resource, subresource } };
               const path = "/apis/authorization.platform.io/v1/selfsubjectaccessreviews";
               const body = { spec };
               const review = await sendJson({ method: "POST", path, headers, body });
-              assert.equal(review.status.allowed, true, `${ruleGroup}: ${verb} ${target} in ${askedGroup}`);
+              assert.equal(review.status.allowed, true, `${ruleGroup}: ${verb} ${target} in ${requestedGroup}`);
             }
           }
         }

@@ -127,13 +127,13 @@ for (const profile of ["platform", "kubernetes"] as const satisfies readonly Pro
     }
 
     const question = (
-      { group: askedGroup, resource, subresource, isNamespaced }: Served,
+      { group: requestedGroup, resource, subresource, isNamespaced }: Served,
       operation: AdmissionAttributes["operation"],
       { name = "sample", isDry = false }: { readonly name?: string; readonly isDry?: boolean } = {},
     ): string[] => {
       // Rules compare with the server's own spelling, whichever the path has.
       // Events are stored in the core group.
-      const group = askedGroup.startsWith("events.") ? "" : names.ownGroup(askedGroup);
+      const group = requestedGroup.startsWith("events.") ? "" : names.ownGroup(requestedGroup);
       const target = [group, resource, ...(subresource === "" ? [] : [subresource])].join("/");
       const objects = { CREATE: " object", UPDATE: " object oldObject", DELETE: " oldObject" }[operation];
       // The path of a Namespace also contains its name as the namespace.

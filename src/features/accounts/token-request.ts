@@ -53,9 +53,9 @@ export const tokenSubresource = (names: Names): CreateSubresource => ({
 export function answerTokenRequest(options: TokenRequestOptions): AnswerCreate {
   const create = (
     request: TokenRequest,
-    { namespace, name, now, askedGroup }: ReviewContext,
+    { namespace, name, now, requestedGroup }: ReviewContext,
   ): MaybePromise<ReviewAnswer> => {
-    const kind = { group: askedGroup, resource: "TokenRequest" };
+    const kind = { group: requestedGroup, resource: "TokenRequest" };
     const nameFaults = metadataFaults(request, { namespace, name });
     if (nameFaults.length > 0) throw invalid(kind, { name, faults: nameFaults });
     const account = options.findServiceAccount(namespace, name);

@@ -65,14 +65,14 @@ export const tokenReviews = (
     scope: "Cluster",
     schema: tokenReviewSchema,
     confidentialFields: [["spec", "token"]],
-    create: async (review, { askedGroup }) => {
+    create: async (review, { requestedGroup }) => {
       const { token = "", audiences = [] } = review.spec;
       if (token === "") throw badRequest("token is required for TokenReview in authentication");
       const found = await reviewToken(token, audiences);
       const status: TokenReview["status"] = found.isAuthenticated
         ? {
             authenticated: true,
-            user: shownUser(found.user, names.spellingOf(askedGroup)),
+            user: shownUser(found.user, names.spellingOf(requestedGroup)),
             audiences: [...found.audiences],
           }
         : { user: {}, error: found.error };

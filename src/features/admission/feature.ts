@@ -89,13 +89,13 @@ function policyExpressions(names: Names): AdmissionRule {
       attributes.resource === plural &&
       attributes.subresource === "" &&
       attributes.operation !== "DELETE",
-    async validate({ object, oldObject, askedGroup, name }) {
+    async validate({ object, oldObject, requestedGroup, name }) {
       const { spec } = object as ValidatingAdmissionPolicy; // the kind's registry decoded it
       // What is stored may be from another version, and must stay writable otherwise.
       if (oldObject !== undefined && isSemanticallyEqual((oldObject as ValidatingAdmissionPolicy).spec, spec)) return;
       const { compilePolicy } = await import("./evaluation/compile-policy.ts");
       const { faults } = compilePolicy(spec);
-      if (faults.length > 0) throw invalid({ group: askedGroup, resource: policyKind }, { name, faults });
+      if (faults.length > 0) throw invalid({ group: requestedGroup, resource: policyKind }, { name, faults });
     },
   };
 }

@@ -176,8 +176,8 @@ function validateEvent(
   return faults;
 }
 
-const isOfNewGroup = (names: Names, { askedGroup }: HookContext): boolean =>
-  spellingsOf(names, (one) => one.group("events")).includes(askedGroup);
+const isOfNewGroup = (names: Names, { requestedGroup }: HookContext): boolean =>
+  spellingsOf(names, (one) => one.group("events")).includes(requestedGroup);
 
 /** What the group `events` asks of a new event besides (upstream: `ValidateEventCreate`). */
 function validateNewEvent(event: Event): FieldError[] {

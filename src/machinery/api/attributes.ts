@@ -50,8 +50,8 @@ export interface AdmissionAttributes {
   readonly group: string;
   readonly version: string;
   /** The group and version in the request's path. Errors show the group. */
-  readonly askedGroup: string;
-  readonly askedVersion: string;
+  readonly requestedGroup: string;
+  readonly requestedVersion: string;
   readonly resource: string;
   /** Empty for the resource itself. */
   readonly subresource: string;

@@ -3,7 +3,7 @@ import { apiPathOf, apiVersionOf } from "../api/resource-type.ts";
 import { documentRoute, taggedDocument, taggedResponse } from "./document-route.ts";
 import type { TaggedDocument } from "./document-route.ts";
 import { contentTypes, documentNegotiator } from "./negotiation.ts";
-import type { AskedConversion } from "./negotiation.ts";
+import type { RequestedConversion } from "./negotiation.ts";
 import type { PathRoute, PathRoutes } from "./path-routes.ts";
 import { verbsOf, verbsOfSubresource } from "./served-resources.ts";
 import type { Definition } from "./served-resources.ts";
@@ -153,7 +153,7 @@ const storageVersionHash = (groupVersionKind: string): string =>
 
 // ---- aggregated ---------------------------------------------------------------------------------
 
-const isAggregated = ({ kind, version, group }: AskedConversion): boolean =>
+const isAggregated = ({ kind, version, group }: RequestedConversion): boolean =>
   group === discoveryGroup && kind === discoveryKind && discoveryVersions.some((known) => known === version);
 
 /** Returns the aggregated discovery of some groups to a client that asks for it in any clause of the Accept header. */

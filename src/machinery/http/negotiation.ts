@@ -80,7 +80,7 @@ export function negotiateStatus(request: Pick<HttpRequest, "headers">): MediaTyp
  * when no clause can be met.
  */
 export function documentNegotiator(
-  isConversionAllowed?: (asked: AskedConversion) => boolean,
+  isConversionAllowed?: (requested: RequestedConversion) => boolean,
   { isConversionRequired = false }: { readonly isConversionRequired?: boolean } = {},
 ): (headers: Headers) => Agreed | undefined {
   const cached = cachedByHeader((header) => ({
@@ -116,7 +116,7 @@ export interface Agreed {
 }
 
 /** The kind that a clause asks for in place of the resource's own. What it leaves out is empty. */
-export interface AskedConversion {
+export interface RequestedConversion {
   readonly kind: string;
   readonly version: string;
   readonly group: string;
@@ -124,7 +124,7 @@ export interface AskedConversion {
 }
 
 interface Restrictions {
-  readonly isConversionAllowed?: ((asked: AskedConversion) => boolean) | undefined;
+  readonly isConversionAllowed?: ((requested: RequestedConversion) => boolean) | undefined;
   readonly isConversionRequired?: boolean;
   readonly isStream?: boolean;
 }
@@ -161,7 +161,7 @@ interface EndpointNegotiator {
 }
 
 function endpointNegotiator({ isCollection, allowsTable }: Endpoint): EndpointNegotiator {
-  const isConversionAllowed = ({ kind, version, group, format }: AskedConversion): boolean => {
+  const isConversionAllowed = ({ kind, version, group, format }: RequestedConversion): boolean => {
     if (group !== "meta.k8s.io" || (version !== "v1" && version !== "v1beta1")) return false;
     return kind === "Table" ? allowsTable && format !== "protobuf" : /^PartialObjectMetadata(?:List)?$/.test(kind);
   };

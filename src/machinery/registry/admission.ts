@@ -158,8 +158,8 @@ function attributesOf<T extends ApiObject>(
     user: caller.user,
     group,
     version,
-    askedGroup: definition.group,
-    askedVersion: definition.version,
+    requestedGroup: definition.group,
+    requestedVersion: definition.version,
     resource: plural,
     subresource,
     kind,
@@ -176,7 +176,7 @@ function attributesOf<T extends ApiObject>(
 
 /** A 403 for the object of a write (upstream: `admission.NewForbidden`). `message` follows "is forbidden: ". */
 export function admissionForbidden(attributes: AdmissionAttributes, message: string): ApiError {
-  const { askedGroup: group, resource, name, object } = attributes;
+  const { requestedGroup: group, resource, name, object } = attributes;
   // A name that is not generated yet is shown as its generateName.
   const shown = name || object?.metadata.name || object?.metadata.generateName || "Unknown";
   return forbidden({ group, resource }, { name: shown, message });

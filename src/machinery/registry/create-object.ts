@@ -73,7 +73,7 @@ export async function createTracked<T extends ApiObject>(
   currentTrace()?.begin("validation");
   const now = clock.now();
   const { user, isDryRun } = caller;
-  const context: HookContext = { user, askedGroup: definition.group, namespace, isDryRun, now };
+  const context: HookContext = { user, requestedGroup: definition.group, namespace, isDryRun, now };
   const initialized = { ...mutated, metadata: initialMetadata(mutated.metadata, now) };
   const prepared = definition.prepareForCreate?.(initialized, context) ?? initialized;
   const started = definition.startValidation?.(prepared, context);

@@ -16,7 +16,7 @@ export interface AnsweredReview extends CompiledReview {
 export interface CreateReviewRequest {
   readonly review: AnsweredReview;
   /** The group and version of the body. */
-  readonly asked: GroupVersion;
+  readonly requested: GroupVersion;
   /** Of the path: for a subresource the resource that it belongs to. */
   readonly resource: Pick<AdmissionTarget["definition"], "group" | "version" | "plural">;
   readonly subresource: string;
@@ -38,7 +38,7 @@ export interface CreateReviewRequest {
  * admission and of the kind.
  */
 export async function createReview(request: CreateReviewRequest): Promise<ReviewAnswer> {
-  const { review, asked, resource, subresource, namespace, admission, caller, now } = request;
+  const { review, requested, resource, subresource, namespace, admission, caller, now } = request;
   const tracked = trackedReview(request);
   const name = request.name || (tracked.metadata.name ?? "");
   const { group, version, plural } = resource;
@@ -51,7 +51,7 @@ export async function createReview(request: CreateReviewRequest): Promise<Review
   const { isDryRun } = validating instanceof Promise ? await validating : validating;
   return review.create(object, {
     user: caller.user,
-    askedGroup: asked.group,
+    requestedGroup: requested.group,
     namespace,
     name: request.name,
     isDryRun,
@@ -61,14 +61,14 @@ export async function createReview(request: CreateReviewRequest): Promise<Review
 
 function trackedReview({
   review,
-  asked,
+  requested,
   object,
   namespace,
   subresource,
   manager,
   now,
 }: CreateReviewRequest): ApiObject {
-  const apiVersion = apiVersionOf(asked);
+  const apiVersion = apiVersionOf(requested);
   const scope = namespace === "" ? "Cluster" : "Namespaced";
   const typed = { ...object, kind: review.kind, apiVersion };
   // The uid in a request for a token says which account is meant (upstream: `SubresourceObjectMetaPreserver`).

@@ -41,7 +41,7 @@ export function decodeObject<T extends ApiObject>(
       : compiled.storedSchema.decode(compiled.fieldNames.toStored(object)).value;
   const typed = { ...stored, kind: definition.kind, apiVersion: compiled.storedApiVersion };
   return {
-    object: definition.setDefaults?.(typed, { now: clock.now(), askedGroup: definition.group }) ?? typed,
+    object: definition.setDefaults?.(typed, { now: clock.now(), requestedGroup: definition.group }) ?? typed,
     strictFaults,
   };
 }

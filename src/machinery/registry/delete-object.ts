@@ -108,7 +108,7 @@ export function finishedDeletion<T extends ApiObject>(
   if (previous.metadata.deletionTimestamp === undefined || hasFinalizers(next)) return undefined;
   const context: DeleteContext = {
     user: caller.user,
-    askedGroup: definition.group,
+    requestedGroup: definition.group,
     namespace: previous.metadata.namespace ?? "",
     isDryRun: caller.isDryRun,
     now: clock.now(),
@@ -154,7 +154,7 @@ function keptByDeletion<T extends ApiObject>(
   const marked = { ...previous, metadata: withFinalizers(previous.metadata, options) };
   const kept = definition.prepareForDelete?.(marked, {
     user: caller.user,
-    askedGroup: definition.group,
+    requestedGroup: definition.group,
     namespace,
     isDryRun: caller.isDryRun,
     now,

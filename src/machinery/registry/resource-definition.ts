@@ -139,7 +139,7 @@ interface Now {
 
 export interface DefaultsContext extends Now {
   /** The group that the request names. Errors show it, and reviews answer in its spelling. */
-  readonly askedGroup: string;
+  readonly requestedGroup: string;
 }
 
 export interface HookContext extends DefaultsContext {

@@ -149,7 +149,7 @@ async function nextVersion<T extends ApiObject>(
   const merged = { ...placed, metadata: updatedMetadata(placed.metadata, oldObject.metadata) };
   const { user, isDryRun } = caller;
   const now = registry.clock.now();
-  const context = { user, askedGroup: definition.group, namespace, isDryRun, now, previous: oldObject };
+  const context = { user, requestedGroup: definition.group, namespace, isDryRun, now, previous: oldObject };
   const strategy = updateStrategy(registry, subresource);
   const next = strategy.prepareForUpdate?.(merged, context) ?? merged;
 

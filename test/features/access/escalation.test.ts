@@ -33,7 +33,7 @@ const written = (object: ClusterRole | RoleBinding, bent: Partial<AdmissionAttri
   operation: "CREATE",
   user: alice,
   group,
-  askedGroup: group,
+  requestedGroup: group,
   version: "v1",
   resource: `${object.kind.toLowerCase()}s`,
   subresource: "",
@@ -42,7 +42,7 @@ const written = (object: ClusterRole | RoleBinding, bent: Partial<AdmissionAttri
   name: object.metadata.name ?? "",
   object,
   isDryRun: false,
-  askedVersion: "v1",
+  requestedVersion: "v1",
   listener: { warn: () => {} },
   ...bent,
 });

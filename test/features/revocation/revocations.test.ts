@@ -6,7 +6,7 @@ import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { HookContext } from "../../../src/machinery/registry/resource-definition.ts";
 
 const user = { username: "admin", groups: [], extra: {} };
-const context: HookContext = { user, askedGroup: "", namespace: "", isDryRun: false, now: 0 };
+const context: HookContext = { user, requestedGroup: "", namespace: "", isDryRun: false, now: 0 };
 const { validate, validateUpdate } = revocations(platformNames);
 const of = (subject: string, labels = {}): Revocation => ({
   apiVersion: "signet.platform.io/v1",

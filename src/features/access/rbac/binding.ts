@@ -55,8 +55,8 @@ export function bindingDefinition(names: Names, { isNamespaced, bindingName, rol
   const rules = { names, isNamespaced };
   return {
     validateName: validateRbacName,
-    setDefaults: <T extends Binding>(binding: T, { askedGroup }: DefaultsContext): T =>
-      withDefaultGroups(binding, askedGroup),
+    setDefaults: <T extends Binding>(binding: T, { requestedGroup }: DefaultsContext): T =>
+      withDefaultGroups(binding, requestedGroup),
     validate: (binding: Binding) => validateBinding(binding, rules),
     validateUpdate: (next: Binding, { previous }: UpdateContext<Binding>) =>
       validateBindingUpdate(next, { ...rules, previous }),

@@ -64,13 +64,13 @@ export function bindingEscalation(names: Names, options: BindingEscalationOption
       attributes.subresource === "" &&
       attributes.operation !== "DELETE",
     async validate(attributes) {
-      const { user, askedGroup, resource, namespace, object } = attributes;
+      const { user, requestedGroup, resource, namespace, object } = attributes;
       if (object === undefined || isMaster(user) || changesOnlyGarbageCollection(attributes)) return;
       const { roleRef } = object as RoleBinding; // the group and resource guarantee it: the schema decoded it
       const bind = { attributes, verb: "bind", resource: roleResourceOf(roleRef), name: roleRef.name } as const;
       if (await hasEscalationVerb(options, bind)) return;
       const wanted = options.rulesOfRole(roleRef, namespace);
-      if (wanted === undefined) throw notFound({ group: askedGroup, resource }, roleRef.name);
+      if (wanted === undefined) throw notFound({ group: requestedGroup, resource }, roleRef.name);
       const refusal = escalationError(options, { attributes, wanted });
       if (refusal !== undefined) throw refusal;
     },
@@ -138,7 +138,7 @@ function escalationError(
   options: EscalationOptions,
   { attributes, wanted }: { readonly attributes: AdmissionAttributes; readonly wanted: readonly PolicyRule[] },
 ): ApiError | undefined {
-  const { user, askedGroup: group, resource, namespace, name } = attributes;
+  const { user, requestedGroup: group, resource, namespace, name } = attributes;
   const { rules, errors } = options.rulesFor(user, namespace);
   const { uncovered, isCutShort } = options.compareRules(rules, wanted);
   if (uncovered.length === 0) return undefined;

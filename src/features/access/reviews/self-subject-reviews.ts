@@ -40,12 +40,12 @@ export const selfSubjectReviews = (names: Names): ReviewDefinition<SelfSubjectRe
     scope: "Cluster",
     schema: selfSubjectReviewSchema,
     dropsMetadata: true,
-    create: async ({ apiVersion, kind }, { user, now, askedGroup }) => ({
+    create: async ({ apiVersion, kind }, { user, now, requestedGroup }) => ({
       object: {
         apiVersion,
         kind,
         metadata: { creationTimestamp: timestamp(now) },
-        status: { userInfo: shownUser(user, names.spellingOf(askedGroup)) },
+        status: { userInfo: shownUser(user, names.spellingOf(requestedGroup)) },
       },
     }),
   });

@@ -89,11 +89,11 @@ export const selfSubjectRulesReviews = (
     singular: "selfsubjectrulesreview",
     scope: "Cluster",
     schema: selfSubjectRulesReviewSchema,
-    create: async ({ apiVersion, kind, spec }, { user, askedGroup }) => {
+    create: async ({ apiVersion, kind, spec }, { user, requestedGroup }) => {
       const namespace = spec.namespace ?? "";
       if (namespace === "") throw badRequest("no namespace on request");
       const { rules: ownRules, isIncomplete, errors } = rulesFor(user, namespace);
-      const rules = respelledRules(ownRules, accessSpelling(names.spellingOf(askedGroup), spellObjectName));
+      const rules = respelledRules(ownRules, accessSpelling(names.spellingOf(requestedGroup), spellObjectName));
       const status: SelfSubjectRulesReview["status"] = {
         resourceRules: rules.filter(({ resources }) => (resources ?? []).length > 0).map(shownResourceRule),
         nonResourceRules: rules.flatMap(({ verbs: allowed, nonResourceURLs = [] }) =>

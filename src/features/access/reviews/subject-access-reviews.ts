@@ -82,10 +82,10 @@ export function subjectAccessReviews(
     singular: "subjectaccessreview",
     scope: "Cluster",
     schema: subjectAccessReviewSchema,
-    create: async (review, { askedGroup }) => {
+    create: async (review, { requestedGroup }) => {
       const { metadata, spec } = review;
       const faults = firstFaults(() => [...validateAccessReviewSpec(spec), ...validateEmptyMetadata(metadata)]);
-      if (faults.length > 0) throw invalid({ group: askedGroup, resource: "" }, { faults });
+      if (faults.length > 0) throw invalid({ group: requestedGroup, resource: "" }, { faults });
       return { object: { ...review, status: await reviewAccess(spec, { user: userOf(spec), authorize }) } };
     },
   });
@@ -116,11 +116,11 @@ export function selfSubjectAccessReviews(
     singular: "selfsubjectaccessreview",
     scope: "Cluster",
     schema: selfSubjectAccessReviewSchema,
-    create: async (review, { user, askedGroup }) => {
+    create: async (review, { user, requestedGroup }) => {
       const { metadata, spec } = review;
       const faults = firstFaults(() => [...validateAccessRequest(spec), ...validateEmptyMetadata(metadata)]);
       // Upstream's error for an access review names no kind.
-      if (faults.length > 0) throw invalid({ group: askedGroup, resource: "" }, { faults });
+      if (faults.length > 0) throw invalid({ group: requestedGroup, resource: "" }, { faults });
       return { object: { ...review, status: await reviewAccess(spec, { user, authorize }) } };
     },
   });
@@ -151,7 +151,7 @@ export function localSubjectAccessReviews(
     singular: "localsubjectaccessreview",
     scope: "Namespaced",
     schema: localSubjectAccessReviewSchema,
-    create: async (review, { namespace, askedGroup }) => {
+    create: async (review, { namespace, requestedGroup }) => {
       const { metadata, spec } = review;
       const { namespace: ownNamespace = namespace } = metadata;
       const faults = firstFaults(() => [
@@ -159,7 +159,7 @@ export function localSubjectAccessReviews(
         ...validateLocalMetadata({ ...metadata, namespace: ownNamespace }),
         ...validateLocality(spec, ownNamespace),
       ]);
-      if (faults.length > 0) throw invalid({ group: askedGroup, resource: "" }, { faults });
+      if (faults.length > 0) throw invalid({ group: requestedGroup, resource: "" }, { faults });
       if (ownNamespace !== namespace) {
         throw badRequest(`spec.resourceAttributes.namespace must match namespace: ${namespace}`);
       }
@@ -170,10 +170,15 @@ export function localSubjectAccessReviews(
 
 function validateLocality(spec: AccessReviewSpec, namespace: string): FieldError[] {
   const { resourceAttributes, nonResourceAttributes } = spec;
-  const asked = resourceAttributes?.namespace ?? "";
+  const requested = resourceAttributes?.namespace ?? "";
   return [
-    ...(resourceAttributes !== undefined && asked !== namespace
-      ? [invalidValue("spec.resourceAttributes.namespace", { value: asked, detail: "must match metadata.namespace" })]
+    ...(resourceAttributes !== undefined && requested !== namespace
+      ? [
+          invalidValue("spec.resourceAttributes.namespace", {
+            value: requested,
+            detail: "must match metadata.namespace",
+          }),
+        ]
       : []),
     ...(nonResourceAttributes === undefined
       ? []

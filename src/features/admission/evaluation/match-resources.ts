@@ -14,8 +14,8 @@ export interface ServedAs {
 export interface MatchedWrite {
   readonly attributes: AdmissionAttributes;
   /** As the path of the request says. */
-  readonly asked: ServedAs;
-  /** Every version that serves the same objects, the asked one first. */
+  readonly requested: ServedAs;
+  /** Every version that serves the same objects, the requested one first. */
   readonly versions: readonly ServedAs[];
   /** Labels of the namespace, or of the Namespace that is written. Undefined: the objects have no namespace. */
   readonly namespaceLabels: () => Labels | undefined;
@@ -29,7 +29,7 @@ export type Matcher = (write: MatchedWrite) => ServedAs | undefined;
  * means it in the other too.
  */
 export function compileMatcher(match: MatchResources | undefined, ownGroup: (group: string) => string): Matcher {
-  if (match === undefined) return ({ asked }) => asked;
+  if (match === undefined) return ({ requested }) => requested;
   const { resourceRules = [], excludeResourceRules = [], matchPolicy } = match;
   const namespaces = requirementsOf(match.namespaceSelector ?? {});
   const objects = requirementsOf(match.objectSelector ?? {});
@@ -37,10 +37,10 @@ export function compileMatcher(match: MatchResources | undefined, ownGroup: (gro
   const excluded = excludeResourceRules.map((rule) => compileRule(rule, ownGroup));
   const isExact = matchPolicy === "Exact";
   /** The same version in the other spelling. */
-  const isRespelled = (one: ServedAs, asked: ServedAs): boolean =>
-    one.version === asked.version && ownGroup(one.group) === ownGroup(asked.group);
-  const matched = (rules: readonly CompiledRule[], { attributes, asked, versions }: MatchedWrite) =>
-    [asked, ...(isExact ? versions.filter((one) => isRespelled(one, asked)) : versions)].find((served) =>
+  const isRespelled = (one: ServedAs, requested: ServedAs): boolean =>
+    one.version === requested.version && ownGroup(one.group) === ownGroup(requested.group);
+  const matched = (rules: readonly CompiledRule[], { attributes, requested, versions }: MatchedWrite) =>
+    [requested, ...(isExact ? versions.filter((one) => isRespelled(one, requested)) : versions)].find((served) =>
       rules.some((rule) => rule(attributes, served)),
     );
   return (write) => {
@@ -54,7 +54,7 @@ export function compileMatcher(match: MatchResources | undefined, ownGroup: (gro
     );
     if (objects.length > 0 && !isSelected) return undefined;
     if (matched(excluded, write) !== undefined) return undefined;
-    return included.length === 0 ? write.asked : matched(included, write);
+    return included.length === 0 ? write.requested : matched(included, write);
   };
 }
 

@@ -28,16 +28,16 @@ export class WrittenObjects {
 
   constructor(options: WrittenObjectsOptions) {
     const { stores, attributes } = options;
-    const { group, resource, askedGroup, askedVersion } = attributes;
+    const { group, resource, requestedGroup, requestedVersion } = attributes;
     this.#options = options;
     this.checks = options.checks;
     this.#registry = stores.registries.find(
       ({ definition }) => definition.group === group && definition.plural === resource,
     );
-    const asked = { group: askedGroup, version: askedVersion, resource };
+    const requested = { group: requestedGroup, version: requestedVersion, resource };
     this.write = {
       attributes,
-      asked,
+      requested,
       versions: (this.#registry?.versions ?? []).map(({ definition }) => ({
         group: definition.group,
         version: definition.version,
@@ -50,7 +50,7 @@ export class WrittenObjects {
   /** `matched` is the version whose form the objects have. */
   inputFor(matched: ServedAs, params: ApiObject | null): PolicyInput {
     const { user, namespace, subresource, name, operation, isDryRun, kind } = this.#options.attributes;
-    const { asked } = this.write;
+    const { requested } = this.write;
     const kindOf = (served: ServedAs) => ({ ...this.#groupVersionOf(served), kind });
     return {
       object: this.#inCel("object", matched),
@@ -61,8 +61,8 @@ export class WrittenObjects {
         kind: kindOf(matched),
         resource: matched,
         subResource: subresource,
-        requestKind: kindOf(asked),
-        requestResource: asked,
+        requestKind: kindOf(requested),
+        requestResource: requested,
         requestSubResource: subresource,
         name,
         namespace,
@@ -72,7 +72,14 @@ export class WrittenObjects {
       }),
       authorizer: new CelAuthorizer(
         { user, checkAccess: this.checks.check },
-        { group: asked.group, version: asked.version, resource: asked.resource, subresource, namespace, name },
+        {
+          group: requested.group,
+          version: requested.version,
+          resource: requested.resource,
+          subresource,
+          namespace,
+          name,
+        },
       ),
     };
   }

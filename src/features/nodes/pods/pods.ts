@@ -102,15 +102,15 @@ function withPullPolicy(container: Container): Container {
  * of a deletion that has begun can only become shorter (upstream: `podStrategy.CheckGracefulDelete`, `rest.BeforeDelete`).
  */
 function prepareForDelete(pod: Pod, { now, gracePeriodSeconds }: DeleteContext): Pod | undefined {
-  const asked = gracePeriodSeconds !== undefined && gracePeriodSeconds < 0 ? 1 : gracePeriodSeconds;
+  const requested = gracePeriodSeconds !== undefined && gracePeriodSeconds < 0 ? 1 : gracePeriodSeconds;
   const { deletionTimestamp, deletionGracePeriodSeconds: pending = 0 } = pod.metadata;
   if (deletionTimestamp !== undefined) {
-    if (pending === 0 || asked === 0) return undefined;
-    if (asked === undefined || asked >= pending) return pod;
-    return deleted(pod, { at: Date.parse(deletionTimestamp) - (pending - asked) * 1000, seconds: asked });
+    if (pending === 0 || requested === 0) return undefined;
+    if (requested === undefined || requested >= pending) return pod;
+    return deleted(pod, { at: Date.parse(deletionTimestamp) - (pending - requested) * 1000, seconds: requested });
   }
   const hasEnded = pod.status.phase === "Failed" || pod.status.phase === "Succeeded";
-  const seconds = asked ?? Math.max(pod.spec.terminationGracePeriodSeconds ?? 0, 0);
+  const seconds = requested ?? Math.max(pod.spec.terminationGracePeriodSeconds ?? 0, 0);
   if ((pod.spec.nodeName ?? "") === "" || hasEnded || seconds === 0) return undefined;
   return deleted(pod, { at: now + seconds * 1000, seconds });
 }

@@ -36,7 +36,7 @@ export async function answerReview(review: AnsweredReview, resourceRequest: Reso
   recordObject?.(object);
   const answer = await createReview({
     review,
-    asked: askedVersion(review, object.apiVersion),
+    requested: requestedVersion(review, object.apiVersion),
     resource: { group: info.group, version: info.version, plural: info.resource },
     subresource: info.subresource,
     namespace: info.namespace,
@@ -57,5 +57,5 @@ export async function answerReview(review: AnsweredReview, resourceRequest: Reso
 }
 
 /** A review's path says its version; at the path of a subresource the body does. */
-const askedVersion = (review: AnsweredReview, apiVersion: string): GroupVersion =>
+const requestedVersion = (review: AnsweredReview, apiVersion: string): GroupVersion =>
   review.otherVersions.find((other) => apiVersionOf(other) === apiVersion) ?? review;

@@ -55,14 +55,14 @@ interface BodyParts {
   readonly frame?: (bytes: number) => readonly [before: Buffer, after: Buffer];
 }
 
-type AskedForm<T extends ApiObject> = Pick<StoredRepresentation<T>, "registry" | "request" | "mediaType">;
+type RequestedForm<T extends ApiObject> = Pick<StoredRepresentation<T>, "registry" | "request" | "mediaType">;
 
-function partsOf<T extends ApiObject>(list: ObjectList<T>, asked: AskedForm<T>): BodyParts {
-  const { registry, request, mediaType } = asked;
+function partsOf<T extends ApiObject>(list: ObjectList<T>, requested: RequestedForm<T>): BodyParts {
+  const { registry, request, mediaType } = requested;
   const { conversion, format } = mediaType;
   const isIndented = format === "json" && isPretty(request, mediaType);
   if (conversion === undefined && format === "json" && !isIndented) return { parts: itemTexts(registry, list) };
-  const form = formOf(list, asked);
+  const form = formOf(list, requested);
   if (format === "yaml") return { parts: yamlTexts(form) };
   if (format === "json") return { parts: isIndented ? prettyParts(form) : jsonParts(form) };
   return { parts: messageParts(form), frame: (bytes) => [envelopeStart(form.head, bytes), envelopeEnd] };
@@ -70,7 +70,7 @@ function partsOf<T extends ApiObject>(list: ObjectList<T>, asked: AskedForm<T>):
 
 function formOf<T extends ApiObject>(
   list: ObjectList<T>,
-  { registry, request, mediaType: { conversion } }: AskedForm<T>,
+  { registry, request, mediaType: { conversion } }: RequestedForm<T>,
 ): ListForm {
   if (conversion === undefined) return objectsForm(registry, list);
   const { kind, version } = conversion;

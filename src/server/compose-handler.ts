@@ -39,7 +39,7 @@ interface ComposeHandlerOptions {
   readonly otherMetrics: (() => Promise<readonly string[]>) | undefined;
 }
 
-/** The third stage of a start: what answers requests, made of the features. It answers from then on; nothing listens yet. */
+/** The stage "Compose" of a start: makes what answers requests, of the features. It answers from then on; nothing listens yet. */
 export async function composeHandler(
   config: ServerConfig,
   { opened, connected, opening, state, isStoreShared, otherMetrics }: ComposeHandlerOptions,

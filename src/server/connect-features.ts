@@ -32,7 +32,7 @@ interface ConnectFeaturesOptions {
 export type ConnectedFeatures = Awaited<ReturnType<typeof connectFeatures>>;
 
 /**
- * The second stage of a start: gives each feature its stores, and what it needs of the others. Afterwards the stores can be
+ * The stage "Connect" of a start: gives each feature its stores, and what it needs of the others. Afterwards the stores can be
  * written, through the admission rules.
  */
 export async function connectFeatures(

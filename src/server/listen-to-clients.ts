@@ -22,7 +22,7 @@ interface ListenOptions {
   readonly passedSocket: number | undefined;
 }
 
-/** The last stage of a start: listens, and writes the administrator's kubeconfig with the address. */
+/** The stage "Serve" of a start: listens, and writes the administrator's kubeconfig with the address. */
 export async function listenToClients(
   config: ServerConfig,
   { opened, connected, opening, state, handler, client, isPortShared, passedSocket }: ListenOptions,

@@ -34,7 +34,7 @@ interface OpenServerOptions {
 export type OpenedServer = Awaited<ReturnType<typeof openServer>>;
 
 /**
- * The first stage of a start: opens the data directory, the store, the copies in memory, the CAs, and the files of policies and
+ * The stage "Open" of a start: opens the data directory, the store, the copies in memory, the CAs, and the files of policies and
  * signers. Rejects with UsageError for settings that can't be used.
  */
 export async function openServer(config: ServerConfig, { log, clock, opening, ...given }: OpenServerOptions) {

@@ -166,7 +166,7 @@ interface PrepareOptions {
   readonly connected: ConnectedFeatures;
 }
 
-/** Writes what clients need, before there are any: default roles, reserved namespaces, and the CAs of client certificates. */
+/** The stage "Prepare" of a start: writes what clients need, before there are any: default roles, reserved namespaces, and the CAs of client certificates. */
 async function prepare(client: ApiClient, { opened, connected: { access, core } }: PrepareOptions) {
   const { shared, usesEtcd, authorities } = opened;
   const grantTo = (signers: readonly ConfiguredSigner[]): Promise<void> =>

@@ -35,7 +35,7 @@ export interface ExchangeOptions {
 }
 
 /** Where the bytes of a stream go whose client left before it began. */
-const nobody: ByteSink = { write: () => {}, bufferedBytes: () => 0, end: () => {} };
+const discardingSink: ByteSink = { write: () => {}, bufferedBytes: () => 0, end: () => {} };
 
 /**
  * One request and its answer on the wire: the common part of HTTP/2 streams and HTTP/1.1 messages. The protocol's own
@@ -130,7 +130,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     const isWhole = typeof body === "string" || Buffer.isBuffer(body);
     if (this.#isClosed || this.#hasAnswered) {
       // Whoever made a stream hears of its end, also when nobody is left to read it.
-      if (!isWhole) body.start(nobody)();
+      if (!isWhole) body.start(discardingSink)();
       return;
     }
     this.#hasAnswered = true;

@@ -35,7 +35,7 @@ export function serverIdentity({ shown, trusted, hosts }: ServerIdentityOptions)
 }
 
 /** Whether the server's clients trust a CA: it issued the server's certificate, or is configured as trusted. */
-function isBelievedByClients({ certificate, anchors }: SigningAuthority, server: ServerIdentity): boolean {
+function isTrustedByClients({ certificate, anchors }: SigningAuthority, server: ServerIdentity): boolean {
   return [certificate, ...anchors].some((authority) =>
     server.certificates.some(
       (one) => one.publicKey.spki.equals(authority.publicKey.spki) || isIssuedBy(one, authority),
@@ -61,7 +61,7 @@ export const serverNameFaults = (
   wanted: SubjectAltNames,
   { authority, server }: { readonly authority: SigningAuthority; readonly server: ServerIdentity },
 ): string[] =>
-  isBelievedByClients(authority, server)
+  isTrustedByClients(authority, server)
     ? serverNamesIn(wanted, server.names).map(
         (name) =>
           `${JSON.stringify(name)} is a name of the API server, and its clients trust this signer's CA: give the signer a separate CA`,

@@ -2,7 +2,7 @@ import { asError } from "../api/thrown-error.ts";
 import { RevisionCompacted } from "./store.ts";
 import type { Change, WatchRequest } from "./store.ts";
 
-/** What a watch that lags is given in one turn of the event loop. */
+/** What is delivered to a watch that lags in one turn of the event loop. */
 export const catchUpBounds: ChangeBounds = { count: 500, bytes: 4 * 2 ** 20 };
 
 export interface RevisionLog {
@@ -46,7 +46,7 @@ export class LogWatches {
     for (const watch of this.#watches) {
       if (watch.position < first - 1 && !this.#advance(watch)) continue;
       if (watch.position < first - 1) this.catchUp();
-      else this.#give(watch, changes);
+      else this.#deliverTo(watch, changes);
     }
   }
 
@@ -93,10 +93,10 @@ export class LogWatches {
       this.#endWatch(watch, asError(error));
       return false;
     }
-    return changes.length === 0 || this.#give(watch, changes);
+    return changes.length === 0 || this.#deliverTo(watch, changes);
   }
 
-  #give(watch: LogWatch, changes: readonly Change[]): boolean {
+  #deliverTo(watch: LogWatch, changes: readonly Change[]): boolean {
     const last = changes.at(-1)?.revision ?? 0;
     if (last <= watch.position) return true;
     const unseen =

@@ -66,7 +66,7 @@ export type CachedObjects<T extends Cached> = Pick<SortedObjects<T>, "get" | "ra
 
 interface CacheWatch<T extends Cached> extends WatchScope<T> {
   readonly request: CacheWatchRequest<T>;
-  /** The last event that it was given. The revision does not tell: on a prefix of etcd that keeps etcd's revisions, several events may share one. */
+  /** The last event that was delivered to it. The revision does not tell: on a prefix of etcd that keeps etcd's revisions, several events may share one. */
   lastEvent: CacheEvent<T> | undefined;
 }
 
@@ -118,7 +118,7 @@ export class WatchCache<T extends Cached> {
   }
 
   /**
-   * Every change up to this revision is applied and given to the watches, for the whole store and not only this prefix.
+   * Every change up to this revision is applied and delivered to the watches, for the whole store and not only this prefix.
    * 0 before start.
    */
   get revision(): number {
@@ -284,7 +284,7 @@ export class WatchCache<T extends Cached> {
     const [first, last] = [byteOrdered(start), byteOrdered(end)];
     for (const event of this.#history.after(request.afterRevision)) {
       const key = byteOrdered(event.key);
-      if (key >= first && key < last) this.#give(watch, event);
+      if (key >= first && key < last) this.#deliver(watch, event);
     }
     return {
       stop: () => {
@@ -368,10 +368,10 @@ export class WatchCache<T extends Cached> {
     this.#indexes.replace(previous, object);
     this.#history.push(event);
     if (this.#watches.size === 0) return;
-    this.#watches.visit({ key, object, previous }, (watch) => this.#give(watch, event));
+    this.#watches.visit({ key, object, previous }, (watch) => this.#deliver(watch, event));
   }
 
-  #give(watch: CacheWatch<T>, event: CacheEvent<T>): void {
+  #deliver(watch: CacheWatch<T>, event: CacheEvent<T>): void {
     // A watch that started during this event has it from the history already.
     if (event.revision <= watch.request.afterRevision || event === watch.lastEvent || !this.#watches.has(watch)) return;
     watch.lastEvent = event;

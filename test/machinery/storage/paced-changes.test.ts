@@ -9,19 +9,19 @@ const change = (revision: number, length = 10): Change => {
 const changes = (count: number, length?: number): Change[] =>
   Array.from({ length: count }, (_, index) => change(index + 1, length));
 
-interface Given {
+interface Delivered {
   readonly revisions: readonly number[];
   readonly upTo: number;
 }
 
-function paced(): { readonly given: Given[]; readonly pauses: boolean[]; readonly target: PacedChanges } {
-  const given: Given[] = [];
+function paced(): { readonly delivered: Delivered[]; readonly pauses: boolean[]; readonly target: PacedChanges } {
+  const delivered: Delivered[] = [];
   const pauses: boolean[] = [];
   const target = new PacedChanges({
-    give: (some, upTo) => void given.push({ revisions: some.map(({ revision }) => revision), upTo }),
+    deliver: (some, upTo) => void delivered.push({ revisions: some.map(({ revision }) => revision), upTo }),
     pause: (isPaused) => void pauses.push(isPaused),
   });
-  return { given, pauses, target };
+  return { delivered, pauses, target };
 }
 
 const turns = async (count: number): Promise<void> => {
@@ -29,25 +29,25 @@ const turns = async (count: number): Promise<void> => {
 };
 
 describe("paced changes", () => {
-  it("are given at once where they are few, with the revision that they reach", () => {
-    const { given, target } = paced();
+  it("are delivered at once where they are few, with the revision that they reach", () => {
+    const { delivered, target } = paced();
     target.add(changes(3), 7);
     target.add([], 9);
-    assert.deepEqual(given, [
+    assert.deepEqual(delivered, [
       { revisions: [1, 2, 3], upTo: 7 },
       { revisions: [], upTo: 9 },
     ]);
   });
 
-  it("are given in turns of the event loop where they are many, all in their order", async () => {
-    const { given, target } = paced();
+  it("are delivered in turns of the event loop where they are many, all in their order", async () => {
+    const { delivered, target } = paced();
     target.add(changes(1200), 2000);
-    assert.deepEqual([given.length, given[0]?.upTo], [1, 500]);
+    assert.deepEqual([delivered.length, delivered[0]?.upTo], [1, 500]);
     target.add([change(2001)], 2001);
-    assert.equal(given.length, 1);
+    assert.equal(delivered.length, 1);
     await turns(4);
     assert.deepEqual(
-      given.map(({ revisions, upTo }) => [revisions.length, upTo]),
+      delivered.map(({ revisions, upTo }) => [revisions.length, upTo]),
       [
         [500, 500],
         [500, 1000],
@@ -55,26 +55,26 @@ describe("paced changes", () => {
       ],
     );
     assert.deepEqual(
-      given.flatMap(({ revisions }) => revisions),
+      delivered.flatMap(({ revisions }) => revisions),
       [...changes(1200), change(2001)].map(({ revision }) => revision),
     );
   });
 
-  it("are fewer in a turn where they are long, and pause what brings them until some are given", async () => {
-    const { given, pauses, target } = paced();
+  it("are fewer in a turn where they are long, and pause what brings them until some are delivered", async () => {
+    const { delivered, pauses, target } = paced();
     target.add(changes(30, 2 ** 20), 30);
-    assert.deepEqual([given[0]?.revisions.length, pauses], [4, [true]]);
+    assert.deepEqual([delivered[0]?.revisions.length, pauses], [4, [true]]);
     await turns(10);
     assert.deepEqual(pauses, [true, false]);
-    assert.equal(given.at(-1)?.upTo, 30);
+    assert.equal(delivered.at(-1)?.upTo, 30);
   });
 
   it("of one revision stay together", async () => {
-    const { given, target } = paced();
+    const { delivered, target } = paced();
     target.add([...changes(499), ...Array.from({ length: 10 }, () => change(500)), change(501)], 501);
     await turns(2);
     assert.deepEqual(
-      given.map(({ revisions, upTo }) => [revisions.length, upTo]),
+      delivered.map(({ revisions, upTo }) => [revisions.length, upTo]),
       [
         [509, 500],
         [1, 501],
@@ -82,11 +82,11 @@ describe("paced changes", () => {
     );
   });
 
-  it("are not given after the end", async () => {
-    const { given, target } = paced();
+  it("are not delivered after the end", async () => {
+    const { delivered, target } = paced();
     target.add(changes(1200), 1200);
     target.end();
     await turns(3);
-    assert.equal(given.length, 1);
+    assert.equal(delivered.length, 1);
   });
 });

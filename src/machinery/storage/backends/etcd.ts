@@ -89,7 +89,7 @@ export class EtcdStore implements Store {
       form,
       guard,
       call: (call) => this.#call(call),
-      untilGiven: (revision) => this.#untilGiven(revision),
+      untilDelivered: (revision) => this.#untilDelivered(revision),
     });
   }
 
@@ -301,7 +301,7 @@ export class EtcdStore implements Store {
   }
 
   /** Resolves once this process's watches have delivered a revision, or after a time limit. */
-  async #untilGiven(revision: number): Promise<void> {
+  async #untilDelivered(revision: number): Promise<void> {
     const waiting: Promise<void>[] = [];
     for (const watch of this.#watches) {
       const reached = watch.reaches(revision);

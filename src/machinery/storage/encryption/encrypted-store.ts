@@ -279,7 +279,7 @@ class OrderedWatch {
     const { onProgress } = request;
     this.#inner = store.watch({
       afterRevision: request.afterRevision,
-      onChanges: (changes) => this.#next(() => this.#give(changes)),
+      onChanges: (changes) => this.#next(() => this.#deliver(changes)),
       ...(onProgress !== undefined && {
         onProgress: (revision) => this.#next(() => onProgress(revision)),
       }),
@@ -325,7 +325,7 @@ class OrderedWatch {
     });
   }
 
-  #give(changes: readonly Change[]): MaybePromise<void> {
+  #deliver(changes: readonly Change[]): MaybePromise<void> {
     return andThen(this.#options.read(changes), (read) => {
       if (!this.#isStopped) this.#options.request.onChanges(read);
     });

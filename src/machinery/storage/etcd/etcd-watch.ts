@@ -32,7 +32,7 @@ export class EtcdWatch {
   readonly #options: EtcdWatchOptions;
   readonly #waiters = new Set<Waiter>();
   readonly #paced = new PacedChanges({
-    give: (changes, revision) => this.#give(changes, revision),
+    deliver: (changes, revision) => this.#deliver(changes, revision),
     pause: (isPaused) => this.#call?.pause(isPaused),
   });
   /** Of the last revision of etcd that has come: more of it may follow. */
@@ -125,7 +125,7 @@ export class EtcdWatch {
     this.#paced.add(changes, received);
   }
 
-  #give(changes: readonly Change[], revision: number): void {
+  #deliver(changes: readonly Change[], revision: number): void {
     if (changes.length > 0) {
       try {
         this.#options.request.onChanges(changes);

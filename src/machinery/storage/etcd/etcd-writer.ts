@@ -27,8 +27,8 @@ export interface EtcdWriterOptions {
   readonly guard: GuardMessage | undefined;
   /** Rejects with the errors of the Store contract. */
   readonly call: (call: EtcdCall) => Promise<Buffer>;
-  /** Resolves when this process's watches have given everything up to the store's revision. */
-  readonly untilGiven: (revision: number) => Promise<void>;
+  /** Resolves when this process's watches have delivered everything up to the store's revision. */
+  readonly untilDelivered: (revision: number) => Promise<void>;
 }
 
 /**
@@ -118,13 +118,13 @@ export class EtcdWriter {
   async #outcomes(
     answers: readonly Pick<SwapAnswer, "isWritten" | "revision" | "current">[],
   ): Promise<readonly SwapOutcome[]> {
-    const { form, untilGiven } = this.#options;
+    const { form, untilDelivered } = this.#options;
     const outcomes = answers.map(({ isWritten, revision, current }, index): SwapOutcome => {
       if (!isWritten) return { isWritten, current };
       return { isWritten, revision: form.storeRevision(revision, answers.length - 1 - index) };
     });
     const last = outcomes.findLast(({ isWritten }) => isWritten);
-    if (last?.isWritten === true) await untilGiven(last.revision);
+    if (last?.isWritten === true) await untilDelivered(last.revision);
     return outcomes;
   }
 }

@@ -5,21 +5,20 @@ import type { Change } from "../store.ts";
 const maximumWaitingBytes = 16 * 2 ** 20;
 
 export interface PacedChangesOptions {
-  /** Is given changes, and the revision that all changes have been given up to then. */
-  readonly give: (changes: readonly Change[], revision: number) => void;
+  /** Receives changes, and the revision up to which all changes are delivered then. */
+  readonly deliver: (changes: readonly Change[], revision: number) => void;
   /** Stops and continues what brings changes. */
   readonly pause: (isPaused: boolean) => void;
 }
 
 /**
- * Gives changes in turns of the event loop, so that those who are told can pass them on meanwhile: etcd sends up to a thousand
- * transactions at once. Few are given at once. Changes of
- * one revision stay together.
+ * Delivers changes in turns of the event loop, a few in each, so that those who receive them can pass them on in between: etcd
+ * sends up to a thousand transactions at once. Changes of one revision stay together.
  */
 export class PacedChanges {
   readonly #options: PacedChangesOptions;
   #waiting: Change[] = [];
-  /** The first in `#waiting` that is not given. */
+  /** The first in `#waiting` that is not delivered. */
   #next = 0;
   #waitingBytes = 0;
   #revision = 0;
@@ -37,17 +36,17 @@ export class PacedChanges {
       this.#waiting.push(change);
       this.#waitingBytes += lengthOf(change);
     }
-    if (this.#immediate === undefined) this.#giveNext();
+    if (this.#immediate === undefined) this.#deliverNext();
     this.#pace();
   }
 
-  /** Gives nothing more. */
+  /** Delivers nothing more. */
   end(): void {
     clearImmediate(this.#immediate);
     this.#waiting = [];
   }
 
-  #giveNext(): void {
+  #deliverNext(): void {
     const from = this.#next;
     let bytes = 0;
     let at = from;
@@ -65,7 +64,7 @@ export class PacedChanges {
       this.#waiting = [];
       this.#next = 0;
     }
-    this.#options.give(changes, isAll ? this.#revision : (changes.at(-1)?.revision ?? 0));
+    this.#options.deliver(changes, isAll ? this.#revision : (changes.at(-1)?.revision ?? 0));
   }
 
   #pace(): void {
@@ -74,7 +73,7 @@ export class PacedChanges {
     if (this.#waiting.length === 0) return;
     this.#immediate ??= setImmediate(() => {
       this.#immediate = undefined;
-      this.#giveNext();
+      this.#deliverNext();
       this.#pace();
     });
   }

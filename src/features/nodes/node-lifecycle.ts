@@ -21,8 +21,8 @@ import type { ResourceClient } from "../../machinery/client/api-client.ts";
 const controllerName = "nodelifecycle";
 
 /**
- * Marks nodes that are heard of no more, as upstream's node lifecycle controller: `Ready` becomes `Unknown`, two taints keep Pods
- * away, an event says so. When the Lease is renewed again, all of it is undone. Nodes that stay away are deleted after the time
+ * Marks nodes whose Lease is not renewed, as upstream's node lifecycle controller: `Ready` becomes `Unknown`, two taints keep Pods
+ * away, and an event says so. When the Lease is renewed again, all of it is undone. Nodes that stay lost are deleted after the time
  * that the settings give. Times are this process's: a machine's clock does not count.
  */
 export const nodeLifecycle = (settings: NodeSettings): Controller => ({
@@ -40,8 +40,8 @@ class NodeLifecycle {
   readonly #resource: ResourceClient<Node>;
   readonly #events: ResourceClient<Event>;
   readonly #queue: WorkQueue;
-  /** When a node was last heard of, in milliseconds since the epoch. Nodes that this process has not seen yet get all the time. */
-  readonly #heard = new Map<string, number>();
+  /** When the Lease of a node was last renewed, in milliseconds since the epoch. For a node that this process has just seen: now. */
+  readonly #renewedAt = new Map<string, number>();
 
   constructor(context: ControllerContext, settings: NodeSettings) {
     const { client, clock, informers, log, names } = context;
@@ -79,8 +79,8 @@ class NodeLifecycle {
   }
 
   #hear(name: string): void {
-    const isLost = (this.#heard.get(name) ?? Infinity) + this.#settings.graceMilliseconds <= this.#clock.now();
-    this.#heard.set(name, this.#clock.now());
+    const isLost = (this.#renewedAt.get(name) ?? Infinity) + this.#settings.graceMilliseconds <= this.#clock.now();
+    this.#renewedAt.set(name, this.#clock.now());
     const node = this.#nodes.get(name);
     if (isLost || (node !== undefined && lostSince(this.#names, node) !== undefined)) this.#queue.add(name);
   }
@@ -88,12 +88,12 @@ class NodeLifecycle {
   async #reconcile(name: string): Promise<string> {
     const node = this.#nodes.get(name);
     if (node === undefined) {
-      this.#heard.delete(name);
+      this.#renewedAt.delete(name);
       return "nothing to do: the Node is gone";
     }
     if (readyOf(node) === undefined) return "nothing to do: the node has never reported its state";
-    const last = this.#heard.get(name) ?? this.#clock.now();
-    this.#heard.set(name, last);
+    const last = this.#renewedAt.get(name) ?? this.#clock.now();
+    this.#renewedAt.set(name, last);
     const wait = last + this.#settings.graceMilliseconds - this.#clock.now();
     const isMarked = lostSince(this.#names, node) !== undefined;
     if (wait <= 0) return isMarked ? this.#collect(node) : this.#lose(node);

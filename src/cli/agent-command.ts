@@ -33,11 +33,11 @@ interface SubcommandHelp {
 }
 
 /** The two ways to start an agent: as a command of the whole of Signet, and as a program of its own. */
-export type AgentCommandWords = "signet agent" | "signet-agent";
+export type AgentCommandPath = "signet agent" | "signet-agent";
 
 /** `signet agent`, and what one does with a running agent. */
-export function agent(words: AgentCommandWords, run: (program: AgentProgram) => Promise<void>): Command {
-  const command = new Command(words.split(" ").at(-1))
+export function agent(path: AgentCommandPath, run: (program: AgentProgram) => Promise<void>): Command {
+  const command = new Command(path.split(" ").at(-1))
     .description("maintain this machine's identity and the certificates of its services")
     .option("--config <file>", "YAML: everything below, and the certificates of services; read again when it changes")
     .option(
@@ -89,13 +89,13 @@ export function agent(words: AgentCommandWords, run: (program: AgentProgram) => 
     .action(async (_flags: CommandLine, self: Command) => run({ type: "run", ...sourceOf(self) }));
   // The flags above are theirs too: commander takes them before and after the name of a subcommand.
   const subcommand = (name: string, { description, example }: SubcommandHelp): Command =>
-    withExamples(new Command(name).description(`${description}; takes the flags of ${words}`), example);
+    withExamples(new Command(name).description(`${description}; takes the flags of ${path}`), example);
   const config = "--config /etc/signet/agent.yaml";
   command
     .addCommand(
       subcommand("once", {
         description: "obtain or renew what is due, write files, run hooks, and end",
-        example: ["Renew what is due, from cron or while an image is built", `${words} once ${config}`],
+        example: ["Renew what is due, from cron or while an image is built", `${path} once ${config}`],
       })
         .option("--timeout <duration>", "end with code 6 after this time", "5m")
         .action(async ({ timeout }: { readonly timeout: string }, self: Command) =>
@@ -105,31 +105,31 @@ export function agent(words: AgentCommandWords, run: (program: AgentProgram) => 
     .addCommand(
       subcommand("status", {
         description: "show the certificates, trust bundles and hooks of the agent that runs",
-        example: ["See when each certificate is renewed next", `${words} status ${config}`],
+        example: ["See when each certificate is renewed next", `${path} status ${config}`],
       }).action(async (_flags: unknown, self: Command) => run({ type: "status", ...sourceOf(self) })),
     )
     .addCommand(
       subcommand("check", {
         description: "check the configuration, the files, the port, each server and the trust bundles",
-        example: ["Find out before the start what will not work", `${words} check ${config}`],
+        example: ["Find out before the start what will not work", `${path} check ${config}`],
       }).action(async (_flags: unknown, self: Command) => run({ type: "check", ...sourceOf(self) })),
     )
     .addCommand(
       subcommand("renew", {
         description: "tell the agent that runs to renew a certificate now",
-        example: ["Replace the certificate named web in the configuration file", `${words} renew web ${config}`],
+        example: ["Replace the certificate named web in the configuration file", `${path} renew web ${config}`],
       })
         .argument("<name>", "client, serving, or the name of a certificate in the configuration file")
         .action(argumentAction(async (name, { self }) => run({ type: "renew", name, ...sourceOf(self) }))),
     );
   return withExamples(
     command,
-    ["Introduce this machine by a bootstrap token", `${words} --kubeconfig bootstrap.kubeconfig`],
+    ["Introduce this machine by a bootstrap token", `${path} --kubeconfig bootstrap.kubeconfig`],
     [
       "Also keep a file with the CAs of a signer, and reload a program when it changes",
-      `${words} --kubeconfig node.kubeconfig --trust-bundle signer=example.com/web:ca.pem --on-change "nginx -s reload"`,
+      `${path} --kubeconfig node.kubeconfig --trust-bundle signer=example.com/web:ca.pem --on-change "nginx -s reload"`,
     ],
-    ["Keep the certificates of services too", `${words} ${config}`],
+    ["Keep the certificates of services too", `${path} ${config}`],
   );
 }
 

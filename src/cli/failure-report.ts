@@ -15,9 +15,9 @@ export interface FailureReport {
   readonly message: string;
 }
 
-/** Explains an error. `words` is the command, such as `signet csr create`. */
-export function failureReport(error: unknown, words: string): FailureReport {
-  if (error instanceof CommanderError) return commandLineReport(error, words);
+/** Explains an error. `commandPath` is the command, such as `signet csr create`. */
+export function failureReport(error: unknown, commandPath: string): FailureReport {
+  if (error instanceof CommanderError) return commandLineReport(error, commandPath);
   if (error instanceof CommandFailure) return { exitCode: error.exitCode, message: printable(error.message) };
   if (error instanceof KubeconfigError || error instanceof UnusableFile || error instanceof PkiError) {
     return { exitCode: exitCodes.usage.code, message: printable(error.message) };
@@ -37,7 +37,7 @@ export function failureReport(error: unknown, words: string): FailureReport {
   };
 }
 
-function commandLineReport(error: CommanderError, words: string): FailureReport {
+function commandLineReport(error: CommanderError, commandPath: string): FailureReport {
   if (error.exitCode === 0) return { exitCode: 0, message: "" };
   const exitCode = exitCodes.usage.code;
   // Help was printed in place of an error.
@@ -46,7 +46,7 @@ function commandLineReport(error: CommanderError, words: string): FailureReport 
     .replace(/^error: /, "")
     .replaceAll("\n", " ")
     .replace(/\.$/, "");
-  return { exitCode, message: printable(`${reason}; see ${words} --help`) };
+  return { exitCode, message: printable(`${reason}; see ${commandPath} --help`) };
 }
 
 /** What to do about a refusal, by its reason. The server's message comes first. */

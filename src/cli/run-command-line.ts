@@ -11,11 +11,11 @@ import { UsageError } from "../machinery/command-line/flag.ts";
  */
 export async function runCommandLine(argv: readonly string[], program: Command): Promise<void> {
   program.hook("preAction", (_, command) => refuseEmptyValues(command));
-  let words = program.name();
+  let commandPath = program.name();
   for (const { command, path } of everyCommand(program)) {
     arrangeHelp(command);
     command.configureOutput({ outputError: () => {} }).exitOverride((error) => {
-      words = path;
+      commandPath = path;
       throw error;
     });
   }
@@ -23,7 +23,7 @@ export async function runCommandLine(argv: readonly string[], program: Command):
   try {
     await program.parseAsync([...argv]);
   } catch (error) {
-    const { exitCode, message } = failureReport(error, words);
+    const { exitCode, message } = failureReport(error, commandPath);
     process.exitCode = exitCode;
     if (message !== "") console.error(`signet: ${message}`);
   }

@@ -106,7 +106,7 @@ describe("signet completion", () => {
   it("knows every command and flag, in one line each", () => {
     const commands = completedCommands(program);
     assert.deepEqual(
-      commands.filter(({ words }) => words === "signet csr create").map(({ flags }) => flags.length > 15),
+      commands.filter(({ path }) => path === "signet csr create").map(({ flags }) => flags.length > 15),
       [true],
     );
     const descriptions = commands.flatMap(({ flags, subcommands }) => [...flags, ...subcommands]);

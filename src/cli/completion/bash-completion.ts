@@ -37,9 +37,9 @@ const offer = (value: CompletedValue): string =>
       ? ":"
       : `COMPREPLY=($(compgen -W ${quoted(value.join(" "))} -- "$word"))`;
 
-const commandCase = ({ words, subcommands, flags, argument }: CompletedCommand): string => {
+const commandCase = ({ path, subcommands, flags, argument }: CompletedCommand): string => {
   const names = [...subcommands.map(({ name }) => name), ...(typeof argument === "string" ? [] : argument)];
-  return `    ${quoted(words)})
+  return `    ${quoted(path)})
       offered=${quoted(names.join(" "))}
       [[ $word == -* ]] && offered=${quoted(flags.flatMap((flag) => flag.names).join(" "))}${
         argument === "files" ? "\n      compopt -o default 2>/dev/null" : ""

@@ -14,7 +14,7 @@ export interface CompletedFlag {
 /** One command as shells complete it. */
 export interface CompletedCommand {
   /** `signet csr create`. */
-  readonly words: string;
+  readonly path: string;
   readonly subcommands: readonly { readonly name: string; readonly description: string }[];
   readonly flags: readonly CompletedFlag[];
   /** What its arguments may be. */
@@ -23,18 +23,18 @@ export interface CompletedCommand {
 
 /** The command and everything below it, parents first. */
 export function completedCommands(command: Command, parents = ""): CompletedCommand[] {
-  const words = `${parents} ${command.name()}`.trim();
+  const path = `${parents} ${command.name()}`.trim();
   const help = command.createHelp();
   // commander's own `help` command says no more than `--help`.
   const subcommands = help.visibleCommands(command).filter((child) => child.name() !== "help");
   return [
     {
-      words,
+      path,
       subcommands: subcommands.map((child) => ({ name: child.name(), description: oneLine(child.description()) })),
       flags: help.visibleOptions(command).map(completedFlag),
       argument: valueOf(command.registeredArguments[0]?.argChoices, command.registeredArguments[0]?.name() ?? ""),
     },
-    ...subcommands.flatMap((child) => completedCommands(child, words)),
+    ...subcommands.flatMap((child) => completedCommands(child, path)),
   ];
 }
 

@@ -8,7 +8,7 @@ function __signet_command
     set -l command signet
     for word in (commandline -opc)[2..]
         switch "$command $word"
-            case ${commands.map(({ words }) => quotedForFish(words)).join(" ")}
+            case ${commands.map(({ path }) => quotedForFish(path)).join(" ")}
                 set command "$command $word"
         end
     end
@@ -19,8 +19,8 @@ complete -c signet -f
 ${commands.flatMap(completions).join("\n")}
 `;
 
-function completions({ words, subcommands, flags, argument }: CompletedCommand): string[] {
-  const start = `complete -c signet -n ${quotedForFish(`test (__signet_command) = "${words}"`)}`;
+function completions({ path, subcommands, flags, argument }: CompletedCommand): string[] {
+  const start = `complete -c signet -n ${quotedForFish(`test (__signet_command) = "${path}"`)}`;
   return [
     ...subcommands.map(({ name, description }) => `${start} -a ${name} -d ${quotedForFish(description)}`),
     ...(argument === "files" ? [`${start} -F`] : []),

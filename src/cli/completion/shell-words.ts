@@ -8,12 +8,12 @@ function valuesByOffer(
   commands: readonly CompletedCommand[],
 ): { readonly value: CompletedValue; readonly flags: readonly string[] }[] {
   const found = new Map<string, { value: CompletedValue; flags: string[] }>();
-  for (const { words, flags } of commands) {
+  for (const { path, flags } of commands) {
     for (const { names, value } of flags) {
       if (value === undefined) continue;
       const key = String(value);
       const group = found.get(key) ?? { value, flags: [] };
-      group.flags.push(...names.map((name) => `${words} ${name}`));
+      group.flags.push(...names.map((name) => `${path} ${name}`));
       found.set(key, group);
     }
   }
@@ -23,7 +23,7 @@ function valuesByOffer(
 /** The `case` that takes `word` into `$command` when the two together name a command. */
 export const commandWalk = (commands: readonly CompletedCommand[], word: string): string =>
   `    case "$command ${word}" in
-      ${commands.map(({ words }) => quoted(words)).join(" | ")})
+      ${commands.map(({ path }) => quoted(path)).join(" | ")})
         command="$command ${word}"
         ;;
     esac`;

@@ -43,8 +43,8 @@ const offer = (value: CompletedValue): string =>
 const described = (name: string, description: string): string =>
   quoted(`${name.replaceAll(":", "\\:")}:${description.replaceAll(":", "\\:")}`);
 
-const commandCase = ({ words, subcommands, flags, argument }: CompletedCommand): string =>
-  `    ${quoted(words)})
+const commandCase = ({ path, subcommands, flags, argument }: CompletedCommand): string =>
+  `    ${quoted(path)})
       names=(${[
         ...subcommands.map(({ name, description }) => described(name, description)),
         ...(typeof argument === "string" ? [] : argument.map(quoted)),

@@ -136,7 +136,7 @@ class Issuance {
         await this.#published.run(this.#stopping);
       } else {
         await this.#untilIssued();
-        await this.#untilHookEnds();
+        await this.#waitForHooks();
       }
       return this.#manager.current?.certificate;
     } finally {
@@ -184,7 +184,7 @@ class Issuance {
     );
   }
 
-  async #untilHookEnds(): Promise<void> {
+  async #waitForHooks(): Promise<void> {
     const hooks = this.#hooks;
     const { sleep, signal } = this.#options;
     while (!hooks.isIdle && hooks.faults().length === 0 && !signal.aborted) await sleep(pollMilliseconds, signal);

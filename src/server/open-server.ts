@@ -17,7 +17,7 @@ import { lockDataDirectory } from "./lock-data-directory.ts";
 import { observeServer } from "./observation/observe-server.ts";
 import { storedResources } from "./served-kinds.ts";
 import type { ServerConfig } from "./server-config.ts";
-import { noticeOtherPrograms } from "./server-loops.ts";
+import { followOtherPrograms } from "./server-loops.ts";
 import { openTlsCertificate } from "./tls/tls-certificate.ts";
 
 interface OpenServerOptions {
@@ -65,7 +65,7 @@ export async function openServer(config: ServerConfig, { log, clock, opening, ..
   const records = new FollowedKeyRecords(feed);
   // In one turn, so that they share the reading: then a copy that is fresh has the newest keys too.
   await Promise.all([stores.start(), records.start()]);
-  if (!usesEtcd) opening.adopt(noticeOtherPrograms(store), (looks) => looks.stop());
+  if (!usesEtcd) opening.adopt(followOtherPrograms(store), (following) => following.stop());
 
   const keyStore = { store, records, sealingKey: SealingKey.open(dataDirectory) };
   const authorities = await openCertificateAuthorities(config, {

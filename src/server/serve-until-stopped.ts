@@ -55,7 +55,7 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
         : await startWorkers(config, log);
   } catch (error) {
     if (!(error instanceof WorkerFailed)) throw error;
-    if (!error.hasSaidWhy) console.error(`signet: ${error.message}`);
+    if (!error.isReported) console.error(`signet: ${error.message}`);
     process.exitCode = error.exitCode;
     return;
   }

@@ -130,10 +130,10 @@ function startCompaction({ store, log }: CompactionOptions): { stop(): void } {
 const pollMilliseconds = 1_000;
 
 /**
- * Looks for what other programs wrote to the store of the data directory: commands such as `signet keys rotate`, which
+ * Lets watches see what other programs wrote to the store of the data directory: commands such as `signet keys rotate`, which
  * can't tell the server. etcd notifies by itself.
  */
-export const noticeOtherPrograms = (store: Store): { stop(): void } =>
+export const followOtherPrograms = (store: Store): { stop(): void } =>
   periodically({
     milliseconds: pollMilliseconds,
     task: () => store.notify(),

@@ -77,13 +77,13 @@ function identityOf(token: string): { readonly id: string; readonly expirationTi
   const claims: Readonly<Record<string, unknown>> = typeof payload === "object" ? { ...payload } : {};
   const { jti, exp } = claims;
   if (typeof jti !== "string" || jti === "")
-    throw new UsageError(otherWayToEnd(token, { isJwt: payload !== undefined }));
+    throw new UsageError(adviceForToken(token, { isJwt: payload !== undefined }));
   const isTime = typeof exp === "number" && exp > 0 && exp < 253_402_300_800;
   return { id: jti, ...(isTime && { expirationTimestamp: timestamp(exp * 1000) }) };
 }
 
 /** What ends a token that has no id to revoke. */
-function otherWayToEnd(token: string, { isJwt }: { readonly isJwt: boolean }): string {
+function adviceForToken(token: string, { isJwt }: { readonly isJwt: boolean }): string {
   const [, bootstrapId] = /^([a-z0-9]{6})\.[a-z0-9]{16}$/.exec(token.trim()) ?? [];
   if (bootstrapId !== undefined) {
     return `this is a bootstrap token, which ends with its Secret: run signet bootstrap-token delete ${bootstrapId}`;

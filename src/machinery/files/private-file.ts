@@ -8,7 +8,7 @@ import { UnusableFile } from "./unusable-file.ts";
  * does not exist.
  */
 export function readPrivateFile(file: string): string | undefined {
-  const descriptor = openIfThere(file);
+  const descriptor = openIfExists(file);
   if (descriptor === undefined) return undefined;
   try {
     // Check the open file, so that it cannot be replaced between the check and the read.
@@ -29,7 +29,7 @@ export function readPrivateFile(file: string): string | undefined {
   }
 }
 
-function openIfThere(file: string): number | undefined {
+function openIfExists(file: string): number | undefined {
   const { O_RDONLY, O_NONBLOCK } = constants; // opening a pipe without a writer would block forever
   try {
     return openSync(file, O_RDONLY | O_NONBLOCK);

@@ -122,7 +122,7 @@ async function openConfiguration(
     const { rules, unknown } = kms.next((openKms) => compileEncryption(entries, { ...served, readingKeys, openKms }));
     if (unknown.length > 0)
       log.warn({ file, unknown }, "the encryption configuration names resources that are not served");
-    warnOfRights(file, log);
+    warnOfPermissions(file, log);
     return rules;
   };
   return followedRules({
@@ -137,7 +137,7 @@ async function openConfiguration(
 }
 
 /** A user who can read the file can read everything that it encrypts. Kubernetes accepts such a file too. */
-function warnOfRights(file: string, log: Pick<Logger, "warn">): void {
+function warnOfPermissions(file: string, log: Pick<Logger, "warn">): void {
   const mode = statSync(file).mode & 0o777;
   if ((mode & 0o077) === 0) return;
   const shown = mode.toString(8).padStart(4, "0");

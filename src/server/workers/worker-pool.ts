@@ -36,13 +36,13 @@ const leavingMilliseconds = 5000;
 export class WorkerFailed extends Error {
   readonly exitCode: number;
   /** Whether the worker printed the reason itself. */
-  readonly hasSaidWhy: boolean;
+  readonly isReported: boolean;
 
   constructor(what: string, { exitCode, cause }: { readonly exitCode?: number; readonly cause?: unknown } = {}) {
     super(`a worker could not start: ${what}`, { cause });
     this.name = "WorkerFailed";
     this.exitCode = exitCode || 1;
-    this.hasSaidWhy = exitCode !== undefined;
+    this.isReported = exitCode !== undefined;
   }
 }
 
@@ -130,7 +130,7 @@ class Pool {
       fail(new WorkerFailed(`it ended with ${signal ?? `exit code ${code}`}`, code === null ? {} : { exitCode: code }));
       if (!this.#ready.delete(worker) || this.#isStopping) return;
       if (!this.#leaving.delete(worker)) this.#died(worker, { code, signal, readyAt });
-      this.#goOnWithout(worker);
+      this.#continueWithout(worker);
     });
     send(worker, { type: "serve", port: this.#port });
     try {
@@ -154,7 +154,7 @@ class Pool {
     this.#restarts.ended({ servedMilliseconds: performance.now() - readyAt });
   }
 
-  #goOnWithout(worker: Worker): void {
+  #continueWithout(worker: Worker): void {
     if (this.#leader === worker) this.#leader = undefined;
     this.#chooseLeader();
     // Its last writes may be on disk without a notification.

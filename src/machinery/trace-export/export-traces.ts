@@ -31,35 +31,8 @@ const closingMilliseconds = 2000;
  * what waits, and ends.
  */
 export function exportTraces(settings: TraceExportSettings, log: TraceExportLog): () => Promise<void> {
-  const { sampler, resource, version, maximumSpans, batchSpans, waitMilliseconds, url } = settings;
-  const failed = rateLimitedReport<unknown>((error) =>
-    log.warn(
-      { collector: url.host, reason: messageOf(error), lostSpans: queue.lost },
-      "cannot send traces: they are lost",
-    ),
-  );
-  const head = `{"resource":${JSON.stringify({ attributes: attributes({ "service.version": version, ...resource }) })}`;
-  const scope = JSON.stringify({ name: "signet", version });
-  const send = sender(settings);
-  const queue: EventQueue = new EventQueue({
-    target: {
-      deliver: (spans) =>
-        send(`{"resourceSpans":[${head},"scopeSpans":[{"scope":${scope},"spans":[${spans.join(",")}]}]}]}`),
-      close: () => {},
-    },
-    schedule: systemSchedule,
-    now: () => performance.now(),
-    maximumEvents: maximumSpans,
-    batchEvents: batchSpans,
-    batchBytes: 4 * 1024 * 1024,
-    waitMilliseconds,
-    afterFailure: "drop",
-    onFailure: failed,
-    // A queue that is only too full loses and recovers many times a second.
-    onRecovered: rateLimitedReport((lostSpans: number) =>
-      log.warn({ collector: url.host, lostSpans }, "traces are being sent again"),
-    ),
-  });
+  const { sampler } = settings;
+  const queue = spanQueue(settings, log);
   const add = (spans: readonly Span[]): void => {
     for (const span of spans) queue.add(JSON.stringify(span));
   };
@@ -110,6 +83,39 @@ export function exportTraces(settings: TraceExportSettings, log: TraceExportLog)
     clientChannel.asyncEnd.unsubscribe(onClientEnd);
     await queue.close({ withinMilliseconds: closingMilliseconds });
   };
+}
+
+/** Batches encoded spans, and posts each batch as one OTLP request. What cannot be sent is lost, and logged. */
+function spanQueue(settings: TraceExportSettings, log: TraceExportLog): EventQueue {
+  const { resource, version, maximumSpans, batchSpans, waitMilliseconds, url } = settings;
+  const head = `{"resource":${JSON.stringify({ attributes: attributes({ "service.version": version, ...resource }) })}`;
+  const scope = JSON.stringify({ name: "signet", version });
+  const send = sender(settings);
+  const queue: EventQueue = new EventQueue({
+    target: {
+      deliver: (spans) =>
+        send(`{"resourceSpans":[${head},"scopeSpans":[{"scope":${scope},"spans":[${spans.join(",")}]}]}]}`),
+      close: () => {},
+    },
+    schedule: systemSchedule,
+    now: () => performance.now(),
+    maximumEvents: maximumSpans,
+    batchEvents: batchSpans,
+    batchBytes: 4 * 1024 * 1024,
+    waitMilliseconds,
+    afterFailure: "drop",
+    onFailure: rateLimitedReport<unknown>((error) =>
+      log.warn(
+        { collector: url.host, reason: messageOf(error), lostSpans: queue.lost },
+        "cannot send traces: they are lost",
+      ),
+    ),
+    // A queue that is only too full loses and recovers many times a second.
+    onRecovered: rateLimitedReport((lostSpans: number) =>
+      log.warn({ collector: url.host, lostSpans }, "traces are being sent again"),
+    ),
+  });
+  return queue;
 }
 
 /** Posts one body at a time. Rejects with an Error when the collector has not taken it. */

@@ -39,6 +39,36 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
       const isSame = (one: ClusterTrustBundle, other: ClusterTrustBundle): boolean =>
         one.spec.trustBundle === other.spec.trustBundle &&
         one.metadata.annotations?.[retiredKey] === other.metadata.annotations?.[retiredKey];
+      const bundleOf = (
+        signerName: string,
+        {
+          anchors,
+          existing,
+        }: { readonly anchors: readonly Certificate[]; readonly existing: ClusterTrustBundle | undefined },
+      ): ClusterTrustBundle => {
+        const published = existing === undefined ? [] : parseCertificatesPem(existing.spec.trustBundle);
+        const wanted = publishedAnchors({
+          current: anchors,
+          published: published.filter((anchor) => !options.isRetired(anchor)),
+          retired: parseRetired(existing?.metadata.annotations?.[retiredKey]),
+          now: clock.now(),
+          overlapMilliseconds: options.overlapMilliseconds(signerName),
+        });
+        return {
+          apiVersion: `${names.group("certificates")}/v1beta1`,
+          kind: "ClusterTrustBundle",
+          ...existing,
+          metadata: {
+            name: bundleName(signerName),
+            ...existing?.metadata,
+            annotations: { ...existing?.metadata.annotations, [retiredKey]: formatRetired(wanted.retired) },
+          },
+          spec: {
+            signerName,
+            trustBundle: wanted.anchors.map(({ der }) => encodePem("CERTIFICATE", der)).join(""),
+          },
+        };
+      };
       const queue = controllerQueue(context, {
         name: this.name,
         reconcile: async (signerName) => {
@@ -48,29 +78,7 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
           if (anchors.length === 0) return "nothing to do: the signer has no CA here";
           const writer = client.resource(clusterTrustBundleResource(names));
           const existing = bundles.get(bundleName(signerName));
-          const wanted = publishedAnchors({
-            current: anchors,
-            published: (existing === undefined ? [] : parseCertificatesPem(existing.spec.trustBundle)).filter(
-              (anchor) => !options.isRetired(anchor),
-            ),
-            retired: parseRetired(existing?.metadata.annotations?.[retiredKey]),
-            now: clock.now(),
-            overlapMilliseconds: options.overlapMilliseconds(signerName),
-          });
-          const bundle: ClusterTrustBundle = {
-            apiVersion: `${names.group("certificates")}/v1beta1`,
-            kind: "ClusterTrustBundle",
-            ...existing,
-            metadata: {
-              name: bundleName(signerName),
-              ...existing?.metadata,
-              annotations: { ...existing?.metadata.annotations, [retiredKey]: formatRetired(wanted.retired) },
-            },
-            spec: {
-              signerName,
-              trustBundle: wanted.anchors.map(({ der }) => encodePem("CERTIFICATE", der)).join(""),
-            },
-          };
+          const bundle = bundleOf(signerName, { anchors, existing });
           if (existing === undefined) {
             await ignoreCodes([409], writer.create(bundle));
             return "published the signer's CA in a new bundle";

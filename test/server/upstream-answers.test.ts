@@ -315,5 +315,29 @@ describe("answers of upstream", () => {
       /"default" already exists, the server was not able to generate a unique name for the object$/,
     );
     assert.deepEqual(details, { name: "default", kind: "serviceaccounts", retryAfterSeconds: 1 });
+  it("reset the managers of an object with an empty list, and drop those that own nothing the server knows", async () => {
+    const path = `${objects}/configmaps`;
+    const metadata = { name: "reset" };
+    await answer({ method: "POST", path, body: { metadata, data: { a: "1" } } });
+    const managersAfter = async (managedFields: object[]): Promise<unknown> => {
+      const headers = { "content-type": "application/merge-patch+json" };
+      const body = { metadata: { managedFields } };
+      const [, patched] = await answer({ method: "PATCH", path: `${path}/reset`, headers, body });
+      return patched.metadata.managedFields;
+    };
+    assert.equal(await managersAfter([]), undefined);
+    const sent = {
+      manager: "a",
+      operation: "Update",
+      apiVersion: "v1",
+      fieldsType: "FieldsV1",
+      fieldsV1: { "f:data": {} },
+    };
+    assert.deepEqual(await managersAfter([{ ...sent, fieldsV1: {} }]), undefined);
+    assert.deepEqual(await managersAfter([{ ...sent, apiVersion: "unknown/v1" }]), undefined);
+    assert.deepEqual(await managersAfter([sent]), [sent]);
+    const body = { metadata: { ...metadata, managedFields: [] }, data: { a: "2" } };
+    const [, { metadata: updated }] = await answer({ method: "PUT", path: `${path}/reset`, body });
+    assert.equal(updated.managedFields, undefined);
   });
 });

@@ -87,7 +87,7 @@ function fieldDecoder(name: string, field: Field): FieldDecoder {
     return presence === "always" ? emptyValue(schema, decode) : undefined;
   };
   const keepsEmpty = (presence === "pointer" || presence === "nullable") && !isCollection;
-  const keepsEmptyCollection = presence === "always" && isCollection;
+  const keepsEmptyCollection = (presence === "pointer" || presence === "always") && isCollection;
   return {
     name,
     decode,

@@ -70,6 +70,7 @@ export const objectMeta: ObjectSchema<ObjectMeta> = object({
       setOf(string),
       "Must be empty before the object is removed. Each entry is removed by the component that added it.",
     ),
-    managedFields: omitEmpty(17, atomicList(managedFieldsEntry), "Which manager owns which fields."),
+    // An empty list is not the same as none: it resets the managers.
+    managedFields: pointer(17, atomicList(managedFieldsEntry), "Which manager owns which fields."),
   },
 });

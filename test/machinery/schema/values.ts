@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import type { ObjectSchema, ScalarType, Schema } from "../../../src/machinery/schema/schema.ts";
+import type { Field, ObjectSchema, ScalarType, Schema } from "../../../src/machinery/schema/schema.ts";
 
 const scalars: Readonly<Record<ScalarType, fc.Arbitrary<unknown>>> = {
   string: fc.string({ unit: "binary", maxLength: 12 }).map((text) => text.toWellFormed()),
@@ -33,6 +33,12 @@ export function valueOf(schema: Schema): fc.Arbitrary<unknown> {
 }
 
 const objectOf = (schema: ObjectSchema): fc.Arbitrary<Record<string, unknown>> =>
-  fc.record(Object.fromEntries(Object.entries(schema.fields).map(([name, field]) => [name, valueOf(field.schema)])), {
+  fc.record(Object.fromEntries(Object.entries(schema.fields).map(([name, field]) => [name, valueOfField(field)])), {
     requiredKeys: [],
   });
+
+/** Protobuf does not tell an empty list from none, so that a list for which this matters is not empty. */
+const valueOfField = ({ schema, presence }: Field): fc.Arbitrary<unknown> =>
+  presence === "pointer" && schema.type === "array"
+    ? fc.array(valueOf(schema.items), { minLength: 1, maxLength: 3 })
+    : valueOf(schema);

@@ -41,10 +41,24 @@ export const withoutFields = (comparison: Comparison, fields: FieldSet): Compari
         removed: recursiveDifference(comparison.removed, fields),
       };
 
-interface CurrentForm {
-  readonly compiled: { readonly schema: ObjectSchema };
+interface Versions {
   readonly apiVersion: string;
   readonly apiVersions?: ReadonlySet<string>;
+}
+
+/** Whether each manager owns fields, of a version that the server knows. */
+export function areCurrent(
+  managers: FieldManagers,
+  { apiVersion, apiVersions = new Set([apiVersion]) }: Versions,
+): boolean {
+  for (const manager of managers.values()) {
+    if (isEmpty(manager.fields) || !apiVersions.has(manager.apiVersion)) return false;
+  }
+  return true;
+}
+
+interface CurrentForm extends Versions {
+  readonly compiled: { readonly schema: ObjectSchema };
 }
 
 /**

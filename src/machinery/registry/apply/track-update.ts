@@ -8,7 +8,7 @@ import { emptySet, isEmpty, union, unionOfAll } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { decodeManagers, encodeManagers, managerId } from "./managed-fields.ts";
 import type { FieldManager, FieldManagers, Operation } from "./managed-fields.ts";
-import { currentManagers, releaseFields, withoutFields, withoutServerFields } from "./owned-fields.ts";
+import { areCurrent, currentManagers, releaseFields, withoutFields, withoutServerFields } from "./owned-fields.ts";
 import { UntrackableEntry } from "./path-element.ts";
 
 /** Who writes, and through which endpoint. */
@@ -87,7 +87,8 @@ export function updateManagers({ write, managers, before, after }: ManagersUpdat
     before: before === undefined ? compiled.emptyObject : compiled.withOwnTimes(withoutManagedFields(before)),
     after: compiled.withOwnTimes(withoutManagedFields(after)),
   });
-  if (isEmpty(compared.added) && isEmpty(compared.modified) && isEmpty(compared.removed)) return managers;
+  const isUnchanged = isEmpty(compared.added) && isEmpty(compared.modified) && isEmpty(compared.removed);
+  if (isUnchanged && areCurrent(managers, write)) return managers;
   const comparison = withoutFields(compared, write.resetFields ?? emptySet);
   const updated =
     managers.size === 0 ? new Map<string, FieldManager>() : releaseFields(currentManagers(managers, write), comparison);

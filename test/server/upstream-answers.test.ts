@@ -340,4 +340,17 @@ describe("answers of upstream", () => {
     const [, { metadata: updated }] = await answer({ method: "PUT", path: `${path}/reset`, body });
     assert.equal(updated.managedFields, undefined);
   });
+
+  it("show the times of conditions that nobody set as null", async () => {
+    const merge = { method: "PATCH", headers: { "content-type": "application/merge-patch+json" } };
+    const conditions = [{ type: "Example", status: "True" }];
+    const path = `${objects}/status?dryRun=All`;
+    const [, { status }] = await answer({ ...merge, path, body: { status: { conditions } } });
+    assert.deepEqual(status.conditions, [{ ...conditions[0], lastTransitionTime: null }]);
+    const node = { metadata: { name: "times" }, status: { conditions } };
+    const [, created] = await answer({ method: "POST", path: "/api/v1/nodes?dryRun=All", body: node });
+    assert.deepEqual(created.status.conditions, [
+      { ...conditions[0], lastHeartbeatTime: null, lastTransitionTime: null },
+    ]);
+  });
 });

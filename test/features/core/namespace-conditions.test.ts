@@ -37,7 +37,7 @@ describe("the conditions of a namespace that is being emptied", () => {
   it("stay as they are while nothing changes, and keep others' conditions", () => {
     const progress = { remaining, failures: ["no", "also no"] };
     assert.equal(namespaceConditions(first, { ...progress, now: start + 5000 }), first);
-    const other = { type: "Example", status: "True" };
+    const other = { type: "Example", status: "True", lastTransitionTime: "2026-01-01T00:00:00Z" };
     const next = namespaceConditions([other, ...first], { remaining: [], failures: [], now: start + 5000 });
     assert.deepEqual(next[0], other);
     assert.equal(next.length, 6);

@@ -89,9 +89,10 @@ describe("a pod's row", () => {
 
   it("shows what its containers do", () => {
     assert.deepEqual(row({ phase: "Pending" }), ["0/1", "Pending", "0", "<unknown>"]);
-    const running = { ...container, ready: true, restartCount: 2, state: { running: {} } };
+    const [startedAt, finishedAt] = ["2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"];
+    const running = { ...container, ready: true, restartCount: 2, state: { running: { startedAt } } };
     assert.deepEqual(row({ phase: "Running", containerStatuses: [running] }), ["1/1", "Running", "2", "<unknown>"]);
-    const failed = { ...container, state: { terminated: { exitCode: 3 } } };
+    const failed = { ...container, state: { terminated: { exitCode: 3, startedAt, finishedAt } } };
     assert.deepEqual(row({ phase: "Failed", containerStatuses: [failed] })[1], "ExitCode:3");
     assert.deepEqual(row({ phase: "Running" }, { deletionTimestamp: "2026-03-04T05:06:07Z" })[1], "Terminating");
   });

@@ -30,7 +30,7 @@ const storageHealthCondition = struct("v1.StorageHealthCondition", "What is wron
   message: omitEmpty(3, string, "Why, as a sentence, for people."),
   accessMode: pointer(4, named(string, "v1.PersistentVolumeAccessMode"), "The access that is affected; none: all."),
   volumeMode: pointer(5, named(string, "v1.PersistentVolumeMode"), "The volumes that are affected; none: all."),
-  lastTransitionTime: omitEmpty(6, time, "Since when."),
+  lastTransitionTime: always(6, time, "Since when."),
 });
 
 const storageHealth = struct("v1.StorageHealth", "What a driver says of its storage.", {

@@ -61,7 +61,7 @@ const { type, status, ...transition } = conditionFields(
 const nodeCondition = struct("v1.NodeCondition", "A condition of a node.", {
   type,
   status,
-  lastHeartbeatTime: omitEmpty(3, time, "When the node last reported it."),
+  lastHeartbeatTime: always(3, time, "When the node last reported it."),
   ...transition,
 });
 

@@ -81,7 +81,7 @@ const containerStateWaiting = struct("v1.ContainerStateWaiting", "Why a program 
 });
 
 const containerStateRunning = struct("v1.ContainerStateRunning", "A running program.", {
-  startedAt: omitEmpty(1, time, "When it was started."),
+  startedAt: always(1, time, "When it was started."),
 });
 
 const containerStateTerminated = struct("v1.ContainerStateTerminated", "How a program ended.", {
@@ -89,8 +89,8 @@ const containerStateTerminated = struct("v1.ContainerStateTerminated", "How a pr
   signal: omitEmpty(2, int32, "The signal that ended it."),
   reason: omitEmpty(3, string, "The reason as one CamelCase word, for programs."),
   message: omitEmpty(4, string, "Its last message."),
-  startedAt: omitEmpty(5, time, "When it was started."),
-  finishedAt: omitEmpty(6, time, "When it ended."),
+  startedAt: always(5, time, "When it was started."),
+  finishedAt: always(6, time, "When it ended."),
   containerID: omitEmpty(7, string, "The container, as `type://id`."),
 });
 
@@ -168,7 +168,7 @@ const podCondition = struct("v1.PodCondition", "What is known of one side of a P
   type,
   observedGeneration: omitEmpty(7, int64, "The generation of the Pod that the condition is of."),
   status,
-  lastProbeTime: omitEmpty(3, time, "When it was last looked at."),
+  lastProbeTime: always(3, time, "When it was last looked at."),
   ...transition,
 });
 
@@ -189,7 +189,7 @@ const volumeHealthCondition = struct("v1.VolumeHealthCondition", "Something that
 const podVolumeHealth = struct("v1.PodVolumeHealth", "The health of a volume.", {
   name: required(1, string, "The volume's name in the Pod."),
   healthConditions: omitEmpty(2, mapList(volumeHealthCondition, "status", "reason"), "What is wrong with it."),
-  lastTransitionTime: omitEmpty(3, time, "When it last changed."),
+  lastTransitionTime: always(3, time, "When it last changed."),
 });
 
 export const podStatus = struct("v1.PodStatus", "What the node reports of a Pod.", {

@@ -104,7 +104,7 @@ describe("answers of upstream", () => {
     assert.equal(managedFields[0].operation, "Update");
   });
 
-  it("say of a review's selector that it was ignored when it cannot be read", async () => {
+  it("say of a review's selector that it was ignored when it cannot be read or evaluated", async () => {
     const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
     const evaluated = async (selector: object): Promise<unknown> => {
       const body = { spec: { resourceAttributes: { verb: "list", resource: "pods", ...selector } } };
@@ -117,6 +117,17 @@ describe("answers of upstream", () => {
         `spec.resourceAttributes.${kind} ignored due to parse error`,
       );
     }
+    const exact = { key: "a", operator: "In", values: ["b"] };
+    const several = { key: "a", operator: "NotIn", values: ["b", "c"] };
+    const ignored = "ignored due to parse error";
+    const field = "spec.resourceAttributes.fieldSelector";
+    assert.equal(await evaluated({ fieldSelector: { requirements: [exact] } }), undefined);
+    assert.equal(await evaluated({ fieldSelector: { requirements: [several] } }), `${field} ${ignored}`);
+    assert.equal(
+      await evaluated({ fieldSelector: { requirements: [exact, several] } }),
+      `${field} partially ${ignored}`,
+    );
+    assert.equal(await evaluated({ labelSelector: { requirements: [several] } }), undefined);
   });
 
   it("have only the metadata of a review for who asks for no more", async () => {

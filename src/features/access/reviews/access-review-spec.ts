@@ -98,30 +98,35 @@ export function reviewedAttributes(request: AccessRequest, user: UserInfo): Auth
   };
 }
 
-/** The part of a selector that authorizers evaluate: equality with one value, or with anything else. */
 function fieldSelectorOf(selector: SelectorAttributes | undefined): Pick<ResourceAttributes, "fieldSelector"> {
   const raw = readable(parseFieldSelector, selector?.rawSelector ?? "");
   if (raw !== undefined && raw.length > 0) return { fieldSelector: raw };
-  const terms = (selector?.requirements ?? []).flatMap(({ key: field, operator, values: [value, ...others] = [] }) => {
-    if (value === undefined || others.length > 0) return [];
-    return operator === "In" || operator === "NotIn"
-      ? [{ field, operator: operator === "In" ? ("=" as const) : ("!=" as const), value }]
-      : [];
-  });
+  const terms = (selector?.requirements ?? []).flatMap((one) => fieldTerm(one) ?? []);
   return terms.length === 0 ? {} : { fieldSelector: terms };
 }
-
-const labelOperators = { In: "in", NotIn: "notin", Exists: "exists", DoesNotExist: "doesNotExist" } as const;
-const isLabelOperator = (text: string): text is keyof typeof labelOperators => Object.hasOwn(labelOperators, text);
 
 function labelSelectorOf(selector: SelectorAttributes | undefined): Pick<ResourceAttributes, "labelSelector"> {
   const raw = readable(parseLabelSelector, selector?.rawSelector ?? "");
   if (raw !== undefined && raw.length > 0) return { labelSelector: raw };
-  const requirements = (selector?.requirements ?? []).flatMap(({ key, operator, values = [] }) =>
-    isLabelOperator(operator) ? [{ key, operator: labelOperators[operator], values }] : [],
-  );
-  return requirements.length === 0 ? {} : { labelSelector: requirements };
+  const terms = (selector?.requirements ?? []).flatMap((one) => labelTerm(one) ?? []);
+  return terms.length === 0 ? {} : { labelSelector: terms };
 }
+
+type Requirement = NonNullable<SelectorAttributes["requirements"]>[number];
+
+const fieldOperators = { In: "=", NotIn: "!=" } as const;
+const labelOperators = { In: "in", NotIn: "notin", Exists: "exists", DoesNotExist: "doesNotExist" } as const;
+const isFieldOperator = (text: string): text is keyof typeof fieldOperators => Object.hasOwn(fieldOperators, text);
+const isLabelOperator = (text: string): text is keyof typeof labelOperators => Object.hasOwn(labelOperators, text);
+
+/** What authorizers evaluate of a requirement: equality with one value, or with anything else. Undefined: nothing. */
+function fieldTerm({ key: field, operator, values: [value, ...others] = [] }: Requirement) {
+  if (!isFieldOperator(operator) || value === undefined || others.length > 0) return undefined;
+  return { field, operator: fieldOperators[operator], value };
+}
+
+const labelTerm = ({ key, operator, values = [] }: Requirement) =>
+  isLabelOperator(operator) ? { key, operator: labelOperators[operator], values } : undefined;
 
 /** The terms of a selector. Undefined when it cannot be parsed: then it narrows nothing. */
 function readable<T>(parse: (text: string) => readonly T[], text: string): readonly T[] | undefined {
@@ -133,17 +138,20 @@ function readable<T>(parse: (text: string) => readonly T[], text: string): reado
   }
 }
 
-const parsers = { fieldSelector: parseFieldSelector, labelSelector: parseLabelSelector };
-const knownOperators = new Set(["In", "NotIn", "Exists", "DoesNotExist"]);
+const readers = {
+  fieldSelector: { parse: parseFieldSelector, term: fieldTerm },
+  labelSelector: { parse: parseLabelSelector, term: labelTerm },
+} as const;
 
-/** Which selectors were ignored: those that cannot be parsed, and unknown operators (upstream: `BuildEvaluationError`). */
+/** Which selectors were ignored, because they cannot be parsed or evaluated (upstream: `BuildEvaluationError`). */
 export function selectorEvaluationErrors(attributes: ResourceAttributesSpec | undefined): string[] {
   return (["fieldSelector", "labelSelector"] as const).flatMap((key) => {
     const { rawSelector = "", requirements = [] } = attributes?.[key] ?? {};
-    const unknown = requirements.filter(({ operator }) => !knownOperators.has(operator)).length;
-    const isReadable = readable<unknown>(parsers[key], rawSelector) !== undefined;
-    if (unknown === 0 && isReadable) return [];
-    const how = unknown === requirements.length ? "ignored" : "partially ignored";
+    const { parse, term } = readers[key];
+    const ignored = requirements.filter((one) => term(one) === undefined).length;
+    const isReadable = readable<unknown>(parse, rawSelector) !== undefined;
+    if (ignored === 0 && isReadable) return [];
+    const how = ignored === requirements.length ? "ignored" : "partially ignored";
     return [`spec.resourceAttributes.${key} ${how} due to parse error`];
   });
 }

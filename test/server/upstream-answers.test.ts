@@ -364,4 +364,42 @@ describe("answers of upstream", () => {
       { ...conditions[0], lastHeartbeatTime: null, lastTransitionTime: null },
     ]);
   });
+
+  it("say what a role grants that its author does not hold: each verb of a path, and aggregation", async () => {
+    const group = "rbac.authorization.k8s.io";
+    const roles = `/apis/${group}/v1/clusterroles`;
+    const metadata = { name: "author" };
+    const rules = [{ apiGroups: [group], resources: ["clusterroles"], verbs: ["create"] }];
+    await answer({ method: "POST", path: roles, body: { metadata, rules } });
+    const roleRef = { apiGroup: group, kind: "ClusterRole", name: "author" };
+    const subjects = [{ apiGroup: group, kind: "User", name: "author" }];
+    await answer({
+      method: "POST",
+      path: roles.replace("roles", "rolebindings"),
+      body: { metadata, roleRef, subjects },
+    });
+    const refusal = async (role: object): Promise<unknown> => {
+      const headers = { "impersonate-user": "author", "impersonate-group": "a" };
+      const body = { metadata: { name: "new" }, ...role };
+      const [status, { message }] = await answer({ method: "POST", path: `${roles}?dryRun=All`, headers, body });
+      assert.equal(status, 403);
+      return message.replace(/^.*? is forbidden: /s, "");
+    };
+    assert.equal(
+      await refusal({
+        rules: [
+          { nonResourceURLs: ["/b", "/a"], verbs: ["get", "put"] },
+          { ...rules[0], verbs: ["get", "list"] },
+        ],
+      }),
+      'user "author" (groups=["a" "system:authenticated"]) is attempting to grant RBAC permissions not currently held:\n' +
+        `{APIGroups:["${group}"], Resources:["clusterroles"], Verbs:["get" "list"]}\n` +
+        ["a", "b"]
+          .flatMap((path) => ["get", "put"].map((verb) => `{NonResourceURLs:["/${path}"], Verbs:["${verb}"]}`))
+          .join("\n"),
+    );
+    const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { a: "b" } }] };
+    const words = "must have cluster-admin privileges to use the aggregationRule";
+    assert.equal(await refusal({ aggregationRule }), words);
+  });
 });

@@ -30,11 +30,13 @@ export function roleEscalation(names: Names, options: EscalationOptions): Admiss
       const { user, resource, name, object, oldObject } = attributes;
       if (object === undefined || isMaster(user) || changesOnlyGarbageCollection(attributes)) return;
       if (await hasEscalationVerb(options, { attributes, verb: "escalate", resource, name })) return;
-      const needsEverything = hasAggregationRule(object) || (oldObject !== undefined && hasAggregationRule(oldObject));
-      const refusal =
-        (needsEverything ? escalationError(options, { attributes, wanted: fullAuthority }) : undefined) ??
-        escalationError(options, { attributes, wanted: options.ownRules(asRole(object).rules ?? []) });
+      const refusal = escalationError(options, { attributes, wanted: options.ownRules(asRole(object).rules ?? []) });
       if (refusal !== undefined) throw refusal;
+      const needsEverything = hasAggregationRule(object) || (oldObject !== undefined && hasAggregationRule(oldObject));
+      if (needsEverything && escalationError(options, { attributes, wanted: fullAuthority }) !== undefined) {
+        const message = "must have cluster-admin privileges to use the aggregationRule";
+        throw forbidden({ group: attributes.askedGroup, resource }, { name, message });
+      }
     },
   };
 }

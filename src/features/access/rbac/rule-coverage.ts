@@ -3,7 +3,7 @@ import { HeldRules, TooMuchWork, ComparisonWork } from "./held-rules.ts";
 
 /** Compares the rules that a user wants to grant with those that the user holds. */
 interface RuleComparison {
-  /** The permissions that the user does not hold. Those that differ only in their verbs are joined. */
+  /** The permissions that the user does not hold. Those of resources that differ only in their verbs are joined. */
   readonly uncovered: readonly PolicyRule[];
   /**
    * True when the comparison exceeded the limit of one request. `uncovered` then contains the remaining rules as a
@@ -74,11 +74,11 @@ function addMissing(
   }
 }
 
-/** Joins rules that differ only in their verbs, in order of first appearance. */
+/** Joins rules of resources that differ only in their verbs, in order of first appearance. */
 function compact(rules: readonly PolicyRule[]): PolicyRule[] {
   const joined = new Map<string, { readonly rest: Omit<PolicyRule, "verbs">; readonly verbs: Set<string> }>();
   for (const { verbs, ...rest } of rules) {
-    const key = JSON.stringify([rest.apiGroups, rest.resources, rest.resourceNames, rest.nonResourceURLs]);
+    const key = JSON.stringify([rest.nonResourceURLs && verbs, rest]);
     let known = joined.get(key);
     if (known === undefined) joined.set(key, (known = { rest, verbs: new Set() }));
     for (const verb of verbs ?? []) known.verbs.add(verb);

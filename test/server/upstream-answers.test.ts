@@ -402,4 +402,36 @@ describe("answers of upstream", () => {
     const words = "must have cluster-admin privileges to use the aggregationRule";
     assert.equal(await refusal({ aggregationRule }), words);
   });
+
+  it("refuse taints of a Node that no scheduler could read, and addresses that are there twice", async () => {
+    const dryRun = async (method: string, path: string, body: object): Promise<unknown> => {
+      const [status, { details, message }] = await answer({ method, path: `/api/v1/nodes${path}?dryRun=All`, body });
+      assert.equal(status, 422, message);
+      return details.causes.map((one: { field: string; message: string }) => `${one.field}: ${one.message}`);
+    };
+    const metadata = { name: "tainted" };
+    const taint = { key: "a", effect: "NoSchedule" };
+    const taints = [taint, { ...taint, value: "b" }, { key: "a" }];
+    const shown = '{"Key":"a","Value":"b","Effect":"NoSchedule","TimeAdded":null}';
+    const faults = [
+      `metadata.taints[1]: Duplicate value: ${shown}: taints must be unique by key and effect pair`,
+      "metadata.taints[2].effect: Required value",
+    ];
+    assert.deepEqual(await dryRun("POST", "", { metadata, spec: { taints } }), faults);
+    await answer({ method: "POST", path: "/api/v1/nodes", body: { metadata } });
+    assert.deepEqual(await dryRun("PUT", "/tainted", { metadata, spec: { taints } }), [...faults, ...faults]);
+    for (const wrong of [{ key: "a b" }, { value: "a b" }, { effect: "No" }]) {
+      const causes = await dryRun("POST", "", {
+        metadata: { name: "new" },
+        spec: { taints: [{ ...taint, ...wrong }] },
+      });
+      assert.ok(String(causes).startsWith(`metadata.taints[0].${Object.keys(wrong).join("")}: `));
+    }
+    const address = { type: "InternalIP", address: "192.0.2.1" };
+    const body = { metadata, status: { addresses: [address, address] } };
+    const twice = 'status.addresses[1]: Duplicate value: {"Type":"InternalIP","Address":"192.0.2.1"}';
+    assert.deepEqual(await dryRun("PUT", "/tainted/status", body), [twice]);
+    const externalID = "spec.externalID: Forbidden: may not be updated";
+    assert.deepEqual(await dryRun("PUT", "/tainted", { metadata, spec: { externalID: "x" } }), [externalID]);
+  });
 });

@@ -1,16 +1,14 @@
 import { allValues } from "../all-values.ts";
 import { nodeResource } from "../resources.ts";
-import { forbiddenField, notSupported, required } from "../../../machinery/api/field-error.ts";
-import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
-import type { Column, ResourceDefinition, UpdateContext } from "../../../machinery/registry/resource-definition.ts";
+import type { Column, ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
 import { ageColumn, nameColumn, shortLinkDomain } from "../../../machinery/registry/columns.ts";
 import { humanDuration } from "../../../machinery/registry/human-duration.ts";
 import { nodeSchema } from "./node-schema.ts";
 import type { Node } from "./node-schema.ts";
+import { validateAnyUpdate, validateNode, validateNodeUpdate } from "./node-validation.ts";
 
 export const nodes = (names: Names): ResourceDefinition<Node> =>
   defineResource({
@@ -20,14 +18,15 @@ export const nodes = (names: Names): ResourceDefinition<Node> =>
     schema: nodeSchema,
     validateName: validateDnsSubdomainName,
     setDefaults,
-    validate: validateTaints,
+    validate: validateNode,
     prepareForUpdate: (next, { previous }) => ({ ...next, status: previous.status }),
-    validateUpdate,
+    validateUpdate: validateNodeUpdate,
     resetFields: [["status"]],
     subresources: {
       status: {
         type: "update",
         prepareForUpdate: (next, { previous }) => ({ ...next, spec: previous.spec }),
+        validateUpdate: validateAnyUpdate,
         resetFields: [["spec"]],
       },
     },
@@ -44,29 +43,6 @@ function setDefaults({ spec, status, ...node }: Node): Node {
     spec: { ...spec, ...(podCIDR !== undefined && { podCIDR, podCIDRs: [...podCIDRs] }) },
     status: { ...(capacity !== undefined && { allocatable: capacity }), ...status },
   };
-}
-
-const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-
-const validateTaints = ({ spec }: Node): FieldError[] =>
-  (spec.taints ?? []).flatMap(({ key, effect }, index) => [
-    ...(key === "" ? [required(`spec.taints[${index}].key`, "")] : []),
-    ...(effects.includes(effect)
-      ? []
-      : [notSupported(`spec.taints[${index}].effect`, { value: effect, supported: effects })]),
-  ]);
-
-/** `providerID` and `podCIDRs` cannot change once they are set. */
-function validateUpdate(next: Node, { previous }: UpdateContext<Node>): FieldError[] {
-  const faults = validateTaints(next);
-  const { podCIDRs: ranges = [], providerID = "" } = previous.spec;
-  if (ranges.length > 0 && !isSemanticallyEqual(next.spec.podCIDRs, ranges)) {
-    faults.push(forbiddenField("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'));
-  }
-  if (providerID !== "" && next.spec.providerID !== providerID) {
-    faults.push(forbiddenField("spec.providerID", 'node updates may not change providerID except from "" to valid'));
-  }
-  return faults;
 }
 
 function nodeColumns(names: Names): Column<Node>[] {

@@ -1,0 +1,73 @@
+import { duplicate, forbiddenField, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
+import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
+import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
+import type { UpdateContext } from "../../../machinery/registry/resource-definition.ts";
+import type { Node } from "./node-schema.ts";
+
+type Taint = NonNullable<Node["spec"]["taints"]>[number];
+
+/** The taints of a Node can be read by a scheduler: their keys and values are those of labels. */
+export const validateNode = ({ spec }: Node): FieldError[] => validateTaints(spec.taints ?? []);
+
+/** Upstream looks at the taints of an update twice, and tells of their faults twice. */
+export const validateNodeUpdate = (next: Node, context: UpdateContext<Node>): FieldError[] => [
+  ...validateNode(next),
+  ...validateAnyUpdate(next, context),
+];
+
+/** Of an update of the Node, or of its status alone: what was set once stays. */
+export function validateAnyUpdate(next: Node, { previous }: UpdateContext<Node>): FieldError[] {
+  const faults = validateAddresses(next.status.addresses ?? []);
+  const { podCIDRs: ranges = [], providerID = "", externalID = "" } = previous.spec;
+  if (ranges.length > 0 && !isSemanticallyEqual(next.spec.podCIDRs, ranges)) {
+    faults.push(forbiddenField("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'));
+  }
+  if (providerID !== "" && next.spec.providerID !== providerID) {
+    faults.push(forbiddenField("spec.providerID", 'node updates may not change providerID except from "" to valid'));
+  }
+  faults.push(...validateTaints(next.spec.taints ?? []));
+  if ((next.spec.externalID ?? "") !== externalID) {
+    faults.push(forbiddenField("spec.externalID", "may not be updated"));
+  }
+  return faults;
+}
+
+const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+/** Upstream names the place of taints before they were in the spec. */
+function validateTaints(taints: readonly Taint[]): FieldError[] {
+  const known = new Set<string>();
+  return taints.flatMap((taint, index) => {
+    const { key, value = "", effect } = taint;
+    const field = `metadata.taints[${index}]`;
+    const valueFaults = labelValueFaults(value);
+    const faults = qualifiedNameFaults(key).map((detail) => invalidValue(`${field}.key`, { value: key, detail }));
+    if (valueFaults.length > 0) {
+      faults.push(invalidValue(`${field}.value`, { value, detail: valueFaults.join(";") }));
+    }
+    if (effect === "") faults.push(required(`${field}.effect`, ""));
+    else if (!effects.includes(effect)) {
+      faults.push(notSupported(`${field}.effect`, { value: effect, supported: effects }));
+    }
+    const pair = JSON.stringify([effect, key]);
+    if (known.has(pair)) faults.push(repeatedTaint(field, taint));
+    known.add(pair);
+    return faults;
+  });
+}
+
+function repeatedTaint(field: string, { key, value = "", effect, timeAdded }: Taint): FieldError {
+  const fault = duplicate(field, { Key: key, Value: value, Effect: effect, TimeAdded: timeAdded ?? null });
+  return { ...fault, message: `${fault.message}: taints must be unique by key and effect pair` };
+}
+
+function validateAddresses(addresses: NonNullable<Node["status"]["addresses"]>): FieldError[] {
+  const known = new Set<string>();
+  return addresses.flatMap(({ type, address }, index) => {
+    const pair = JSON.stringify([type, address]);
+    if (known.has(pair)) return [duplicate(`status.addresses[${index}]`, { Type: type, Address: address })];
+    known.add(pair);
+    return [];
+  });
+}

@@ -434,4 +434,47 @@ describe("answers of upstream", () => {
     const externalID = "spec.externalID: Forbidden: may not be updated";
     assert.deepEqual(await dryRun("PUT", "/tainted", { metadata, spec: { externalID: "x" } }), [externalID]);
   });
+
+  it("name the fields of an Event as its group has them, and an Event without its group", async () => {
+    const path = "/apis/events.k8s.io/v1/namespaces/default/events";
+    const eventTime = "2026-01-01T00:00:00.000000Z";
+    const event = {
+      metadata: { name: "new" },
+      regarding: { kind: "Pod", name: "x", namespace: "default" },
+      reason: "Reason",
+      type: "Normal",
+      action: "Action",
+      eventTime,
+      reportingController: "example.com/a",
+      reportingInstance: "a",
+    };
+    assert.equal((await answer({ method: "POST", path, body: event }))[0], 201);
+    const { action: _, ...body } = { ...event, reportingController: "a b" };
+    const [status, { message, details }] = await answer({ method: "PUT", path: `${path}/new`, body });
+    assert.equal(status, 422);
+    assert.ok(message.startsWith('Event "new" is invalid: [reportingController: Invalid value: "a b": name part'));
+    assert.deepEqual([details.kind, details.group], ["Event", undefined]);
+    const immutable = (field: string, value: string): object => ({
+      reason: "FieldValueInvalid",
+      message: `Invalid value: "${value}": field is immutable`,
+      field,
+    });
+    assert.deepEqual(details.causes.slice(2), [immutable("action", ""), immutable("reportingController", "a b")]);
+  });
+
+  it("show that nobody knows when an Event without times was last seen", async () => {
+    const path = `${objects}/events`;
+    const involvedObject = { kind: "Pod", name: "x", namespace: "default" };
+    await answer({ method: "POST", path, body: { metadata: { name: "unseen" }, involvedObject } });
+    const headers = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
+    const [, { rows }] = await answer({ path: `${path}/unseen`, headers });
+    assert.equal(rows[0].cells[0], "<unknown>");
+  });
+
+  it("say which finalizer of a Namespace that is finalized is wrong", async () => {
+    const path = "/api/v1/namespaces/default/finalize";
+    const body = { metadata: { name: "default" }, spec: { finalizers: ["kubernetes", "x"] } };
+    const [status, { details }] = await answer({ method: "PUT", path, body });
+    assert.deepEqual([status, details.causes[0].field], [422, "spec.finalizers[1]"]);
+  });
 });

@@ -71,7 +71,7 @@ export const events = (names: Names): ResourceDefinition<Event> =>
         name: "Last Seen",
         type: "string",
         description: "The time at which the most recent occurrence of this event was recorded.",
-        cell: (event, { now }) => ageOf(new Date(lastSeen(event)).toISOString(), now),
+        cell: (event, { now }) => ageOf(lastSeen(event), now),
       },
       {
         name: "Type",
@@ -139,11 +139,8 @@ export const events = (names: Names): ResourceDefinition<Event> =>
     ],
   });
 
-/** When an event was last seen, in milliseconds since the epoch. If the event does not say: when it was created. */
-function lastSeen({ series, lastTimestamp, firstTimestamp, eventTime, metadata }: Event): number {
-  const seen = series?.lastObservedTime ?? lastTimestamp ?? firstTimestamp ?? eventTime ?? metadata.creationTimestamp;
-  return Date.parse(seen ?? "") || 0;
-}
+const lastSeen = ({ series, lastTimestamp, firstTimestamp, eventTime }: Event): string | undefined =>
+  series?.lastObservedTime ?? lastTimestamp ?? firstTimestamp ?? eventTime ?? undefined;
 
 const maximumBytes = { reportingInstance: 128, action: 128, reason: 128, message: 1024 } as const;
 
@@ -160,13 +157,10 @@ function validateEvent(
     ? []
     : [invalidValue("involvedObject.namespace", { value: about, detail: "does not match event.namespace" })];
   if (!isNew) return faults;
-  if (event.reportingComponent === "") faults.push(required("reportingComponent", ""));
+  const reporter = isOfNewGroup(names, context) ? "reportingController" : "reportingComponent";
+  if (event.reportingComponent === "") faults.push(required(reporter, ""));
   const nameFaults = qualifiedNameFaults(event.reportingComponent);
-  faults.push(
-    ...nameFaults.map((fault) =>
-      invalidValue("reportingComponent", { value: event.reportingComponent, detail: fault }),
-    ),
-  );
+  faults.push(...nameFaults.map((fault) => invalidValue(reporter, { value: event.reportingComponent, detail: fault })));
   for (const field of ["reportingInstance", "action", "reason", "message"] as const) {
     const text = event[field] ?? "";
     if (text === "" && field !== "message") faults.push(required(field, ""));
@@ -200,29 +194,36 @@ function validateNewEvent(event: Event): FieldError[] {
   ];
 }
 
-const fixedFields = [
-  "involvedObject",
-  "reason",
-  "message",
-  "source",
-  "firstTimestamp",
-  "lastTimestamp",
-  "count",
-  "type",
-  "eventTime",
-  "action",
-  "related",
-  "reportingComponent",
-  "reportingInstance",
-] as const satisfies readonly (keyof Event)[];
+/** What does not change, in upstream's order, and what Go shows where there is none. */
+const fixedFields = {
+  involvedObject: null,
+  reason: "",
+  message: "",
+  source: null,
+  firstTimestamp: null,
+  lastTimestamp: null,
+  count: 0,
+  type: "",
+  eventTime: null,
+  action: "",
+  related: null,
+  reportingComponent: "",
+  reportingInstance: "",
+} as const satisfies Partial<Record<keyof Event, unknown>>;
 
 /** Only the series of such an event changes (upstream: `ValidateEventUpdate`). */
 function validateNewEventUpdate(next: Event, previous: Event): FieldError[] {
+  const fixed = Object.entries(fixedFields) as [keyof typeof fixedFields, unknown][]; // the keys are those of the table
   return [
     ...(isSemanticallyEqual(next.series, previous.series) ? [] : validateSeries(next)),
-    ...fixedFields
-      .filter((field) => !isSemanticallyEqual(next[field], previous[field]))
-      .map((field) => invalidValue(field, { value: next[field] ?? null, detail: "field is immutable" })),
+    ...fixed
+      .filter(([field]) => !isSemanticallyEqual(next[field], previous[field]))
+      .map(([field, none]) =>
+        invalidValue(field === "reportingComponent" ? "reportingController" : field, {
+          value: next[field] ?? none,
+          detail: "field is immutable",
+        }),
+      ),
   ];
 }
 

@@ -103,7 +103,7 @@ export function namespaces(names: Names): ResourceDefinition<Namespace> {
         type: "update",
         verbs: ["update"],
         prepareForUpdate: (next, { previous }) => ({ ...next, status: previous.status }),
-        validateUpdate: validateFinalizers,
+        validateUpdate: validateFinalizersInPlace,
         resetFields: [["status"]],
       },
       status: {
@@ -138,12 +138,16 @@ const terminating = (namespace: Namespace, now: number): Namespace => ({
 });
 
 const validateFinalizers = ({ spec }: Namespace): FieldError[] =>
-  (spec.finalizers ?? []).flatMap((finalizer) => [
-    ...qualifiedNameFaults(finalizer).map((fault) =>
-      invalidValue("spec.finalizers", { value: finalizer, detail: fault }),
-    ),
-    ...validateQualifiedFinalizer(finalizer, "spec.finalizers"),
-  ]);
+  (spec.finalizers ?? []).flatMap((finalizer) => validateFinalizer(finalizer, "spec.finalizers"));
+
+/** As upstream does for `finalize`: it says which one is wrong. */
+const validateFinalizersInPlace = ({ spec }: Namespace): FieldError[] =>
+  (spec.finalizers ?? []).flatMap((finalizer, index) => validateFinalizer(finalizer, `spec.finalizers[${index}]`));
+
+const validateFinalizer = (finalizer: string, field: string): FieldError[] => [
+  ...qualifiedNameFaults(finalizer).map((detail) => invalidValue(field, { value: finalizer, detail })),
+  ...validateQualifiedFinalizer(finalizer, field),
+];
 
 function validatePhase({ metadata, status }: Namespace): FieldError[] {
   const isDeleted = metadata.deletionTimestamp !== undefined;

@@ -32,7 +32,7 @@ export interface CompiledKind<T extends ApiObject = ApiObject> {
   readonly apiVersions: ReadonlySet<string>;
   /** The resource, as errors name it. */
   readonly resource: Named;
-  /** The kind, as validation errors name it. */
+  /** The kind, as validation errors name it: that of the objects that hooks see, where fields have other names. */
   readonly kind: Named;
   /** What each endpoint does not write, by the name of the subresource; "" is the resource itself. */
   readonly resetFields: ReadonlyMap<string, FieldSet>;
@@ -67,7 +67,7 @@ export function compileKind<T extends ApiObject>(
     storedApiVersion: apiVersionOf(storedAs(definition)),
     apiVersions: new Set([storedAs(definition), ...alsoServedAs].map(apiVersionOf)),
     resource: { group, resource: plural },
-    kind: { group, resource: kind },
+    kind: { group: definition.renames === undefined ? group : storedAs(definition).group, resource: kind },
     resetFields: new Map(
       endpoints.flatMap(([name, endpoint]) =>
         "resetFields" in endpoint && endpoint.resetFields !== undefined

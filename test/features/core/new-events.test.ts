@@ -105,7 +105,7 @@ for (const group of ["events.k8s.io", "events.platform.io"]) {
         [{ type: "Odd" }, /type: Invalid value/],
         [{ deprecatedCount: 1 }, /count: Invalid value: "": needs to be unset/],
         [{ deprecatedSource: { component: "c" } }, /source: Invalid value: "": needs to be unset/],
-        [{ reportingController: "" }, /reportingComponent: Required value/],
+        [{ reportingController: "" }, /reportingController: Required value/],
         [
           { series: { count: 1, lastObservedTime: fields.eventTime } },
           /series.count: Invalid value: "": should be at least 2/,

@@ -326,6 +326,8 @@ describe("answers of upstream", () => {
       /"default" already exists, the server was not able to generate a unique name for the object$/,
     );
     assert.deepEqual(details, { name: "default", kind: "serviceaccounts", retryAfterSeconds: 1 });
+  });
+
   it("reset the managers of an object with an empty list, and drop those that own nothing the server knows", async () => {
     const path = `${objects}/configmaps`;
     const metadata = { name: "reset" };

@@ -1,4 +1,5 @@
-import { ApiError } from "../api/api-error.ts";
+import { ApiError, badRequest } from "../api/api-error.ts";
+import { validatePathSegmentName } from "../api/name-validation.ts";
 import type { ApiList, ApiObject } from "../api/object-meta.ts";
 import { apiPathOf, apiVersionOf } from "../api/resource-type.ts";
 import type { ResourceType } from "../api/resource-type.ts";
@@ -200,13 +201,13 @@ export class ResourceClient<T extends ApiObject> {
     this.#collection = collectionPath(type, namespace);
   }
 
-  get(name: string): Promise<T> {
+  async get(name: string): Promise<T> {
     return this.#client.request(this.#item(name), { kinds: this.#kinds });
   }
 
-  /** Returns the object, or undefined when the server answers 404. */
-  find(name: string): Promise<T | undefined> {
-    return ignoreCodes([404], this.get(name));
+  /** Returns the object, or undefined when the server answers 404, or no object can have the name. */
+  async find(name: string): Promise<T | undefined> {
+    return nameFault(name) === undefined ? ignoreCodes([404], this.get(name)) : undefined;
   }
 
   async list(options: ListOptions = {}): Promise<ApiList<T>> {
@@ -235,7 +236,7 @@ export class ResourceClient<T extends ApiObject> {
   }
 
   /** Creates a subresource that has its own kind, such as a ServiceAccount's token. */
-  createSubresource<S extends ApiObject>(
+  async createSubresource<S extends ApiObject>(
     name: string,
     { subresource, object }: { readonly subresource: string; readonly object: S },
   ): Promise<S> {
@@ -243,7 +244,7 @@ export class ResourceClient<T extends ApiObject> {
     return this.#client.request(`${this.#item(name)}/${subresource}`, { method: "POST", body: object, kinds });
   }
 
-  update(object: T, options: WriteOptions & { readonly subresource?: string } = {}): Promise<T> {
+  async update(object: T, options: WriteOptions & { readonly subresource?: string } = {}): Promise<T> {
     return this.#client.request(this.#item(object.metadata.name ?? "", options.subresource), {
       method: "PUT",
       query: writeQuery(options),
@@ -252,7 +253,10 @@ export class ResourceClient<T extends ApiObject> {
     });
   }
 
-  patch(name: string, { body, type = "merge", subresource, isForced = false, ...options }: PatchOptions): Promise<T> {
+  async patch(
+    name: string,
+    { body, type = "merge", subresource, isForced = false, ...options }: PatchOptions,
+  ): Promise<T> {
     return this.#client.request(this.#item(name, subresource), {
       method: "PATCH",
       query: writeQuery(options, isForced ? { force: "true" } : {}),
@@ -283,7 +287,10 @@ export class ResourceClient<T extends ApiObject> {
     await this.#client.request(this.#collection, { method: "DELETE", query: listQuery(options) });
   }
 
+  /** Throws a 400 for a name that would be another path, such as that of a subresource or of the whole collection (as client-go). */
   #item(name: string, subresource?: string): string {
+    const fault = nameFault(name);
+    if (fault !== undefined) throw badRequest(`invalid resource name ${JSON.stringify(name)}: ${fault}`);
     return `${this.#collection}/${encodeURIComponent(name)}${subresource === undefined ? "" : `/${subresource}`}`;
   }
 
@@ -291,6 +298,10 @@ export class ResourceClient<T extends ApiObject> {
     return { ...object, apiVersion: apiVersionOf(this.#type), kind: this.#type.kind };
   }
 }
+
+/** Why no object can have the name, or undefined. */
+const nameFault = (name: string): string | undefined =>
+  name === "" ? "may not be empty" : validatePathSegmentName(name, { isPrefix: false })[0];
 
 /** The path of a collection: `/api/v1/namespaces/NS/serviceaccounts`. */
 export const collectionPath = (type: ResourceType, namespace: string): string =>

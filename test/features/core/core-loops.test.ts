@@ -140,6 +140,16 @@ describe("the garbage collector", () => {
     assert.notEqual(await configMaps.find("owner"), undefined);
   });
 
+  test("deletes an object whose owner has a name that no object can have", async () => {
+    const namespace = await makeNamespace();
+    const configMaps = server.client.resource(references.configMaps, namespace);
+    for (const [index, name] of ["..", "a%b", "owner/status"].entries()) {
+      const ownerReferences = [ownedBy(configMap(name), { uid: "00000000-0000-4000-8000-000000000000" })];
+      await configMaps.create(configMap(`child-${index}`, { ownerReferences }));
+      await waitForObject(server.client, references.configMaps, { namespace, name: `child-${index}` }, isGone);
+    }
+  });
+
   test("lets the dependents go first in a foreground deletion", async () => {
     const namespace = await makeNamespace();
     const configMaps = server.client.resource(references.configMaps, namespace);
@@ -173,11 +183,19 @@ describe("the garbage collector", () => {
 });
 
 describe("a service account token Secret", () => {
-  const secret = (name: string) => ({
+  const secret = (name: string, account = "robot") => ({
     apiVersion: "v1",
     kind: "Secret",
-    metadata: { name, annotations: { "platform.io/service-account.name": "robot" } },
+    metadata: { name, annotations: { "platform.io/service-account.name": account } },
     type: "platform.io/service-account-token",
+  });
+
+  test("is removed when no account can have the name", async () => {
+    const namespace = await makeNamespace();
+    for (const [index, account] of ["..", "a%b", "default/token"].entries()) {
+      await server.client.resource(references.secrets, namespace).create(secret(`none-${index}`, account));
+      await waitForObject(server.client, references.secrets, { namespace, name: `none-${index}` }, isGone);
+    }
   });
 
   test("gets a token that authenticates as its account until the Secret is deleted", async () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -188,6 +189,11 @@ describe(
       const half = '{"groups":[';
       const past = await unhelpful.atTime(Date.now() - 800 * day);
       const future = await unhelpful.atTime(Date.now() + 30 * day);
+      const withOtherTypes = ({ method }: IncomingMessage, response: ServerResponse): void => {
+        const groups = [{ name: "authentication.platform.io" }];
+        const review = { kind: "SelfSubjectReview", metadata: {}, status: { userInfo: { username: null, groups: 5 } } };
+        response.end(JSON.stringify(method === "GET" ? { groups } : review));
+      };
       const answer = (body: string, status = 200) =>
         unhelpful.answering((_, response) => void response.writeHead(status).end(body));
       // prettier-ignore
@@ -206,6 +212,7 @@ describe(
         ["its own API is missing, which the controllers need", ["controllers", "--kubeconfig", await at("upstream", answer('{"groups":[{"name":"authentication.k8s.io"}]}'))], "unreachable", /does not serve signet\.platform\.io, so it is not a Signet server; check the kubeconfig/],
         ["it is a proxy's error page", of(await at("proxy", answer("<html>bad gateway</html>", 502))), "unreachable", /the answer \(502\) is not one of an API server/],
         ["it answers a list", of(await at("array", answer("[]"))), "unreachable", /JSON, but not an object/],
+        ["it has other types", of(await at("types", unhelpful.answering(withOtherTypes))), "unreachable", /an answer is not what the API says, .*; check that the kubeconfig names a Signet server, and try again/],
         ["it has other APIs", of(await at("other", answer('{"groups":[{"name":"apps"}]}'))), "unreachable", /offers no authentication API, so it is not a Signet server; check the kubeconfig/],
         ["its CA is another", of(kubeconfig("ca2", { ca: encodePem("CERTIFICATE", newAuthority("x").certificate.der) })), "unreachable", /from a CA that the kubeconfig does not name; use the kubeconfig of this very server/],
         ["its name is another", of(kubeconfig("name", { url: server.url.replace("127.0.0.1", "127.0.0.2") })), "unreachable", /certificate is for other names.*--tls-san|nothing listens/],
@@ -236,6 +243,7 @@ describe(
       await signet.run(asAdmin("csr create there --key-file", file("there.key")));
       // prettier-ignore
       await checkAll([
+        ["a name with a slash", asAdmin("csr describe a/b"), "refused", /invalid resource name "a\/b": may not contain '\/'$/m],
         ["an unknown request", asAdmin("csr describe nothing"), "refused", /404 NotFound.*check the name, and the namespace/],
         ["a name that exists", asAdmin("csr create there --key-file", file("there.key")), "refused", /409 AlreadyExists.*choose another name/],
         ["a name that cannot be", asAdmin("role create .. --verb get --resource pods"), "refused", /422 Invalid/],

@@ -6,6 +6,7 @@ import { ApiClient } from "../client/api-client.ts";
 import type { HttpsTransportOptions } from "../client/https-transport.ts";
 import { readKubeconfig } from "../client/kubeconfig.ts";
 import { namesOfServer } from "../client/names-of-server.ts";
+import { UnreadableAnswer } from "../client/transport.ts";
 import type { Transport } from "../client/transport.ts";
 import { CommandFailure } from "./command-failure.ts";
 import { commandTransport } from "./command-transport.ts";
@@ -83,7 +84,10 @@ export async function connect(
   }
 }
 
-/** Connects, does the work of a command, and always closes the connections. */
+/**
+ * Connects, does the work of a command, and always closes the connections. Throws UnreadableAnswer when a field of an answer has
+ * another type than its API says.
+ */
 export async function withServer(
   flags: ConnectionFlags,
   work: (connection: ServerConnection) => Promise<void>,
@@ -91,10 +95,20 @@ export async function withServer(
   const connection = await connect(flags);
   try {
     await work(connection);
+  } catch (error) {
+    throw showsWrongType(error) ? wronglyTyped(error) : error;
   } finally {
     connection.client.close();
   }
 }
+
+/** Only the kind of an answer is checked when it comes: a field of another type than was promised shows where it is used. */
+const showsWrongType = (error: unknown): error is Error => error instanceof TypeError || error instanceof RangeError;
+
+const wronglyTyped = (cause: Error): UnreadableAnswer =>
+  new UnreadableAnswer(`an answer is not what the API says, or this is a fault in Signet (${cause.message})`, {
+    cause,
+  });
 
 function withToken(transport: HttpsTransportOptions, token: string | undefined): HttpsTransportOptions {
   if (token === undefined) return transport;

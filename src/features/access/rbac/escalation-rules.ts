@@ -35,7 +35,7 @@ export function roleEscalation(names: Names, options: EscalationOptions): Admiss
       const needsEverything = hasAggregationRule(object) || (oldObject !== undefined && hasAggregationRule(oldObject));
       if (needsEverything && escalationError(options, { attributes, wanted: fullAuthority }) !== undefined) {
         const message = "must have cluster-admin privileges to use the aggregationRule";
-        throw forbidden({ group: attributes.askedGroup, resource }, { name, message });
+        throw forbidden({ group: attributes.requestedGroup, resource }, { name, message });
       }
     },
   };

@@ -53,6 +53,8 @@ class GarbageCollector {
           // Between two look-ups, another object may have got the same name.
           if (previous.metadata.uid !== object.metadata.uid) this.#forget(previous);
           this.#put({ resource, object });
+          // It may no longer block them.
+          for (const owner of ownersOf(previous)) this.#queue.add(owner.uid);
         },
         onDelete: (object) => this.#forget(object),
       });
@@ -99,8 +101,12 @@ class GarbageCollector {
       return "dropped the references to owners that are gone";
     }
     const isAwaited = states.includes("awaits its dependents");
-    const hasDependents = this.#graph.dependentsOf(uid).length > 0;
-    const propagationPolicy = isAwaited && hasDependents ? "Foreground" : "Background";
+    const dependents = this.#graph.dependentsOf(uid);
+    const propagationPolicy = isAwaited && dependents.length > 0 ? "Foreground" : "Background";
+    // In a circle of owners, each would wait for the next (upstream: `unblockOwnerReferencesStrategicMergePatch`).
+    if (isAwaited && dependents.some(({ object }) => awaitsDependents(object))) {
+      await this.#patch(node, { ownerReferences: owners.map((owner) => ({ ...owner, blockOwnerDeletion: false })) });
+    }
     await ignoreCodes([404, 409], this.#clientOf(node).delete(name, { uid, propagationPolicy }));
     return "deleted the object: its owners are gone";
   }
@@ -117,9 +123,7 @@ class GarbageCollector {
     if (found === undefined || found.metadata.uid !== owner.uid) return "gone";
     // Owners live in the namespace of their dependents, or in none.
     if (resource.scope === "Namespaced" && found.metadata.namespace !== namespace) return "gone";
-    const isForeground =
-      found.metadata.deletionTimestamp !== undefined && found.metadata.finalizers?.includes(foregroundFinalizer);
-    return isForeground === true ? "awaits its dependents" : "alive";
+    return awaitsDependents(found) ? "awaits its dependents" : "alive";
   }
 
   async #orphanDependents(node: GraphNode): Promise<string> {
@@ -136,8 +140,10 @@ class GarbageCollector {
 
   async #finishForeground(node: GraphNode): Promise<string> {
     const { uid = "" } = node.object.metadata;
-    const dependents = this.#graph.dependentsOf(uid);
-    for (const dependent of dependents) this.#queue.add(dependent.object.metadata.uid ?? "");
+    // An object may name itself as its owner.
+    const dependents = this.#graph.dependentsOf(uid).filter(({ object }) => object.metadata.uid !== uid);
+    // One that waits itself has had its turn: in a circle of owners, each would call the next for ever.
+    for (const { object } of dependents) if (!awaitsDependents(object)) this.#queue.add(object.metadata.uid ?? "");
     const isBlocked = dependents.some(({ object }) =>
       ownersOf(object).some((owner) => owner.uid === uid && owner.blockOwnerDeletion === true),
     );
@@ -205,5 +211,9 @@ class DependencyGraph {
     }
   }
 }
+
+/** Whether it is being deleted in the foreground: its dependents go first. */
+const awaitsDependents = ({ metadata: { deletionTimestamp, finalizers = [] } }: ApiObject): boolean =>
+  deletionTimestamp !== undefined && finalizers.includes(foregroundFinalizer);
 
 const ownersOf = (object: ApiObject | undefined): readonly OwnerReference[] => object?.metadata.ownerReferences ?? [];

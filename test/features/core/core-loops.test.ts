@@ -169,6 +169,28 @@ describe("the garbage collector", () => {
     await waitForObject(server.client, references.configMaps, { namespace, name: "owner" }, isGone);
   });
 
+  test("deletes objects that own themselves or each other in the foreground", async () => {
+    const namespace = await makeNamespace();
+    const configMaps = server.client.resource(references.configMaps, namespace);
+    const [self, one, two] = await Promise.all(
+      ["self", "one", "two"].map((name) => configMaps.create(configMap(name))),
+    );
+    assert.ok(self !== undefined && one !== undefined && two !== undefined);
+    for (const [owned, owner] of [
+      ["self", self],
+      ["one", two],
+      ["two", one],
+    ] as const) {
+      const ownerReferences = [ownedBy(owner, { blockOwnerDeletion: true })];
+      await configMaps.patch(owned, { body: { metadata: { ownerReferences } } });
+    }
+    await configMaps.delete("self", { propagationPolicy: "Foreground" });
+    await configMaps.delete("one", { propagationPolicy: "Foreground" });
+    for (const name of ["self", "one", "two"]) {
+      await waitForObject(server.client, references.configMaps, { namespace, name }, isGone);
+    }
+  });
+
   test("cuts the dependents loose when the owner is deleted with the policy Orphan", async () => {
     const namespace = await makeNamespace();
     const configMaps = server.client.resource(references.configMaps, namespace);

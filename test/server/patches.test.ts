@@ -79,7 +79,8 @@ describe("a strategic merge patch", () => {
 
   it("keeps of a list's entry only what $retainKeys lists", async () => {
     const ready = { type: "Ready", status: "True", reason: "Started", message: "It runs." };
-    const pressure = { type: "MemoryPressure", status: "False" };
+    const times = { lastHeartbeatTime: null, lastTransitionTime: null };
+    const pressure = { type: "MemoryPressure", status: "False", ...times };
     await api.json("/api/v1/nodes", {
       method: "POST",
       body: { metadata: { name: "retained" }, status: { conditions: [ready, pressure] } },
@@ -87,7 +88,7 @@ describe("a strategic merge patch", () => {
     const { status } = (await strategic("/api/v1/nodes/retained/status", {
       status: { conditions: [{ type: "Ready", status: "False", $retainKeys: ["type", "status"] }] },
     })) as unknown as { status: { conditions: unknown } };
-    assert.deepEqual(status.conditions, [{ type: "Ready", status: "False" }, pressure]);
+    assert.deepEqual(status.conditions, [{ type: "Ready", status: "False", ...times }, pressure]);
   });
 
   it("is told by OpenAPI which lists it merges, and which of them by $retainKeys", async () => {

@@ -479,4 +479,34 @@ describe("answers of upstream", () => {
     const [status, { details }] = await answer({ method: "PUT", path, body });
     assert.deepEqual([status, details.causes[0].field], [422, "spec.finalizers[1]"]);
   });
+
+  it("take any name that is valid in a path for an Event of the core group", async () => {
+    const involvedObject = { kind: "Pod", name: "x", namespace: "default" };
+    const create = (path: string, name: string): ApiRequest => ({
+      method: "POST",
+      path: `${path}/events?dryRun=All`,
+      body: { metadata: { name }, involvedObject },
+    });
+    assert.equal((await answer(create(objects, "Any Name:1")))[0], 201);
+    assert.equal((await answer(create(objects, "a/b")))[0], 422);
+    const [, { details }] = await answer(create("/apis/events.k8s.io/v1/namespaces/default", "Any Name:1"));
+    assert.equal(details.causes[0].field, "metadata.name");
+  });
+
+  it("take a key that an applied configuration leaves out for an empty text, and say that it is required", async () => {
+    const headers = { "content-type": "application/apply-patch+yaml" };
+    const apply = (path: string, body: object): Promise<readonly [number, ReturnType<typeof JSON.parse>]> =>
+      answer({ method: "PATCH", path: `${path}?fieldManager=a&dryRun=All`, headers, body });
+    const ownerReferences = [{ apiVersion: "v1", kind: "Pod", name: "x" }];
+    const map = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "owned", ownerReferences } };
+    const [, { message }] = await apply(`${objects}/configmaps/owned`, map);
+    const fault = 'metadata.ownerReferences.uid: Invalid value: "": must not be empty';
+    assert.equal(message, `ConfigMap "owned" is invalid: ${fault}`);
+    const status = { conditions: [{ status: "True" }] };
+    const node = { apiVersion: "v1", kind: "Node", metadata: { name: "applied" }, status };
+    const [code, created] = await apply("/api/v1/nodes/applied", node);
+    assert.deepEqual([code, created.status.conditions[0].type], [201, ""]);
+    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "applied" }, secrets: [{}] };
+    assert.equal((await apply(`${objects}/serviceaccounts/applied`, account))[0], 422);
+  });
 });

@@ -34,8 +34,11 @@ export function entryElement(list: ArraySchema, entry: unknown): PathElement {
   return `k:${elementJson(values)}`;
 }
 
-const defaultOf = (list: ArraySchema, key: string): unknown =>
-  list.items.type === "object" && Object.hasOwn(list.items.fields, key) ? list.items.fields[key]?.default : undefined;
+/** A text that is always there is "" when a client leaves it out, as upstream's schema says. */
+function defaultOf({ items }: ArraySchema, key: string): unknown {
+  const field = items.type === "object" && Object.hasOwn(items.fields, key) ? items.fields[key] : undefined;
+  return field?.default ?? (field?.presence === "always" && field.schema.type === "string" ? "" : undefined);
+}
 
 const htmlCharacters = /[<>&\u2028\u2029]/g;
 

@@ -509,4 +509,9 @@ describe("answers of upstream", () => {
     const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "applied" }, secrets: [{}] };
     assert.equal((await apply(`${objects}/serviceaccounts/applied`, account))[0], 422);
   });
+
+  it("end a watch with a negative timeout before it begins", async () => {
+    const answered = await api.send({ path: `${objects}/configmaps?watch=1&timeoutSeconds=-1` });
+    assert.deepEqual([answered.status, answered.bytes.length], [200, 0]);
+  });
 });

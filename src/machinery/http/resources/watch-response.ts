@@ -83,6 +83,11 @@ function stream<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { options, schedule, sink, joinsFrames, frames }: Stream<T>,
 ): () => void {
+  const durationMilliseconds = durationOf(options);
+  if (durationMilliseconds < 0) {
+    sink.end();
+    return () => {};
+  }
   const queue = new FrameQueue({ sink, joinsFrames });
   let isEnded = false;
   /** A reader in this process gets the initial state without pauses, and may exceed the limit by this much. */
@@ -122,7 +127,6 @@ function stream<T extends ApiObject>(
     },
   });
 
-  const durationMilliseconds = durationOf(options);
   const bookmark = (): void => {
     const { progress } = watch;
     if (progress !== undefined) write(frames.bookmark(progress, { isInitialEventsEnd: false }));
@@ -155,8 +159,9 @@ function stream<T extends ApiObject>(
 /** The maximum of timers: 2^31 - 1 milliseconds. */
 const maximumDurationMilliseconds = 2 ** 31 - 1;
 
+/** A negative one ends before the watch begins. */
 function durationOf<T extends ApiObject>({ timeoutSeconds = 0 }: ListOptions<T>): number {
-  if (timeoutSeconds > 0) return Math.min(timeoutSeconds * 1000, maximumDurationMilliseconds);
+  if (timeoutSeconds !== 0) return Math.min(timeoutSeconds * 1000, maximumDurationMilliseconds);
   // In whole seconds: timers of the same duration share what Node.js keeps for them.
   return 1000 * Math.floor(minimumDurationSeconds * (1 + Math.random()));
 }

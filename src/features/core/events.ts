@@ -28,6 +28,7 @@ const aboutObject = (field: "involvedObject" | "regarding"): Selectable => ({
 /** How the group `events` serves them (upstream: `events.k8s.io/v1`), which today's recorders use. */
 const newEvents = {
   ...newEventForm,
+  validateName: validateDnsSubdomainName,
   allowsShortFinalizers: false,
   selectableFields: {
     ...aboutObject("regarding"),
@@ -47,7 +48,8 @@ export const events = (names: Names): ResourceDefinition<Event> =>
     singular: "event",
     shortNames: ["ev"],
     schema: eventSchema,
-    validateName: validateDnsSubdomainName,
+    // Any name that is valid in a path: old recorders make it of the name of any object.
+    validateName: () => [],
     allowsShortFinalizers: true,
     validate: (event, context) => [
       ...validateEvent(event, { context, names }),

@@ -1,5 +1,6 @@
 import { systemSchedule } from "../api/clock.ts";
 import type { Schedule } from "../api/clock.ts";
+import { LongWork } from "../api/long-work.ts";
 
 /** What the queue of one loop had to do since the process started. The queue changes it. */
 export interface QueueCount {
@@ -53,6 +54,8 @@ export class WorkQueue {
   readonly #working = new Set<string>();
   readonly #failures = new Map<string, number>();
   readonly #timers = new Map<string, { readonly cancel: () => void; readonly dueAfter: number }>();
+  /** What was reconciled in this turn of the event loop. Undefined: nothing. */
+  #turn: LongWork | undefined;
   #isStopped = false;
   #idle: (() => void)[] = [];
 
@@ -117,7 +120,18 @@ export class WorkQueue {
     if (this.#waiting.size === 0 && this.#working.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
+  /** Reconciliations that wait for nothing must not keep requests and timers waiting, however many follow each other. */
+  #pause(): Promise<void> | undefined {
+    if (this.#turn === undefined) {
+      this.#turn = new LongWork();
+      setImmediate(() => (this.#turn = undefined));
+    }
+    return this.#turn.pause();
+  }
+
   async #work(key: string): Promise<void> {
+    const pause = this.#pause();
+    if (pause !== undefined) await pause;
     try {
       await this.#options.reconcile(key);
       this.#failures.delete(key);

@@ -160,3 +160,14 @@ test("a delay that is too long for a timer is cut to a day", () => {
   queue.addAfter("a", 400 * 24 * 3_600_000);
   assert.deepEqual(waits(), [24 * 3_600_000]);
 });
+
+test("keys that add each other for ever leave the event loop free", async () => {
+  const queue = new WorkQueue({
+    reconcile: async (key) => queue.add(key === "a" ? "b" : "a"),
+    onError: (_, error) => assert.fail(String(error)),
+  });
+  queue.add("a");
+  // Without pauses, the loop would never come to this.
+  await new Promise(setImmediate);
+  await queue.stop();
+});

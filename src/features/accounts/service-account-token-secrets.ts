@@ -114,6 +114,7 @@ class ServiceAccountTokenSecrets {
     }
     const filled = await this.#filled(secret, account);
     if (filled === undefined) return "nothing to do: the secret is filled";
+    if (secret.immutable === true) return "nothing to do: the secret is immutable";
     await inNamespace.update(filled);
     return "filled the secret";
   }

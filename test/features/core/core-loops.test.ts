@@ -5,6 +5,7 @@ import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { OwnerReference } from "../../../src/machinery/api/object-meta.ts";
 import { resourceReferences } from "../../resource-references.ts";
 import type { ConfigMap } from "../../../src/features/core/config-maps.ts";
+import { InProcess } from "../../server/in-process.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { waitForObject } from "../../wait-for-object.ts";
@@ -205,6 +206,11 @@ describe("the garbage collector", () => {
 });
 
 describe("a service account token Secret", () => {
+  const retries = async (): Promise<string | undefined> =>
+    /^workqueue_retries_total\{name="serviceaccount-token"\} .*$/m.exec(
+      String((await new InProcess(server).send("/metrics")).body),
+    )?.[0];
+
   const secret = (name: string, account = "robot") => ({
     apiVersion: "v1",
     kind: "Secret",
@@ -218,6 +224,25 @@ describe("a service account token Secret", () => {
       await server.client.resource(references.secrets, namespace).create(secret(`none-${index}`, account));
       await waitForObject(server.client, references.secrets, { namespace, name: `none-${index}` }, isGone);
     }
+  });
+
+  test("that is immutable is left alone, and nothing is tried again for it", async () => {
+    const namespace = await makeNamespace();
+    const secrets = server.client.resource(references.secrets, namespace);
+    await server.client
+      .resource(references.serviceAccounts, namespace)
+      .create({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } });
+    const retriesBefore = await retries();
+    await secrets.create({ ...secret("frozen"), immutable: true });
+    await secrets.create(secret("filled"));
+    await waitForObject(
+      server.client,
+      references.secrets,
+      { namespace, name: "filled" },
+      (found) => "token" in (found?.data ?? {}),
+    );
+    assert.equal((await secrets.get("frozen")).data, undefined);
+    assert.equal(await retries(), retriesBefore);
   });
 
   test("gets a token that authenticates as its account until the Secret is deleted", async () => {

@@ -92,6 +92,27 @@ describe("csr-signing", () => {
     assert.equal(failed.status.certificate, undefined);
   });
 
+  it("fails a request with names that programs read in different ways, even when a person has approved it", async () => {
+    for (const [index, dnsName] of ["a.example.com\0.evil.test", "", "a b", "a\nb", "\x7f"].entries()) {
+      const name = `unlike-${index}`;
+      await scene.request({
+        name,
+        signerName: apiserverClient,
+        commonName: "alice",
+        names: { dnsNames: ["a", dnsName] },
+      });
+      await scene.approve(name);
+      const failed = await scene.settled(name, (request) => conditionOf(request, "Failed") !== undefined);
+      const { reason, message } = conditionOf(failed, "Failed") ?? {};
+      assert.equal(reason, "SignerValidationFailure");
+      assert.equal(
+        message,
+        `the name ${JSON.stringify(dnsName)} is empty, or has a blank or a control character in it`,
+      );
+      assert.equal(failed.status.certificate, undefined);
+    }
+  });
+
   it("accepts a request with an RSA key below 2048 bits, but does not sign it", async () => {
     const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 1024 });
     await scene.request({ name: "small", signerName: apiserverClient, commonName: "alice", privateKey });

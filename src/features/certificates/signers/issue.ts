@@ -56,6 +56,11 @@ export function issuingFaults(request: CertificateRequest, issuers: readonly Cer
   else if (publicKey.algorithm === "RSA" && publicKey.sizeBits < minimumRsaBits) {
     faults.push(`RSA keys must have at least ${minimumRsaBits} bits, this one has ${publicKey.sizeBits}`);
   }
+  for (const name of [...subjectAltNames.dnsNames, ...subjectAltNames.emailAddresses]) {
+    if (!isReadAlike(name)) {
+      faults.push(`the name ${JSON.stringify(name)} is empty, or has a blank or a control character in it`);
+    }
+  }
   for (const { nameConstraints } of issuers) {
     if (nameConstraints === undefined) continue;
     // Check what would be issued, not how the request encodes it or what else it contains.
@@ -66,6 +71,9 @@ export function issuingFaults(request: CertificateRequest, issuers: readonly Cer
   }
   return faults;
 }
+
+/** Programs disagree where another name ends: some would take `a.example.com\0.evil.test` for `a.example.com`. */
+const isReadAlike = (name: string): boolean => /^[!-~]+$/.test(name);
 
 /**
  * Returns the extended key usages that clients would refuse below `issuers`, the CA's certificate and those above it; one

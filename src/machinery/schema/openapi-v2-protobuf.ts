@@ -78,7 +78,7 @@ const operationMessage = (operation: OperationV2): Message => [
   [5, operation.operationId],
   ...repeated(6, operation.produces),
   ...repeated(7, operation.consumes),
-  ...repeated(8, operation.parameters.map(parameterItem)),
+  ...repeated(8, (operation.parameters ?? []).map(parameterItem)),
   [9, named({ number: 1, entries: operation.responses, encode: responseValue })],
   ...extensions(13, operation),
 ];

@@ -42,7 +42,8 @@ export interface OperationV2 {
   readonly operationId: string;
   readonly consumes: readonly string[];
   readonly produces: readonly string[];
-  readonly parameters: readonly ParameterV2[];
+  /** Absent when there are none: Kubernetes' own reader tells an empty list from an absent one. */
+  readonly parameters?: readonly ParameterV2[];
   readonly responses: Readonly<Record<string, { readonly description: string; readonly schema?: OpenApiSchema }>>;
   readonly "x-kubernetes-action": string;
   readonly "x-kubernetes-group-version-kind": GroupVersionKind;
@@ -135,6 +136,9 @@ const pathParameters = (path: string): string[] => [
   "pretty",
 ];
 
+const parametersOf = <T>(parameters: readonly T[]): { readonly parameters?: readonly T[] } =>
+  parameters.length === 0 ? {} : { parameters };
+
 const isPathParameter = (name: string): boolean => name === "name" || name === "namespace";
 
 function bodyReference(
@@ -167,7 +171,7 @@ function operationV3(operation: Operation, collector: DefinitionCollector): unkn
   return {
     description: operation.description,
     operationId: operation.id,
-    parameters: operation.parameters.map(parameterV3),
+    ...parametersOf(operation.parameters.map(parameterV3)),
     ...(requestBody !== undefined && {
       requestBody: {
         content: content(requestBody === "patch" ? patchMediaTypes : ["*/*"], bodyReference(requestBody, collector)),
@@ -212,7 +216,7 @@ function operationV2(operation: Operation, collector: DefinitionCollector): Oper
     operationId: operation.id,
     consumes: requestBody === "patch" ? patchMediaTypes : ["*/*"],
     produces: mediaTypesOf(operation),
-    parameters: [...body, ...operation.parameters.map(parameterV2)],
+    ...parametersOf([...body, ...operation.parameters.map(parameterV2)]),
     responses: {
       ...Object.fromEntries(operation.statusCodes.map((code) => [code, answer])),
       401: { description: "Unauthorized" },

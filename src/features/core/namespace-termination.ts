@@ -21,11 +21,16 @@ const retryMilliseconds = 1000;
 /** As many objects are looked at to say which finalizers they wait for. */
 const maximumExamined = 500;
 
-/** Deletes everything in a namespace that is being deleted, then removes its finalizer so that it can go away. */
+/**
+ * Deletes everything in a namespace that is being deleted, then removes its finalizer so that it can go away. Pods go first: while
+ * one ends, all else stays, because it may still need its Secrets and its account (upstream: KEP-5080, OrderedNamespaceDeletion).
+ */
 export function namespaceTermination(options: {
   /** Every namespaced resource that is stored. */
   readonly contents: readonly ResourceType[];
 }): Controller {
+  const pods = options.contents.filter(isPods);
+  const others = options.contents.filter((resource) => !isPods(resource));
   return {
     name: "namespace",
     start(context) {
@@ -45,8 +50,8 @@ export function namespaceTermination(options: {
             return "waits: a user who deletes the namespace may delete its objects too";
           }
           const progress = await emptyAll(name);
-          const { remaining, failures } = progress;
-          if (remaining.length > 0 || failures.length > 0) {
+          if (!isEmptied(progress)) {
+            const { remaining, failures } = progress;
             await report(namespace, progress);
             queue.addAfter(name, retryMilliseconds);
             const left = [...remaining.map(({ resource }) => resource), ...failures];
@@ -65,9 +70,14 @@ export function namespaceTermination(options: {
       });
 
       async function emptyAll(namespace: string): Promise<EmptyingProgress> {
+        const progress = await emptyEach(pods, namespace);
+        return isEmptied(progress) ? emptyEach(others, namespace) : progress;
+      }
+
+      async function emptyEach(resources: readonly ResourceType[], namespace: string): Promise<EmptyingProgress> {
         const failures: string[] = [];
         const remaining = await Promise.all(
-          options.contents.map(async (resource) => {
+          resources.map(async (resource) => {
             try {
               return await empty(resource, client.resource(resource, namespace));
             } catch (error) {
@@ -96,6 +106,11 @@ export function namespaceTermination(options: {
     },
   };
 }
+
+const isPods = ({ group, plural }: ResourceType): boolean => group === "" && plural === "pods";
+
+const isEmptied = ({ remaining, failures }: EmptyingProgress): boolean =>
+  remaining.length === 0 && failures.length === 0;
 
 /** Deletes what is there. Returns what remains, or undefined where nothing does. */
 async function empty(

@@ -111,6 +111,36 @@ describe("every namespace", () => {
     await waitForObject(server.client, references.namespaces, { name: namespace }, isGone);
     assert.equal(await configMaps.find("held"), undefined);
   });
+
+  test("keeps everything else while one of its Pods ends", async () => {
+    const namespace = await makeNamespace();
+    const configMaps = server.client.resource(references.configMaps, namespace);
+    await configMaps.create(configMap("needed"));
+    const pods = server.client.resource(references.pods, namespace);
+    await pods.create({
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "ending", finalizers: ["example.com/hold"] },
+      spec: { containers: [{ name: "one", image: "example.com/one", resources: {} }] },
+      status: {},
+    });
+    await server.client.resource(references.namespaces).delete(namespace);
+    const waiting = await waitForObject(
+      server.client,
+      references.namespaces,
+      { name: namespace },
+      (found) => found?.status?.conditions?.some(({ type }) => type === "NamespaceContentRemaining") === true,
+    );
+    assert.equal(
+      waiting?.status?.conditions?.find(({ type }) => type === "NamespaceContentRemaining")?.message,
+      "Some resources are remaining: pods. has 1 resource instances",
+    );
+    assert.notEqual((await pods.get("ending")).metadata.deletionTimestamp, undefined);
+    assert.equal((await configMaps.get("needed")).metadata.deletionTimestamp, undefined);
+    await pods.patch("ending", { body: { metadata: { finalizers: null } } });
+    await waitForObject(server.client, references.namespaces, { name: namespace }, isGone);
+    assert.equal(await configMaps.find("needed"), undefined);
+  });
 });
 
 describe("the garbage collector", () => {

@@ -100,11 +100,10 @@ export function createRequestChain(options: ChainOptions): Handler {
     let queue: FairQueue | undefined;
     try {
       trace?.begin("parse");
-      refuseMalformedHeaders(request.headers);
-      if (request.isWebSocket === true) refuseHandshake(request);
-      const info = requestInfo(request);
+      const info = parseRequest(request);
       lifecycle.info = info;
       refuseMalformedTimeout(request, info);
+
       trace?.begin("authenticate");
       const authenticating = options.authenticate(request);
       const authenticatedUser = authenticating instanceof Promise ? await authenticating : authenticating;
@@ -112,9 +111,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       trace?.note(authenticatedUser.username);
       if (options.audit !== undefined) await lifecycle.beginAudit(options.audit);
 
-      // One that waits for its turn would hold up the other requests of its transaction.
-      const isQueued = request.inProcess?.transaction === undefined && !isExempt(info, authenticatedUser);
-      const nextQueue = isQueued ? queueFor(options, info) : undefined;
+      const nextQueue = queueFor(options, { request, info, user: authenticatedUser });
       const turn = nextQueue?.enter(authenticatedUser.username);
       queue = nextQueue;
       if (turn !== undefined) {
@@ -147,36 +144,50 @@ export function createRequestChain(options: ChainOptions): Handler {
       }
     } catch (error) {
       isPanic = !(error instanceof ApiError);
-      response = errorResponse(
-        error instanceof ApiError ? error : bug(error, { log: options.log, lifecycle }),
-        request,
-      );
-      plain = response;
+      const refusal = error instanceof ApiError ? error : bug(error, { log: options.log, lifecycle });
+      response = plain = errorResponse(refusal, request);
     }
     if (lifecycle.authenticatedUser !== undefined) queue?.leave(lifecycle.authenticatedUser.username);
     if (options.audit !== undefined) await lifecycle.recordAnswer(options.audit, { response: plain, isPanic });
-    const caller = lifecycle.authenticatedUser;
-    const warnings = caller === undefined ? [] : options.identityWarnings(request, caller);
-    addWarnings(response, warnings);
-    response.headers["audit-id"] = lifecycle.auditId;
-    response.headers["cache-control"] ??= "no-cache, private";
-    const traceId = trace?.publish({
-      auditId: lifecycle.auditId,
-      method: request.method,
-      uri: requestUri(request),
-      user: caller?.username,
-      status: response.status,
-    });
-    options.onAnswered?.(lifecycle.answered(response, traceId));
-    const { body } = response;
-    if (typeof body === "string" || Buffer.isBuffer(body)) return response;
-    return { ...response, body: withHooks(body, { lifecycle, onStreamStarted: options.onStreamStarted }) };
+    return finish(options, { lifecycle, response, trace });
   };
   return (request) => {
     if (!requestChannel.hasSubscribers) return answer(request);
     const trace = new RequestTrace(traceparentOf(request));
     return trace.run(() => answer(request, trace));
   };
+}
+
+/** Says what a request asks for. Throws a 400 for one that cannot be read. */
+function parseRequest(request: HttpRequest): ParsedRequestInfo {
+  refuseMalformedHeaders(request.headers);
+  if (request.isWebSocket === true) refuseHandshake(request);
+  return requestInfo(request);
+}
+
+interface AnsweredExchange {
+  readonly lifecycle: Lifecycle;
+  readonly response: HttpResponse;
+  readonly trace: RequestTrace | undefined;
+}
+
+/** Adds the headers of every answer, reports the answer, and watches the stream of a watch. */
+function finish(options: ChainOptions, { lifecycle, response, trace }: AnsweredExchange): HttpResponse {
+  const { request, auditId, authenticatedUser } = lifecycle;
+  if (authenticatedUser !== undefined) addWarnings(response, options.identityWarnings(request, authenticatedUser));
+  response.headers["audit-id"] = auditId;
+  response.headers["cache-control"] ??= "no-cache, private";
+  const traceId = trace?.publish({
+    auditId,
+    method: request.method,
+    uri: requestUri(request),
+    user: authenticatedUser?.username,
+    status: response.status,
+  });
+  options.onAnswered?.(lifecycle.answered(response, traceId));
+  const { body } = response;
+  if (typeof body === "string" || Buffer.isBuffer(body)) return response;
+  return { ...response, body: withHooks(body, { lifecycle, onStreamStarted: options.onStreamStarted }) };
 }
 
 /**
@@ -276,14 +287,25 @@ function route(options: ChainOptions, { lifecycle, info, user, request }: Routed
   return options.handleResource({ request, info, user, audited: lifecycle.audited });
 }
 
+interface QueuedRequest {
+  readonly request: HttpRequest;
+  readonly info: ParsedRequestInfo;
+  readonly user: UserInfo;
+}
+
+/** The queue that a request goes through. Undefined: it is exempt. */
+function queueFor(options: ChainOptions, { request, info, user }: QueuedRequest): FairQueue | undefined {
+  // One that waits for its turn would hold up the other requests of its transaction.
+  if (request.inProcess?.transaction !== undefined || isExempt(info, user)) return undefined;
+  const { kind, verb } = info;
+  return kind === "path" || verb === "get" || verb === "list" ? options.readOnlyQueue : options.mutatingQueue;
+}
+
 /** Watches, health checks and administrators do not wait in a queue. */
 const isExempt = (info: ParsedRequestInfo, user: UserInfo): boolean =>
   info.verb === "watch" ||
   user.groups.includes(mastersGroup) ||
   (info.kind === "path" && /^\/(?:healthz|livez|readyz)/.test(info.path));
-
-const queueFor = (options: ChainOptions, { kind, verb }: ParsedRequestInfo): FairQueue =>
-  kind === "path" || verb === "get" || verb === "list" ? options.readOnlyQueue : options.mutatingQueue;
 
 /** The 404 for an unknown path: a Status below `/api` and served groups, plain text elsewhere. */
 function unknownPath({ servedResources }: ChainOptions, path: string): HttpResponse {

@@ -32,39 +32,8 @@ export function watchFrames<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { mediaType, includeObject }: FramesRequest,
 ): WatchFrames<T> {
-  const { schema } = registry.compiled;
   const { format, conversion } = mediaType;
-  const encoderOf =
-    <V extends Typed>(compiled: CompiledSchema<V>) =>
-    (type: string, value: V): Buffer =>
-      format === "protobuf" ? encodeWatchFrame(type, encodeEnvelope(compiled.protobuf, value)) : jsonFrame(type, value);
-
-  const encode = frameEncoder();
-  function frameEncoder(): (type: string, object: T) => Buffer {
-    if (conversion === undefined) {
-      const encodeServed = encoderOf(schema);
-      return (type, object) => encodeServed(type, registry.served(object));
-    }
-    const { version } = conversion;
-    if (conversion.kind !== "Table") {
-      const encodePartial = encoderOf(compiledPartialMetadata);
-      return (type, object) => encodePartial(type, partialObjectMetadata(object, version));
-    }
-    let isFirst = true;
-    return (type, object) => {
-      const table = tableOf([object], {
-        registry,
-        version,
-        includeObject,
-        now: registry.clock.now(),
-        metadata: { resourceVersion: object.metadata.resourceVersion ?? "" },
-        hasColumnDefinitions: isFirst,
-      });
-      isFirst = false;
-      return jsonFrame(type, table);
-    };
-  }
-
+  const encode = objectEncoder(registry, { mediaType, includeObject });
   const isPlainJson = conversion === undefined && format === "json";
   // Tables are not shared: ages differ, and only the first event has columns.
   const isShared = conversion?.kind !== "Table";
@@ -87,11 +56,49 @@ export function watchFrames<T extends ApiObject>(
         metadata: { resourceVersion: String(revision), ...(isInitialEventsEnd && { annotations: initialEventsEnd }) },
       };
       // No defaults: upstream builds it from an empty Go value.
-      return encode("BOOKMARK", { ...bookmark, ...schema.emptyObject, ...bookmark } as ApiObject as T);
+      const { emptyObject } = registry.compiled.schema;
+      return encode("BOOKMARK", { ...bookmark, ...emptyObject, ...bookmark } as ApiObject as T);
     },
-    error: (error) => encoderOf(compiledStatus)("ERROR", statusOf(error)),
+    error: (error) => valueEncoder(compiledStatus, format)("ERROR", statusOf(error)),
   };
 }
+
+/** Encodes an event of a type (`ADDED`, ...) for a value. */
+type EncodeEvent<V> = (type: string, value: V) => Buffer;
+
+/** Encodes objects as the representation shows them: whole, as their metadata, or as a table of one row. */
+function objectEncoder<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { mediaType: { format, conversion }, includeObject }: FramesRequest,
+): EncodeEvent<T> {
+  if (conversion === undefined) {
+    const encodeServed = valueEncoder(registry.compiled.schema, format);
+    return (type, object) => encodeServed(type, registry.served(object));
+  }
+  const { version } = conversion;
+  if (conversion.kind !== "Table") {
+    const encodePartial = valueEncoder(compiledPartialMetadata, format);
+    return (type, object) => encodePartial(type, partialObjectMetadata(object, version));
+  }
+  let isFirst = true;
+  return (type, object) => {
+    const table = tableOf([object], {
+      registry,
+      version,
+      includeObject,
+      now: registry.clock.now(),
+      metadata: { resourceVersion: object.metadata.resourceVersion ?? "" },
+      hasColumnDefinitions: isFirst,
+    });
+    isFirst = false;
+    return jsonFrame(type, table);
+  };
+}
+
+const valueEncoder =
+  <V extends Typed>(compiled: CompiledSchema<V>, format: MediaType["format"]): EncodeEvent<V> =>
+  (type, value) =>
+    format === "protobuf" ? encodeWatchFrame(type, encodeEnvelope(compiled.protobuf, value)) : jsonFrame(type, value);
 
 interface Typed {
   readonly kind: string;

@@ -9,10 +9,10 @@ import { parseIncludeObject } from "../../registry/table.ts";
 import { watchObjects } from "../../registry/watch-objects.ts";
 import { protobufMediaType, watchFrameLengthBytes } from "../../schema/protobuf-envelope.ts";
 import type { MediaType } from "../negotiation.ts";
-import { FrameQueue } from "./frame-queue.ts";
 import { ReaderPace } from "./reader-pace.ts";
 import { watchFrames } from "./watch-frames.ts";
 import type { WatchFrames } from "./watch-frames.ts";
+import { WatchOutput } from "./watch-output.ts";
 
 export interface WatchResponseOptions<T extends ApiObject> {
   readonly request: HttpRequest;
@@ -26,8 +26,6 @@ const minimumDurationSeconds = 30 * 60;
 const bookmarkIntervalMilliseconds = 60_000;
 /** A last bookmark this long before the end spares the next watch most of its replay. */
 const lastBookmarkMilliseconds = 2000;
-/** A reader that lags this far behind is disconnected. It can resume where it stopped. */
-const maximumBufferedBytes = 16 * 1024 * 1024;
 
 const contentTypes = {
   json: "application/json",
@@ -53,7 +51,7 @@ export function watchResponse<T extends ApiObject>(
     body: {
       messageType: isText ? "text" : "binary",
       start: (sink) =>
-        stream(registry, {
+        startWatch(registry, {
           options,
           schedule,
           sink: isWebSocket && !isText ? withoutLengths(sink) : sink,
@@ -71,7 +69,7 @@ const withoutLengths = (sink: ByteSink): ByteSink => ({
   end: () => sink.end(),
 });
 
-interface Stream<T extends ApiObject> {
+interface WatchStreamOptions<T extends ApiObject> {
   readonly options: ListOptions<T>;
   readonly schedule: Schedule;
   readonly sink: ByteSink;
@@ -79,80 +77,69 @@ interface Stream<T extends ApiObject> {
   readonly frames: WatchFrames<T>;
 }
 
-function stream<T extends ApiObject>(
+/** Writes the state, changes and bookmarks to the sink until the watch's time is over. Returns what stops it before. */
+function startWatch<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  { options, schedule, sink, joinsFrames, frames }: Stream<T>,
+  { options, schedule, sink, joinsFrames, frames }: WatchStreamOptions<T>,
 ): () => void {
   const durationMilliseconds = durationOf(options);
   if (durationMilliseconds < 0) {
     sink.end();
     return () => {};
   }
-  const queue = new FrameQueue({ sink, joinsFrames });
-  let isEnded = false;
-  /** A reader in this process gets the initial state without pauses, and may exceed the limit by this much. */
-  let initialBytes = 0;
-  let isInitial = true;
-
-  const end = (): void => {
-    if (isEnded) return;
-    isEnded = true;
-    queue.flush();
-    sink.end();
-  };
-  const write = (frame: Buffer): void => {
-    if (isEnded) return;
-    queue.add(frame);
-    if (isInitial) initialBytes += sink.isInProcess === true ? frame.length : 0;
-    else if (queue.waitingBytes > maximumBufferedBytes + initialBytes) end();
-  };
-  const pace = new ReaderPace({ waitingBytes: () => (isEnded ? 0 : queue.waitingBytes), schedule });
+  const output = new WatchOutput({ sink, joinsFrames });
+  const pace = new ReaderPace({ waitingBytes: () => output.waitingBytes, schedule });
   const watch = watchObjects(registry, {
     options,
     observer: {
-      onChange(type, object) {
-        write(frames.change(type, object));
-      },
+      onChange: (type, object) => output.write(frames.change(type, object)),
       onInitialEventsEnd(at) {
-        if (options.allowsBookmarks) write(frames.bookmark(at, { isInitialEventsEnd: true }));
+        if (options.allowsBookmarks) output.write(frames.bookmark(at, { isInitialEventsEnd: true }));
       },
       untilRead: () => (sink.isInProcess === true ? undefined : pace.untilRead()),
-      onReady() {
-        isInitial = false;
-      },
+      onReady: () => output.endInitialState(),
       onEnd(error) {
-        if (error instanceof ApiError) write(frames.error(error));
-        end();
+        if (error instanceof ApiError) output.write(frames.error(error));
+        output.end();
       },
     },
   });
-
-  const bookmark = (): void => {
+  const sendBookmark = (): void => {
     const { progress } = watch;
-    if (progress !== undefined) write(frames.bookmark(progress, { isInitialEventsEnd: false }));
+    if (progress !== undefined) output.write(frames.bookmark(progress, { isInitialEventsEnd: false }));
   };
-  let cancelBookmark = (): void => {};
-  const scheduleBookmark = (): void => {
-    cancelBookmark = schedule(() => {
-      bookmark();
-      scheduleBookmark();
-    }, bookmarkIntervalMilliseconds);
-  };
-  const cancels: (() => void)[] = [];
-  if (options.allowsBookmarks) {
-    scheduleBookmark();
-    // A shorter watch gets its bookmark at its end: timers for the same time run in the order of their creation.
-    const early = durationMilliseconds > lastBookmarkMilliseconds ? lastBookmarkMilliseconds : 0;
-    cancels.push(schedule(bookmark, durationMilliseconds - early));
-  }
-  cancels.push(schedule(end, durationMilliseconds));
+  const cancelBookmarks = options.allowsBookmarks
+    ? scheduleBookmarks(sendBookmark, { schedule, durationMilliseconds })
+    : undefined;
+  const cancelEnd = schedule(() => output.end(), durationMilliseconds);
   return () => {
-    isEnded = true;
-    queue.flush();
+    output.close();
     watch.stop();
     pace.stop();
-    cancelBookmark();
-    for (const cancel of cancels) cancel();
+    cancelBookmarks?.();
+    cancelEnd();
+  };
+}
+
+/** Calls `send` every minute and near the end of the watch. Returns what cancels this. */
+function scheduleBookmarks(
+  send: () => void,
+  { schedule, durationMilliseconds }: { readonly schedule: Schedule; readonly durationMilliseconds: number },
+): () => void {
+  let cancelNext = (): void => {};
+  const scheduleNext = (): void => {
+    cancelNext = schedule(() => {
+      send();
+      scheduleNext();
+    }, bookmarkIntervalMilliseconds);
+  };
+  scheduleNext();
+  // A shorter watch gets its bookmark at its end: timers for the same time run in the order of their creation.
+  const early = durationMilliseconds > lastBookmarkMilliseconds ? lastBookmarkMilliseconds : 0;
+  const cancelLast = schedule(send, durationMilliseconds - early);
+  return () => {
+    cancelNext();
+    cancelLast();
   };
 }
 

@@ -16,7 +16,7 @@ import { startAgent } from "./start-agent.ts";
 
 /** A command of `signet agent`. */
 export type AgentProgram = SettingsSource & {
-  /** Of the settings; needs no server. */ readonly dataDirectory: () => string;
+  /** The data directory of the settings. Needs no server. */ readonly dataDirectory: () => string;
 } & (
     | { readonly type: "run" | "status" | "check" }
     | { readonly type: "once"; readonly timeoutMilliseconds: number }

@@ -3,7 +3,7 @@ import type { CertificateReport } from "./certificate-manager.ts";
 /** What an agent tells people about itself. Contains nothing secret. Times are milliseconds since the epoch. */
 export interface AgentStatus {
   readonly nodeName: string;
-  /** By the server's clock. */
+  /** The time of the server's clock. */
   readonly now: number;
   readonly certificates: readonly (CertificateReport & { readonly fileFault: string | undefined })[];
   /** `anchors` is undefined until the server has answered. */

@@ -17,7 +17,7 @@ interface FileChange {
   /** `client-certificate`, `serving-certificate`, `trust-bundle`, or `NAME-certificate`. */
   readonly change: string;
   readonly file: string;
-  /** Of the contents. */
+  /** The digest of the file's contents. */
   readonly digest: string;
   readonly hook: Hook;
 }
@@ -36,7 +36,7 @@ interface Task {
   readonly change: FileChange;
   readonly contents: string;
   readonly failures: number;
-  /** By the monotonic clock. */
+  /** The earliest time of the next run, in milliseconds of the monotonic clock. */
   readonly notBefore: number;
   readonly fault: string | undefined;
 }

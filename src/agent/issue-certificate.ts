@@ -72,7 +72,7 @@ export async function obtainCertificate(
 interface IssuanceParts {
   readonly order: IssueOrder;
   readonly options: ObtainOptions;
-  /** Of the key and the state; this process owns it. */
+  /** The folder with the key and the state. This process owns it. */
   readonly folder: string;
   readonly output: IssuedOutput;
 }

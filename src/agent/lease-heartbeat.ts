@@ -23,7 +23,7 @@ export interface LeaseHeartbeatOptions {
 /** Renews the node's Lease. Each call of `beat` is one renewal, and rejects when that failed. */
 export class LeaseHeartbeat {
   readonly #options: LeaseHeartbeatOptions;
-  /** As in the server's last answer; undefined: read it first. */
+  /** The Lease in the server's last answer. Undefined: it must be read first. */
   #lease: Lease | undefined;
 
   constructor(options: LeaseHeartbeatOptions) {

@@ -30,7 +30,7 @@ export interface CertificateRequestOptions {
   readonly lifetimeSeconds: number | undefined;
   /** The name of the request starts with it. */
   readonly requestPrefix: string;
-  /** As the identity that requests. */
+  /** A client with the identity that requests the certificate. */
   readonly requests: ResourceClient<CertificateSigningRequest>;
   readonly store: PendingKeys;
   /** The server's time. */

@@ -23,7 +23,7 @@ export interface TrustBundleFollowerOptions {
   readonly onAnchors: (file: string, count: number) => void;
 }
 
-/** For example after a full disk. */
+/** The wait before a failed write is tried again, for example on a full disk. */
 const rewriteMilliseconds = 10_000;
 
 /**

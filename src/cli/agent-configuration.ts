@@ -11,7 +11,7 @@ import { parseServiceCertificate } from "./agent-service-certificate.ts";
 import type { LogFormat } from "../machinery/files/process-log.ts";
 import type { ServerAccessFlags } from "./agent-server-access.ts";
 
-/** What the file of `signet agent --config` says. Flags of the command line take precedence over `flags`. */
+/** The settings in the file of `signet agent --config`. Flags of the command line take precedence over `flags`. */
 export interface AgentConfiguration {
   readonly flags: Partial<AgentFlags>;
   readonly trustBundles: readonly TrustBundleFile[];

@@ -19,7 +19,7 @@ export interface ServerAccessFlags {
   readonly clientKey?: string;
 }
 
-/** From the flags, else from the kubeconfig. Throws UsageError. */
+/** Reads the server, its CA and the credentials from the flags, else from the kubeconfig. Throws UsageError. */
 export function serverAccess(flags: ServerAccessFlags): ServerAccess {
   const { kubeconfig } = flags;
   const transport = kubeconfig === undefined ? undefined : kubeconfigTransport(kubeconfig);

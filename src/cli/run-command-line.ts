@@ -40,7 +40,7 @@ const everyCommand = (command: Command, parents = ""): NamedCommand[] => {
   return [{ command, path }, ...command.commands.flatMap((child) => everyCommand(child, path))];
 };
 
-/** Without a listener, a closed pipe or a full disk would end the process with a stack trace. */
+/** Listens for failed writes of output: otherwise a closed pipe or a full disk would end the process with a stack trace. */
 function reportOutputFailures(): void {
   let isReported = false;
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {

@@ -184,7 +184,7 @@ function decodeBmpString(content: Buffer, invalid: (what: string) => PkiError): 
   return codes.map((code) => String.fromCharCode(code)).join("");
 }
 
-/** Of names that are in use. A name never changes. */
+/** The encoded forms of names that are in use. A name never changes. */
 const encodedNames = new WeakMap<DistinguishedNameParts, Buffer>();
 
 /**

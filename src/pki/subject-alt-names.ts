@@ -8,7 +8,7 @@ import { readUri } from "./uri.ts";
 export interface SubjectAltNames {
   readonly dnsNames: readonly string[];
   readonly emailAddresses: readonly string[];
-  /** As text. An IPv4-mapped IPv6 address is shown as IPv4. */
+  /** The addresses as text. An IPv4-mapped IPv6 address is shown as IPv4. */
   readonly ipAddresses: readonly string[];
   readonly uris: readonly string[];
 }

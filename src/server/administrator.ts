@@ -29,7 +29,7 @@ interface AdministratorOptions extends Omit<AdminKubeconfigOptions, "isRevoked" 
   readonly names: Names;
   readonly client: ApiClient;
   readonly revocation: ConnectedRevocation;
-  /** Where others learn of it. Undefined: nowhere. */
+  /** Says where revocation lists and OCSP are served. Undefined: nowhere. */
   readonly revocationSettings: RevocationSettings | undefined;
   readonly log: Pick<Logger, "info" | "error">;
 }
@@ -104,7 +104,7 @@ interface AdminKubeconfigOptions {
   readonly lifetimeMilliseconds: number;
   /** A certificate that is revoked is replaced. */
   readonly isRevoked: (certificate: Certificate) => boolean;
-  /** Where others learn of that. Undefined: nowhere. */
+  /** The addresses of revocation lists and OCSP, for the certificate. Undefined: it names none. */
   readonly revocation?: OwnCertificateOptions["revocation"];
 }
 

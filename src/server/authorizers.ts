@@ -17,7 +17,7 @@ export interface AuthorizersOptions {
   readonly rbac: AuthorizerInMemory;
   /** The rules that RBAC grants a user in a namespace. */
   readonly rulesFor: (user: UserInfo, namespace: string) => ResolvedRules;
-  /** As configured now, in order. */
+  /** The authorizers that are configured now, in order. */
   readonly configured: ConnectedAuthorization["authorizers"];
   /** Whether the issuer's discovery documents need no authentication. */
   readonly isDiscoveryPublic: boolean;

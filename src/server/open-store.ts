@@ -105,7 +105,7 @@ function unusableStoreReason(dataDirectory: string, cause: unknown): string {
 /** A store that takes objects from elsewhere. End it with `finish` or `abandon`, and close it. */
 interface ImportTarget {
   readonly store: Store;
-  /** From now on servers may use it. */
+  /** Ends the import: from now on servers may use the store. */
   finish(): Promise<void>;
   /** Removes all that was written. */
   abandon(): Promise<void>;

@@ -9,7 +9,7 @@ export type SettingValues = Readonly<Record<string, unknown>>;
 
 export interface ReloadOptions {
   readonly log: Logger;
-  /** Those that the server was started with, or that the last reload applied. */
+  /** The settings that the server was started with, or that the last reload applied. */
   readonly before: SettingValues;
   /** Reads the settings again. Throws an error with one line for people. */
   readonly read: () => SettingValues;

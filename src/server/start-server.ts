@@ -51,7 +51,7 @@ export interface RunningServer {
   readonly url: string;
   readonly port: number;
   readonly kubeconfigFile: string;
-  /** Where revocation is served over plain HTTP. Undefined: nowhere. */
+  /** The address of the listener that serves revocation over plain HTTP. Undefined: there is none. */
   readonly revocationHttpUrl: string | undefined;
   /** PEM of the CAs that verify the serving certificate. */
   readonly caCertificates: string;

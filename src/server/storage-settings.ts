@@ -34,7 +34,7 @@ export type StorageSettings =
       /** Undefined: the system's CAs. */
       readonly authorityFile: string | undefined;
       readonly clientCertificate: KeyPairFiles | undefined;
-      /** Without a slash at the end. */
+      /** The prefix of all keys, without a slash at the end. */
       readonly prefix: string;
     };
 

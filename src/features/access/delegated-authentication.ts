@@ -97,7 +97,7 @@ function keptNames(key: string, before: PublishedBefore | undefined): readonly s
   }
 }
 
-/** As Go writes header names: `X-Remote-User`. */
+/** A header name as Go writes it, such as `X-Remote-User`. */
 const canonicalHeader = (name: string): string => name.replace(/(?<=^|-)[a-z]/g, (letter) => letter.toUpperCase());
 
 /** Who is bound to this role may read the ConfigMap (upstream's role of the same name). */

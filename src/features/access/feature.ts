@@ -69,7 +69,7 @@ export interface AccessConnection {
   readonly stores: Stores;
   readonly authorize: Authorize;
   readonly resolver: RuleResolver;
-  /** What all authorizers together know of a user's rules. */
+  /** Returns the rules that all authorizers together know of a user. */
   readonly rulesFor: RulesReviewOptions["rulesFor"];
   /** Whether an authorizer lets everyone do everything. It may change while the server runs. */
   readonly allowsEverything: () => boolean;

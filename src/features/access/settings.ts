@@ -67,7 +67,7 @@ export interface AccessSettings {
   readonly tokenFile: string | undefined;
   readonly isAnonymousWanted: boolean;
   readonly frontProxy: {
-    /** Without it no front proxy is trusted. */
+    /** The file with the CAs of front proxies. Undefined: no front proxy is trusted. */
     readonly authorityFile: string | undefined;
     readonly allowedNames: readonly string[];
     readonly headers: FrontProxyHeaders;

@@ -20,7 +20,7 @@ export interface ServiceAccountRuleOptions {
   readonly podReferences: PodReferences;
   /** Appends a few random letters to a prefix. */
   generateName(prefix: string): string;
-  /** With every acknowledged write applied. */
+  /** Finds the account in the newest state: every acknowledged write is applied. */
   findServiceAccount(
     namespace: string,
     name: string,

@@ -29,7 +29,7 @@ const fileFlagsOf = (signer: (typeof wellKnownSigners)[number]): readonly (reado
 // `fromEntries` does not know the keys: two for each short name.
 const signerFlags = Object.fromEntries(wellKnownSigners.flatMap(fileFlagsOf)) as SignerFlags;
 
-/** Of `signet serve`, and of `signet controllers`. */
+/** The flags of `signet serve` and `signet controllers` about certificates. */
 export const certificateFlags = {
   "cluster-signing-duration": {
     type: "duration",
@@ -89,7 +89,7 @@ export interface CertificateSettings {
 }
 
 export interface RevocationSettings {
-  /** Without a slash at its end. */
+  /** The URL, without a slash at its end. */
   readonly url: string;
   readonly listLifetimeMilliseconds: number;
   /** Whether certificates name a part of their CA's list. */

@@ -9,7 +9,7 @@ interface NamespaceState {
 
 export interface NamespaceLifecycleOptions {
   readonly names: Names;
-  /** With every acknowledged write applied. */
+  /** Finds the namespace in the newest state: every acknowledged write is applied. */
   findNamespace(name: string): NamespaceState | undefined | Promise<NamespaceState | undefined>;
 }
 

@@ -18,7 +18,7 @@ const finalizer = "kubernetes";
 const graceMilliseconds = 5000;
 /** Objects with finalizers take time to go away: check again after this time. */
 const retryMilliseconds = 1000;
-/** As many objects are looked at to say which finalizers they wait for. */
+/** How many objects are looked at to say which finalizers they wait for. */
 const maximumExamined = 500;
 
 /**

@@ -140,7 +140,7 @@ const terminating = (namespace: Namespace, now: number): Namespace => ({
 const validateFinalizers = ({ spec }: Namespace): FieldError[] =>
   (spec.finalizers ?? []).flatMap((finalizer) => validateFinalizer(finalizer, "spec.finalizers"));
 
-/** As upstream does for `finalize`: it says which one is wrong. */
+/** The faults of finalizers in a request to `finalize`. As in upstream, each names the finalizer that is wrong. */
 const validateFinalizersInPlace = ({ spec }: Namespace): FieldError[] =>
   (spec.finalizers ?? []).flatMap((finalizer, index) => validateFinalizer(finalizer, `spec.finalizers[${index}]`));
 

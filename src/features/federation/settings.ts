@@ -132,7 +132,7 @@ function issuersOf(values: Values): FederationSettings["issuers"] {
   };
 }
 
-/** Those without a default. */
+/** The `--oidc` flags without a default. */
 const oidcFlagNames = [
   "oidc-issuer-url",
   "oidc-client-id",

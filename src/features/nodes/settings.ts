@@ -1,6 +1,6 @@
 import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
 
-/** Of `signet serve`, and of `signet controllers`. */
+/** The flags of `signet serve` and `signet controllers` about nodes. */
 export const nodeFlags = {
   "node-monitor-grace-period": {
     type: "duration",

@@ -20,7 +20,7 @@ export interface ResourceAttributes {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** What a list, watch or deletecollection selects by; `metadata.name=NAME` also gives it the name. */
+  /** The selector of a list, watch or deletecollection. `metadata.name=NAME` also sets `name`. */
   readonly fieldSelector?: FieldSelector;
   readonly labelSelector?: LabelSelector;
 }
@@ -46,7 +46,7 @@ export type Authorize = (attributes: AuthorizationAttributes) => Promise<Decisio
 export interface AdmissionAttributes {
   readonly operation: "CREATE" | "UPDATE" | "DELETE";
   readonly user: UserInfo;
-  /** What the kind is stored as, whichever group and version the request names. Rules compare with it. */
+  /** The group and version that the kind is stored as, whichever the request names. Rules compare with these. */
   readonly group: string;
   readonly version: string;
   /** The group and version in the request's path. Errors show the group. */
@@ -63,7 +63,7 @@ export interface AdmissionAttributes {
   /** The stored object; absent for CREATE. */
   readonly oldObject?: ApiObject | undefined;
   readonly isDryRun: boolean;
-  /** Receives what rules say besides a refusal. */
+  /** Receives the warnings and audit annotations of rules. */
   readonly listener: AdmissionListener;
 }
 

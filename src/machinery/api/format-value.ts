@@ -79,10 +79,10 @@ class BeginningWriter {
   }
 }
 
-/** What is before the value, and the value. */
+/** The text before a value, and the value. */
 type Member = readonly [label: string, value: unknown];
 
-// One by one: most of a large value is not shown.
+// Generators, because most of a large value is not shown.
 function* itemsOf(list: readonly unknown[]): Generator<Member> {
   for (const item of list) yield ["", item];
 }

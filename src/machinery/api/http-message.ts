@@ -44,7 +44,7 @@ export interface HttpRequest {
   hasFreshCache?: boolean;
 }
 
-/** What only a caller in the server's own process can give. */
+/** Options that only a caller in the server's own process has. */
 export interface InProcessCall {
   /** The JSON value of the body. It never changes. Undefined: the body is a text, or there is none. */
   readonly value: object | undefined;
@@ -62,7 +62,7 @@ export interface HttpResponse {
   readonly body: ResponseBody;
   /** The JSON value of the body, for a caller in the server's own process. Immutable. */
   readonly value?: object;
-  /** What the audit log records besides the status. */
+  /** Details of the answer for the audit log. */
   readonly audited?: AuditedAnswer;
 }
 

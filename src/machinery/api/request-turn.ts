@@ -35,7 +35,7 @@ function giveTurn(): void {
     return;
   }
   next.item();
-  // Behind all that the request does now.
+  // Runs after everything that the request does without waiting.
   queueMicrotask(() => process.nextTick(goOn));
 }
 

@@ -2,7 +2,7 @@ import type { ApiObject } from "./object-meta.ts";
 import type { GroupName, Names } from "./names.ts";
 
 /**
- * What a resource is called, for everyone who speaks of it: its definition, typed stores, the client and the loops. `T` is
+ * The names of a resource, as its definition, typed stores, the client and the loops use them. `T` is
  * the type of its objects; it is never a value.
  */
 export interface ResourceType<T extends ApiObject = ApiObject> {

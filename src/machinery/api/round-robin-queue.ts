@@ -1,6 +1,6 @@
 /** A queue for each user. Users take turns: whoever queues many items delays only their own. */
 export class RoundRobinQueue<T> {
-  /** By user name, in the order of the users' turns. None is empty. */
+  /** The queues by user name, in the order of the users' turns. No queue is empty. */
   readonly #queues = new Map<string, T[]>();
 
   /** How many items of a user wait. */

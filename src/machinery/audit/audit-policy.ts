@@ -22,7 +22,7 @@ interface AuditRule {
   /** "" stands for requests without a namespace. */
   readonly namespaces: readonly string[];
   readonly nonResourceURLs: readonly string[];
-  /** Those of the rule and of the policy. */
+  /** The stages that the rule or the policy omits. */
   readonly omitStages: readonly AuditStage[];
   /** The rule's, or else the policy's. */
   readonly omitManagedFields: boolean;
@@ -39,7 +39,7 @@ interface GroupResources {
 /** What a rule decides. */
 export type AuditDecision = Pick<AuditRule, "level" | "omitStages" | "omitManagedFields">;
 
-/** Without a policy file: every request at level Metadata, once it is answered. */
+/** The policy without a policy file: records every request at level Metadata, once it is answered. */
 export const defaultAuditPolicy: AuditPolicy = {
   rules: [
     {

@@ -31,7 +31,7 @@ export interface AuditSink {
 interface AuditOptions {
   readonly names: Names;
   readonly clock: Clock;
-  /** As the file is now. */
+  /** Returns the policy that the file has now. */
   readonly policy: () => AuditPolicy;
   readonly bodies: AuditedBodies;
   readonly sinks: readonly AuditSink[];

@@ -114,7 +114,7 @@ function redact(value: unknown, [name, ...rest]: FieldPath): void {
   else value[name] = redacted;
 }
 
-/** Of an object, of the items of a list, and of the objects in the rows of a table. */
+/** Removes managedFields from an object, from the items of a list, and from the objects in the rows of a table. */
 function dropManagedFields(value: unknown): void {
   if (!isJsonObject(value)) return;
   if (isJsonObject(value["metadata"])) delete value["metadata"]["managedFields"];

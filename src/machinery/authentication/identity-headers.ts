@@ -89,5 +89,5 @@ class RequestWithHeaders implements HttpRequest {
 }
 
 const longestMemory = 1000;
-/** Of a name that is remembered: strangers must not fill the memory with long ones. */
+/** The longest name that is remembered: strangers must not fill the memory with long ones. */
 const longestName = 64;

@@ -13,7 +13,7 @@ const userExtras = "userextras";
  */
 export interface AccessSpelling {
   group(group: string): string;
-  /** As a rule has it: with the subresource after a slash. */
+  /** Respells a resource as rules name it: with the subresource after a slash. */
   resource(resource: string): string;
   objectName(name: string): string;
 }

@@ -120,7 +120,7 @@ export class Http2Connection {
   }
 }
 
-/** With the code of a cut HTTP/1.1 connection, so that both are explained in the same words. */
+/** An error with the code of a cut HTTP/1.1 connection, so that both are explained in the same words. */
 const connectionEnded = (): Error =>
   Object.assign(new Error("the connection ended before the answer was complete"), { code: "ECONNRESET" });
 

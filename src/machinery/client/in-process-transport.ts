@@ -33,7 +33,7 @@ export function inProcessTransport(
 }
 
 interface Sending {
-  /** Of the caller. */
+  /** The headers of the caller itself. */
   readonly ownHeaders: Headers;
   readonly signal: AbortSignal;
   readonly transaction: TransactionMember | undefined;

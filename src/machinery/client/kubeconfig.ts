@@ -48,7 +48,7 @@ export function readKubeconfig(selection: KubeconfigSelection = {}): KubeconfigC
   );
 }
 
-/** Those of `$KUBECONFIG` that exist. */
+/** The files of `$KUBECONFIG` that exist. */
 function defaultFiles(): string[] {
   const listed = (process.env["KUBECONFIG"] ?? "").split(delimiter).filter((one) => one !== "");
   const files = listed.length > 0 ? listed : ownFiles();

@@ -12,7 +12,7 @@ export interface TracedClientRequest {
   readonly path: string;
   /** The work that it is a part of. Undefined: none that is traced. */
   readonly activity: Activity | undefined;
-  /** Of `performance.now()`. */
+  /** Milliseconds, as `performance.now()` counts them. */
   readonly startedAt: number;
   /** A subscriber of `start` may set it: the header of that name (W3C Trace Context). */
   traceparent?: string;

@@ -18,9 +18,9 @@ export interface ServerConnection {
   readonly client: ApiClient;
   readonly transport: HttpsTransportOptions;
   readonly names: Names;
-  /** Of `--namespace`, else of the kubeconfig's context, else `default`. */
+  /** The namespace of `--namespace`, else of the kubeconfig's context, else `default`. */
   readonly namespace: string;
-  /** Of `--timeout`; 0 is no limit. */
+  /** The duration of `--timeout`. 0 means no limit. */
   readonly timeoutMilliseconds: number;
 }
 

@@ -22,7 +22,7 @@ export type Flag =
       readonly default?: readonly string[];
       readonly choices?: readonly string[];
       readonly help: string;
-      /** As for a file, where the texts are names of files. */
+      /** Whether the texts are names of files that are read again when they change. */
       readonly isFollowed?: true;
       /** Whether commas are part of a text. Then each text needs a flag of its own, or an entry of a list in the file. */
       readonly hasCommasInTexts?: true;

@@ -4,7 +4,7 @@ import type { ListOptions, ResourceClient } from "../client/api-client.ts";
 import { CommandFailure } from "./command-failure.ts";
 import { startProgress } from "./progress.ts";
 
-/** As kubectl's. Each page is an answer of its own, with a bound of its own. */
+/** The same page size as kubectl's. Each page is an answer of its own, with its own time limit. */
 const pageSize = 500;
 /** A server that never ends a list is not waited for. */
 const mostPages = 20_000;

@@ -27,7 +27,7 @@ export function listenFault(error: unknown): string | undefined {
 interface Place {
   readonly address?: string;
   readonly port?: number;
-  /** Of a name that could not be looked up. */
+  /** The name that could not be looked up. */
   readonly hostname?: string;
 }
 

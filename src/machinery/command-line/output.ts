@@ -8,7 +8,7 @@ import { terminalWidth, textTable } from "./text-table.ts";
 import type { TextColumn } from "./text-table.ts";
 
 export interface OutputFlags {
-  /** Without it, people read the output. */
+  /** The format of `-o`. Absent: text for people. */
   readonly output?: "json" | "yaml" | "wide" | "name";
 }
 

@@ -10,7 +10,7 @@ const apiVersions = ["apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1be
 
 export interface ConfigurationKind<T> {
   readonly kind: string;
-  /** Of the schema; see `compileDecoder`. */
+  /** The decoder of the file's schema; see `compileDecoder`. */
   readonly decode: (value: unknown) => Decoded<T>;
 }
 

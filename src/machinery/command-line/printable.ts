@@ -3,7 +3,7 @@
  * line and paragraph separators, lone surrogates, and letters without a glyph.
  */
 const steering = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
-/** As above, without the end of a line: documents in JSON and YAML have lines. */
+/** The same characters without the line feed: documents in JSON and YAML have several lines. */
 const steeringInDocument = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
 
 const hexadecimal = (value: number, digits = 0): string => value.toString(16).padStart(digits, "0");

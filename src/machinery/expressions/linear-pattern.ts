@@ -2,7 +2,7 @@ import { RE2JS } from "re2js";
 import { spendSteps } from "./cost-budget.ts";
 
 const longestPattern = 4096;
-/** Of a pattern whose repetitions are written out: some 70 ms to compile. */
+/** The longest pattern once its repetitions are written out. It takes some 70 ms to compile. */
 const largestExpansion = 10_000;
 const stepsToCompile = 50;
 const maximumPatterns = 128;

@@ -196,7 +196,7 @@ export class AppendedFile {
 
 const textOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join("");
 
-/** As the library that upstream uses names them: `audit-2026-11-22T06-30-59.123.log`. */
+/** Names a backup as the library that upstream uses: `audit-2026-11-22T06-30-59.123.log`. */
 function backupPath(path: string, now: number): string {
   const extension = extname(path);
   for (let at = now; ; at++) {

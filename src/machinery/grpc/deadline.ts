@@ -1,6 +1,6 @@
 export interface DeadlineOptions {
   readonly milliseconds: number;
-  /** What the wait is for comes over it. */
+  /** The socket over which the awaited data comes. */
   readonly connection: { readonly receivedBytes: number };
   /** Called at most once for each start. */
   readonly onOver: () => void;

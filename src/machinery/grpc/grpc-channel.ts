@@ -21,9 +21,9 @@ interface ChannelOptions {
 
 /** What one call may take. */
 export interface CallBounds {
-  /** For the whole answer. */
+  /** The limit for the whole answer. */
   readonly timeoutMilliseconds: number;
-  /** Without any part of the answer. Default: no bound of its own. */
+  /** The limit for each wait without any part of the answer. Default: no such limit. */
   readonly silenceMilliseconds?: number;
   /** Default: the channel's. */
   readonly maximumMessageBytes?: number;

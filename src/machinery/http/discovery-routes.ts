@@ -59,7 +59,7 @@ interface Group {
 
 interface Version {
   readonly version: string;
-  /** By plural. */
+  /** The kinds of the version, sorted by plural. */
   readonly definitions: Definition[];
 }
 

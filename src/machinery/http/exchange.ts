@@ -34,7 +34,7 @@ export interface ExchangeOptions {
   readonly connection: Connection;
 }
 
-/** Where the bytes of a stream go whose client left before it began. */
+/** Discards the bytes of a stream whose client left before it began. */
 const discardingSink: ByteSink = { write: () => {}, bufferedBytes: () => 0, end: () => {} };
 
 /**

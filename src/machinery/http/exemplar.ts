@@ -6,7 +6,7 @@ export interface Exemplar {
   readonly at: number;
 }
 
-/** As OpenMetrics writes it behind a sample. */
+/** Formats an exemplar as OpenMetrics writes it behind a sample. */
 export const exemplarText = ({ traceId, seconds, at }: Exemplar): string =>
   ` # {trace_id="${traceId}"} ${seconds} ${at / 1000}`;
 

@@ -10,7 +10,7 @@ export interface FairnessOptions {
   readonly queueLengthPerUser: number;
 }
 
-/** Of all that may run. The rest is for others, also when one user's requests run for long. */
+/** The share of the running requests that one user may have. The rest is for others, also when these requests take long. */
 const sharePerUser = 0.75;
 
 /**
@@ -63,7 +63,7 @@ export class FairQueue {
     const left = (this.#runningOf.get(username) ?? 0) - 1;
     if (left > 0) this.#runningOf.set(username, left);
     else this.#runningOf.delete(username);
-    // One user at most is passed over, because no two can have so large a share.
+    // At most one user is passed over: no two can have such a large share.
     const next = this.#queue.take((user) => this.#mayRun(user));
     if (next === undefined) return;
     this.#waiting--;

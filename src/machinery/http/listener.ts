@@ -26,7 +26,7 @@ import { wantsWebSocket } from "./web-socket-handshake.ts";
 
 export interface ListenerLimits extends ConnectionLimits, Http2Limits {
   readonly bodyBytes: number;
-  /** From the first header to the last byte of the answer. Watches have no such deadline. */
+  /** The limit from the first header to the last byte of the answer. Watches have no such limit. */
   readonly requestSeconds: number;
   /** The deadline for the TLS handshake, and for the header of an HTTP/1.1 request. */
   readonly handshakeSeconds: number;
@@ -111,7 +111,7 @@ export interface Listener {
   sweep(): void;
 }
 
-/** What the functions below share: one of each for a listener. */
+/** The state of a listener, which the functions below share. */
 interface ListenerParts {
   readonly server: Server;
   readonly context: ExchangeContext;
@@ -119,9 +119,9 @@ interface ListenerParts {
   readonly log: ListenerLog | undefined;
   /** The connections of HTTP/2. */
   readonly sessions: Map<Http2Session, TlsConnection>;
-  /** By the socket of a connection, after its handshake. */
+  /** Each connection whose handshake is done, by its socket. */
   readonly connections: WeakMap<object, TlsConnection>;
-  /** From their first byte on: closing ends those too that never finish their handshake. */
+  /** All open sockets, also those whose handshake is not done: closing the listener ends them too. */
   readonly sockets: Set<Socket>;
 }
 

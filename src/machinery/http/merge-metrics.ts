@@ -12,9 +12,9 @@ const smallestCounts = /^signet_(?:certificate_soonest_expiry_seconds|outside_ke
 interface Family {
   /** Its HELP and TYPE lines. */
   readonly comments: readonly string[];
-  /** By the text before the value: the name and its labels. */
+  /** Each sample's value, by the text before it: the name and its labels. */
   readonly values: Map<string, number>;
-  /** Of the last process that has one. */
+  /** Each sample's exemplar, by the same text, from the last process that has one. */
   readonly exemplars: Map<string, string>;
 }
 

@@ -7,7 +7,7 @@ import { plainText } from "./response.ts";
 
 export interface PlainRequest {
   readonly method: string;
-  /** As sent, without the query. */
+  /** The path as the client sent it, without the query. */
   readonly path: string;
   readonly headers: Headers;
   /** The body, or as much of it as is one byte longer than allowed. May be called once. Rejects when it is cut off. */

@@ -81,7 +81,7 @@ export interface AnsweredRequest {
   /** Whether the resource and verb are served. Only then are they words from a bounded set, safe for metric labels. */
   readonly isServed: boolean;
   readonly seconds: number;
-  /** Of the trace that was exported of it. */
+  /** The id of the request's trace. Undefined: none was exported. */
   readonly traceId: string | undefined;
 }
 
@@ -295,7 +295,7 @@ interface QueuedRequest {
 
 /** The queue that a request goes through. Undefined: it is exempt. */
 function queueFor(options: ChainOptions, { request, info, user }: QueuedRequest): FairQueue | undefined {
-  // One that waits for its turn would hold up the other requests of its transaction.
+  // A request that waits for its turn would hold up the other requests of its transaction.
   if (request.inProcess?.transaction !== undefined || isExempt(info, user)) return undefined;
   const { kind, verb } = info;
   return kind === "path" || verb === "get" || verb === "list" ? options.readOnlyQueue : options.mutatingQueue;

@@ -12,7 +12,7 @@ const everyVerb: readonly Verb[] = ["create", "delete", "deletecollection", "get
 
 /** The served resources and their verbs: all that routing needs to know before anyone reads the body. */
 export class ServedResources {
-  /** By group, version and plural. */
+  /** The resources by group, then version, then plural. */
   readonly #resources = new Map<string, Map<string, Map<string, ServedResource>>>();
 
   constructor(definitions: readonly Definition[]) {

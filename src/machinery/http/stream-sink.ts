@@ -3,7 +3,7 @@ import type { ByteSink } from "../api/http-message.ts";
 /** A client that takes so little in a second does not read. */
 const smallestReadBytes = 16 * 1024;
 
-/** Where the bytes of a stream go. It knows since when the client has not read what waits for it. */
+/** Writes the bytes of a stream to its client, and knows since when the client has not read what waits for it. */
 export class StreamSink implements ByteSink {
   readonly #sink: ByteSink;
   #writtenBytes = 0;

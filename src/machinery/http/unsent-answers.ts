@@ -6,7 +6,7 @@ interface Answer {
 /** An answer that is written over time. */
 interface Stream extends Answer {
   readonly isStream: boolean;
-  /** What the client has not taken yet. */
+  /** How many bytes the client has not taken yet. */
   bufferedBytes(): number;
   /** The last second in which the client read, or had read everything. */
   readAtSecond(nowSecond: number): number;

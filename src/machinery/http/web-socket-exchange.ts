@@ -15,7 +15,7 @@ const maximumMessageBytes = 4096;
 const maximumMessagesPerSecond = 100;
 /** A client that does not read gets no more pongs. */
 const maximumBufferedPongBytes = 64 * 1024;
-/** For the client's answer to a close frame. */
+/** How long the client may take to answer a close frame. */
 const closeTimeoutMilliseconds = 5000;
 
 /** RFC 6455 section 7.4.1. */

@@ -71,9 +71,9 @@ const scalarLine = (value: unknown, { indent, start }: Line): string =>
 const ended = (text: string): string => (text.endsWith("\n") ? text : `${text}\n`);
 
 interface Place {
-  /** Of the first character. */
+  /** The column of the first character. */
   readonly column: number;
-  /** Of the lines that follow. */
+  /** The indentation of the lines that follow. */
   readonly indent: number;
   readonly isKey?: boolean;
   readonly isQuoted?: boolean;

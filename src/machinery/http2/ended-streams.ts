@@ -6,7 +6,7 @@ const endingSeconds = 2;
 /** Streams that this side has ended before the client did: what comes of them is no fault of the client (RFC 9113 section 5.1). */
 export class EndedStreams {
   readonly #ids = new Set<number>();
-  /** Those that were answered, and when. The client may still send their requests. */
+  /** When each stream was answered, by its id, as long as the client may still send the rest of its request. */
   readonly #unfinished = new Map<number, number>();
   readonly #reset: (streamId: number) => void;
 

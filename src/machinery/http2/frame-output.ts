@@ -12,7 +12,7 @@ const turnBytes = 256 * 1024;
 /** Shorter writes are copied when they have to wait. */
 const smallestKeptBytes = 16 * 1024;
 
-/** Without Node.js's pool, which is as large as the writer's buffer. */
+/** Copies the bytes to memory of their own: the pool of Node.js is as large as the writer's buffer. */
 function copyOf(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length);
   bytes.copy(copy);
@@ -145,7 +145,7 @@ export class FrameOutput {
   }
 
   readonly #write = (bytes: Buffer, onWritten: () => void): void => {
-    // What has to wait must not keep all of the writer's buffer in memory.
+    // A frame that has to wait must not keep all of the writer's buffer in memory.
     const mustWait = this.#socket.writableLength > 0 && bytes.length < smallestKeptBytes;
     if (!(mustWait ? this.#socket.write(copyOf(bytes)) : this.#socket.write(bytes, onWritten)))
       this.#isSocketFull = true;

@@ -39,7 +39,7 @@ class Slab {
   readonly bytes: Buffer;
   /** Frames are written here next. */
   at = 0;
-  /** What is before was handed over. */
+  /** The bytes before this index were handed over. */
   sentTo = 0;
   #unfinishedWrites = 0;
 
@@ -73,7 +73,7 @@ type Send = (bytes: Buffer, onWritten: () => void) => void;
  */
 export class FrameWriter {
   #slab = new Slab(slabBytes);
-  /** Those that are full. */
+  /** The slabs that are full. */
   #used: Slab[] = [];
   #send: Send = () => undefined;
 

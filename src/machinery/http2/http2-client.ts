@@ -39,7 +39,7 @@ export interface Http2ClientOptions {
   readonly onClosed: (cause: Error) => void;
 }
 
-/** Of one header block. */
+/** The longest header block. */
 const maximumBlockBytes = 256 * 1024;
 /** A server that sends more pings and settings than it reads answers for is left. */
 const maximumQueuedFrames = 10_000;
@@ -61,7 +61,7 @@ export class Http2Client {
   readonly #reader: ConnectionReader;
   readonly #decoder = new HeaderDecoder();
   readonly #encoder = new RequestHeaderEncoder();
-  /** Those whose head is sent. */
+  /** The streams whose request head is sent, by id. */
   readonly #streams = new Map<number, Http2ClientStream>();
   /** Frames of the connection, and resets. They go first. */
   #frames: Uint8Array[];
@@ -81,7 +81,7 @@ export class Http2Client {
   #initialSendWindowBytes = defaultWindowBytes;
   #takenBytes = 0;
   #receivedBytes = 0;
-  /** No new requests. Those under way go on. */
+  /** Whether new requests are refused. Requests that have begun go on. */
   #isClosing = false;
   #isOver = false;
 

@@ -77,9 +77,9 @@ export class Http2Session implements StreamSession {
 
   #allowance: number;
   #allowanceAtSecond: number;
-  /** No new streams. Those that are open go on. */
+  /** Whether new streams are refused. Open streams go on. */
   #isClosing = false;
-  /** What comes is not read. */
+  /** Whether the connection is over: what still comes is ignored. */
   #isOver = false;
   #ignoredBytes = 0;
 

@@ -58,7 +58,7 @@ export class Http2Stream {
   readonly hasBody: boolean;
   isRequestWhole: boolean;
   readonly #receiveWindow = new ReceiveWindow();
-  /** Of the body, without padding. */
+  /** How many bytes of the body have come, without padding. */
   #receivedBytes = 0;
   /** Bytes of frames that came before the body was read. */
   unreadFrameBytes = 0;

@@ -5,7 +5,7 @@ export class PendingBytes {
   readonly #chunks: Uint8Array[] = [];
   /** The chunks before it are sent. */
   #first = 0;
-  /** What is before it, of the first chunk, is sent. */
+  /** How many bytes of the first chunk are sent. */
   #offset = 0;
 
   /** The bytes must not change any more: several bodies may share them. */

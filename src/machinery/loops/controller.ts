@@ -40,13 +40,13 @@ export interface StartedController {
  * lease.
  */
 export interface Controller {
-  /** As `--controllers` takes it. */
+  /** The name by which `--controllers` switches it on or off. */
   readonly name: string;
   start(context: ControllerContext): StartedController;
 }
 
 interface ControllerQueueOptions extends Pick<WorkQueueOptions, "concurrency"> {
-  /** Of the controller. */
+  /** The controller's name. */
   readonly name: string;
   readonly reconcile: (key: string) => Promise<string>;
 }

@@ -49,7 +49,7 @@ export interface InformerOptions {
   readonly backoffMilliseconds?: (failures: number) => number;
 }
 
-/** Of a list: client-go asks for as many. */
+/** How many objects a page of a list has; client-go asks for as many. */
 const pageLength = 500;
 
 /** `namespace/name`, or only the name of a cluster-scoped object. */

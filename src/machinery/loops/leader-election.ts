@@ -49,7 +49,7 @@ const renewIntervalMilliseconds = 4_000;
  */
 export class LeaderElection {
   readonly #options: LeaderElectionOptions;
-  /** As in the server's last answer. */
+  /** The Lease in the server's last answer. */
   #lease: ElectionLease | undefined;
   #observed = { version: "", at: 0 };
   #isLeading = false;

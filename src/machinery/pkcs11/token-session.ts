@@ -35,7 +35,7 @@ const rsaType = 0;
 const curveType = 3;
 const mechanisms = { rsa: 0x1, ecdsa: 0x1041 } as const;
 
-/** Of a token's flags: another wrong PIN locks the token (CKF_USER_PIN_FINAL_TRY). */
+/** A flag of a token: another wrong PIN locks it (CKF_USER_PIN_FINAL_TRY). */
 const finalTry = 0x20000;
 
 const maximumSlots = 256;

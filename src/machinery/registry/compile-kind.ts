@@ -26,9 +26,9 @@ export interface CompiledKind<T extends ApiObject = ApiObject> {
   readonly created: ReadonlyMap<string, CompiledReview>;
   /** `v1`, `certificates.platform.io/v1`. */
   readonly apiVersion: string;
-  /** Of the objects that hooks and admission see. */
+  /** The apiVersion of the objects that hooks and admission see. */
   readonly storedApiVersion: string;
-  /** Of all versions that serve the kind: who owned a field under one of them owns it under all. */
+  /** The apiVersions of all versions that serve the kind: who owns a field under one of them owns it under all. */
   readonly apiVersions: ReadonlySet<string>;
   /** The resource, as errors name it. */
   readonly resource: Named;

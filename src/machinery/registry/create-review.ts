@@ -17,7 +17,7 @@ export interface CreateReviewRequest {
   readonly review: AnsweredReview;
   /** The group and version of the body. */
   readonly requested: GroupVersion;
-  /** Of the path: for a subresource the resource that it belongs to. */
+  /** The resource in the path; for a subresource, the resource that it belongs to. */
   readonly resource: Pick<AdmissionTarget["definition"], "group" | "version" | "plural">;
   readonly subresource: string;
   readonly namespace: string;

@@ -100,7 +100,7 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
 interface Applying<T extends ApiObject> {
   readonly write: Omit<ApplyRequest, "live" | "configuration">;
   readonly live: T | undefined;
-  /** As the version has it. */
+  /** The configuration in the form of the version that it names. */
   readonly configuration: ApiObject;
 }
 

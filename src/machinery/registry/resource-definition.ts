@@ -203,7 +203,7 @@ export interface ReviewDefinition<T extends ApiObject = ApiObject> {
   readonly singular: string;
   readonly scope: "Namespaced" | "Cluster";
   readonly schema: ObjectSchema<T>;
-  /** As of a create subresource. */
+  /** See `confidentialFields` of a create subresource. */
   readonly confidentialFields?: readonly (readonly string[])[];
   /** The answer contains none of the request's metadata, so managedFields need not be computed. */
   readonly dropsMetadata?: true;

@@ -73,7 +73,7 @@ const smallestCrowdedObject = 2 * maximumValues;
  */
 export interface Waiter {
   readonly signal: AbortSignal;
-  /** As that of HttpRequest. */
+  /** See `hasFreshCache` of HttpRequest. */
   readonly hasFreshCache?: boolean;
 }
 

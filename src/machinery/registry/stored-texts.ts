@@ -4,7 +4,7 @@ interface TextHolder {
 }
 
 export interface StoredTextsOptions {
-  /** As that of Store. */
+  /** See `valueAt` of Store. */
   valueAt(revision: number): Buffer | undefined;
   /** How many characters of text are kept in memory. The default is some tens of thousands of objects. */
   readonly maximumCharacters?: number;

@@ -2,7 +2,7 @@ import type { ScalarType, Schema } from "./schema.ts";
 
 interface Target {
   readonly schema: Schema;
-  /** Of a number that is not written as a plain integer. */
+  /** The text of a number that is not written as a plain integer. */
   readonly literal: string;
   readonly goType: string;
 }

@@ -5,7 +5,7 @@ import type { Store } from "./store.ts";
 export interface CopiedObject {
   readonly key: string;
   readonly value: Buffer;
-  /** As in StoredValue: why the value can't be decrypted. */
+  /** Why the value can't be decrypted; see StoredValue. */
   readonly unreadable?: string;
 }
 

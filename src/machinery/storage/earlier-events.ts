@@ -9,9 +9,9 @@ const atOnce = { limit: 250, maximumBytes: 4 * 2 ** 20 };
 
 export interface EarlierEventsOptions<T extends Cached> {
   readonly log: EarlierLog;
-  /** Of the keys. */
+  /** The prefix of the keys. */
   readonly prefix: string;
-  /** As that of LogRequest. */
+  /** See `firstByte` of LogRequest. */
   readonly firstByte: number | undefined;
   /** The object of a version, whose text stays readable for as long as someone has it. Throws when it is gone. */
   versionOf(stored: Entry | Head): T;

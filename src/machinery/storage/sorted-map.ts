@@ -15,7 +15,7 @@ interface Chunk<V> {
   isShared: boolean;
 }
 
-/** Of the keys of a chunk, those from an index up to another. */
+/** The keys of a chunk from one index up to another. */
 interface ChunkPart<V> {
   readonly chunk: Chunk<V>;
   readonly from: number;
@@ -35,7 +35,7 @@ export class SortedMap<V> {
   #size = 0;
   /** No chunk is empty. Keys are in their byte-ordered form. */
   readonly #chunks: Chunk<V>[] = [];
-  /** Of each chunk. */
+  /** The first key of each chunk. */
   readonly #firstKeys: string[] = [];
 
   get size(): number {

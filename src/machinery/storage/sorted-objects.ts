@@ -43,7 +43,7 @@ export class SortedObjects<T extends Cached> {
     return object;
   }
 
-  /** As `get`, for a reader that looks at many: an evicted object stays evicted. */
+  /** Does the same as `get`, for a reader that looks at many: an evicted object stays evicted. */
   peek(key: string): T | undefined {
     const loaded = this.#loaded.get(key);
     if (loaded !== undefined || this.#eviction === undefined) return loaded;
@@ -115,5 +115,5 @@ export class SortedObjects<T extends Cached> {
   }
 }
 
-/** Of another key, the map has only its byte-ordered form, by which nothing can be read again. */
+/** Whether a key may be evicted. The map has only the byte-ordered form of keys, and reading an object again needs its key. */
 const isEvictable = (key: string): boolean => byteOrdered(key) === key;

@@ -153,7 +153,7 @@ export interface HeadsResult extends Omit<RangeResult, "entries"> {
 }
 
 export interface LogRequest {
-  /** Of the keys. Writes of others are looked at, and left out. */
+  /** The prefix of the keys. Writes of other keys are looked at, and left out. */
   readonly prefix: string;
   /** Exclusive. */
   readonly afterRevision: number;
@@ -191,7 +191,7 @@ export interface Change {
   readonly value: Buffer | undefined;
   /** The revision that created the key. 0 for a delete. */
   readonly createRevision: number;
-  /** As those of StoredValue. */
+  /** Why the value can't be decrypted; see StoredValue. */
   readonly unreadable?: string | undefined;
   readonly isStale?: boolean | undefined;
   readonly isDecrypted?: boolean | undefined;
@@ -297,7 +297,7 @@ export function checkKey(key: string): void {
   if (isTooLongKey(key)) throw new Error(`a key must be at most ${MAX_KEY_BYTES} bytes`);
 }
 
-/** As `checkKey`, for the keys of one transaction. They must differ. */
+/** Does the same as `checkKey` for the keys of one transaction, which must differ. */
 export function checkKeys(requests: readonly { readonly key: string }[]): void {
   for (const { key } of requests) checkKey(key);
   if (requests.length > 1 && new Set(requests.map(({ key }) => key)).size < requests.length) {

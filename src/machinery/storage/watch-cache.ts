@@ -150,7 +150,7 @@ export class WatchCache<T extends Cached> {
     return this.#objects.range(request);
   }
 
-  /** As `range`, for a reader that takes several turns of the event loop. */
+  /** Does the same as `range`, for a reader that takes several turns of the event loop. */
   snapshot(range: KeyRange): Snapshot<T> {
     return this.#objects.snapshot(range);
   }

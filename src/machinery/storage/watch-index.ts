@@ -28,7 +28,7 @@ interface Group<T, W> {
 
 /** Watches that require a value of the same field. */
 interface ValueWatches<T, W> {
-  /** Of one of them: it has the same `valueOf` as the others. */
+  /** The lookup of one of the watches. All of them have the same `valueOf`. */
   readonly where: Lookup<T>;
   readonly byValue: Map<string, Set<W>>;
 }

@@ -2,7 +2,7 @@ import type { TraceExportLog } from "./export-traces.ts";
 
 export interface SendTracesOptions {
   readonly log: TraceExportLog;
-  /** As `service.name` where the environment has none, and `service.version`. */
+  /** Sent as `service.version`, and as `service.name` unless the environment names another. */
   readonly service: { readonly name: string; readonly version: string };
 }
 

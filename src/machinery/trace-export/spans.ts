@@ -135,7 +135,7 @@ export const clientSpan = (
   status: result === undefined || result.status >= 400 ? { code: 2 } : {},
 });
 
-/** From microseconds since the epoch. A number cannot hold its nanoseconds. */
+/** The times of a span, as texts: a number cannot hold the nanoseconds since the epoch. Takes microseconds since the epoch. */
 const times = (begin: number, end: number): Pick<Span, "startTimeUnixNano" | "endTimeUnixNano"> => ({
   startTimeUnixNano: `${Math.round(begin)}000`,
   endTimeUnixNano: `${Math.round(end)}000`,

@@ -9,7 +9,7 @@ export interface TraceExportSettings {
   readonly certificateFile: string | undefined;
   readonly timeoutMilliseconds: number;
   readonly resource: Readonly<Record<string, string>>;
-  /** Of the program. */
+  /** The version of the program. */
   readonly version: string;
   readonly sampler: Sampler;
   readonly maximumSpans: number;

@@ -59,7 +59,7 @@ export const requestChannel = channel("signet:request");
 /** A deletion of a whole collection has thousands: those after this many count as one. */
 const maximumSteps = 64;
 const maximumFields = 8;
-/** Of what one step decided. */
+/** The longest text of what one step decided. */
 const maximumCharacters = 512;
 
 /** The trace of the current request; undefined without a subscriber. */

@@ -52,7 +52,7 @@ export interface OpenedAudit {
 
 /** A backend that is open: where events go, and what was lost on the way. */
 interface Backend {
-  /** As metrics call it. */
+  /** The name of the target in metrics. */
   readonly name: "log" | "webhook";
   readonly sink: AuditSink;
   lost(): number;

@@ -77,7 +77,7 @@ function shownFile(directory: string, path: string): object[] {
   return [{ path, size, mode: (mode & 0o7777).toString(8).padStart(4, "0"), uid, changed: mtime.toISOString() }];
 }
 
-/** By the plural and group of the kind. */
+/** The number of objects of each kind, by its plural and group. */
 async function objectCounts(config: ServerConfig): Promise<Readonly<Record<string, number>> | string> {
   try {
     const { store } = await openExistingStore(config);

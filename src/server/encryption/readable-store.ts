@@ -7,11 +7,11 @@ import { openEncryption } from "./open-encryption.ts";
 
 /** The store of a server, for a command: it makes no keys and logs nothing. */
 export interface ReadableStore {
-  /** With the names of the store. */
+  /** Where the store is, and the names that it was written with. */
   readonly location: StoreLocation;
-  /** With the values as clients get them. */
+  /** The store with decrypted values. */
   readonly store: Store;
-  /** With the values as they are stored. */
+  /** The store with the values as they are stored. */
   readonly stored: Store;
   close(): Promise<void>;
 }

@@ -4,7 +4,7 @@ import type { ReadableStore } from "./readable-store.ts";
 
 /** The objects of one resource that were written with one provider and key. */
 export interface EncryptionGroup {
-  /** As in keys: `secrets`, `leases.coordination.k8s.io`. */
+  /** The resource as the store's keys name it: `secrets`, `leases.coordination.k8s.io`. */
   readonly resource: string;
   /** Such as `aesgcmderived:v1:3f9a…`, or `plain`. */
   readonly writtenWith: string;

@@ -36,7 +36,7 @@ export interface ServingCertificateOptions {
   readonly names: readonly string[];
   /** A certificate that is revoked is replaced. */
   readonly isRevoked?: (certificate: Certificate) => boolean;
-  /** Where others learn of that. Undefined: nowhere. */
+  /** The addresses of revocation lists and OCSP, for the certificate. Undefined: it names none. */
   readonly revocation?: OwnCertificateOptions["revocation"];
 }
 

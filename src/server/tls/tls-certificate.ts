@@ -46,7 +46,7 @@ interface TlsCertificateOptions {
   readonly followed: FollowedFiles;
   /** Whether a certificate of the data directory has to be replaced. */
   readonly isRevoked?: (certificate: Certificate) => boolean;
-  /** Where others learn of that. Undefined: nowhere. */
+  /** Says where revocation lists and OCSP are served. Undefined: nowhere. */
   readonly revocation?: RevocationSettings | undefined;
 }
 

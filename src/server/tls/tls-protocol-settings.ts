@@ -60,7 +60,7 @@ const insecureSuite =
   /^TLS_(?:ECDHE_(?:RSA|ECDSA)|RSA)_WITH_(?:RC4_128_SHA|3DES_EDE_CBC_SHA|AES_(?:128|256)_(?:CBC_SHA|CBC_SHA256|GCM_SHA256|GCM_SHA384))$/;
 
 interface Group {
-  /** Of IANA's registry of TLS supported groups. Go's `tls.CurveID` has the same. */
+  /** The number in IANA's registry of TLS supported groups, and in Go's `tls.CurveID`. */
   readonly id: number;
   /** IANA's name, which OpenSSL knows. */
   readonly name: string;

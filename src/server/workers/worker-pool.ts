@@ -81,7 +81,7 @@ class Pool {
   /** In the order in which they became ready. */
   readonly #ready = new Set<Worker>();
   readonly #running = new Set<Worker>();
-  /** Those that were told to stop while the others serve. */
+  /** The workers that were told to stop while the others serve. */
   readonly #leaving = new Set<Worker>();
   readonly #restarts: WorkerRestarter;
   readonly #metrics = new MetricsExchange<Worker>((worker, id) => send(worker, { type: "tell-metrics", id }));

@@ -15,7 +15,7 @@ export type RbacFlags = ConnectionFlags & OutputFlags;
 
 /** What the commands of a kind of RBAC have in common. */
 export interface RbacKind<T extends ApiObject> {
-  /** As on the command line: `rolebinding`. */
+  /** The name of the kind on the command line, such as `rolebinding`. */
   readonly word: string;
   /** In sentences: `role binding`. */
   readonly noun: string;

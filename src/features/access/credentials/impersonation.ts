@@ -114,7 +114,7 @@ async function impersonate(requested: RequestedUser, permissions: Permissions): 
   });
 }
 
-/** As Go prints the user (`%#v`), in upstream's refusal. */
+/** The user as Go prints it (`%#v`) in upstream's refusal. */
 function shownUser({ uid, groups, extra }: RequestedUser): string {
   const list = (texts: readonly string[]): string => `[]string{${texts.map(goQuoted).join(", ")}}`;
   const members = [...extra].sort(([left], [right]) => (left < right ? -1 : 1));

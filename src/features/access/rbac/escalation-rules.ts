@@ -107,7 +107,7 @@ const isMaster = (user: UserInfo): boolean => user.groups.includes(mastersGroup)
 interface EscalationQuestion {
   readonly attributes: AdmissionAttributes;
   readonly verb: "escalate" | "bind";
-  /** Of the role. */
+  /** The resource of the role: `roles` or `clusterroles`. */
   readonly resource: string;
   readonly name: string;
 }

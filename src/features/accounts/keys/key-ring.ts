@@ -10,9 +10,9 @@ import type { GeneratedAlgorithm, VerificationKey } from "../tokens/token-key.ts
  */
 export interface KeyRing {
   readonly version: 1;
-  /** What `--service-account-signing-algorithm` said when it was last obeyed. */
+  /** The value of `--service-account-signing-algorithm` that was last applied. */
   readonly configuredAlgorithm?: GeneratedAlgorithm;
-  /** What signs instead of the keys below, while there is one. */
+  /** The key that signs instead of the keys below, while there is one. */
   readonly operatorKey?: OperatorKeyRecord;
   /** In the order of `signsFrom`. */
   readonly keys: readonly RingKey[];

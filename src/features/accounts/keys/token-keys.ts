@@ -23,7 +23,7 @@ export interface VerificationKeys {
 export interface TokenKeys {
   /** Every key that may have signed a token that is still valid, and those that will sign soon. */
   verification(): VerificationKeys;
-  /** What signs now. */
+  /** The key that signs now. */
   signing(): TokenSigner;
   /**
    * What signs a token that lives for `lifetimeSeconds`. Waits only where it has to be written down first how long the

@@ -25,7 +25,7 @@ export interface FoundSecret extends FoundObject {
 }
 
 export interface FoundServiceAccount extends FoundObject {
-  /** Those of Secrets that were made for it. */
+  /** References to the Secrets that were made for the account. */
   readonly secrets?: readonly { readonly name?: string }[];
 }
 

@@ -15,7 +15,7 @@ const maximumParams = 100;
 interface ParamsRequest {
   readonly paramKind: PolicySpec["paramKind"];
   readonly paramRef: ParamRef | undefined;
-  /** Of the written object. */
+  /** The namespace of the written object. */
   readonly namespace: string;
 }
 

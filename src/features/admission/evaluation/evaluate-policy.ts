@@ -33,7 +33,7 @@ export interface PolicyFailure {
   readonly error: ErrorType;
 }
 
-/** As upstream's metric names it. */
+/** The type of an error, as upstream's metric names it. */
 export type ErrorType = "no_error" | "invalid_error" | "out_of_budget";
 
 /** What a policy may do for one write and one param: a tenth of a second. */

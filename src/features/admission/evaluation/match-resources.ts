@@ -13,7 +13,7 @@ export interface ServedAs {
 /** A write, as rules are compared with it. */
 export interface MatchedWrite {
   readonly attributes: AdmissionAttributes;
-  /** As the path of the request says. */
+  /** The group, version and resource in the path of the request. */
   readonly requested: ServedAs;
   /** Every version that serves the same objects, the requested one first. */
   readonly versions: readonly ServedAs[];

@@ -64,7 +64,7 @@ const podFolder = "/var/run/secrets/kubernetes.io/serviceaccount";
 interface Connection {
   readonly transport: HttpsTransportOptions;
   readonly files: readonly string[];
-  /** Behind the server's URL. */
+  /** The path of the webhook, which follows the server's URL. */
   readonly path: string;
 }
 

@@ -109,7 +109,7 @@ interface ShownAuthority extends NamedAuthority {
   /** How many of its certificates are on record and have not ended. */
   readonly validCertificates: number;
   readonly fingerprint: string;
-  /** Of an operator's CA: the file with its certificate. */
+  /** The file with the certificate of an operator's CA. Absent: Signet generates the CA. */
   readonly certificateFile?: string;
 }
 

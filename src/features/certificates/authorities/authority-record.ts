@@ -46,7 +46,7 @@ export const firstGeneration = (signing: NewGeneration, now: number): RotatedAut
   retired: [],
 });
 
-/** With a new CA, which is trusted and does not sign yet. */
+/** Adds a new CA, which is trusted and does not sign yet. */
 export const withPrepared = (
   authority: RotatedAuthority,
   { prepared, now }: { readonly prepared: NewGeneration; readonly now: number },
@@ -67,7 +67,7 @@ export const withSigning = (
   }),
 });
 
-/** Without a CA, which is not trusted any more. */
+/** Removes a CA, which is not trusted any more. */
 export const withoutGeneration = (authority: RotatedAuthority, fingerprint: string): RotatedAuthority => ({
   generations: authority.generations.filter((one) => one.fingerprint !== fingerprint),
   retired: [...authority.retired, fingerprint],

@@ -146,7 +146,7 @@ export async function abortRotation(keys: KeyStore, { name, clock }: Timed): Pro
 
 interface Changed {
   readonly authority: RotatedAuthority;
-  /** Of the generation that the caller wants to know. */
+  /** The fingerprint of the CA that the caller asks about. */
   readonly fingerprint: string;
 }
 

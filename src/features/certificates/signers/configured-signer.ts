@@ -33,7 +33,7 @@ export type AuthoritySource =
 /** The lifetime of a signer's certificates, in seconds. */
 export interface SignerLifetime {
   readonly maximumSeconds: number;
-  /** For requests without a lifetime. */
+  /** The lifetime of certificates whose requests name none. */
   readonly defaultSeconds: number;
 }
 

@@ -28,7 +28,7 @@ export interface IssueOptions {
   readonly authority: CertificateAuthority & { readonly path?: readonly Certificate[] };
   /** `--cluster-signing-duration`, in seconds. */
   readonly maximumLifetimeSeconds: number;
-  /** Where others learn about revocation. Undefined: nowhere. */
+  /** The addresses of revocation lists and OCSP, for the certificate. Undefined: it names none. */
   readonly revocationUrls?: CertificateTemplate["revocationUrls"];
   /** Milliseconds since the epoch. */
   readonly now: number;

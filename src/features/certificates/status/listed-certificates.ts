@@ -23,7 +23,7 @@ interface Part {
 
 /** What belongs into the list of one CA's name. The parts in their order are the whole list. */
 export interface EncodedList {
-  /** By the names of `shards`. The same buffer as before while a part has not changed. */
+  /** The parts by the names of `shards`. A part that has not changed is the same buffer as before. */
   readonly parts: ReadonlyMap<string, Buffer>;
   readonly whole: Buffer;
 }
@@ -48,7 +48,7 @@ export class ListedCertificates {
     return this.#encodedLines;
   }
 
-  /** Without any, no certificate belongs into a list. */
+  /** Whether there are revocations. Without any, no certificate belongs into a list. */
   get hasRevocations(): boolean {
     return !this.#revoked.isEmpty;
   }

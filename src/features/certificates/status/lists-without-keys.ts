@@ -20,7 +20,7 @@ interface LastList {
  */
 export class ListsWithoutKeys {
   readonly #log: ControllerLog;
-  /** By the CA's id. */
+  /** The last list of each CA, by the CA's id. */
   readonly #lists = new Map<string, LastList>();
 
   constructor(log: ControllerLog) {

@@ -45,7 +45,7 @@ interface Kept {
 /** Answers OCSP requests (RFC 6960) for the CAs whose keys are here. */
 export class OcspAnswers {
   readonly #options: OcspAnswersOptions;
-  /** By CertID, those used last at the end. */
+  /** The kept answers by CertID, the most recently used one last. */
   readonly #kept = new Map<string, Kept>();
   readonly #hashes = new WeakMap<Certificate, ReadonlyMap<string, IssuerHashes>>();
   #refreshed: { readonly at: number; readonly authorities: readonly AnsweringAuthority[] } | undefined;

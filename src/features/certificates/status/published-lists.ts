@@ -15,7 +15,7 @@ import { parseStoredListName, readStoredList } from "./stored-list.ts";
 /** A list as it is served. */
 export interface PublishedList {
   readonly der: Buffer;
-  /** Of the bytes, without quotes. */
+  /** The ETag of the bytes, without quotes. */
   readonly tag: string;
   readonly number: number;
   /** When it was signed, in milliseconds since the epoch. */

@@ -10,10 +10,10 @@ import type { OcspAnswers } from "./ocsp-answers.ts";
 import type { PublishedLists } from "./published-lists.ts";
 import { parseStoredListName, storedListName } from "./stored-list.ts";
 
-/** What is asked, of either listener. */
+/** A request, whichever of the two listeners got it. */
 export interface StatusRequest {
   readonly method: string;
-  /** As sent, without the query. */
+  /** The path as the client sent it, without the query. */
   readonly path: string;
   readonly headers: Headers;
   /** May be called once. Rejects when the body is cut off or too long. */

@@ -34,7 +34,7 @@ export interface StoredList {
   readonly number: number;
   /** DER. Undefined while not all of it is there. */
   readonly der: Buffer | undefined;
-  /** Of the DER, as it should be. */
+  /** The digest that the DER must have. */
   readonly sha256: string;
   /** The DER of the CA's certificate. */
   readonly issuer: Buffer;

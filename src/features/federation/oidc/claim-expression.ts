@@ -71,7 +71,7 @@ export function compileClaimExpression(
   };
 }
 
-/** Only these messages name nothing but what the operator wrote; others can quote values. */
+/** Says why an expression failed. Only these messages are safe to show: they name what the operator wrote, and others can quote values. */
 function evaluationFault(error: unknown): string {
   if (error instanceof OverBudget) return "it would take too many steps for this token";
   const code = error instanceof Error && "code" in error ? String(error.code) : "error";

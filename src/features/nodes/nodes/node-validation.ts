@@ -16,7 +16,7 @@ export const validateNodeUpdate = (next: Node, context: UpdateContext<Node>): Fi
   ...validateAnyUpdate(next, context),
 ];
 
-/** Of an update of the Node, or of its status alone: what was set once stays. */
+/** The faults of an update of the Node or of its status: fields that were set once must stay. */
 export function validateAnyUpdate(next: Node, { previous }: UpdateContext<Node>): FieldError[] {
   const faults = validateAddresses(next.status.addresses ?? []);
   const { podCIDRs: ranges = [], providerID = "", externalID = "" } = previous.spec;

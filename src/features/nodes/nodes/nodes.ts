@@ -110,7 +110,7 @@ function stateOf({ spec, status }: Node): string {
 
 interface AddressColumn {
   readonly name: string;
-  /** Of the address that it shows. */
+  /** The type of the address that the column shows. */
   readonly type: string;
   readonly names: Names;
 }

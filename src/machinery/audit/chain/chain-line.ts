@@ -22,7 +22,7 @@ export type CheckpointType = (typeof checkpointTypes)[number];
 
 /** The place of a line in the chain. */
 export interface ChainPosition {
-  /** From 1, across files and restarts. */
+  /** Counts the lines from 1, across files and restarts. */
   readonly sequence: number;
   /** SHA-256 of the line, in hexadecimal digits. */
   readonly hash: string;

@@ -117,7 +117,7 @@ function formatted(value: unknown, { verb, precision = 6 }: Clause): string | un
 
 const isNumber = (value: unknown): value is number | bigint => typeof value === "number" || typeof value === "bigint";
 
-/** As upstream prints values: texts without quotes, lists in brackets. */
+/** Formats a value as upstream prints it: texts without quotes, lists in brackets. */
 function shownText(value: unknown): string {
   spendSteps(typeof value === "string" ? 1 + value.length / 10 : 1);
   if (typeof value !== "object" || value === null) return String(value);

@@ -125,7 +125,7 @@ function sendTurn(): void {
       if (isLook && performance.now() - startedAt >= turnMilliseconds) break;
     }
   } finally {
-    // Also after an error: the other watches must not wait endlessly.
+    // After an error, too: the other watches must not wait for ever.
     if (next < queues.length) waiting = queues.slice(next).concat(waiting);
     isTurnSet = waiting.length > 0;
     if (isTurnSet) setImmediate(sendTurn);

@@ -16,11 +16,11 @@ import { yamlParts } from "../yaml.ts";
 
 /** A list as a client asked for it. */
 export interface ListForm {
-  /** All members but the one with the items. */
+  /** All members of the list's JSON but the last one, which has the items. */
   readonly head: { readonly kind: string; readonly apiVersion: string };
-  /** It is the last one. */
+  /** The name of the last member. */
   readonly member: "items" | "rows";
-  /** They are made when they are asked for: all of a long list at once would hold up other requests. */
+  /** Each item is made when it is asked for: to make all of a long list at once would hold up other requests. */
   readonly items: Iterable<object> | null;
   /** Absent: the form has no protobuf. */
   readonly schemas?: { readonly list: CompiledSchema; readonly item: CompiledSchema };
@@ -72,7 +72,7 @@ function* mapped<A, B>(values: Iterable<A>, change: (value: A) => B): Generator<
   for (const value of values) yield change(value);
 }
 
-/** What JSON.stringify makes of the list, and a line feed. */
+/** The text that JSON.stringify makes of the list, and a line feed. */
 export function* jsonParts({ head, member, items }: ListForm): Generator<string> {
   let before = `${JSON.stringify(head).slice(0, -1)},"${member}":${items === null ? "null" : "["}`;
   for (const item of items ?? []) {
@@ -85,7 +85,7 @@ export function* jsonParts({ head, member, items }: ListForm): Generator<string>
 const indentation = 2;
 const ofItems = `\n${" ".repeat(2 * indentation)}`;
 
-/** What JSON.stringify makes of the list when it indents. */
+/** The text that JSON.stringify makes of the list with indentation. */
 export function* prettyParts({ head, member, items }: ListForm): Generator<string> {
   let before = `${JSON.stringify(head, undefined, indentation).slice(0, -2)},\n  "${member}": ${items === null ? "null" : "["}`;
   let end = items === null ? "" : "]";
@@ -100,7 +100,7 @@ export function* prettyParts({ head, member, items }: ListForm): Generator<strin
 export const yamlTexts = ({ head, member, items }: ListForm): Iterable<string> =>
   yamlParts({ ...head, [member]: items });
 
-/** The message of the list, without its envelope. Throws for a form without protobuf: no client gets so far. */
+/** The protobuf message of the list, without its envelope. Throws TypeError for a form without protobuf: negotiation refuses such requests. */
 export function* messageParts({ head, items, schemas }: ListForm): Generator<Buffer> {
   if (schemas === undefined) throw new TypeError(`${head.kind} has no protobuf`);
   yield schemas.list.protobuf.encode({ ...head, items: [] });

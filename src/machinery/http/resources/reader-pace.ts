@@ -2,7 +2,7 @@ import type { Schedule } from "../../api/clock.ts";
 
 /** A reader that lags this far behind gets no more for now. */
 const maximumAheadBytes = 1024 * 1024;
-/** Of many readers that lag behind, each new one gets a share of this, but no less than the minimum. */
+/** Many readers that lag behind share this much; each gets at least the minimum. */
 const sharedAheadBytes = 128 * 1024 * 1024;
 const minimumAheadBytes = 64 * 1024;
 /** The interval between two checks whether the client has read: it doubles from the first to the last. */

@@ -51,7 +51,7 @@ export function representList<T extends ApiObject>(
 /** A body in parts that are made one by one. */
 interface BodyParts {
   readonly parts: Iterable<string | Buffer>;
-  /** Around all of them, when their length is known. */
+  /** Returns the bytes around the parts, once their length is known. Absent: nothing is around them. */
   readonly frame?: (bytes: number) => readonly [before: Buffer, after: Buffer];
 }
 
@@ -105,8 +105,8 @@ function joinedAtOnce({ parts, frame }: BodyParts): string | Buffer {
 }
 
 /**
- * Of more lists at once, each would be in memory half finished for longer, and none would be ready earlier. The requests that wait
- * are limited where they come in.
+ * Four lists are made at a time. With more, each would be in memory half finished for longer, and none would be ready earlier.
+ * Requests that wait are limited where they come in.
  */
 const lists = new FairQueue({ concurrency: 4, queueLength: Infinity, queueLengthPerUser: Infinity });
 

@@ -33,7 +33,7 @@ interface ExpectedKind {
 export interface RequestBody {
   readonly format: Format;
   readonly bytes: Buffer;
-  /** What a caller in this process gives instead of bytes. */
+  /** The value that a caller in this process passes instead of bytes. */
   readonly value?: object;
 }
 
@@ -44,7 +44,7 @@ export async function readBody(caller: Caller, maximumBytes = Infinity): Promise
   const { request } = caller;
   const format = bodyFormat(request.headers);
   const value = request.inProcess?.value;
-  // Only a text has a length.
+  // A value has no length that could be limited.
   if (value !== undefined && maximumBytes === Infinity) return { format, bytes: noBytes, value };
   return { format, bytes: await readBytes(caller, maximumBytes) };
 }
@@ -125,7 +125,7 @@ function parseBody(
   const { value, duplicateFields, repeatedKeys } = parseValue(body, { schema, refuse: unrecognized });
   const { kind, apiVersion } = typeOf(value, unrecognized);
   const isReadable = apiVersion.indexOf("/") === apiVersion.lastIndexOf("/");
-  // In Protobuf, upstream takes one that it can't read for one that is left out.
+  // In protobuf, upstream treats an apiVersion that it can't read as one that is left out.
   if (!isReadable && body.format !== "protobuf") throw unrecognized(`unexpected GroupVersion string: ${apiVersion}`);
   const sentVersion = apiVersion === "" || !isReadable ? apiVersionOf(expected) : apiVersion;
   return {

@@ -76,7 +76,7 @@ export function createResourceHandler({
     if (registry !== undefined) {
       const { deprecationWarning } = registry.compiled;
       if (deprecationWarning !== undefined) resourceRequest.warnings.add(deprecationWarning);
-      // Others wait for their bodies first: many may come at once.
+      // Other verbs read their bodies before they wait for a turn: many bodies may come at once.
       const waitsNow = resourceRequest.mayTakeLong && bodiless.has(info.verb);
       const answer = waitsNow ? answerInTurn : answers[info.verb];
       return withWarnings(resourceRequest, () => answer(registry, resourceRequest));
@@ -95,7 +95,7 @@ async function answerInTurn(registry: ResourceRegistry, resourceRequest: Resourc
   return answers[resourceRequest.info.verb](registry, resourceRequest);
 }
 
-/** Of a create, its body tells. A get looks at the object by itself. */
+/** Whether the request may take long. A create waits for its body to know, and a get checks the object itself. */
 function mayTakeLong(registry: ResourceRegistry, info: ResourceRequestInfo): boolean {
   if (info.verb === "create" || info.verb === "get") return false;
   return isOfMany.has(info.verb) || (registry.peek(info)?.textLength ?? 0) > shortTextLength;

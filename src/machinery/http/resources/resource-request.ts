@@ -15,7 +15,7 @@ export interface ResourceRequest {
   readonly request: HttpRequest;
   readonly info: ResourceRequestInfo;
   readonly user: UserInfo;
-  /** It is about many objects, or a long one. Of a body, its length tells too. */
+  /** Whether the request is about many objects or a long one. A long body is another reason to take long. */
   readonly mayTakeLong: boolean;
   readonly warnings: Warnings;
   readonly admission: readonly AdmissionRule[];
@@ -71,7 +71,7 @@ type CallerOptions = Pick<ResourceRequest, "request" | "user" | "warnings" | "au
   readonly isDryRun: boolean;
 };
 
-/** Whose fields a write's are: as it says, or else the program that sends it. */
+/** The name of the field manager that owns what a write sets: the given one, or else the program in the User-Agent header. */
 export function requestManager(request: HttpRequest, { fieldManager }: Pick<WriteOptions, "fieldManager">): string {
   const header = request.headers["user-agent"] ?? "";
   const userAgent = typeof header === "string" ? header : (header[0] ?? "");

@@ -103,12 +103,12 @@ export async function patchRequest(
   return representChanged(registry, { changed, resourceRequest, mediaType });
 }
 
-/** What is no JSON is refused later, and not recorded. */
+/** Records a patch in the audit log. A text that is not JSON is not recorded: it is refused later. */
 function recordPatch(recordObject: RecordObject, text: string): void {
   try {
     recordObject(JSON.parse(text));
   } catch {
-    // See above.
+    // Not JSON.
   }
 }
 
@@ -185,7 +185,7 @@ export function withAuditDetails(
   response: HttpResponse,
   { stored, audited, resourceVersion }: AuditDetails,
 ): HttpResponse {
-  // The object would have to be parsed.
+  // Nothing is recorded, so the object need not be parsed.
   if (audited === undefined) return response;
   const { name, uid } = stored.object.metadata;
   return {

@@ -104,7 +104,7 @@ export class EtcdStore implements Store {
     return this.#use(await this.#prefix.open(options));
   }
 
-  /** As `open`, for an empty prefix (see EtcdPrefix). */
+  /** Does the same as `open` for an empty prefix (see EtcdPrefix). */
   async startImport(revision: number): Promise<number> {
     return this.#use(await this.#prefix.startImport(revision));
   }
@@ -216,7 +216,7 @@ export class EtcdStore implements Store {
     this.#compactedRevision = Math.max(this.#compactedRevision, revision);
   }
 
-  /** Of the member that this process talks to. */
+  /** The size of the database of the member that this process talks to. */
   async sizeBytes(): Promise<number> {
     const status = await this.#client.call({ path: statusPath, message: Buffer.alloc(0), isRepeatable: true });
     return decodeStatus(status).databaseBytes;

@@ -57,11 +57,11 @@ export const decodeLogHead = (encoded: Buffer): LogHead => ({
   isDelete: encoded.readUInt8(2 * REVISION_BYTES) === 0,
 });
 
-/** Only the record's createRevision. */
+/** Reads only the record's createRevision. */
 export const decodeCreateRevision = (encoded: Buffer): LogRecord["createRevision"] =>
   encoded.readUIntBE(0, REVISION_BYTES);
 
-/** Only the record's previousRevision. */
+/** Reads only the record's previousRevision. */
 export const decodePreviousRevision = (encoded: Buffer): LogRecord["previousRevision"] =>
   encoded.readUIntBE(REVISION_BYTES, REVISION_BYTES);
 

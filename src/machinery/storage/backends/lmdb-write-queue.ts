@@ -49,7 +49,7 @@ interface PlannedWrite {
 }
 
 interface Plan {
-  /** Of each transaction. */
+  /** The results of each transaction. */
   readonly results: readonly (readonly WriteResult[])[];
   readonly writes: readonly PlannedWrite[];
 }

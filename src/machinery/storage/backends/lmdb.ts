@@ -27,7 +27,7 @@ interface FoundHead {
   readonly key: string;
   /** The newest write that may be old enough. 0: none is. */
   readonly from: number;
-  /** Of the value of this write. Undefined: it is not known. */
+  /** The first byte of the value that this write stored. Undefined: it is not known. */
   readonly firstByte: number | undefined;
   /** The revision of the read. */
   readonly revision: number;

@@ -92,7 +92,7 @@ export class EncryptedStore implements Store {
     return this.#readRange(await rangeOfHeads.call(this.#store, request));
   }
 
-  /** As the entries of a range. */
+  /** Reads the log, and decrypts its values as those of a range. */
   async #readLog(read: NonNullable<Store["readLog"]>, { firstByte, ...request }: LogRequest): Promise<LogResult> {
     const { prefix } = request;
     const mayLeaveOut = this.#source.current().hasNone({ start: prefix, end: prefixEnd(prefix) });
@@ -156,7 +156,7 @@ export class EncryptedStore implements Store {
     return this.#store.close();
   }
 
-  /** Only for these a look at the files of the keys is worth its system calls. */
+  /** Whether a key may be encrypted. For others, a look at the files of the keys would cost system calls for nothing. */
   #hasRule({ key }: WriteRequest): boolean {
     return this.#source.current().writerFor(key) !== undefined;
   }
@@ -240,7 +240,7 @@ export class EncryptedStore implements Store {
     }
   }
 
-  /** Without the stored bytes, so that nothing can take them for the object. */
+  /** The entry without its stored bytes, so that nothing can take them for the object. */
   #unreadable<T extends StoredValue>(stored: T, { message }: UndecryptableValue): T {
     this.#hasUnreadable = true;
     return { ...stored, value: nothing, unreadable: message };

@@ -73,7 +73,7 @@ export interface SwapAnswer {
    * sets it after a delete.
    */
   readonly current: KeyValue | undefined;
-  /** As reported by etcd. */
+  /** How many keys etcd says it has deleted. */
   readonly deletedCount: number;
 }
 
@@ -129,7 +129,7 @@ export const encodeSwaps = (swaps: readonly SwapMessage[], guard: GuardMessage):
     }),
   );
 
-/** As `encodeTransaction`, with a guard. Only etcd supports it. */
+/** Does the same as `encodeTransaction`, with a guard. Only etcd supports guards. */
 export const encodeGuardedTransaction = (swaps: readonly SwapMessage[], guard: GuardMessage): Buffer =>
   encodeGuarded(guard, [(writer) => writeTransaction(writer, swaps)]);
 
@@ -367,7 +367,7 @@ export function decodeStatus(message: Uint8Array): EtcdStatus {
   return { version, databaseBytes };
 }
 
-/** Of a `ResponseHeader`. */
+/** The revision in a `ResponseHeader`. */
 const revisionIn = (header: ProtobufReader): number => header.int64At(3);
 
 const nothing: KeyValue = { key: "", value: Buffer.alloc(0), createRevision: 0, modRevision: 0 };

@@ -142,7 +142,7 @@ export class EtcdPrefix {
     }
   }
 
-  /** As `#writeFirst`, in two steps. */
+  /** Does the same as `#writeFirst`, in two steps. */
   async #writeWhereNothingIs(state: EtcdPrefixState): Promise<number | undefined> {
     return (await this.#firstOf(this.#keys.watchedRange)) === undefined ? this.write(state) : undefined;
   }

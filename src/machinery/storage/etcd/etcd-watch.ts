@@ -35,7 +35,7 @@ export class EtcdWatch {
     deliver: (changes, revision) => this.#deliver(changes, revision),
     pause: (isPaused) => this.#call?.pause(isPaused),
   });
-  /** Of the last revision of etcd that has come: more of it may follow. */
+  /** The events of etcd's newest revision. More of the same revision may follow. */
   #events: readonly WatchEvent[] = [];
   /** Every change up to this revision has come. */
   #received: number;

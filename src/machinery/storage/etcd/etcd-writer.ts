@@ -114,7 +114,7 @@ export class EtcdWriter {
     return outcome;
   }
 
-  /** Of all writes of a transaction, in their order. */
+  /** The outcomes of all writes of a transaction, in their order. */
   async #outcomes(
     answers: readonly Pick<SwapAnswer, "isWritten" | "revision" | "current">[],
   ): Promise<readonly SwapOutcome[]> {

@@ -1,7 +1,7 @@
 import { catchUpBounds } from "../log-watches.ts";
 import type { Change } from "../store.ts";
 
-/** With more than this waiting, etcd sends no more. */
+/** When more than this waits, etcd is not read any more. */
 const maximumWaitingBytes = 16 * 2 ** 20;
 
 export interface PacedChangesOptions {

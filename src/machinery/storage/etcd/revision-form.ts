@@ -1,7 +1,7 @@
 import type { Change, Entry } from "../store.ts";
 import type { KeyValue, WatchEvent } from "./etcd-messages.ts";
 
-/** Of a value that no write follows in its transaction: a space, so that JSON stays JSON. */
+/** Marks a value that no write follows in its transaction. It is a space, so that JSON stays JSON. */
 const FIRST_MARK = 0x20;
 
 /**

@@ -13,7 +13,7 @@ import { decodeEncryptedObject, encodeEncryptedObject, keySource } from "./kms-m
 import type { EncryptedObject, WrappedKey } from "./kms-messages.ts";
 
 export interface KmsTransformerOptions {
-  /** Of the provider: part of each value's prefix. */
+  /** The provider's name, which is part of each value's prefix. */
   readonly name: string;
   readonly client: KmsClient;
   readonly clock: Clock;
@@ -68,7 +68,7 @@ export class KmsTransformer implements ValueTransformer {
   readonly prefix: string;
   readonly #options: KmsTransformerOptions;
   readonly #prefixBytes: Buffer;
-  /** By digest, the most recently used last. */
+  /** The ciphers of unwrapped keys by digest, the most recently used one last. */
   readonly #ciphers = new Map<string, Cipher>();
   readonly #unwrapping = new Map<string, Promise<Cipher>>();
   /** Keys that could not be unwrapped, by digest. */
@@ -214,7 +214,7 @@ export class KmsTransformer implements ValueTransformer {
     this.#isRetrying = true;
     for (const [digest, key] of [...this.#failedKeys].slice(0, retriedKeys)) {
       await this.#unwrap(key, digest).catch(() => {
-        // To the end: each gets its turn.
+        // Moves it to the end, so that each failed key gets its turn.
         this.#failedKeys.delete(digest);
         this.#failedKeys.set(digest, key);
       });

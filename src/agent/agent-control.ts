@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { errorCode, messageOf } from "../machinery/api/thrown-error.ts";
 import { jsonFields } from "../machinery/api/json-object.ts";
-import { createServer, request } from "../machinery/api/node-http.ts";
+import { createServer, request } from "../machinery/http/node-http.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { AgentStatus } from "./agent-status.ts";

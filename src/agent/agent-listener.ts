@@ -1,7 +1,7 @@
 import { createServer } from "node:https";
 import type { ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { rateLimitedReport } from "../machinery/api/rate-limited-report.ts";
+import { rateLimitedReport } from "../machinery/logging/rate-limited-report.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { KeyPair } from "./key-pair.ts";
 

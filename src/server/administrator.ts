@@ -6,7 +6,7 @@ import type { ConnectedRevocation } from "../features/revocation/feature.ts";
 import { timestamp } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
-import { periodically } from "../machinery/api/periodically.ts";
+import { periodically } from "../machinery/scheduling/periodically.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import { recordOwnCertificate } from "../features/certificates/inventory/certificate-record.ts";

@@ -21,7 +21,7 @@ import type { ServerConfig } from "./server-config.ts";
 import { grantOnChange } from "./signer-grants.ts";
 import type { GrantOptions } from "./signer-grants.ts";
 import type { TlsCertificate } from "./tls/tls-certificate.ts";
-import { periodically } from "../machinery/api/periodically.ts";
+import { periodically } from "../machinery/scheduling/periodically.ts";
 
 interface ServerLoopsOptions extends Pick<GrantOptions, "grantTo"> {
   readonly config: Pick<ServerConfig, "names" | "controllers" | "listener">;

@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
 import type { EventLoopUtilization } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
-import { periodically } from "../machinery/api/periodically.ts";
+import { periodically } from "../machinery/scheduling/periodically.ts";
 
 /** How often the server checks whether it is idle, and how often V8 checks whether it may return memory. */
 const pollMilliseconds = 2_000;

@@ -8,7 +8,7 @@ import type { FrontProxyHeaders } from "./credentials/front-proxy.ts";
 import { rbacBuilder } from "./policy/rbac-builder.ts";
 import type { Role } from "./rbac/roles.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
-import { periodically } from "../../machinery/api/periodically.ts";
+import { periodically } from "../../machinery/scheduling/periodically.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
 import { followRegistry } from "../../machinery/registry/follow-registry.ts";
 import { storageKey } from "../../machinery/registry/storage-key.ts";

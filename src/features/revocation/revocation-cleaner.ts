@@ -1,5 +1,5 @@
 import type { NamedResourceType } from "../../machinery/api/resource-type.ts";
-import { LongWork } from "../../machinery/api/long-work.ts";
+import { LongWork } from "../../machinery/scheduling/long-work.ts";
 import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { periodically } from "../api/periodically.ts";
+import { periodically } from "../scheduling/periodically.ts";
 import type { LineLinks } from "../files/appended-file.ts";
 import { AppendedFile } from "../files/appended-file.ts";
 import { SqliteLock } from "../files/sqlite-lock.ts";

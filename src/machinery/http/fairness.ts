@@ -1,5 +1,5 @@
 import { tooManyRequests } from "../api/api-error.ts";
-import { RoundRobinQueue } from "../api/round-robin-queue.ts";
+import { RoundRobinQueue } from "../scheduling/round-robin-queue.ts";
 
 export interface FairnessOptions {
   /** How many requests may run at the same time. */

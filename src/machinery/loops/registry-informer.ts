@@ -1,4 +1,4 @@
-import { LongWork } from "../api/long-work.ts";
+import { LongWork } from "../scheduling/long-work.ts";
 import { withoutManagedFields } from "../api/object-meta.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { ResourceRegistry } from "../registry/resource-registry.ts";

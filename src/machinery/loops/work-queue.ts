@@ -1,6 +1,6 @@
 import { systemSchedule } from "../api/clock.ts";
 import type { Schedule } from "../api/clock.ts";
-import { LongWork } from "../api/long-work.ts";
+import { LongWork } from "../scheduling/long-work.ts";
 
 /** What the queue of one loop had to do since the process started. The queue changes it. */
 export interface QueueCount {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { conflict, ApiError, requestCanceled } from "../api/api-error.ts";
 import { timestamp } from "../api/clock.ts";
-import { LongWork } from "../api/long-work.ts";
+import { LongWork } from "../scheduling/long-work.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { Admitted, Caller } from "./admission.ts";

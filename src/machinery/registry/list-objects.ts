@@ -1,5 +1,5 @@
 import { shortened } from "../api/format-value.ts";
-import { LongWork } from "../api/long-work.ts";
+import { LongWork } from "../scheduling/long-work.ts";
 import { ApiError, badRequest, expired } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { byteOrdered } from "../storage/sorted-map.ts";

@@ -5,7 +5,7 @@ import type { FieldSelector } from "../api/field-selector.ts";
 import { matchesLabels, parseLabelSelector } from "../api/label-selector.ts";
 import type { LabelRequirement, LabelSelector } from "../api/label-selector.ts";
 import type { ApiObject } from "../api/object-meta.ts";
-import { shortTextLength } from "../api/request-turn.ts";
+import { shortTextLength } from "../scheduling/request-turn.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { collectionRange, keyAfter, singleKeyRange, storageKey } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";

@@ -1,5 +1,5 @@
 import type { ApiObject } from "../api/object-meta.ts";
-import { shortTextLength } from "../api/request-turn.ts";
+import { shortTextLength } from "../scheduling/request-turn.ts";
 import { serviceUnavailable, ApiError } from "../api/api-error.ts";
 import type { TextsOfKind } from "./stored-texts.ts";
 

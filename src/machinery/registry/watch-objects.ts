@@ -1,5 +1,5 @@
 import { ApiError, expired } from "../api/api-error.ts";
-import { LongWork } from "../api/long-work.ts";
+import { LongWork } from "../scheduling/long-work.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { asError } from "../api/thrown-error.ts";
 import { RevisionCompacted } from "../storage/store.ts";

@@ -1,4 +1,4 @@
-import { LongWork } from "../api/long-work.ts";
+import { LongWork } from "../scheduling/long-work.ts";
 import { SortedMap } from "./sorted-map.ts";
 
 /** A value that objects can be looked up by. */

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import http from "node:http";
 import https from "node:https";
 import { messageOf } from "../api/thrown-error.ts";
-import { rateLimitedReport } from "../api/rate-limited-report.ts";
+import { rateLimitedReport } from "../logging/rate-limited-report.ts";
 import { systemSchedule } from "../api/clock.ts";
 import { EventQueue } from "../audit/event-queue.ts";
 import { UsageError } from "../command-line/flag.ts";

@@ -5,7 +5,7 @@ import { issuedCredential } from "../../features/accounts/issued-credential.ts";
 import { systemSchedule } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import { rateLimitedReport } from "../../machinery/api/rate-limited-report.ts";
+import { rateLimitedReport } from "../../machinery/logging/rate-limited-report.ts";
 import { defaultAuditPolicy, parseAuditPolicy } from "../../machinery/audit/audit-policy.ts";
 import type { AuditPolicy } from "../../machinery/audit/audit-policy.ts";
 import { auditRequests } from "../../machinery/audit/audit-requests.ts";

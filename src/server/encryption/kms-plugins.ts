@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Logger } from "pino";
 import { systemClock } from "../../machinery/api/clock.ts";
-import { periodically } from "../../machinery/api/periodically.ts";
+import { periodically } from "../../machinery/scheduling/periodically.ts";
 import { kmsClient } from "../../machinery/storage/encryption/kms/kms-client.ts";
 import { KmsTransformer } from "../../machinery/storage/encryption/kms/kms-transformer.ts";
 import type { KmsProvider } from "./encryption-configuration.ts";

@@ -3,7 +3,7 @@ import type { ConfiguredSigner } from "../../features/certificates/signers/signe
 import { findWellKnownSigner, wellKnownSigners } from "../../features/certificates/signers/well-known-signers.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import { rateLimitedReport } from "../../machinery/api/rate-limited-report.ts";
+import { rateLimitedReport } from "../../machinery/logging/rate-limited-report.ts";
 import type { ObservedAuthentication } from "../../machinery/authentication/create-authentication.ts";
 import type { OutsideKeyObserver } from "../../machinery/keys/outside-keys.ts";
 import { QueueCounts } from "../../machinery/loops/work-queue.ts";

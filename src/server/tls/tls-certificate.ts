@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { timestamp } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
-import { periodically } from "../../machinery/api/periodically.ts";
+import { periodically } from "../../machinery/scheduling/periodically.ts";
 import type { ListenerTls } from "../../machinery/http/listener.ts";
 import type { ServingCertificate, TlsProtocol } from "../../machinery/http/serving-context.ts";
 import type { FollowedAuthority } from "../../features/certificates/authorities/followed-authority.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
-import { shortTextLength } from "../../../src/machinery/api/request-turn.ts";
+import { shortTextLength } from "../../../src/machinery/scheduling/request-turn.ts";
 import { matchesLabels, parseLabelSelector } from "../../../src/machinery/api/label-selector.ts";
 import { jsonMember, encodeStored, StoredObject } from "../../../src/machinery/registry/stored-object.ts";
 import { listObjects } from "../../../src/machinery/registry/list-objects.ts";

@@ -1,5 +1,5 @@
 import { messageOf } from "../../../machinery/api/thrown-error.ts";
-import { OutageReport } from "../../../machinery/api/outage-report.ts";
+import { OutageReport } from "../../../machinery/logging/outage-report.ts";
 import { serviceUnavailable } from "../../../machinery/api/api-error.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { observedSignature } from "../../../machinery/keys/outside-keys.ts";

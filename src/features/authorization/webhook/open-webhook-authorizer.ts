@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Logger } from "pino";
 import type { Clock } from "../../../machinery/api/clock.ts";
-import { rateLimitedReport } from "../../../machinery/api/rate-limited-report.ts";
+import { rateLimitedReport } from "../../../machinery/logging/rate-limited-report.ts";
 import type { Authorizer } from "../../../machinery/authorization/authorizer.ts";
 import { httpsTransport } from "../../../machinery/client/https-transport.ts";
 import type { HttpsTransportOptions } from "../../../machinery/client/https-transport.ts";

@@ -6,7 +6,7 @@ import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../resources.ts";
-import { LongWork } from "../../../machinery/api/long-work.ts";
+import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 
 /**
  * Records the certificates that appear in requests of custom signers, or that were written by hand. `csrsigning`

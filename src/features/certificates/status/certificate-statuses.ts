@@ -1,4 +1,4 @@
-import { LongWork } from "../../../machinery/api/long-work.ts";
+import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { followRegistry } from "../../../machinery/registry/follow-registry.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";

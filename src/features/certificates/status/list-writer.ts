@@ -1,5 +1,5 @@
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
-import { LongWork } from "../../../machinery/api/long-work.ts";
+import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";

@@ -1,4 +1,4 @@
-import type { LongWork } from "../../../machinery/api/long-work.ts";
+import type { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { encodeRevokedEntry } from "../../../pki/certificate-revocation-list.ts";
 import { moreSevere, RevokedCertificates } from "../../revocation/index.ts";
 import type { CertificateFacts, Revocation, RevokedCertificate, RevokedSerialNumber } from "../../revocation/index.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../machinery/api/clock.ts";
-import { LongWork } from "../../../machinery/api/long-work.ts";
+import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type {
   Controller,

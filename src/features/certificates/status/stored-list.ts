@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { LongWork } from "../../../machinery/api/long-work.ts";
+import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import type { ConfigMap } from "../../core/index.ts";
 
 /**

@@ -3,7 +3,7 @@ import type { VerifyKeyObjectInput, webcrypto } from "node:crypto";
 import type { Logger } from "pino";
 import { jsonFields } from "../../../machinery/api/json-object.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
-import { OutageReport } from "../../../machinery/api/outage-report.ts";
+import { OutageReport } from "../../../machinery/logging/outage-report.ts";
 import type { FetchDocument } from "./fetch-document.ts";
 import { publicKeyInfoOf } from "../../../pki/keys.ts";
 import { minimumRsaBits } from "../../../pki/public-key.ts";

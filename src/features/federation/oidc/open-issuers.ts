@@ -3,7 +3,7 @@ import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { HttpRequest } from "../../../machinery/api/http-message.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { periodically } from "../../../machinery/api/periodically.ts";
+import { periodically } from "../../../machinery/scheduling/periodically.ts";
 import type { VerifyToken } from "../../../machinery/authentication/token-authentication.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import {

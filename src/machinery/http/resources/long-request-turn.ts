@@ -1,5 +1,5 @@
 import { requestCanceled } from "../../api/api-error.ts";
-import { requestTurn } from "../../api/request-turn.ts";
+import { requestTurn } from "../../scheduling/request-turn.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 
 /** Waits for the turn of a request that may take long. Rejects with a 504 when its client has left meanwhile. */

@@ -1,6 +1,6 @@
 import { badRequest } from "../../api/api-error.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
-import { shortTextLength } from "../../api/request-turn.ts";
+import { shortTextLength } from "../../scheduling/request-turn.ts";
 import { listObjects } from "../../registry/list-objects.ts";
 import { parseListOptions } from "../../registry/list-options.ts";
 import { parseBoolean } from "../../registry/query-values.ts";

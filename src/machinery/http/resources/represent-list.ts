@@ -1,4 +1,4 @@
-import { LongWork } from "../../api/long-work.ts";
+import { LongWork } from "../../scheduling/long-work.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { notAcceptable, requestCanceled } from "../../api/api-error.ts";
 import type { HttpResponse } from "../../api/http-message.ts";

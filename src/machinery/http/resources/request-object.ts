@@ -1,5 +1,5 @@
 import { badRequest } from "../../api/api-error.ts";
-import { shortTextLength } from "../../api/request-turn.ts";
+import { shortTextLength } from "../../scheduling/request-turn.ts";
 import { apiVersionOf } from "../../api/resource-type.ts";
 import { decodeUtf8 } from "../../schema/decode-utf8.ts";
 import { JsonSyntaxError, parsedValue, parseJson, parseJsonBytes } from "../../schema/parse-json.ts";

@@ -3,7 +3,7 @@ import type { AdmissionRule, Authorize, Verb } from "../../api/attributes.ts";
 import { systemClock, systemSchedule } from "../../api/clock.ts";
 import type { Clock, Schedule } from "../../api/clock.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
-import { shortTextLength } from "../../api/request-turn.ts";
+import { shortTextLength } from "../../scheduling/request-turn.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 import { compileReview } from "../../registry/compile-kind.ts";
 import type { AnsweredReview } from "../../registry/create-review.ts";

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "pino";
 import { serviceUnavailable } from "../../../../machinery/api/api-error.ts";
 import type { Clock } from "../../../../machinery/api/clock.ts";
-import { OutageReport } from "../../../../machinery/api/outage-report.ts";
+import { OutageReport } from "../../../../machinery/logging/outage-report.ts";
 import { GrpcError, grpcStatus } from "../../../../machinery/grpc/grpc-error.ts";
 import { observedSignature } from "../../../../machinery/keys/outside-keys.ts";
 import type { OutsideKeyObserver } from "../../../../machinery/keys/outside-keys.ts";

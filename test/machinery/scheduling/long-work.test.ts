@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { LongWork } from "../../../src/machinery/api/long-work.ts";
+import { LongWork } from "../../../src/machinery/scheduling/long-work.ts";
 
 it("gives one of several long computations a turn in each turn of the event loop", async (t) => {
   let milliseconds = 0;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { OutageReport } from "../../../src/machinery/api/outage-report.ts";
+import { OutageReport } from "../../../src/machinery/logging/outage-report.ts";
 
 describe("a report of an outage", () => {
   it("tells the first failure, each other reason, and the recovery, each once", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { requestTurn } from "../../../src/machinery/api/request-turn.ts";
+import { requestTurn } from "../../../src/machinery/scheduling/request-turn.ts";
 
 describe("the turns of long requests", () => {
   it("go from user to user, however many requests one of them sends", async () => {

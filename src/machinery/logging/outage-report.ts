@@ -1,4 +1,4 @@
-import { messageOf } from "./thrown-error.ts";
+import { messageOf } from "../api/thrown-error.ts";
 
 export interface OutageReportOptions {
   /** Called for the first failure, and for a later one with another reason. */

@@ -9,8 +9,8 @@ afterEach(() => {
   for (const name of variables) delete process.env[name];
 });
 
-describe("what a service manager gives to a process", () => {
-  it("is taken out of the environment, so that no program the process starts can use it", () => {
+describe("the socket that a service manager passes to a process", () => {
+  it("is removed from the environment, so that no child process can use it", () => {
     given({
       LISTEN_PID: String(process.pid),
       LISTEN_FDS: "1",
@@ -26,7 +26,7 @@ describe("what a service manager gives to a process", () => {
     );
   });
 
-  it("is no socket when it was given to another process, or holds none", () => {
+  it("is undefined when it was passed to another process, or there is none", () => {
     given({ LISTEN_PID: String(process.pid + 1), LISTEN_FDS: "1" });
     assert.equal(passedSocket(), undefined);
     given({ LISTEN_PID: String(process.pid), LISTEN_FDS: "0" });
@@ -40,7 +40,7 @@ describe("what a service manager gives to a process", () => {
   });
 });
 
-describe("telling a service manager", () => {
+describe("notifying a service manager", () => {
   it("does nothing without a service manager", () => {
     const manager = serviceManager({ error: () => assert.fail("without a service manager, nothing can fail") });
     manager.ready();

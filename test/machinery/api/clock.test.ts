@@ -12,7 +12,7 @@ function timerListClass(): new () => unknown {
 }
 
 describe("the system's schedule", () => {
-  it("frees what a cancelled call of a duration of its own has taken", () => {
+  it("frees the memory of a cancelled timer whose duration no other timer has", () => {
     const TimerList = timerListClass();
     const count = (): number => queryObjects(TimerList, { format: "count" });
     const before = count();

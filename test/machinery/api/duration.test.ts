@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { parseDuration } from "../../../src/machinery/api/duration.ts";
 
-it("a duration is Go's, and may have days", () => {
+it("a duration has Go's format, and may have days", () => {
   const hour = 3_600_000;
   const durations = { "0": 0, "250ms": 250, "90s": 90_000, "1h30m": 1.5 * hour, "1.5h": 1.5 * hour };
   for (const [text, milliseconds] of Object.entries(durations)) assert.equal(parseDuration(text), milliseconds, text);

@@ -8,7 +8,7 @@ describe("a loopback host", () => {
     for (const host of [...hosts, "::ffff:127.0.0.1"]) assert.equal(isLoopback(host), true, host);
   });
 
-  it("is no other machine whose name or address looks like one", () => {
+  it("is not another machine whose name or address looks like one", () => {
     const hosts = ["127.0.0.1.example.com", "127.example", "localhost.example", "::", "0.0.0.0", "10.0.0.1", "::2", ""];
     for (const host of hosts) assert.equal(isLoopback(host), false, host);
   });

@@ -68,15 +68,15 @@ for (const [what, rows] of Object.entries(table)) {
   });
 }
 
-describe("the explanation of a name", () => {
-  it("reads as upstream's, commas and all", () => {
+describe("the message about an invalid name", () => {
+  it("is upstream's, including its commas", () => {
     assert.deepEqual(dnsLabelFaults("A"), [
       "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an " +
         "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
     ]);
   });
 
-  it("comes for a long name as fast as for a short one", () => {
+  it("takes no longer for a long name than for a short one", () => {
     const name = `${"a-".repeat(500_000)}!`;
     assert.equal(dnsSubdomainFaults(name).length, 2);
   });

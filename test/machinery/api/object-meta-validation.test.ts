@@ -118,7 +118,7 @@ describe("new metadata", () => {
     });
   }
 
-  it("is looked through until one fault more than a hundred is found, whatever is sent", () => {
+  it("is validated only until 101 faults are found", () => {
     const labels = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`bad key ${index}`, "ok"]));
     assert.equal(firstFaults(() => validateObjectMeta({ ...valid, labels }, rules)).length, 101);
   });
@@ -128,7 +128,7 @@ describe("new metadata", () => {
     assert.deepEqual([fault?.field, others.length], ["metadata.namespace", 0]);
   });
 
-  it("of a kind that allows any name still has to fit into a path", () => {
+  it("of a kind that allows any name must still be valid in a path", () => {
     assert.deepEqual(validatePathSafeNames({ name: "Any:Name" }), []);
     assert.equal(validatePathSafeNames({ name: "a/b" })[0]?.message, "Invalid value: \"a/b\": may not contain '/'");
   });
@@ -155,7 +155,7 @@ describe("changed metadata", () => {
     assert.deepEqual(causesOf({ ...valid, labels: { a: "not valid!" } }), Array(4).fill("metadata.labels"));
   });
 
-  it("needs a resourceVersion by now", () => {
+  it("must have a resourceVersion", () => {
     const { resourceVersion: _, ...unversioned } = valid;
     assert.deepEqual(causesOf(unversioned), ["metadata.resourceVersion", "metadata.resourceVersion"]);
   });

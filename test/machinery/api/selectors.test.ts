@@ -29,7 +29,7 @@ function printRequirement({ key, operator, values }: LabelRequirement): string {
 }
 
 describe("a label selector", () => {
-  it("that is parsed and printed selects the same", () => {
+  it("selects the same after it was parsed and printed", () => {
     fc.assert(
       fc.property(labelSelector, labels, (text, map) => {
         const selector = parseLabelSelector(text);
@@ -109,7 +109,7 @@ describe("a field selector", () => {
     { noNullPrototype: true },
   );
 
-  it("that is printed and parsed is the same, whatever its values", () => {
+  it("is the same after it was printed and parsed, whatever its values", () => {
     fc.assert(
       fc.property(fc.array(term, { maxLength: 3 }), (selector) => {
         assert.deepEqual(parseFieldSelector(printFieldSelector(selector)), selector);
@@ -117,7 +117,7 @@ describe("a field selector", () => {
     );
   });
 
-  it("selects by equality, an absent field being empty", () => {
+  it("selects by equality, and takes an absent field as empty", () => {
     const valueOf = (field: string): string => (field === "a" ? "1" : "");
     assert.equal(matchesFields(parseFieldSelector("a=1,b="), valueOf), true);
     assert.equal(matchesFields(parseFieldSelector("a==1,b!=2"), valueOf), true);

@@ -58,7 +58,7 @@ describe("an audit policy", () => {
     assert.equal(levelOf(wellKnown, "GET /apis", undefined), "Metadata");
   });
 
-  it("takes a group in either spelling for the same, in rules and in requests", () => {
+  it("treats both spellings of a group alike, in rules and in requests", () => {
     for (const group of ["authentication.k8s.io", "authentication.platform.io"]) {
       assert.equal(levelOf(wellKnown, `POST /apis/${group}/v1/tokenreviews`), "Metadata");
     }
@@ -71,7 +71,7 @@ describe("an audit policy", () => {
     }
   });
 
-  it("joins the stages of policy and rule, and lets a rule decide about managed fields", () => {
+  it("omits the stages of both policy and rule, and lets a rule override the policy's managed fields", () => {
     assert.deepEqual(wellKnown.rules[5]?.omitStages, ["RequestReceived", "ResponseStarted"]);
     assert.deepEqual(wellKnown.rules[6]?.omitStages, ["RequestReceived"]);
     const inherited = policyOf(

@@ -85,7 +85,7 @@ describe("a chained log", () => {
     ({ files } = log);
   });
 
-  it("is whole across rotation, processes and restarts, in any order of its files, compressed or not", async () => {
+  it("verifies across rotation, processes and restarts, in any order of its files, compressed or not", async () => {
     assert.ok(files.length > 2, "it was rotated");
     const report = await log.verify(files.toReversed(), log.checkpoint);
     assert.deepEqual(report.faults, []);
@@ -106,7 +106,7 @@ describe("a chained log", () => {
     assert.match(found?.annotations["chain.signet.platform.io/sequence"] ?? "", /^\d+$/);
   });
 
-  it("is found out when one line is deleted, doubled, moved or changed, or anything is cut off", async () => {
+  it("fails verification when a line is deleted, doubled, moved or changed, or anything is cut off", async () => {
     const originals = new Map(files.map((file) => [file, readFileSync(file)]));
     const mutated = join(log.folder, "mutated");
     const position = fc.nat();
@@ -130,7 +130,7 @@ describe("a chained log", () => {
     );
   });
 
-  it("is found out when a file is missing, is doubled, or another one is put in its place", async () => {
+  it("fails verification when a file is missing, doubled or replaced", async () => {
     for (const file of files.slice(1)) {
       const { faults } = await log.verify(
         files.filter((one) => one !== file),
@@ -177,7 +177,7 @@ describe("a chained log", () => {
     ]);
   });
 
-  it("that lost its end does not go on as if nothing had happened", async () => {
+  it("that lost its end fails verification even when more lines follow", async () => {
     const own = new Log();
     const file = own.open();
     await file.append([event(1), event(2)]);
@@ -193,7 +193,7 @@ describe("a chained log", () => {
     assert.match(faults[0] ?? "", /comes after lines that are missing: 3 to 4$/);
   });
 
-  it("begins after lines of another kind, and after a line that a crash has cut", async () => {
+  it("may begin after lines of another kind, or after a line that a crash has cut", async () => {
     const own = new Log();
     appendFileSync(own.path, "an older log without a chain\n", { mode: 0o600 });
     const file = own.open();

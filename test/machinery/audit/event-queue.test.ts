@@ -45,7 +45,7 @@ describe("a queue of audit events", () => {
     for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
   };
 
-  it("delivers when an event has waited long enough, and whole batches at once", async () => {
+  it("delivers a batch when it is full or its first event has waited long enough", async () => {
     const queue = queueOf();
     add(queue, "a");
     await settle();
@@ -57,14 +57,14 @@ describe("a queue of audit events", () => {
     assert.deepEqual(delivered, [["a"], ["b", "c", "d"], ["e"]]);
   });
 
-  it("keeps the batch's size in bytes", async () => {
+  it("limits the size of a batch in bytes", async () => {
     const queue = queueOf({ batchBytes: 5 });
     add(queue, "aa", "bb", "cccccccccc", "d");
     await settle();
     assert.deepEqual(delivered, [["aa", "bb"], ["cccccccccc"], ["d"]]);
   });
 
-  it("loses and counts what is too much, and says how much when it works again", async () => {
+  it("drops and counts events that do not fit, and reports the count when it works again", async () => {
     const queue = queueOf({ afterFailure: "retry" });
     fail = true;
     const lines = Array.from({ length: 14 }, (_, index) => String(index));
@@ -89,7 +89,7 @@ describe("a queue of audit events", () => {
     assert.deepEqual([queue.lost, failures, delivered, recovered], [3, 1, [["d", "e", "f"]], [3]]);
   });
 
-  it("tells who waits for a delivery how it ended, and delivers those of one moment together", async () => {
+  it("reports to waiting callers how the delivery ended, and delivers concurrent events together", async () => {
     const queue = queueOf({ afterFailure: "retry" });
     await Promise.all([queue.deliver("a"), queue.deliver("b")]);
     assert.deepEqual(delivered, [["a", "b"]]);
@@ -98,7 +98,7 @@ describe("a queue of audit events", () => {
     assert.equal(queue.lost, 1);
   });
 
-  it("releases its callers when a delivery fails or hangs, keeps the events, and makes callers wait again afterwards", async () => {
+  it("releases its callers when a delivery fails or hangs, keeps the events, and lets callers wait again afterwards", async () => {
     const queue = queueOf({ afterFailure: "retry" });
     await queue.attempt("a");
     fail = true;
@@ -135,7 +135,7 @@ describe("a queue of audit events", () => {
     assert.equal(delivered.length, 4);
   });
 
-  it("delivers what waits when it closes, and does not wait longer than it may", async () => {
+  it("delivers waiting events when it closes, within a time limit", async () => {
     const queue = queueOf();
     add(queue, "a", "b");
     assert.equal(await queue.close({ withinMilliseconds: 1000 }), 0);

@@ -7,8 +7,8 @@ const failure = (code: string, message = "it failed"): Error => Object.assign(ne
 const textFor = (code: string, caSource: CaSource): string =>
   connectionFault(failure(code), caSource)?.text ?? assert.fail(code);
 
-describe("the fault of a connection", () => {
-  it("of a CA that is not trusted says where to name the server's CA", () => {
+describe("the message about a failed connection", () => {
+  it("says where to name the server's CA when it is not trusted", () => {
     for (const code of [
       "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
       "SELF_SIGNED_CERT_IN_CHAIN",
@@ -27,7 +27,7 @@ describe("the fault of a connection", () => {
     }
   });
 
-  it("says of certificates of the client that they cannot be used, and nothing of what it does not know", () => {
+  it("says that the client's certificates cannot be used, and is undefined for unknown errors", () => {
     assert.equal(connectionFault(failure("ERR_OSSL_X"), "the kubeconfig")?.isOfCredentials, true);
     assert.equal(connectionFault(failure("ECONNREFUSED"), "the kubeconfig")?.isOfCredentials, undefined);
     assert.equal(connectionFault(failure("EOTHER"), "the kubeconfig"), undefined);

@@ -140,7 +140,7 @@ for (const { protocol, serve } of protocols) {
       }
     });
 
-    it("uses new credentials at once, on new connections, and disturbs no request that runs", async (context) => {
+    it("uses new credentials at once on new connections, and does not disturb running requests", async (context) => {
       let current = credentials();
       const { transport, behaviour, openConnections } = await start(context, { tlsCredentials: () => current });
       const first = await ask(transport, "/");
@@ -156,7 +156,7 @@ for (const { protocol, serve } of protocols) {
       assert.ok((await openConnections()) <= 2);
     });
 
-    it("has more requests under way than a connection takes", async (context) => {
+    it("runs more requests at once than one connection allows", async (context) => {
       const { transport, behaviour } = await start(context);
       const answers = Array.from({ length: 3 * maximumRequests }, () => ask(transport, "/held"));
       await behaviour.holds(answers.length);
@@ -164,7 +164,7 @@ for (const { protocol, serve } of protocols) {
       assert.ok((await Promise.all(answers)).every((text) => text.endsWith("!")));
     });
 
-    it("continues while an answer is not read", async (context) => {
+    it("serves other requests while an answer is not read", async (context) => {
       const { transport } = await start(context);
       const { body } = await transport.send({ method: "GET", path: "/endless" });
       const reader = body[Symbol.asyncIterator]();
@@ -289,7 +289,7 @@ describe("a transport that shares one connection of HTTP/2", () => {
     assert.equal(requests, 3);
   });
 
-  it("gives up a connection on which nothing comes any more, with all requests that it carries", async (context) => {
+  it("closes a connection on which nothing arrives any more, and fails its requests", async (context) => {
     const { transport, front, sessions } = await start(context, (stream, path) => {
       if (path.startsWith("/watch")) stream.respond({ ":status": 200 });
       else answer(stream, path);

@@ -20,7 +20,7 @@ const certificateUser = formatKubeconfig({
   credentials: { type: "certificate", certificate: pem("CERT"), key: pem("KEY") },
 });
 
-test("a written kubeconfig reads back as it was meant", () => {
+test("a kubeconfig that was written is read back unchanged", () => {
   assert.deepEqual(parseKubeconfig(certificateUser, { path: "x" }), {
     files: ["x"],
     namespace: "team",
@@ -32,7 +32,7 @@ test("a written kubeconfig reads back as it was meant", () => {
   });
 });
 
-test("a token in a kubeconfig is given with every request", () => {
+test("a token in a kubeconfig is sent with every request", () => {
   const text = formatKubeconfig({
     server: "https://h",
     caCertificates: pem("CA"),
@@ -68,7 +68,7 @@ test("a kubeconfig that can't be used is refused with its file's name and the mi
 const inline = (user: string, cluster = "server: https://h"): string =>
   `{current-context: a, contexts: [{name: a, context: {cluster: c, user: u}}], clusters: [{name: c, cluster: {${cluster}}}], users: [{name: u, user: {${user}}}]}`;
 
-test("a kubeconfig says what it has, which login method is unknown, and which value is not a URL or not PEM", () => {
+test("the error for a kubeconfig lists its contexts, and names an unknown login method or a value that is not a URL or PEM", () => {
   const refusals: [string, RegExp][] = [
     [inline("exec: {command: x}"), /user "u" logs in by exec, which signet cannot do; give --token/],
     [inline("username: x, password: y"), /logs in by username/],
@@ -93,7 +93,7 @@ test("a kubeconfig says what it has, which login method is unknown, and which va
   assert.throws(() => bearerToken?.(), /the user's token is empty, or has spaces or line breaks/);
 });
 
-test("the files of $KUBECONFIG are merged: the first that says something wins, and missing files do not matter", (context) => {
+test("the files of $KUBECONFIG are merged: the first one with a value wins, and missing files are ignored", (context) => {
   const folder = mkdtempSync(join(tmpdir(), "signet-kubeconfig-"));
   const before = process.env["KUBECONFIG"];
   context.after(() => {

@@ -14,11 +14,11 @@ describe("a question on the terminal", { skip: !hasScript && "script(1) is not i
     return spawnSync("script", ["-qec", command, "/dev/null"], { input: typed, encoding: "utf8" }).stdout;
   };
 
-  it("is answered with no by Ctrl-D, and what follows begins on a new line", () => {
+  it("takes Ctrl-D as no, and ends the line", () => {
     assert.match(answerTo("\u0004"), /Sure\? \[y\/N\] [^\n]*\nfalse\r?\n$/);
   });
 
-  it("is answered with yes by y", () => {
+  it("takes y as yes", () => {
     assert.match(answerTo("y\n"), /\ntrue\r?\n$/);
   });
 });

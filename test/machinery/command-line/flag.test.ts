@@ -33,7 +33,7 @@ test("an environment variable comes after the command line and before the file",
   );
 });
 
-test("values are read by their type", () => {
+test("values are parsed according to the type of their flag", () => {
   const values = resolve({ wait: "1h30m", on: true, list: ["a,b", "c"], modes: "b,a", mode: "b" });
   assert.deepEqual(values, {
     port: 1,
@@ -45,7 +45,7 @@ test("values are read by their type", () => {
   });
 });
 
-test("a list in the file is a list or one value", () => {
+test("a list setting may be a list or one value in the file", () => {
   assert.deepEqual(resolve({}, { list: ["a", "b"] }).list, ["a", "b"]);
   assert.deepEqual(resolve({}, { list: "a" }).list, ["a"]);
 });

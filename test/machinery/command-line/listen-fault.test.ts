@@ -6,7 +6,7 @@ const faultAt = (host: string, port = 0): Promise<string | undefined> =>
   tryListening({ host, port }).then(() => "it listens", listenFault);
 
 describe("the fault of an address to listen on", () => {
-  it("is none where a program may listen", async () => {
+  it("is undefined for an address that the program may listen on", async () => {
     assert.equal(await faultAt("127.0.0.1"), "it listens");
   });
 
@@ -15,7 +15,7 @@ describe("the fault of an address to listen on", () => {
     assert.match((await faultAt("nowhere.invalid")) ?? "", /^this machine has no address nowhere\.invalid; choose one/);
   });
 
-  it("says nothing of other errors", () => {
+  it("is undefined for other errors", () => {
     assert.equal(
       listenFault(Object.assign(new Error("gone"), { syscall: "connect", code: "ECONNREFUSED" })),
       undefined,

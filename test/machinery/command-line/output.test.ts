@@ -25,7 +25,7 @@ function printed(context: TestContext, run: () => void): string {
 }
 
 describe("output on a terminal", () => {
-  it("shows escaped what would steer the terminal or hide text", () => {
+  it("escapes characters that control the terminal or hide text", () => {
     assert.equal(printable(hostile), "a\\u{1b}[2J\\u{202e}b\\u{200b}c\\u{e0041}\\u{9b}d\\u{3164}");
     assert.equal(printable("plain Ünïcode 漢字 😀"), "plain Ünïcode 漢字 😀");
     assert.doesNotMatch(textTable([[hostile]], { header: ["NAME"] }), steering);
@@ -40,7 +40,7 @@ describe("output on a terminal", () => {
     assert.match(yaml, /time: "2026-01-01T00:00:00Z"/);
   });
 
-  it("cuts a table to the width of the terminal, but no name, and nothing without a terminal", () => {
+  it("cuts a table to the width of the terminal, but never a name, and never without a terminal", () => {
     const rows = [["a-name-that-is-needed-whole", "x".repeat(60), "short"]];
     const header = ["NAME", "SUBJECT", "STATE"];
     const lines = textTable(rows, { header, width: 60 }).split("\n");
@@ -53,13 +53,13 @@ describe("output on a terminal", () => {
     assert.match(textTable(rows, { header, width: 10 }), /^a-name-that-is-needed-whole   x{11}…   short$/m);
   });
 
-  it("aligns letters that take two columns, and none", () => {
+  it("aligns characters that are two columns wide or zero", () => {
     const [first = "", second = ""] = textTable([["e\u0301", "x"]], { header: ["漢字", "E"] }).split("\n");
     assert.equal(first, "漢字   E");
     assert.equal(second, "e\u0301      x");
   });
 
-  it("has more columns in the wide form, and a name for each object", (context) => {
+  it("has more columns with -o wide, and one name for each object with -o name", (context) => {
     const columns = [
       { header: "NAME", cell: (item: { name: string }) => item.name },
       { header: "MORE", cell: () => "more", isWide: true as const },
@@ -78,7 +78,7 @@ describe("output on a terminal", () => {
   });
 });
 
-it("progress is shown on a terminal only", () => {
+it("shows progress only on a terminal", () => {
   let shown = "";
   const stream = (isTTY: boolean): NodeJS.WriteStream =>
     ({

@@ -43,7 +43,7 @@ describe("a metered expression", () => {
     });
   }
 
-  it("is stopped before bytes and lists of lists grow", () => {
+  it("is stopped before byte strings and nested lists grow too large", () => {
     const doubled = (first: string, join: (one: string) => string, last: (one: string) => string): string =>
       Array.from({ length: 25 })
         .reduceRight<string>(
@@ -70,7 +70,7 @@ describe("a metered expression", () => {
     assert.equal(run(nested, many), true);
   });
 
-  it("is stopped before a text grows", () => {
+  it("is stopped before a text grows too large", () => {
     let source = "object";
     for (let doubling = 0; doubling < 40; doubling += 1)
       source = `cel.bind(a${doubling}, ${source}, a${doubling} + a${doubling})`;
@@ -137,6 +137,6 @@ describe("a metered expression", () => {
     assert.equal(run("has(object.a) ? object.a : 'none'", {}), "none");
   });
 
-  it("knows no functions that Kubernetes does not have", () =>
+  it("has no functions that Kubernetes does not have", () =>
     assert.throws(() => run("bytes('{}').json().size() == 0"), /undeclared reference to 'json'/));
 });

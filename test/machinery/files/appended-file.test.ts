@@ -44,7 +44,7 @@ describe("an appended file", () => {
     assert.equal(statSync(path).mode & 0o777, 0o600);
   });
 
-  it("takes away other users' permissions, and ends a line that a crash has cut", async () => {
+  it("removes other users' permissions, and ends a line that a crash has cut", async () => {
     const path = newPath();
     writeFileSync(path, "whole\nhalf");
     chmodSync(path, 0o644);
@@ -68,7 +68,7 @@ describe("an appended file", () => {
     }
   });
 
-  it("is made again when it was moved or removed", async () => {
+  it("is created again after it was moved or removed", async () => {
     const path = newPath();
     const file = openFile(path);
     await file.append(["old"]);
@@ -80,7 +80,7 @@ describe("an appended file", () => {
     assert.equal(statSync(path).mode & 0o777, 0o600);
   });
 
-  it("is moved away once before it becomes too large, whoever else writes to it", async () => {
+  it("is rotated once before it becomes too large, whoever else writes to it", async () => {
     const path = newPath();
     const moved: string[] = [];
     const writers = [1, 2, 3].map(() => openFile(path, { maximumBytes: 100, onMoved: () => void moved.push("moved") }));
@@ -151,7 +151,7 @@ describe("backups of a log", () => {
     assert.equal(statSync(file).mode & 0o777, 0o600);
   });
 
-  it("are left to the process that already tidies", async () => {
+  it("are left to the process that is already tidying up", async () => {
     const path = newPath();
     write(path, dated(20));
     const busy = new SqliteLock(`${path}.tidy.lock`);

@@ -42,7 +42,7 @@ describe("a file that is written", () => {
     assert.deepEqual(readdirSync(folder), ["key"]);
   });
 
-  it("keeps the old contents when the write can't be made", () => {
+  it("keeps the old contents when the write fails", () => {
     assert.throws(() => writePrivateFile(join(folder, "missing", "key"), "one"), {
       name: "UnusableFile",
       message: `cannot write ${join(folder, "missing", "key")}: the folder does not exist and cannot be made there; name another`,
@@ -59,7 +59,7 @@ describe("a file that is written", () => {
     closeSync(held);
   });
 
-  it("does not reach another name of the file that was there before", () => {
+  it("leaves other hard links of the replaced file unchanged", () => {
     const other = join(folder, "other");
     writeFileSync(other, "theirs");
     linkSync(other, file);
@@ -80,7 +80,7 @@ describe("a file that is written", () => {
     assert.deepEqual(readdirSync(folder).sort(), ["key", "target"]);
   });
 
-  it("is refused in the place of a folder, a pipe or a device, or of a link to one", () => {
+  it("is refused when its name is a folder, a pipe or a device, or a link to one", () => {
     execFileSync("mkfifo", [join(folder, "pipe")]);
     mkdirSync(join(folder, "folder"));
     symlinkSync("/dev/null", join(folder, "device"));
@@ -90,7 +90,7 @@ describe("a file that is written", () => {
     assert.deepEqual(readdirSync(folder), before);
   });
 
-  it("may have the longest name that a file can have", () => {
+  it("may have a name of the greatest length", () => {
     const longest = join(folder, "ü".repeat(127));
     writePrivateFile(longest, "secret");
     assert.equal(readFileSync(longest, "utf8"), "secret");
@@ -115,7 +115,7 @@ describe("a private file", () => {
     }
   });
 
-  it("is refused, and not waited for, when it is a pipe", () => {
+  it("is refused without waiting when it is a pipe", () => {
     execFileSync("mkfifo", ["-m", "600", file]);
     assert.throws(() => readPrivateFile(file), UnusableFile);
   });

@@ -87,7 +87,7 @@ describe("a lock of SQLite on a file", () => {
         name === "UnusableFile" && message.startsWith(`${file} cannot be locked: `) && reason.test(message),
     );
 
-  it("is refused in words that name the file when it is another program's, or no file", () => {
+  it("is refused with an error that names the file when it is another program's, or not a file", () => {
     const text = join(folder, "text");
     writeFileSync(text, "a text");
     refusal(text, /it is no empty file; end what uses it, and remove it$/);
@@ -112,7 +112,7 @@ describe("a lock of SQLite on a file", () => {
     assert.match(stdout, /read-only\.lock cannot be locked: this user has no permission/);
   });
 
-  it("works again after the file was another program's for a while", () => {
+  it("works again once another program no longer uses the file", () => {
     const file = join(folder, "again.lock");
     const lock = new SqliteLock(file);
     writeFileSync(file, "a text that is no database");

@@ -42,7 +42,7 @@ describe("followed files", () => {
     describe: (one: number) => ({ number: one }),
   };
 
-  it("are read at once, and again when a look finds them changed", () => {
+  it("are read at the start, and again when a check finds them changed", () => {
     let reads = 0;
     const current = followed.follow({
       ...number,
@@ -60,12 +60,12 @@ describe("followed files", () => {
     assert.deepEqual(told, [["info", "file read again", 22]]);
   });
 
-  it("that cannot be used at the start are the caller's to report", () => {
+  it("throw at the start when they cannot be used", () => {
     write("one");
     assert.throws(() => followed.follow(number), /not a number/);
   });
 
-  it("that cannot be used later leave the last good value, are reported once, and again when somebody asks", () => {
+  it("keep the last good value when they cannot be used later, report that once, and again on request", () => {
     const current = followed.follow(number);
     write("bad");
     look();
@@ -83,7 +83,7 @@ describe("followed files", () => {
     assert.equal(current(), 4444);
   });
 
-  it("keep the last value when whoever uses it refuses the new one", () => {
+  it("keep the last value when its user refuses the new one", () => {
     const used: number[] = [];
     const current = followed.follow({
       ...number,

@@ -27,7 +27,7 @@ describe("a line writer", () => {
     assert.equal(await close(writer), 10);
   });
 
-  it("waits for a pipe's reader without blocking, and then gives it every line once", async () => {
+  it("waits for a pipe's reader without blocking, and then writes every line once", async () => {
     const path = newPath();
     assert.equal(spawnSync("mkfifo", [path]).status, 0);
     const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);

@@ -5,20 +5,20 @@ import { logLineAsText } from "../../../src/machinery/files/process-log.ts";
 const textOf = (fields: object): string => logLineAsText(`${JSON.stringify({ time: 1_795_318_397_189, ...fields })}\n`);
 
 describe("a line of the log for people", () => {
-  it("has a time that people read, the level, the message and the fields", () => {
+  it("has a readable time, the level, the message and the fields", () => {
     assert.equal(
       textOf({ level: 30, signer: "platform.io/web", by: "system:controller", lines: 3, msg: "certificate issued" }),
       "2026-11-22T03:33:17.189Z INFO  certificate issued  signer=platform.io/web  by=system:controller  lines=3\n",
     );
   });
 
-  it("is one line that steers no terminal, whatever its values hold", () => {
+  it("is one line without control characters, whatever its values contain", () => {
     const line = textOf({ level: 40, name: "a\nERROR fake \u001b[2J\u202e\u2028", msg: "re\u001b]0;fused\r" });
     assert.equal(line.indexOf("\n"), line.length - 1);
     assert.doesNotMatch(line.trimEnd(), /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
   });
 
-  it("says what an error says, and shows its stack only where the process ends", () => {
+  it("shows the message of an error, and its stack only when the process ends", () => {
     const err = { type: "Error", message: "no room", stack: "Error: no room\n    at somewhere" };
     assert.equal(textOf({ level: 50, err, msg: "failed" }), '2026-11-22T03:33:17.189Z ERROR failed  err="no room"\n');
     assert.match(textOf({ level: 60, err, msg: "a bug" }), /at somewhere\n$/);

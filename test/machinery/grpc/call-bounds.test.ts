@@ -19,11 +19,11 @@ function fakeServer(context: TestContext): ReturnType<typeof openFakeServer> {
   return openFakeServer();
 }
 
-describe("a call's bounds", () => {
+describe("the time and size limits of a gRPC call", () => {
   const isSilence = (error: unknown): boolean =>
     error instanceof GrpcError && !(error instanceof AnswerTooLong) && error.code === grpcStatus.deadlineExceeded;
 
-  it("leave an answer as long as its parts keep arriving", async (context) => {
+  it("let an answer take as long as it likes while its parts keep arriving", async (context) => {
     await using server = await fakeServer(context);
     const call = server.channel.unary("/x/Y", { message, ...bounds });
     await nextTurn();
@@ -45,7 +45,7 @@ describe("a call's bounds", () => {
     await assert.rejects(call, isSilence);
   });
 
-  it("end a call whose answer does not go on", async (context) => {
+  it("end a call whose answer stops in the middle", async (context) => {
     await using server = await fakeServer(context);
     const call = server.channel.unary("/x/Y", { message, ...bounds });
     await nextTurn();
@@ -56,7 +56,7 @@ describe("a call's bounds", () => {
     await assert.rejects(call, isSilence);
   });
 
-  it("end a call whose answer goes on for too long", async (context) => {
+  it("end a call whose answer takes too long in all", async (context) => {
     await using server = await fakeServer(context);
     const call = server.channel.unary("/x/Y", { message, timeoutMilliseconds: 2_000, silenceMilliseconds: 1_500 });
     await nextTurn();
@@ -79,7 +79,7 @@ describe("a call's bounds", () => {
     await assert.rejects(call, AnswerTooLong);
   });
 
-  it("count no time before the request is sent", async (context) => {
+  it("do not count the time before the request is sent", async (context) => {
     await using server = await fakeServer(context);
     const call = server.channel.unary("/x/Y", { message, timeoutMilliseconds: 1_500 });
     context.mock.timers.tick(10_000);
@@ -88,7 +88,7 @@ describe("a call's bounds", () => {
     assert.deepEqual(await call, text);
   });
 
-  it("let through an answer that has arrived, but that this process was too busy to read", async (context) => {
+  it("accept an answer that has arrived while this process was too busy to read it", async (context) => {
     await using server = await fakeServer(context);
     const call = server.channel.unary("/x/Y", { message, timeoutMilliseconds: 1_500 });
     await nextTurn();

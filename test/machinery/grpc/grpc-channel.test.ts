@@ -10,8 +10,8 @@ import { GrpcChannel } from "../../../src/machinery/grpc/grpc-channel.ts";
 import { encodeFrame, FrameReader } from "../../../src/machinery/grpc/grpc-frames.ts";
 import { GrpcError } from "../../../src/machinery/grpc/grpc-error.ts";
 
-describe("gRPC's messages", () => {
-  it("come whole and in order, wherever the stream is cut", () => {
+describe("a stream of gRPC messages", () => {
+  it("delivers each message whole and in order, wherever the chunks are cut", () => {
     fc.assert(
       fc.property(
         fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 8 }),
@@ -31,7 +31,7 @@ describe("gRPC's messages", () => {
     );
   });
 
-  it("are refused when they are compressed or longer than any page", () => {
+  it("refuses messages that are compressed or longer than any page", () => {
     const compressed = Buffer.from([1, 0, 0, 0, 1, 7]);
     const endless = Buffer.from([0, 0xff, 0xff, 0xff, 0xff]);
     for (const frame of [compressed, endless]) {
@@ -57,7 +57,7 @@ describe("a gRPC channel", () => {
     assert.equal((await failureOf(channel.unary("/x/Y", { message, timeoutMilliseconds: 5_000 }))).mayHaveRun, false);
   });
 
-  it("reports that a call did not run when its connection was closed before", async () => {
+  it("reports that a call did not run when its connection was closed before it started", async () => {
     await using server = await listen(() => {});
     const channel = await server.connect();
     channel.close();
@@ -76,7 +76,7 @@ describe("a gRPC channel", () => {
     assert.equal((await failureOf(channel.unary("/x/Y", { message, timeoutMilliseconds: 5_000 }))).mayHaveRun, true);
   });
 
-  it("pings the server while a call is under way, and only then: etcd closes idle connections that ping", async (context) => {
+  it("pings the server only while a call is running: etcd closes idle connections that ping", async (context) => {
     await using server = await listen(() => {});
     context.mock.timers.enable({ apis: ["setInterval"] });
     const channel = await server.connect();

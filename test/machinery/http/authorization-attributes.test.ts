@@ -48,7 +48,7 @@ describe("the attributes that an authorizer gets for a deletion of a collection"
 });
 
 describe("the attributes that an authorizer gets for a list", () => {
-  it("is one name only where the selector lets no other name through, however it is written", () => {
+  it("have a name only where the selector allows no other name, however it is written", () => {
     const selectors = fc.array(fc.constantFrom(...words), { maxLength: 12 }).map((parts) => parts.join(""));
     fc.assert(
       fc.property(selectors, fc.constantFrom("", "&watch=1"), (text, more) => {

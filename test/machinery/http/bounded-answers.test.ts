@@ -13,7 +13,7 @@ import { sampleObject } from "./hostile/sample-objects.ts";
 const mebibyte = 2 ** 20;
 
 /** `node test/server/hostile/measure-blocking.ts` measures the time of the same requests. */
-describe("a large body of the smallest parts", () => {
+describe("a large body of many small values", () => {
   let scene: HostileScene;
   const post = (target: string, body: unknown, headers: HostileRequest["headers"] = {}): HostileRequest => ({
     method: "POST",
@@ -82,7 +82,7 @@ describe("a large body of the smallest parts", () => {
     assert.equal((await answerTo({ ...create, headers: protobuf, body: empty })).status, 413);
   });
 
-  describe("whose managed fields hold few values each, and too many together", () => {
+  describe("with managed fields that hold too many values together", () => {
     const fields = (count: number): object =>
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`f:${index}`, {}]));
     const entry = (manager: string, count: number): object => ({
@@ -134,7 +134,7 @@ describe("a large body of the smallest parts", () => {
     });
   });
 
-  it("is refused from 256 KiB on where it is a review, and from 64 KiB on where it is options", async () => {
+  it("is refused above 256 KiB as a review, and above 64 KiB as delete options", async () => {
     const review = { spec: { token: "a".repeat(256 * 1024) } };
     assert.equal((await answerTo(post("/apis/authentication.platform.io/v1/tokenreviews", review))).status, 413);
     const options = post("/api/v1/namespaces/hostile/configmaps/sample?dryRun=All", { uid: "a".repeat(64 * 1024) });
@@ -149,7 +149,7 @@ describe("a large body of the smallest parts", () => {
     assert.ok(text.length < 40_000, String(text.length));
   });
 
-  it("makes no answer that cannot be rendered, in any format", async () => {
+  it("never leads to an answer that cannot be rendered, in any format", async () => {
     for (const accept of ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"]) {
       const long = { apiVersion: "v1", kind: "\u0001".repeat(mebibyte), metadata: {} };
       const { status, text } = await answerTo(post("/api/v1/namespaces/hostile/configmaps", long, { accept }));

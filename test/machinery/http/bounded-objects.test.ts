@@ -26,7 +26,7 @@ interface Sent {
 }
 
 for (const storage of ["memory", "lmdb"] as const) {
-  describe(`what may be stored (${storage})`, () => {
+  describe(`a stored object (${storage})`, () => {
     let server: TestServer;
     const request = (method: string, target: string, { body = "", type, signal }: Sent): HttpRequest => {
       const [path = "", query = ""] = target.split("?");
@@ -140,7 +140,7 @@ for (const storage of ["memory", "lmdb"] as const) {
       assert.ok(!JSON.stringify(await send("GET", collection)).includes("\\ud"));
     });
 
-    it("is not written for a request that is over before its write has begun", async () => {
+    it("is not written for a request that has ended before its write begins", async () => {
       const over = AbortSignal.abort();
       assert.equal((await send("POST", collection, { body: configMap("late"), signal: over })).status, 504);
       assert.equal((await send("GET", `${collection}/late`)).status, 404);

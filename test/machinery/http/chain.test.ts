@@ -144,7 +144,7 @@ describe("the request chain", () => {
     assert.deepEqual(decided, []);
   });
 
-  it("words refusals as upstream does", async () => {
+  it("refuses in the same words as upstream", async () => {
     const { send } = serverWith({ authorize: () => ({ decision: "noOpinion", reason: "because" }) });
     const message = async (line: string): Promise<unknown> => parsed(await send(line))["message"];
     const user = 'User "alice" cannot';
@@ -314,7 +314,7 @@ describe("the request chain", () => {
     }
   });
 
-  it("refuses more requests than may run and wait, but never watches, health checks or administrators", async () => {
+  it("refuses requests beyond those that may run and wait, but never watches, health checks or administrators", async () => {
     const release = Promise.withResolvers<HttpResponse>();
     const root: UserInfo = { username: "root", groups: ["system:masters"], extra: {} };
     const { send } = serverWith({
@@ -348,7 +348,7 @@ describe("the request chain", () => {
   });
 });
 
-describe("documents", () => {
+describe("the documents of the API", () => {
   const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
   it("list groups and resources with their verbs", async () => {
@@ -432,10 +432,10 @@ describe("documents", () => {
   });
 });
 
-describe("health", () => {
+describe("a health endpoint", () => {
   const broken = { name: "store", endpoints: ["readyz"] as const, check: () => Promise.reject(new Error("disk full")) };
 
-  it("is one word, or each check's, for any method", async () => {
+  it("answers one word, or a line for each check when asked, for any method", async () => {
     const { send } = serverWith({ healthChecks: [{ name: "log", check: () => undefined }] });
     for (const line of [
       "GET /healthz",

@@ -7,8 +7,8 @@ import type { Sample } from "../../../src/machinery/http/collected-metric.ts";
 const lines = async (registry: Registry): Promise<string[]> =>
   (await registry.metrics()).split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 
-describe("a metric whose values are collected at a scrape", () => {
-  it("has the values of the last scrape, those with the same labels added up", async () => {
+describe("a metric that is collected at each scrape", () => {
+  it("has the values of the last scrape, and adds up those with the same labels", async () => {
     const registry = new Registry();
     let samples: readonly Sample<"kind">[] = [
       [{ kind: "a" }, 1],
@@ -34,7 +34,7 @@ describe("a metric whose values are collected at a scrape", () => {
     assert.deepEqual(await lines(registry), ['gauges{kind="b"} 6', 'counters{kind="b"} 6']);
   });
 
-  it("is not shown as a gauge while its value is unknown, and is 0 as a counter", async () => {
+  it("is left out as a gauge while its value is unknown, and is 0 as a counter", async () => {
     const registry = new Registry();
     let value: number | undefined;
     for (const type of ["gauge", "counter"] as const) {

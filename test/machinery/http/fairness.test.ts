@@ -36,7 +36,7 @@ describe("a fair queue", () => {
     assert.deepEqual([queue.running, queue.waiting], [8, 13]);
   });
 
-  it("refuses with 429 what neither runs nor may wait", () => {
+  it("refuses with 429 a request that may neither run nor wait", () => {
     const queue = new FairQueue({ concurrency: 1, queueLength: 3, queueLengthPerUser: 2 });
     const refuses = (user: string): void =>
       assert.throws(

@@ -193,7 +193,7 @@ describe("the listener", () => {
       assert.equal((await sendHttp1(port, { ...post(1001), headers: { "transfer-encoding": "chunked" } })).status, 413);
     }));
 
-  it("reads no more of a body than its handler wants, over both protocols", () => {
+  it("reads no more of a body than its handler asks for, over both protocols", () => {
     const handler = async (request: HttpRequest): Promise<HttpResponse> =>
       request.readBody(10).then(
         (body) => text(String(body.length)),
@@ -362,13 +362,13 @@ describe("the listener", () => {
     });
   });
 
-  describe("lets no work wait for clients that left:", () => {
+  describe("a handler whose client has left", () => {
     for (const protocol of protocols) {
       for (const [what, sent] of [
         ["half of the body", "12345"],
         ["the whole body", "1234567890"],
       ] as const) {
-        it(`a body is refused over ${protocol} after ${what}`, async () => {
+        it(`cannot read the body over ${protocol} after ${what}`, async () => {
           const arrived = Promise.withResolvers<void>();
           const read = Promise.withResolvers<string>();
           const handler: Handler = async (request) => {
@@ -387,7 +387,7 @@ describe("the listener", () => {
         });
       }
 
-      it(`a stream over ${protocol} that had not begun is told that it has ended`, async () => {
+      it(`has its stream stopped over ${protocol}, though it had not begun`, async () => {
         const arrived = Promise.withResolvers<void>();
         const ended = Promise.withResolvers<void>();
         const handler: Handler = async (request) => {
@@ -440,7 +440,7 @@ describe("the listener", () => {
     });
   });
 
-  it("gives a watch that has ended as much time as any answer to be read", async () => {
+  it("gives the client as much time to read a watch that has ended as any other answer", async () => {
     const stopped = Promise.withResolvers<void>();
     const start = (sink: ByteSink) => {
       sink.write(Buffer.from("this does not fit"));
@@ -464,7 +464,7 @@ describe("the listener", () => {
     });
   });
 
-  it("streams with the bytes that wait visible, and stops the source when the reader goes", async () => {
+  it("shows a stream how many bytes wait, and stops it when the client leaves", async () => {
     const chunk = Buffer.alloc(64 * 1024);
     for (const protocol of ["h2", "http/1.1"]) {
       const stopped = Promise.withResolvers<number>();
@@ -505,7 +505,7 @@ describe("the listener", () => {
     });
   });
 
-  it("ends answers that clients do not read, the oldest first, before they fill the memory", async () => {
+  it("ends answers that clients do not read before they fill the memory, the oldest first", async () => {
     for (const bytes of [1_000_000, 4000]) {
       const answers = { handler: async () => text("x".repeat(bytes)), limits: { unsentBytes: bytes * 3.5 } };
       await withListener(answers, async (port) => {
@@ -528,7 +528,7 @@ describe("the listener", () => {
     }
   });
 
-  it("ends streams that clients do not read, those first that were not read for the longest time, before they fill the memory", async () => {
+  it("ends streams that clients do not read before they fill the memory, those unread for the longest time first", async () => {
     const bytes = Buffer.alloc(1_000_000);
     const start = (sink: ByteSink) => {
       sink.write(bytes);
@@ -589,7 +589,7 @@ describe("the listener", () => {
     await assert.rejects(openTlsOrFail(port));
   });
 
-  it("cuts what has not drained when the grace is over", async () => {
+  it("cuts connections that are still open after the grace period", async () => {
     const listener = createListener({ handler: echo, certificate: serving });
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const session = openHttp2(port);
@@ -646,7 +646,7 @@ describe("the listener", () => {
     }
   });
 
-  it("closes idle HTTP/1.1 connections when no request can be under way any more", async () => {
+  it("closes idle HTTP/1.1 connections once no request can be on its way", async () => {
     const listener = createListener({ handler: echo, certificate: serving });
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const socket = await openTls(port);
@@ -655,7 +655,7 @@ describe("the listener", () => {
     await Promise.all([listener.close({ graceMilliseconds: 1 }), once(socket, "close")]);
   });
 
-  it("takes no request of an HTTP/2 connection that finishes its handshake while it closes, and says so", async () => {
+  it("refuses the requests of an HTTP/2 connection that finishes its handshake while the listener closes", async () => {
     const listener = createListener({ handler: echo, certificate: serving });
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const late = connectTcp(port, "127.0.0.1");
@@ -670,7 +670,7 @@ describe("the listener", () => {
     await closing;
   });
 
-  it("answers the request of an HTTP/1.1 connection that finishes its handshake while it closes", async () => {
+  it("answers the request of an HTTP/1.1 connection that finishes its handshake while the listener closes", async () => {
     const listener = createListener({ handler: echo, certificate: serving });
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const late = connectTcp(port, "127.0.0.1");

@@ -8,7 +8,7 @@ const textOf = (values: Readonly<Record<string, number>>): string =>
     .join("");
 const nameOf = (series: string): string => series.split("{", 1)[0] ?? "";
 
-it("metrics of several processes are added up, and what is the same in each, or how bad it is, stays", () => {
+it("metrics of several processes are added up, except those that are the same in each, or of which the worst counts", () => {
   const merged = mergeMetrics([
     textOf({
       'requests_total{code="200"}': 3,

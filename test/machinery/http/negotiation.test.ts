@@ -49,7 +49,7 @@ describe("negotiate", () => {
     it(`answers ${JSON.stringify(accept)} with ${expected}`, () => assert.equal(agreed(accept), expected));
   }
 
-  it("refuses what no route produces, and names the streaming types of collections only", () => {
+  it("refuses types that no route produces, and names streaming types only for collections", () => {
     for (const accept of ["text/html", "application/*", "APPLICATION/JSON", ",", "nonsense", "application/json/x"]) {
       assert.throws(() => agreed(accept), refused(406, /^406: Not Acceptable\n\nAvailable .*stream=watch$/), accept);
       assert.throws(
@@ -67,7 +67,7 @@ describe("negotiate", () => {
     }
   });
 
-  it("gives reviews no table", () => {
+  it("does not offer tables for reviews", () => {
     assert.throws(() => agreed(`application/json;${table}`, review), refused(406, /^only the following/));
   });
 
@@ -114,7 +114,7 @@ describe("negotiate", () => {
 describe("isPretty", () => {
   const pretty = (query: string, headers = {}): boolean => isPretty({ query, headers }, { isPretty: false });
 
-  it("reads the query as Go reads booleans, else knows browsers and command line tools", () => {
+  it("reads the query as a boolean of Go, and otherwise recognizes browsers and command line tools", () => {
     assert.deepEqual(
       ["pretty=true", "pretty=1", "pretty=T"].map((query) => pretty(query)),
       [true, true, true],
@@ -132,7 +132,7 @@ describe("isPretty", () => {
 describe("the content type of a body", () => {
   const of = (type: string) => ({ "content-type": type });
 
-  it("may be any writing of JSON, YAML or protobuf, or none", () => {
+  it("may name JSON, YAML or protobuf in any spelling, or be absent", () => {
     for (const type of [
       "",
       "application/json; charset=utf-8",

@@ -100,7 +100,7 @@ describe("requestInfo", () => {
 });
 
 describe("isApiPath", () => {
-  it("knows a path of the API in every spelling in which it is one", () => {
+  it("recognizes a path of the API in every spelling", () => {
     for (const path of [
       "/api/v1",
       "/apis/g.io/v1/things",

@@ -47,7 +47,7 @@ describe("written YAML", () => {
     }
   });
 
-  it("sorts keys, does not indent lists, and leaves nothing of what is undefined", () => {
+  it("sorts keys, does not indent lists, and omits undefined members", () => {
     const value = {
       f: { "f:a": {}, ".": {} },
       b10: [{ z: 1, a: [] }, [true, [null]]],

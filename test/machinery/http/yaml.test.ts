@@ -17,11 +17,11 @@ describe("YAML", () => {
     assert.equal(yamlToJson(text), '{"b":true,\n"m":[1,16,null,1.5],\n"t":"2026-01-01T00:00:00Z",\n"c":"12:30:45"}');
   });
 
-  it("keeps repeated keys and hostile ones, for the reader of the JSON to judge", () => {
+  it("keeps repeated and hostile keys, so that the JSON decoder judges them", () => {
     assert.equal(yamlToJson("a: 1\na: 2\n__proto__: x\n"), '{"a":null,\n"a":2,\n"__proto__":"x"}');
   });
 
-  it("keeps keys on their lines", () => {
+  it("keeps the line of each key", () => {
     assert.equal(yamlToJson("# a comment\n\na:\n  - b: 1\n    c: |\n      x\n      y\nd: 2\n").split("\n").length, 8);
   });
 
@@ -56,7 +56,7 @@ describe("YAML", () => {
     assert.equal(yamlToJson('{"a": 1,  "a": 2}'), '{"a": 1,  "a": 2}');
   });
 
-  it("takes only what has digits for a number, as upstream", () => {
+  it("takes only texts with digits for numbers, as upstream does", () => {
     const read = (text: string): unknown => JSON.parse(yamlToJson(`- ${text}`));
     for (const text of [".", "e0", "-e5", "._1", "12e"]) assert.deepEqual(read(text), [text]);
     for (const [text, value] of [
@@ -78,7 +78,7 @@ describe("YAML", () => {
     );
   });
 
-  it("is written in parts as it is written whole", () => {
+  it("is the same whether it is written in parts or at once", () => {
     const unusual = fc.constantFrom(
       "",
       "\n",
@@ -129,7 +129,7 @@ describe("YAML", () => {
     refuses(`a: ${"x".repeat(300_000)}`, 413);
   });
 
-  it("bounds quotes, escapes, anchors, aliases and tags, of which each takes long", () => {
+  it("bounds quotes, escapes, anchors, aliases and tags, each of which is slow to parse", () => {
     for (const text of [
       '"'.repeat(41_000),
       "'a' ".repeat(21_000),

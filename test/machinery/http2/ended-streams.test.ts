@@ -17,8 +17,8 @@ const trailers = {
   payload: headerBlock([["x-trailer", "1"]]),
 };
 
-describe("a request that is answered before it is whole", () => {
-  it("may go on for a while, and is then reset without an error", async () => {
+describe("a request that is answered before its body has ended", () => {
+  it("may continue for a while, and is then reset without an error", async () => {
     const client = new FrameClient(answerNo).open().send(post(1), data(1, "part"));
     await client.settle();
     assert.equal(client.body(1), "no");
@@ -41,7 +41,7 @@ describe("a request that is answered before it is whole", () => {
     assert.equal(client.body(3), "no");
   });
 
-  it("gets its windows back until then", async () => {
+  it("still gets window updates until then", async () => {
     const client = new FrameClient(answerNo).open().send(post(1));
     await client.settle();
     for (let at = 0; at < 20; at++) client.send(data(1, Buffer.alloc(16_000)));
@@ -77,7 +77,7 @@ describe("a request that is answered before it is whole", () => {
     assert.deepEqual(client.of("goAway"), []);
   });
 
-  it("is reset at once when too many are like it", async () => {
+  it("is reset at once when there are too many of its kind", async () => {
     const client = new FrameClient(answerNo).open();
     for (let at = 0; at < 1001; at++) {
       client.send(post(at * 2 + 1));
@@ -92,7 +92,7 @@ describe("a request that is answered before it is whole", () => {
 });
 
 describe("a client that reads nothing", () => {
-  it("makes the server keep nothing of the streams that it resets", async () => {
+  it("leaves nothing of the streams that it resets in the server's memory", async () => {
     setFlagsFromString("--expose-gc");
     const collectGarbage = runInNewContext("gc") as () => void;
     const client = new FrameClient((stream) => answerText(stream, "x".repeat(65_000))).open();
@@ -114,7 +114,7 @@ describe("a client that reads nothing", () => {
     );
   });
 
-  it("makes the server keep no more of its buffers than what waits", async () => {
+  it("keeps no more than the waiting bytes in the server's memory", async () => {
     const written: Buffer[] = [];
     const taken: (() => void)[] = [];
     const socket = new Duplex({
@@ -142,7 +142,7 @@ describe("a client that reads nothing", () => {
 });
 
 describe("a fault while one connection writes", () => {
-  it("sends nothing of it to the next one", () => {
+  it("does not leak that connection's bytes to the next one", () => {
     const sent: string[] = [];
     const socketOf = (name: string): Duplex =>
       new Duplex({

@@ -52,7 +52,7 @@ describe("the decoder of header blocks", () => {
     );
   });
 
-  it("forgets old fields of a small table, as in RFC 7541 appendix C.5", () => {
+  it("evicts old fields from a small table, as in RFC 7541 appendix C.5", () => {
     const decoder = new HeaderDecoder();
     const smallTable = "3fe1 01";
     decode(
@@ -69,7 +69,7 @@ describe("the decoder of header blocks", () => {
     assert.throws(() => decode(decoder, "c2"), ConnectionError);
   });
 
-  it("remembers no field that is larger than its table, and forgets all others for it", () => {
+  it("evicts all fields for one that is larger than the table, and does not store that one", () => {
     const decoder = new HeaderDecoder();
     decode(decoder, "8286 8441 0f77 7777 2e65 7861 6d70 6c65 2e63 6f6d");
     decode(decoder, `3f09 40 01 61 7f 0a ${"62".repeat(137)}`);
@@ -106,7 +106,7 @@ describe("the decoder of header blocks", () => {
     );
   });
 
-  describe("understands the encoder of Node.js:", () => {
+  describe("the decoder of header blocks, fed by the encoder of Node.js,", () => {
     let client: ClientHttp2Session;
     let received: Record<string, string | string[]> = {};
     before(async () => {
@@ -125,7 +125,7 @@ describe("the decoder of header blocks", () => {
     });
     after(() => client.destroy());
 
-    it("all headers that it sends arrive", () =>
+    it("decodes all headers that were sent", () =>
       fc.assert(
         fc.asyncProperty(
           fc.dictionary(

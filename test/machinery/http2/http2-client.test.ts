@@ -98,7 +98,7 @@ const turns = async (): Promise<void> => {
 };
 
 describe("an HTTP/2 client", () => {
-  it("sends and receives bodies whole, whatever the windows and however many requests the server takes at once", async () => {
+  it("sends and receives whole bodies, whatever the windows and the limit of concurrent requests", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 0, max: 120_000 }), { minLength: 1, maxLength: 12 }),
@@ -165,7 +165,7 @@ describe("an HTTP/2 client", () => {
     );
   });
 
-  it("hands over trailers as fields", async () => {
+  it("passes trailers on as fields", async () => {
     const client = await withServer({}, (stream) => {
       stream.respond({}, { waitForTrailers: true });
       stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
@@ -190,7 +190,7 @@ describe("an HTTP/2 client", () => {
     client.destroy();
   });
 
-  it("tells requests that a leaving server has not started from those that it may have", async () => {
+  it("distinguishes requests that a leaving server has not started from those that it may have started", async () => {
     const { client, answer } = await withFrames();
     const [first, second] = [send(client), send(client)];
     await turns();
@@ -207,7 +207,7 @@ describe("an HTTP/2 client", () => {
     assert.equal((await first).failure, undefined);
   });
 
-  it("says of a request that waits for others that it was not started when the connection breaks", async () => {
+  it("reports that a queued request was not started when the connection breaks", async () => {
     const { client, far } = await withFrames(settings([settingIds.maxConcurrentStreams, 1]));
     const [first, second] = [send(client), send(client)];
     await turns();
@@ -291,7 +291,7 @@ describe("an HTTP/2 client", () => {
     ["widens the connection's window by nothing", [{ type: frameTypes.windowUpdate, payload: Buffer.alloc(4) }]],
   ];
   for (const [what, frames] of faults) {
-    it(`leaves a server that ${what}, and fails what is under way`, async () => {
+    it(`closes the connection to a server that ${what}, and fails the requests on it`, async () => {
       const { client, closed, answer } = await withFrames();
       const request = send(client);
       await turns();
@@ -302,7 +302,7 @@ describe("an HTTP/2 client", () => {
     });
   }
 
-  it("leaves a server that asks more than it reads answers for", async () => {
+  it("closes the connection to a server that does not read the answers to its frames", async () => {
     const { closed, far } = await withFrames();
     const ping = encodeFrame({ type: frameTypes.ping, payload: Buffer.alloc(8) });
     for (let batch = 0; batch < 20; batch++) far.write(Buffer.concat(Array.from({ length: 1_000 }, () => ping)));
@@ -316,7 +316,7 @@ describe("an HTTP/2 client", () => {
     await assert.rejects(connect(near), /it does not speak HTTP\/2/);
   });
 
-  it("answers pings, and hears the answers to its own", async () => {
+  it("answers pings, and receives the answers to its own", async () => {
     const { client, answer, far } = await withFrames();
     let text = "";
     far.on("data", (bytes: Buffer) => (text += bytes.toString("latin1")));

@@ -61,7 +61,7 @@ describe("an HTTP/2 session", () => {
     assert.equal(Buffer.from(client.body(1), "latin1").toString("utf8"), "first – in UTF-8");
   });
 
-  it("gives repeated headers as an array, and others as they were sent", async () => {
+  it("passes repeated headers as an array, and others as they were sent", async () => {
     const client = new FrameClient(never)
       .open()
       .send(with_(["x-group", "a,b"], ["x-group", "c"], ["x-blank", " v "], ["__proto__", "p"]));
@@ -90,7 +90,7 @@ describe("an HTTP/2 session", () => {
     assert.equal(single.body(1), "5");
   });
 
-  it("takes a body larger than its windows, and gives the windows back", async () => {
+  it("receives a body larger than its windows, and replenishes the windows", async () => {
     const client = new FrameClient(answerLength).open().send(post(1));
     const part = Buffer.alloc(16_000);
     let window = 65_535;
@@ -106,7 +106,7 @@ describe("an HTTP/2 session", () => {
     assert.equal(client.body(1), "512000");
   });
 
-  it("sends no more than the client's windows allow, and goes on when they are wider", async () => {
+  it("sends no more than the client's windows allow, and continues when they grow", async () => {
     const content = "x".repeat(100_000);
     const client = new FrameClient((stream) => answerText(stream, content));
     client.sendBytes(clientPreface).send(settings([settingIds.initialWindowSize, 10]), get(1), get(3));
@@ -143,7 +143,7 @@ describe("an HTTP/2 session", () => {
     assert.deepEqual(order, [1, 3, 1, 3, 1, 3, 1, 3]);
   });
 
-  it("streams what is written over time, and ends it", async () => {
+  it("streams a body that is written over time, and ends it", async () => {
     const client = new FrameClient((stream) => stream.startResponse({ status: 200, headers: {} })).open().send(get(1));
     await client.settle();
     const stream = client.streams[0] as Http2Stream;
@@ -158,7 +158,7 @@ describe("an HTTP/2 session", () => {
     assert.equal(client.body(1), "one two three");
   });
 
-  it("tells how much of a stream waits, and the client may still use others", async () => {
+  it("reports how many bytes of a stream wait, while the client uses other streams", async () => {
     const client = new FrameClient((stream) => {
       if (stream.id === 1) stream.startResponse({ status: 200, headers: {} });
       else answerText(stream, "small");
@@ -209,14 +209,14 @@ describe("an HTTP/2 session", () => {
     );
   });
 
-  it("takes trailers, and reads nothing from them", async () => {
+  it("accepts trailers and ignores them", async () => {
     const client = new FrameClient(answerLength).open().send(post(1), data(1, "123"), trailers([["x-group", "admin"]]));
     await client.settle();
     assert.equal(client.body(1), "3");
     assert.equal(client.streams[0]?.head.headers["x-group"], undefined);
   });
 
-  it("continues a header block over frames", async () => {
+  it("reads a header block that continues in further frames", async () => {
     const block = headerBlock([...requestFields("GET", "/long"), ["x-a", "b"]]);
     const client = new FrameClient(never)
       .open()
@@ -270,7 +270,7 @@ describe("an HTTP/2 session", () => {
     assert.equal(client.of("resetStream", 5)[0]?.code, "refusedStream");
   });
 
-  it("ends with its last stream after it was closed, and takes no new ones", async () => {
+  it("after it was closed, accepts no new streams and ends with its last one", async () => {
     const client = new FrameClient(never).open().send(get(1));
     await client.settle();
     client.session.close();
@@ -285,7 +285,7 @@ describe("an HTTP/2 session", () => {
     assert.equal(client.body(1), "last");
   });
 
-  it("tells its streams that the client has left", async () => {
+  it("reports to its streams that the client has left", async () => {
     let closed = 0;
     const client = new FrameClient((stream) => {
       stream.onClosed = () => closed++;
@@ -298,7 +298,7 @@ describe("an HTTP/2 session", () => {
     assert.equal(closed, 11);
   });
 
-  it("tells a client that waits for it to send its body", async () => {
+  it("sends 100 Continue to a client that expects it", async () => {
     const client = new FrameClient((stream) => {
       if (stream.id === 5) answerText(stream, "no");
       else answerLength(stream);
@@ -320,7 +320,7 @@ describe("an HTTP/2 session", () => {
     assert.deepEqual([client.body(1), client.body(3), client.body(5)], ["3", "2", "no"]);
   });
 
-  it("tells a reader of a body that it is too large, once", async () => {
+  it("reports once to the reader of a body that it is too large", async () => {
     const heard: string[] = [];
     const client = new FrameClient((stream) =>
       stream.readBody({
@@ -495,7 +495,7 @@ describe("an HTTP/2 session", () => {
     });
   });
 
-  describe("bounds", () => {
+  describe("an HTTP/2 session limits", () => {
     const tooMany = (client: FrameClient): Promise<void> =>
       client.ended().then(() => assert.equal(client.of("goAway")[0]?.code, "enhanceYourCalm"));
     const times = (count: number, frame: (at: number) => readonly RawFrame[]): RawFrame[] =>
@@ -537,7 +537,7 @@ describe("an HTTP/2 session", () => {
           ),
       ));
 
-    it("but forgets with time", async () => {
+    it("but only within a period of time", async () => {
       const client = new FrameClient(never).open();
       for (let at = 0; at < 60; at++) {
         client.seconds++;
@@ -547,7 +547,7 @@ describe("an HTTP/2 session", () => {
       assert.deepEqual(client.of("goAway"), []);
     });
 
-    it("headers, and says so in an answer", async () => {
+    it("headers, with an answer that says so", async () => {
       const client = new FrameClient((stream) =>
         stream.respond({ status: stream.head.isTooLarge ? 431 : 200, headers: {} }, undefined),
       );
@@ -560,7 +560,7 @@ describe("an HTTP/2 session", () => {
       );
     });
 
-    it("headers that one byte each repeats from the table", async () => {
+    it("headers that are repeated from the table in one byte each", async () => {
       const stored = headerBlock([["x-long", "a".repeat(3000)]], { isIndexed: true });
       const bomb = Buffer.concat([stored, Buffer.alloc(3000, 0xbe)]);
       const client = new FrameClient(never).open().send({ ...get(1), payload: bomb });

@@ -9,7 +9,7 @@ const step = fc.oneof(
   fc.record({ type: fc.constant("clear" as const) }),
 );
 
-test("bytes that wait are moved out as they came in, however they are divided", () => {
+test("waiting bytes are taken out in the order in which they came, however they are divided", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 300 }), (steps) => {
       const pending = new PendingBytes();

@@ -13,12 +13,12 @@ describe("a sealing key", () => {
   const key = SealingKey.open(folder);
   const secret = "-----BEGIN PRIVATE KEY-----";
 
-  it("is made once, and only its owner can read it", () => {
+  it("is generated once, and only its owner can read it", () => {
     assert.equal(SealingKey.open(folder).id, key.id);
     assert.equal(statSync(file).mode & 0o777, 0o600);
   });
 
-  it("opens what it sealed, under the same name alone, and the sealed text says nothing", () => {
+  it("opens what it has sealed only under the same name, and the sealed text reveals nothing", () => {
     const sealed = key.seal(secret, "one");
     assert.equal(SealingKey.open(folder).unseal(sealed, "one"), secret);
     assert.notEqual(key.seal(secret, "one"), sealed);

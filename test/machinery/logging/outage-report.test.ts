@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { OutageReport } from "../../../src/machinery/logging/outage-report.ts";
 
 describe("a report of an outage", () => {
-  it("tells the first failure, each other reason, and the recovery, each once", () => {
+  it("reports the first failure, each new reason and the recovery once each", () => {
     const told: string[] = [];
     const outage = new OutageReport({
       onFailure: (reason) => void told.push(reason),

@@ -12,7 +12,7 @@ const { configMaps, secrets } = resourceReferences(names);
 const silent = { info: () => {}, error: () => {} };
 
 describe("the loops of a process", () => {
-  it("start anew, once, when informers say that changes are lost", async () => {
+  it("restart once when informers report lost changes", async () => {
     const client = new ApiClient({ send: () => assert.fail("nothing is sent"), close() {} });
     const failures: ((error: unknown) => void)[] = [];
     let starts = 0;

@@ -100,8 +100,8 @@ class Fixture {
   }
 }
 
-describe("the informer of a process that has the objects itself", () => {
-  it("tells of what is there, and then of every change in its order", async () => {
+describe("an informer in the server's process", () => {
+  it("reports the existing objects, and then every change in order", async () => {
     const fixture = new Fixture();
     await fixture.put("car");
     fixture.informer.addHandler(fixture.handler());
@@ -150,7 +150,7 @@ describe("the informer of a process that has the objects itself", () => {
     fixture.stop();
   });
 
-  it("parses no object for a handler without interest, and tells it of changes once it has some", async (context) => {
+  it("parses no object for a handler that is not interested, and reports changes to it once it is", async (context) => {
     const fixture = new Fixture();
     for (let n = 0; n < 100; n += 1) await fixture.put(`car-${n}`);
     let isInterested = false;
@@ -182,7 +182,7 @@ describe("the informer of a process that has the objects itself", () => {
     fixture.stop();
   });
 
-  it("tells the differences when the copy had to be loaded anew", async () => {
+  it("reports the differences when the copy had to be loaded again", async () => {
     const fixture = new Fixture();
     for (const name of ["same", "changed", "replaced", "gone"]) await fixture.put(name);
     fixture.informer.addHandler(fixture.handler());
@@ -207,7 +207,7 @@ describe("the informer of a process that has the objects itself", () => {
     fixture.stop();
   });
 
-  it("says that changes are lost when the store has also lost the texts of the changed objects, and continues", async () => {
+  it("reports lost changes when the store no longer has the changed objects, and continues", async () => {
     const fixture = new Fixture();
     for (const name of ["same", "changed", "gone"]) await fixture.put(name);
     // Nothing is parsed at the start: an object that was may still be in memory.

@@ -24,7 +24,7 @@ function manualSchedule(): { schedule: Schedule; waits: () => number[]; fireAll:
 /** A promise that the test settles. */
 const gate = () => Promise.withResolvers<void>();
 
-test("a key that is added while it is worked on is worked on once more, and never twice at once", async () => {
+test("a key that is added while it is being processed is processed once more, and never twice at once", async () => {
   const first = gate();
   let runs = 0;
   let concurrent = 0;
@@ -43,7 +43,7 @@ test("a key that is added while it is worked on is worked on once more, and neve
   assert.equal(runs, 2);
 });
 
-test("no more keys are worked on at once than the queue allows", async () => {
+test("no more keys are processed at once than the queue allows", async () => {
   const open = gate();
   let running = 0;
   let most = 0;
@@ -87,7 +87,7 @@ test("a failure is reported and tried again, later each time, until it succeeds"
   assert.deepEqual(waits(), []);
 });
 
-test("of two waits for one key the shorter one counts", () => {
+test("a key that is scheduled twice is processed after the shorter delay", () => {
   const { schedule, waits } = manualSchedule();
   const queue = new WorkQueue({ schedule, reconcile: async () => {}, onError: () => {} });
   queue.addAfter("a", 500);
@@ -116,7 +116,7 @@ test("a stopped queue finishes running items, drops waiting ones and accepts no 
   assert.deepEqual(done, ["a"]);
 });
 
-test("it counts the keys that wait, that were added and that are tried again, also for the next queue of its name", async () => {
+test("a queue counts waiting, added and retried keys, and a later queue of the same name continues the counts", async () => {
   const counts = new QueueCounts();
   const count = counts.of("loop");
   const first = gate();
@@ -138,7 +138,7 @@ test("it counts the keys that wait, that were added and that are tried again, al
   assert.deepEqual([...counts.entries()], [["loop", { depth: 0, adds: 4, retries: 2 }]]);
 });
 
-test("a key that need not wait is worked on at once", async () => {
+test("a key without a delay is processed at once", async () => {
   const { schedule, waits } = manualSchedule();
   const worked: string[] = [];
   const queue = new WorkQueue({

@@ -28,7 +28,7 @@ const unavailable = (message: RegExp) => (error: unknown) =>
   error instanceof KeyUnavailable && message.test(error.message);
 const text = Buffer.from("text");
 
-describe("a key in a token, of which p11-kit reads as it does since 0.25.6,", () => {
+describe("a key in a token, with the output of p11-kit since 0.25.6,", () => {
   it("signs, and signs again after the vendor's library has crashed", async () => {
     const key = await open("crashes-once");
     const verifier = { key: createPublicKey(fakeKeyPem), dsaEncoding: "ieee-p1363" as const };
@@ -38,13 +38,13 @@ describe("a key in a token, of which p11-kit reads as it does since 0.25.6,", ()
     await assert.rejects(key.sign(text), KeyUnavailable);
   });
 
-  it("that signs with another key than it says is not used", async () => {
+  it("is not used when its signatures do not match its public key", async () => {
     const key = await open("forges");
     await assert.rejects(key.sign(text), unavailable(/not one of the expected key/));
     key.close();
   });
 
-  it("that does not answer is given up after a time, and others fail at once", async () => {
+  it("that does not answer times out, and further calls fail at once", async () => {
     const key = await open("silent");
     key.close();
     const silent = Pkcs11Key.of(uriOf("silent"), {
@@ -60,7 +60,7 @@ describe("a key in a token, of which p11-kit reads as it does since 0.25.6,", ()
     silent.close();
   });
 
-  it("that refuses the PIN is not tried again until the file of the PIN changes", async () => {
+  it("that refuses the PIN is not tried again until the PIN file changes", async () => {
     const { publicKey } = await open("works").then((key) => (key.close(), key));
     writeFileSync(pin, "4321");
     const key = Pkcs11Key.of(uriOf("works"), { publicKey, program, now: () => time.now });

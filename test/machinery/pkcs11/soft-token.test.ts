@@ -82,7 +82,7 @@ describe("in a token of SoftHSM,", { skip: softTokenMissing }, () => {
       assert.ok(new X509Certificate(leaf.der).verify(issuer.publicKey));
     });
 
-    it("that are taken out make no tokens, what they signed stays good, and they sign again when they are back", async () => {
+    it("that are taken out sign no tokens until they are back, and what they signed before stays valid", async () => {
       const made = tokenOf((await request()).body);
       token.takeOut();
       const { status, body } = await request();

@@ -4,7 +4,7 @@ import { serviceUnavailable } from "../../../src/machinery/api/api-error.ts";
 import { followRegistry } from "../../../src/machinery/registry/follow-registry.ts";
 import { toyBox } from "./toy-resource.ts";
 
-test("a follower that could not take an event starts anew from what is there, and hears of all later events", async () => {
+test("a follower that failed on an event restarts from the current objects, and gets all later events", async () => {
   const box = await toyBox();
   const heard: string[] = [];
   let isBroken = false;

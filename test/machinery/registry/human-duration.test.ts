@@ -35,7 +35,7 @@ describe("a duration for people", () => {
     it(`of ${milliseconds} ms reads ${text}`, () => assert.equal(humanDuration(milliseconds), text));
   }
 
-  it("since a time that is not known reads so", () => {
+  it("since an unknown time reads <unknown>", () => {
     assert.equal(ageOf(undefined, 0), "<unknown>");
     assert.equal(ageOf("1970-01-01T00:00:01Z", 61 * second), "60s");
   });

@@ -40,7 +40,7 @@ async function filled(count: number): Promise<ToyBox> {
 }
 
 describe("a list", () => {
-  it("is in the order of names, of the namespace only, and shows its version", async () => {
+  it("is sorted by name, limited to the namespace, and shows its version", async () => {
     const box = await filled(3);
     assert.deepEqual(await names(box), ["toy-0", "toy-1", "toy-2"]);
     assert.equal((await list(box)).resourceVersion, String(box.store.latestRevision()));
@@ -73,7 +73,7 @@ describe("a list", () => {
     assert.equal(rest.continueToken, "");
   });
 
-  it("tells how to continue when the revision of its pages is compacted", async () => {
+  it("returns a new continue token when the revision of its pages is compacted", async () => {
     const box = await filled(4);
     const first = await list(box, "limit=2");
     await remove(box, "toy-2");
@@ -86,7 +86,7 @@ describe("a list", () => {
     assert.deepEqual(await names(box, `continue=${token}`), ["toy-3"]);
   });
 
-  it("says that a version is too old when it is compacted", async () => {
+  it("is refused as too old for a version that is compacted", async () => {
     const box = await filled(2);
     const past = box.store.latestRevision();
     await remove(box, "toy-0");
@@ -95,7 +95,7 @@ describe("a list", () => {
     await assert.rejects(list(box, `resourceVersion=${past}&resourceVersionMatch=Exact`), refused);
   });
 
-  it("has no count of the rest with a selector", async () => {
+  it("has no remaining item count with a selector", async () => {
     const box = await filled(6);
     const first = await list(box, "limit=2&fieldSelector=color%3Dred");
     assert.equal(first.remainingItemCount, undefined);
@@ -119,7 +119,7 @@ describe("a list", () => {
     await assert.rejects(list(box, `resourceVersion=${2n ** 64n}`), apiError(400, "resourceVersion"));
   });
 
-  it("counts what follows a page at its revision, also where the kept history does not reach back", async () => {
+  it("counts the remaining items at its revision, even beyond the kept history", async () => {
     for (const historyLength of [1000, 5, 1, 0]) {
       const box = await toyBox({ historyLength });
       for (let index = 0; index < 7; index += 1) await box.add(`toy-${index}`);
@@ -165,7 +165,7 @@ describe("a list", () => {
     });
   }
 
-  it("reads the store in parts where the history does not reach back", async (context) => {
+  it("reads the store in parts when the history does not reach back", async (context) => {
     const box = await toyBox({ historyLength: 0 });
     for (let index = 0; index < 1100; index += 1)
       await box.add(`toy-${String(index).padStart(4, "0")}`, { color: "red" });
@@ -181,7 +181,7 @@ describe("a list", () => {
     assert.equal(reads.mock.callCount(), 4);
   });
 
-  it("refuses tokens that it has not given out, and those of another list", async () => {
+  it("refuses continue tokens that it has not issued, and those of another list", async () => {
     const box = await filled(2);
     for (const token of [
       "garbage",
@@ -307,7 +307,7 @@ describe("a watch", () => {
     assert.deepEqual(stopped.events, ["ADDED toy-0 red"]);
   });
 
-  it("shares what it starts with with others that start at the same revision", async (t) => {
+  it("shares its initial state with other watches that start at the same revision", async (t) => {
     const box = await filled(2);
     const snapshot = t.mock.method(box.registry.cache, "snapshot");
     const first = [watch(box, "resourceVersion=0"), watch(box, "resourceVersion=0&fieldSelector=color%3Dred")];
@@ -322,7 +322,7 @@ describe("a watch", () => {
     assert.deepEqual(next.events, ["ADDED toy-0 red", "ADDED toy-1 green"]);
   });
 
-  it("replays what followed a version", async () => {
+  it("replays the changes after a version", async () => {
     const box = await filled(1);
     const since = box.store.latestRevision();
     await paint(box, "toy-0", "green");
@@ -352,7 +352,7 @@ describe("a watch", () => {
     assert.deepEqual(without.events, []);
   });
 
-  it("of a version of the future waits in silence for what comes after it", async () => {
+  it("of a future version waits silently for later changes", async () => {
     const box = await filled(1);
     const seen = watch(box, `resourceVersion=${box.store.latestRevision() + 1}`);
     await seen.ready;
@@ -361,7 +361,7 @@ describe("a watch", () => {
     assert.deepEqual(seen.events, ["ADDED second "]);
   });
 
-  it("from before the history ends with a 410", async () => {
+  it("of a version before the history ends with a 410", async () => {
     const box = await toyBox({ historyLength: 2 });
     for (let index = 0; index < 6; index += 1) await box.add(`toy-${index}`);
     const error = await watch(box, "resourceVersion=1").ended;
@@ -374,7 +374,7 @@ describe("a watch", () => {
     assert.ok(apiError(504)(await watch(box, query).ended));
   });
 
-  it("shares the look at an event with all watches of the same selector, and does not look for others", async () => {
+  it("evaluates an event once for all watches with the same selector", async () => {
     let looks = 0;
     const color = (toy: Toy): string => ((looks += 1), toy.color ?? "");
     const box = await toyBox({ definition: { ...toys, selectableFields: { color } } });

@@ -8,7 +8,7 @@ const owned = (references: readonly object[]): ApiObject =>
   ({ apiVersion: "v1", kind: "Any", metadata: { name: "a", ownerReferences: references } }) as ApiObject; // as decoded
 
 describe("owner references", () => {
-  it("are kept once each: two of one uid that differ are two", () => {
+  it("are stored once each; two with one uid that differ are both stored", () => {
     const warnings: string[] = [];
     const check = { when: "as sent", caller: { warn: (warning: string) => void warnings.push(warning) } } as const;
     const kept = withoutRepeatedOwners(owned([owner("a"), owner("b"), owner("a")]), check);
@@ -19,7 +19,7 @@ describe("owner references", () => {
     assert.equal(withoutRepeatedOwners(distinct, check), distinct);
   });
 
-  it("that are repeated thousands of times are warned of in few words", () => {
+  it("that are repeated thousands of times lead to one short warning", () => {
     const warnings: string[] = [];
     const references = Array.from({ length: 50_000 }, () => owner("a"));
     const check = { when: "as sent", caller: { warn: (warning: string) => void warnings.push(warning) } } as const;
@@ -27,7 +27,7 @@ describe("owner references", () => {
     assert.ok((warnings[0] ?? "").length < 500);
   });
 
-  it("are looked at once each, however many of one uid there are", () => {
+  it("are compared in linear time, however many have one uid", () => {
     let reads = 0;
     const references = Array.from({ length: 2000 }, (_, index) => {
       const reference = { ...owner(`n${index}`) };

@@ -28,7 +28,7 @@ describe("a member of an object's JSON", () => {
 });
 
 describe("a label selector", () => {
-  it("selects by the text of an object what it selects by its labels", () => {
+  it("selects the same by an object's text as by its labels", () => {
     const word = fc.constantFrom("app", "a", "b", "1", "2");
     const labels = fc.option(fc.dictionary(word, word), { nil: undefined });
     const selector = fc.oneof(
@@ -76,7 +76,7 @@ describe("a label selector", () => {
 });
 
 describe("a label selector with thousands of terms", () => {
-  it("walks through an object a few times only", (context) => {
+  it("scans the text of an object only a few times", (context) => {
     const metadata = { name: "car", namespace: "box", labels: { app: "v2999" } };
     const value = encodeStored({ kind: "Toy", apiVersion: "toys.example.com/v1", metadata, color: "red" } as Toy);
     const key = "/registry/toys.toys.example.com/box/car";
@@ -160,7 +160,7 @@ describe("a list or a watch with a selector", async () => {
 });
 
 describe("watches that start at the same time", () => {
-  it("make an index for the label that all of them ask for, and only the first looks at all objects", async (context) => {
+  it("share one index of their label, so that only the first looks at all objects", async (context) => {
     const registry = await registryOf(1000);
     const all = context.mock.method(registry.cache, "snapshot");
     const starts = Array.from({ length: 50 }, () => initialNames(registry, "labelSelector=shelf%3Ds7"));

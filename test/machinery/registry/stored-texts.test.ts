@@ -56,7 +56,7 @@ describe("the texts of objects that are in the store", async () => {
   }
   const colorOf = (name: string): string | undefined => registry.peek({ namespace: "box", name })?.object.color;
 
-  it("are read again, whatever was written before", async () => {
+  it("are read again from the store, whatever was written since", async () => {
     const write = fc.record({ n: fc.nat(12), color: fc.option(fc.string({ unit: "grapheme" }), { nil: undefined }) });
     await fc.assert(
       fc.asyncProperty(fc.array(write, { maxLength: 20 }), async (writes) => {
@@ -76,7 +76,7 @@ describe("the texts of objects that are in the store", async () => {
     assert.ok(reads > 0);
   });
 
-  it("are kept where the store forgets them: in the history, and by whoever still has the object", async () => {
+  it("are kept in memory when the store forgets them: in the history, and by readers that still have the object", async () => {
     await put("old", "red");
     for (let n = 20; n < 30; n += 1) await put(nameOf(n), "blue");
     const held = registry.peek({ namespace: "box", name: "old" });
@@ -98,7 +98,7 @@ describe("the texts of objects that are in the store", async () => {
     assert.deepEqual(heard, ["red", "green"]);
   });
 
-  it("answer a 503 in a copy that the store has left behind", async () => {
+  it("lead to a 503 when the store no longer has them", async () => {
     await put("lost", "red");
     const revision = revisions.get("lost") ?? 0;
     const lost = new ResourceRegistry<Toy>({
@@ -114,7 +114,7 @@ describe("the texts of objects that are in the store", async () => {
     assert.throws(() => stored?.labels, apiError(503, "try again"));
   });
 
-  it("are kept where the store has them encrypted", async () => {
+  it("are kept in memory when the store has them encrypted", async () => {
     const transformers = [derivedAesGcm({ name: "key", secret: Buffer.alloc(32, 1) })];
     const rules = new EncryptionRules({ rules: [{ prefix: keyOf("secret-"), transformers }] });
     const encrypted = new EncryptedStore(store, { current: () => rules, refreshed: () => rules, onReadable() {} });

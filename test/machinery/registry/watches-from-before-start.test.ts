@@ -114,7 +114,7 @@ describe("a watch from before the start of its server", () => {
     color: fc.option(fc.constantFrom("red", "green"), { nil: undefined }),
   });
 
-  it("gets every event since, whatever is written and forgotten meanwhile", async () => {
+  it("gets every event since then, whatever is written and compacted meanwhile", async () => {
     const store = openStore();
     const read = store.readLog.bind(store);
     store.readLog = (request) => read({ ...request, limit: 1 }); // so that much can happen between its parts
@@ -161,7 +161,7 @@ describe("a watch from before the start of its server", () => {
     assert.deepEqual(events, written.eventsAfter(2));
   });
 
-  it("ends with a 410 when the server does not look so far back, or the store has forgotten it", async () => {
+  it("ends with a 410 when it begins further back than the server reads or the store keeps", async () => {
     const written = new WrittenStore(openStore());
     for (const color of ["red", "green", "red", "green"]) await written.write({ name: "a", color });
     const registry = await start(written.store, { replayLength: 2 });
@@ -172,7 +172,7 @@ describe("a watch from before the start of its server", () => {
     assert.equal(await watch(registry, "resourceVersion=5").settled, undefined);
   });
 
-  it("lets the log be read once, for all who wait and all who come later", async () => {
+  it("shares one read of the log with all watches that wait or come later", async () => {
     const store = openStore();
     const written = new WrittenStore(store);
     for (const color of ["red", "green", "red"]) await written.write({ name: "a", color });

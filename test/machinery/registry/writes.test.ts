@@ -84,7 +84,7 @@ describe("a create", () => {
     assert.deepEqual(seen, ["admit", "validate bear red"]);
   });
 
-  it("passes on the kind's warnings", async () => {
+  it("returns the kind's warnings", async () => {
     const box = await toyBox();
     await box.add("bear", { color: "beige" });
     assert.deepEqual(box.warnings, ["color: beige is dull"]);
@@ -130,7 +130,7 @@ describe("an update", () => {
     await assert.rejects(put(box, { metadata: { name: "bear", namespace: "den" } }), apiError(400, "namespace"));
   });
 
-  it("may have to name its version", async () => {
+  it("must name a resourceVersion where the kind requires it", async () => {
     const box = await toyBox({ definition: { ...toys, allowsUnconditionalUpdate: false } });
     await box.add("bear");
     await assert.rejects(put(box, { metadata: { name: "bear" } }), apiError(422, "must be specified for an update"));
@@ -188,7 +188,7 @@ describe("a patch", () => {
 });
 
 describe("a delete", () => {
-  it("answers the last state at the deletion's version", async () => {
+  it("answers the last state with the version of the deletion", async () => {
     const box = await toyBox();
     const created = await box.add("bear");
     const { isRemoved, object } = await remove(box);
@@ -198,7 +198,7 @@ describe("a delete", () => {
     await assert.rejects(remove(box), apiError(404));
   });
 
-  it("holds its preconditions", async () => {
+  it("checks its preconditions", async () => {
     const box = await toyBox();
     const { object } = await box.add("bear");
     await assert.rejects(remove(box, { uid: "other" }), apiError(409, "the UID in the precondition (other)"));
@@ -242,8 +242,8 @@ describe("a delete", () => {
   });
 });
 
-describe("names that reach out of their place", () => {
-  it("find no object, however the two are cut", async () => {
+describe("names with slashes", () => {
+  it("find no object, wherever namespace and name are split", async () => {
     const box = await toyBox();
     await box.add("bear");
     for (const [namespace, name] of [

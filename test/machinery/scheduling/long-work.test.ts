@@ -3,7 +3,7 @@ import { it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { LongWork } from "../../../src/machinery/scheduling/long-work.ts";
 
-it("gives one of several long computations a turn in each turn of the event loop", async (t) => {
+it("long computations take turns: one of them runs in each turn of the event loop", async (t) => {
   let milliseconds = 0;
   t.mock.method(performance, "now", () => (milliseconds += 10)); // each step takes a turn
   let steps = "";

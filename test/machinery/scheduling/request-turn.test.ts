@@ -3,14 +3,14 @@ import { describe, it } from "node:test";
 import { requestTurn } from "../../../src/machinery/scheduling/request-turn.ts";
 
 describe("the turns of long requests", () => {
-  it("go from user to user, however many requests one of them sends", async () => {
+  it("rotate between users, however many requests one of them sends", async () => {
     const order: string[] = [];
     const users = ["flood", "flood", "flood", "alice", "bob", "alice"];
     await Promise.all(users.map((user) => requestTurn(user).then(() => order.push(user))));
     assert.deepEqual(order, ["flood", "alice", "bob", "flood", "alice", "flood"]);
   });
 
-  it("begin when the request before has ended, or waits for something that is not there yet", async () => {
+  it("begin when the previous request has ended or waits for something", async () => {
     const order: string[] = [];
     const { promise: other, resolve } = Promise.withResolvers<void>();
     const run = async (name: string): Promise<void> => {

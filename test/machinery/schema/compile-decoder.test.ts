@@ -84,7 +84,7 @@ test("decoding any JSON either succeeds or throws a TypeMismatch", () => {
   );
 });
 
-test("decoding changes nothing of what it is given", () => {
+test("decoding does not modify its input", () => {
   fc.assert(
     fc.property(valueOf(serviceAccount), (input) => {
       const before = JSON.stringify(input);
@@ -104,13 +104,13 @@ test("a default replaces a missing, null or empty field", () => {
   }
 });
 
-test("a default leaves the empty value of a pointer alone", () => {
+test("a default does not replace the empty value of a pointer", () => {
   const schema = sample({ schema: int32, presence: "pointer", default: 5 });
   assert.deepEqual(decodeText(schema, '{"field":0}').value, { field: 0 });
   assert.deepEqual(decodeText(schema, "{}").value, { field: 5 });
 });
 
-test("fields and map keys come out in one order", () => {
+test("fields and map keys are decoded into a fixed order", () => {
   const text = '{"metadata":{"labels":{"b":"1","a":"2"},"name":"x"},"kind":"ServiceAccount","apiVersion":"v1"}';
   assert.equal(
     JSON.stringify(decodeText(serviceAccount, text).value),
@@ -131,7 +131,7 @@ test("at most 100 unknown fields are named", () => {
   assert.equal(unknownFields[99], "unknown99");
 });
 
-test("numbers that are neither integers nor strings are distinguished by their type", () => {
+test("a number must fit the type of its field", () => {
   assert.deepEqual(decodeText(sample({ schema: double }), '{"field":1.5}').value, { field: 1.5 });
   assert.deepEqual(decodeText(sample({ schema: intOrString }), '{"field":"http"}').value, { field: "http" });
   assert.deepEqual(decodeText(sample({ schema: any }), '{"field":[1.5]}').value, { field: [1.5] });
@@ -143,7 +143,7 @@ test("numbers that are neither integers nor strings are distinguished by their t
   });
 });
 
-test("a quantity must look like one", () => {
+test("a text that is not a quantity is refused", () => {
   const schema = sample({ schema: quantity });
   assert.deepEqual(decodeText(schema, '{"field":"100m"}').value, { field: "100m" });
   assert.throws(
@@ -152,13 +152,13 @@ test("a quantity must look like one", () => {
   );
 });
 
-test("a long text that is no quantity is refused as fast as a short one", () => {
+test("a long text that is not a quantity is refused as fast as a short one", () => {
   // A pattern with a choice for each digit would take hours.
   const text = JSON.stringify({ field: `${"1".repeat(2_000_000)}x` });
   assert.throws(() => decodeText(sample({ schema: quantity }), text), /^TypeMismatch: quantities must match/);
 });
 
-test("base64 is decoded to its canonical form, whatever stray bits and line breaks it has", () => {
+test("base64 with stray bits or line breaks is decoded to its canonical form", () => {
   const decode = compileDecoder(sample({ schema: bytes }));
   const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   fc.assert(

@@ -11,13 +11,13 @@ function faultsOf(text: string): string[] {
   return strictFaults({ duplicateFields, unknownFields: compileDecoder(serviceAccount)(value).unknownFields });
 }
 
-test("strict faults are those of Kubernetes", () => {
+test("strict validation reports the same faults as Kubernetes", () => {
   const strict = upstream.decodings.filter(({ kind, strict: faults }) => kind === "ServiceAccount" && faults);
   assert.ok(strict.length > 3);
   for (const { text, strict: faults } of strict) assert.deepEqual(faultsOf(text), faults, text);
 });
 
-test("duplicates inside an unknown field are passed over", () => {
+test("duplicate members inside an unknown field are ignored", () => {
   assert.deepEqual(faultsOf('{"x":{"a":1,"a":2},"x":1,"xy":[{"b":1,"b":2}],"metadata":{"name":"a","name":"b"}}'), [
     'duplicate field "metadata.name"',
     'unknown field "x"',

@@ -20,7 +20,7 @@ test("a time in any zone becomes the same moment in UTC and whole seconds", () =
   );
 });
 
-test("days that a month lacks are out of range", () => {
+test("a day that its month does not have is out of range", () => {
   for (const day of ["2026-02-29", "1900-02-29", "2026-02-30", "2026-04-31", "2026-11-31", "2026-01-32"]) {
     assert.throws(() => normalizeTime(`${day}T00:00:00Z`), {
       message: `parsing time "${day}T00:00:00Z": day out of range`,
@@ -31,12 +31,12 @@ test("days that a month lacks are out of range", () => {
   }
 });
 
-test("the zero time is no time", () => {
+test("Go's zero time is decoded as no time", () => {
   assert.equal(normalizeTime("0001-01-01T00:00:00Z"), null);
   assert.equal(normalizeMicroTime("0001-01-01T00:00:00.000000Z"), null);
 });
 
-test("a moment that no four-digit year holds is refused", () => {
+test("a time whose UTC year does not have four digits is refused", () => {
   for (const text of ["9999-12-31T23:59:59-10:00", "0000-06-01T00:00:00Z", "0001-01-01T00:00:00+01:00"]) {
     assert.throws(() => normalizeTime(text), TypeMismatch);
   }

@@ -64,7 +64,7 @@ test("every reference leads to a definition", () => {
   }
 });
 
-test("a kind has its group, version and kind, in a list or alone", () => {
+test("a kind and its list have the group, version and kind extension", () => {
   const definition = core.components.schemas["io.k8s.api.core.v1.ServiceAccount"];
   assert.deepEqual(definition?.["x-kubernetes-group-version-kind"], [
     { group: "", version: "v1", kind: "ServiceAccount" },
@@ -120,7 +120,7 @@ test("a version 3 document describes its own group and version only", () => {
   ]);
 });
 
-test("a review is only created", () => {
+test("a review has only the create operation", () => {
   const path = everything.paths["/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"];
   assert.deepEqual(Object.keys(path ?? {}).sort(), ["parameters", "post"]);
 });

@@ -30,7 +30,7 @@ test("parseJson reads what JSON.parse reads", () => {
   );
 });
 
-test("a value is taken as its JSON text would be parsed", () => {
+test("a value that is already parsed is treated like its JSON text", () => {
   const odd = fc.constantFrom(undefined, -0, NaN, 1e21, 0.5, "\ud800", new Date(0), Buffer.from("a"), "\u{1f600}");
   const members = fc.dictionary(fc.string({ unit: "binary" }), fc.oneof(fc.jsonValue(), odd));
   fc.assert(

@@ -156,14 +156,14 @@ test("JSON inside a message counts against the message's limit of values, wherev
   assert.throws(() => compileProtobuf(serviceAccount).decode(managedFields(13)), { code: 413 });
 });
 
-test("bytes without the magic are no envelope", () => {
+test("bytes without the magic prefix are refused as an envelope", () => {
   assert.throws(() => decodeEnvelope(Buffer.from('{"kind":"x"}')), {
     message: "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]",
   });
   assert.throws(() => decodeEnvelope(Buffer.alloc(0)), { message: "empty data" });
 });
 
-test("__proto__ as a map key pollutes nothing", () => {
+test("__proto__ as a map key does not change any prototype", () => {
   const { value } = compileDecoder(serviceAccount)(JSON.parse('{"metadata":{"labels":{"__proto__":"x"}}}'));
   const labels = compileProtobuf(serviceAccount).decode(compileProtobuf(serviceAccount).encode(value))["metadata"];
   assert.equal(JSON.stringify(labels).includes('"labels":{"__proto__":"x"}'), true);

@@ -45,7 +45,7 @@ for (const [index, { transformer, provider, isBound, isAuthenticated }] of cases
     (transformer.decrypt(stored, where) as { plain: Buffer }).plain;
 
   describe(`${provider} (${index + 1})`, () => {
-    it("gives back what it encrypted, which never looks the same twice", () => {
+    it("decrypts what it encrypted, and never encrypts a value to the same bytes twice", () => {
       fc.assert(
         fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
           const plain = Buffer.from(bytes);
@@ -58,7 +58,7 @@ for (const [index, { transformer, provider, isBound, isAuthenticated }] of cases
       );
     });
 
-    it("refuses what was cut anywhere, and throws nothing else", () => {
+    it("refuses a value that was cut anywhere, with one type of error", () => {
       const stored = encrypt(Buffer.from("a secret that is longer than a block"));
       for (let length = transformer.prefix.length; length < stored.length; length += 1) {
         if (!isAuthenticated && length % 16 === transformer.prefix.length % 16) continue; // may look like padding
@@ -67,7 +67,7 @@ for (const [index, { transformer, provider, isBound, isAuthenticated }] of cases
     });
 
     if (isAuthenticated) {
-      it("refuses what was changed in any byte", () => {
+      it("refuses a value that was changed in any byte", () => {
         const stored = encrypt(Buffer.from("secret"));
         for (let at = transformer.prefix.length; at < stored.length; at += 1) {
           const changed = Buffer.from(stored);
@@ -89,7 +89,7 @@ for (const [index, { transformer, provider, isBound, isAuthenticated }] of cases
 }
 
 describe("the stored forms", () => {
-  it("are upstream's: what Go's standard library made with upstream's layout can be read", () => {
+  it("are upstream's: values that Go's standard library encrypted in upstream's layout can be read", () => {
     // tools: Go 1.26, crypto/aes and crypto/cipher; the key is 32 times 0x07, the text is "from Go".
     const vectors: [ValueTransformer, string][] = [
       [aesGcm(key(32)), "RE9GIaLbzBsTV9hrMsXk32NjXjN6BngKA4q894Nzm7NRQOI="],
@@ -106,7 +106,7 @@ describe("the stored forms", () => {
     }
   });
 
-  it("are NaCl's in secretbox: the published example can be read", () => {
+  it("are NaCl's for secretbox: the published example can be read", () => {
     const secret = Buffer.from("1b27556473e985d462cd51197a9a46c76009549eac6474f206c4ee0844f68389", "hex");
     const sealed = Buffer.from(
       "69696ee955b62b73cd62bda875fc73d68219e0036b7a0b37" +
@@ -123,7 +123,7 @@ describe("the stored forms", () => {
     assert.match(plain.toString("hex"), /^be075fc53c81f2d5cf141316ebeb0c7b.*645e0705$/);
   });
 
-  it("are never taken for plain ones", () => {
+  it("are never mistaken for plain values", () => {
     for (const { transformer } of cases) {
       const stored = transformer.encrypt(Buffer.from("{}"), storageKey) as Buffer;
       assert.throws(() => identity.decrypt(stored, storageKey), /which this server does not have/);

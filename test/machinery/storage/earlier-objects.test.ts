@@ -19,7 +19,7 @@ describe("the objects of an earlier revision", () => {
   const name = fc.constantFrom("a", "b", "c", "c/d", "\u{ffff}", "\u{1f600}");
   const write = fc.record({ name, text: fc.option(fc.constantFrom("x", "y"), { nil: undefined }) });
 
-  it("are those that were there, in the order of their keys, as far as the history reaches back", async () => {
+  it("are listed in the order of their keys, as far as the history reaches back", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(write, { maxLength: 20 }),

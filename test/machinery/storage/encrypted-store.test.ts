@@ -85,7 +85,7 @@ describe("an encrypted store", () => {
   const entryOf = async (store: Store, storageKey: string) =>
     (await store.range({ start: storageKey, end: `${storageKey}\0` })).entries[0] ?? assert.fail();
 
-  it("writes with the first provider, reads with all, and says which values are written otherwise", async () => {
+  it("writes with the first provider, reads with all, and reports which values another one has written", async () => {
     const inner = new MemoryStore();
     await put(inner, "/plain", plain.toString());
     await put(encrypting(inner, aesGcm(key)), "/old", plain.toString());
@@ -151,7 +151,7 @@ describe("an encrypted store", () => {
     );
   });
 
-  it("looks for a newer key before it calls a value unreadable, and before it writes", async () => {
+  it("looks for a newer key before it reports a value as unreadable, and before it writes", async () => {
     const inner = new MemoryStore();
     await put(encrypting(inner, derivedAesGcm(otherKey)), "/a", plain.toString());
     const source = new ChangedSource(derivedAesGcm(key));
@@ -176,7 +176,7 @@ describe("an encrypted store", () => {
     assert.equal(inner.latestRevision(), 1);
   });
 
-  it("lets followers load everything again once values may be readable that were not", async () => {
+  it("lets followers load everything again once unreadable values may be readable", async () => {
     const inner = new MemoryStore();
     await put(encrypting(inner, derivedAesGcm(key)), "/a", plain.toString());
     const kms = { isAway: true };

@@ -95,7 +95,7 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     assert.deepEqual([part.entries.length, part.hasMore], [2, false]);
   });
 
-  it("are made or refused each by itself", async () => {
+  it("succeed or fail independently", async () => {
     const store = await newStore();
     const other = await put(store, "/e", "1");
     const revision = await put(store, "/a", "1");
@@ -131,7 +131,7 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     assert.equal(same.filter(({ isWritten }) => isWritten).length, 1);
   });
 
-  it("do not take an abandoned one with them", async () => {
+  it("do not include a write that was abandoned", async () => {
     const store = await newStore();
     const waiting = new AbortController();
     const abandoned = store.write({ ...create("/a"), signal: waiting.signal });
@@ -197,7 +197,7 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     assert.deepEqual(await stateAt(together), [["/0=0"], false]);
   });
 
-  it("do not wait for a watch when all are refused", async () => {
+  it("do not wait for the watch when all are refused", async () => {
     const [store, others] = [await newStore(), await newStore()];
     await Promise.all(["/a", "/b"].map((key) => store.write(create(key))));
     const watch = store.watch({
@@ -216,7 +216,7 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     watch.stop();
   });
 
-  it("are refused once the keys of the prefix were removed, until a server begins it anew", async () => {
+  it("are refused after the keys of the prefix were removed, until a server starts with it again", async () => {
     const store = storeOn(etcd, "/removed");
     await store.open();
     const revision = await put(store, "/a", "1");
@@ -263,7 +263,7 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     assert.equal(await valueIn(storeOn(etcd, "/read-raw")), `{"a":1} `);
   });
 
-  it("are shown without a mark that they do not have: another program wrote them", async () => {
+  it("are read unchanged when another program has written them without that space", async () => {
     const store = storeOn(etcd, "/by-hand");
     await store.open();
     const byHand = storeOn(etcd, "/by-hand");
@@ -291,7 +291,7 @@ describe("a prefix of etcd", { skip: skipsEtcd }, () => {
     await etcd.stop();
   });
 
-  it("groups writes for all replicas, also for those that begin it at the same time", async () => {
+  it("groups writes for all replicas, even if several start with it at the same time", async () => {
     const replicas = Array.from({ length: 4 }, () => storeAt("/together"));
     await Promise.all(replicas.map((store) => store.open()));
     assert.deepEqual(
@@ -313,14 +313,14 @@ describe("a prefix of etcd", { skip: skipsEtcd }, () => {
     );
   });
 
-  it("is left as it is by those who only read", async () => {
+  it("is not changed by readers", async () => {
     const store = storeAt("/looked-at");
     await store.open({ mayBegin: false });
     const other = storeAt("/looked-at");
     assert.equal(await other.startImport(1_000_000), 1_000_000 - (await other.latestRevision()));
   });
 
-  it("that took objects from elsewhere groups their writes, and goes on above their revisions", async () => {
+  it("that has imported objects groups writes, with revisions above those of the objects", async () => {
     const target = storeAt("/imported");
     const shift = await target.startImport(1_000_000);
     await Promise.all(["/a", "/b"].map((key) => target.write(create(key))));

@@ -26,7 +26,7 @@ const keysOf = async (store: EtcdStore): Promise<string[]> =>
   (await store.range(everything)).entries.map(({ key }) => key);
 
 describe("a page of a range in etcd", () => {
-  it("is asked for with half as many entries after each answer that is too late", async () => {
+  it("is requested again with half as many entries after an answer that is too late", async () => {
     await using etcd = await listen((range) =>
       range.limit > 20 ? range.fail(grpcStatus.deadlineExceeded) : range.answer(),
     );
@@ -36,7 +36,7 @@ describe("a page of a range in etcd", () => {
     assert.equal(etcd.connectionCount, 1);
   });
 
-  it("is asked for with half as many entries after each answer that is too long", async () => {
+  it("is requested again with half as many entries after an answer that is too long", async () => {
     await using etcd = await listen((range) => (range.limit > 8 ? range.answerTooLong() : range.answer()));
     await using store = openOn(etcd);
     assert.deepEqual(await keysOf(store), keys);

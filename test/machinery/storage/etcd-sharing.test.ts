@@ -56,7 +56,7 @@ describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
     assert.ok((await reached) >= foreign);
   });
 
-  it("gives a store's prefix to one naming profile", async () => {
+  it("ties the prefix of a store to one naming profile", async () => {
     const first = storeAt("/profiles");
     await first.open();
     await put(first, "/a", "1");
@@ -80,7 +80,7 @@ describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
     assert.equal(await storeAt("/compacted").compactedRevision(), compacted);
   });
 
-  it("gives ranges of any length, all at one revision", async () => {
+  it("reads ranges of any length at one revision", async () => {
     const store = storeAt("/long");
     const keys = Array.from({ length: 2_345 }, (_, index) => `/k${String(index).padStart(5, "0")}`);
     await Promise.all(keys.map((key) => store.write({ key, value: Buffer.from(key), expectedRevision: 0 })));
@@ -95,7 +95,7 @@ describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
     assert.deepEqual([part.entries.length, part.hasMore], [1_500, true]);
   });
 
-  it("refuses only a value that etcd refuses", async () => {
+  it("refuses only values that etcd refuses", async () => {
     const store = storeAt("/large");
     const value = Buffer.alloc(9 * 2 ** 20);
     await assert.rejects(store.write({ key: "/a", value, expectedRevision: 0 }), ValueTooLarge);
@@ -104,7 +104,7 @@ describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
 });
 
 describe("an etcd that does not answer", { skip: skipsEtcd }, () => {
-  it("leaves the outcome of a write unknown, and serves again when it does", async () => {
+  it("leaves the outcome of a write unknown, and serves again when etcd answers again", async () => {
     const etcd = await startEtcd();
     const store = new EtcdStore({
       servers: etcd.urls,
@@ -133,8 +133,8 @@ describe("an etcd that does not answer", { skip: skipsEtcd }, () => {
   });
 });
 
-describe("a shared reading", () => {
-  it("never began before its caller asked, and is one for all who ask before it begins", async () => {
+describe("a shared read", () => {
+  it("starts after its callers have asked, and is shared by all who ask before it starts", async () => {
     const performed: ((value: number) => void)[] = [];
     const reading = new SharedRead(() => new Promise<number>((resolve) => performed.push(resolve)));
     const untilBegun = async (count: number): Promise<void> => {
@@ -171,7 +171,7 @@ describe("a shared reading", () => {
 });
 
 describe("etcd's progress answers", () => {
-  it("are trusted where they can't overtake events", () => {
+  it("are trusted only where they cannot overtake events", () => {
     const trusted = ["3.4.25", "3.5.8", "3.5.16", "3.6.0", "4.0.0"];
     const others = ["3.4.23", "3.5.7", "3.3.27", ""];
     assert.deepEqual([...others, ...trusted].filter(hasOrderedProgress), trusted);

@@ -42,7 +42,7 @@ describe("etcd", { skip: skipsEtcd, concurrency: 4 }, () => {
   testStore("etcd (TLS)", () => openFresh({ isTls: true }));
   testStore("etcd (plain)", () => openFresh({ isPlain: true }));
 
-  it("tells the size of its database", async () => {
+  it("reports the size of its database", async () => {
     const { store, dispose } = await openFresh();
     const bytes = await store.sizeBytes?.();
     assert.ok(bytes !== undefined && bytes > 0, String(bytes));

@@ -9,7 +9,7 @@ const revisions = (events: readonly { readonly revision: number }[]): number[] =
   events.map(({ revision }) => revision);
 
 describe("the history of events", () => {
-  it("keeps the newest, as many as its length allows", () => {
+  it("keeps as many of the newest events as its length allows", () => {
     const history = historyOf(3, 100);
     for (let revision = 1; revision <= 10; revision += 1) history.push(event(revision));
     assert.deepEqual(revisions(history.after(0)), [8, 9, 10]);
@@ -28,7 +28,7 @@ describe("the history of events", () => {
     assert.deepEqual([revisions(history.after(0)), history.oldestRevision], [[7], 6]);
   });
 
-  it("keeps nothing where it has no room for events", () => {
+  it("keeps nothing when its length is zero", () => {
     const history = historyOf(0, 10);
     history.push(event(1));
     assert.deepEqual([history.after(0), history.oldestRevision], [[], 1]);

@@ -25,7 +25,7 @@ async function growingFile(commits: number): Promise<readonly Buffer[]> {
 }
 
 describe("the check of a store's file", () => {
-  it("finds it whole although another process commits between any two looks at it", async () => {
+  it("finds it whole although another process commits between any two reads", async () => {
     const states = await growingFile(8);
     assert.ok(states.every(({ length }, index) => length > (states[index - 1]?.length ?? 0)));
     for (let from = 0; from < states.length - 3; from++) {

@@ -93,7 +93,7 @@ describe("a KMS v2 provider", () => {
     ]);
   });
 
-  it("reads what is cached while the plugin is away, and writes for three more minutes", async () => {
+  it("reads with cached keys while the plugin is away, and writes for three more minutes", async () => {
     const scene = process();
     const stored = await scene.transformer.encrypt(plain, storageKey);
     plugin.stop();
@@ -133,7 +133,7 @@ describe("a KMS v2 provider", () => {
     });
   }
 
-  it("calls a value unreadable for now when its key can't be unwrapped, and tells when it can", async () => {
+  it("reports a value as unreadable while its key cannot be unwrapped, and notifies when it can", async () => {
     const stored = await process().transformer.encrypt(plain, storageKey);
     const scene = process();
     await scene.transformer.pollWhenDue();
@@ -152,7 +152,7 @@ describe("a KMS v2 provider", () => {
     assert.deepEqual((await scene.decrypt(stored)).plain, plain);
   });
 
-  it("tells that a key can be unwrapped when any value with it is read again", async () => {
+  it("notifies that a key can be unwrapped when any value with it is read again", async () => {
     const stored = await process().transformer.encrypt(plain, storageKey);
     const scene = process();
     plugin.behaviour = "refuses to decrypt";
@@ -165,7 +165,7 @@ describe("a KMS v2 provider", () => {
     assert.equal(scene.readable, 1);
   });
 
-  it("refuses what no plugin can have made", async () => {
+  it("refuses values that no plugin can have made", async () => {
     const scene = process();
     const stored = await scene.transformer.encrypt(plain, storageKey);
     for (const value of [

@@ -33,7 +33,7 @@ describe("the files of the embedded store", () => {
     made = [];
   });
 
-  it("leave nothing to be found on a full disk: the lock file that is mapped has no holes", async () => {
+  it("need no more space on a full disk: the mapped lock file has no holes", async () => {
     const directory = newDirectory();
     await storeWithValues(directory);
     assert.ok(isWithoutHoles(lockIn(directory)));
@@ -56,7 +56,7 @@ describe("the files of the embedded store", () => {
     assert.ok(isWithoutHoles(lockIn(directory)));
   });
 
-  it("are refused in words when they are cut short or another program's, and never end the process by a signal", async () => {
+  it("are refused with an error when they are cut short or another program's, and never end the process by a signal", async () => {
     const whole = newDirectory();
     await storeWithValues(whole);
     const file = join(import.meta.dirname, "../../../src/machinery/storage/backends/lmdb.ts");
@@ -98,7 +98,7 @@ describe("the files of the embedded store", () => {
       },
     );
 
-  it("are refused in words when LMDB could not open one of them, which would end the process by a signal", async () => {
+  it("are refused with an error when LMDB cannot open one of them, which would end the process by a signal", async () => {
     const whole = newDirectory();
     await storeWithValues(whole);
     const damages: readonly ((lock: string) => void)[] = [
@@ -118,7 +118,7 @@ describe("the files of the embedded store", () => {
     }
   });
 
-  it("are refused in words, or opened, when the process may open only a few more files", async () => {
+  it("are refused with an error, or opened, when the process may open only a few more files", async () => {
     const directory = newDirectory();
     await storeWithValues(directory);
     const outcomes = Array.from({ length: 8 }, (_, free) => opening(directory, "0", String(free)));

@@ -117,7 +117,7 @@ writeSync(descriptor, bytes, 16, 4, 16);`;
 const isLinux = { skip: process.platform !== "linux" && "LMDB's lock file has another form" };
 
 describe("a store that as many processes have open as LMDB has places for", isLinux, () => {
-  it("is refused in words, which do not call it damaged", async () => {
+  it("is refused with an error that does not call it damaged", async () => {
     const directory = temporaryDirectory();
     const store = new LmdbStore({ directory: directory.path, profile: "platform" });
     try {
@@ -137,7 +137,7 @@ describe("a store that as many processes have open as LMDB has places for", isLi
 });
 
 describe("a batch of writes that always loses to other processes", () => {
-  it("is refused in the end, after pauses", async () => {
+  it("is refused in the end, after several retries with pauses", async () => {
     const directory = temporaryDirectory();
     const environment = openEnvironment({ directory: directory.path, profile: "platform" });
     try {
@@ -170,7 +170,7 @@ const losing = (meta: LmdbEnvironment["meta"]): LmdbEnvironment["meta"] =>
   });
 
 describe("an LMDB store that may not grow", () => {
-  it("refuses writes as unavailable, writes nothing by halves and stays readable", async () => {
+  it("refuses writes as unavailable, writes nothing in part, and stays readable", async () => {
     const directory = temporaryDirectory();
     try {
       const limit = 'ulimit -f 4000; exec "$0" "$@"';

@@ -21,7 +21,7 @@ import { SqliteLock } from ${JSON.stringify(join(import.meta.dirname, "../../../
 for (const lock = new SqliteLock(process.argv[1]); lock.lockShared(); lock.unlock())
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);`;
 
-describe("commits and openings of a store", () => {
+describe("the lock between commits and openings of a store", () => {
   let directory: ReturnType<typeof temporaryDirectory>;
   /** As another process has the lock. */
   let other: SqliteLock;
@@ -48,7 +48,7 @@ describe("commits and openings of a store", () => {
     "a transaction": (store) => store.writeTogether([{ key: "/b", value, expectedRevision: 0 }]),
     "a compaction": (store) => store.compact(2),
   })) {
-    it(`are apart: ${name} waits while another process opens the store`, async () => {
+    it(`lets ${name} wait while another process opens the store`, async () => {
       const store = new LmdbStore({ directory: directory.path, profile: "platform" });
       await put(store, "/a", "1");
       // The lock of the write is given back soon.
@@ -61,7 +61,7 @@ describe("commits and openings of a store", () => {
     });
   }
 
-  it("are apart: an opening waits for the commits that run, and those that come later wait for it", async () => {
+  it("lets an opening wait for running commits, and later commits wait for the opening", async () => {
     await new LmdbStore({ directory: directory.path, profile: "platform" }).close();
     const lock = new OpeningLock(file());
     const running = Promise.withResolvers<void>();
@@ -81,7 +81,7 @@ describe("commits and openings of a store", () => {
     lock.release();
   });
 
-  it("are apart, but a commit waits no longer than it may for a process that is suspended while it opens the store", async () => {
+  it("bounds how long a commit waits for a process that is suspended while it opens the store", async () => {
     const lock = new OpeningLock(file(), { waitMilliseconds: 0 });
     assert.ok(other.lockExclusive({ waitMilliseconds: 0 }));
     await assert.rejects(
@@ -93,7 +93,7 @@ describe("commits and openings of a store", () => {
     lock.release();
   });
 
-  it("are apart: a close waits for the commits of others", async () => {
+  it("lets a close wait for the commits of others", async () => {
     const store = new LmdbStore({ directory: directory.path, profile: "platform" });
     assert.ok(other.lockShared());
     const closed = store.close();
@@ -102,7 +102,7 @@ describe("commits and openings of a store", () => {
     await closed;
   });
 
-  it("take place all the same in a process that has the store open: it is the same one", async () => {
+  it("does not block a process that opens a store which it has open already", async () => {
     const [one, two] = [0, 1].map(() => new LmdbStore({ directory: directory.path, profile: "platform" }));
     assert.ok(one !== undefined && two !== undefined);
     const revision = await put(one, "/a", "1");
@@ -121,7 +121,7 @@ describe("commits and openings of a store", () => {
     await again.close();
   });
 
-  it("leave LMDB its own locks", { skip: !existsSync("/proc/locks") }, async () => {
+  it("leaves LMDB its own locks", { skip: !existsSync("/proc/locks") }, async () => {
     const locks = (): string[] => {
       const { ino } = statSync(join(directory.path, "store.mdb-lock"));
       return readFileSync("/proc/locks", "utf8")

@@ -29,7 +29,7 @@ const turns = async (count: number): Promise<void> => {
 };
 
 describe("paced changes", () => {
-  it("are delivered at once where they are few, with the revision that they reach", () => {
+  it("are delivered at once when they are few, with the revision that they reach", () => {
     const { delivered, target } = paced();
     target.add(changes(3), 7);
     target.add([], 9);
@@ -39,7 +39,7 @@ describe("paced changes", () => {
     ]);
   });
 
-  it("are delivered in turns of the event loop where they are many, all in their order", async () => {
+  it("are delivered over several turns of the event loop when they are many, in order", async () => {
     const { delivered, target } = paced();
     target.add(changes(1200), 2000);
     assert.deepEqual([delivered.length, delivered[0]?.upTo], [1, 500]);
@@ -60,7 +60,7 @@ describe("paced changes", () => {
     );
   });
 
-  it("are fewer in a turn where they are long, and pause what brings them until some are delivered", async () => {
+  it("are fewer in a turn when they are long, and pause their source until some are delivered", async () => {
     const { delivered, pauses, target } = paced();
     target.add(changes(30, 2 ** 20), 30);
     assert.deepEqual([delivered[0]?.revisions.length, pauses], [4, [true]]);

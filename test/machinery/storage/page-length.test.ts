@@ -19,7 +19,7 @@ describe("the length of a page", () => {
     assert.equal(length.entries, 1_000);
   });
 
-  it("becomes as many entries as have 16 MiB, whatever their size", () => {
+  it("becomes as many entries as fit into 16 MiB, whatever their size", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 64 * 2 ** 20 }), (entryBytes) => {
         const length = new PageLength();

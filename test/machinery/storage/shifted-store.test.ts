@@ -12,14 +12,14 @@ testStore("shifted", async () => {
 });
 
 describe("a shifted store", () => {
-  it("has forgotten every revision from before it", async () => {
+  it("reports every earlier revision as compacted", async () => {
     const store = new ShiftedStore(new MemoryStore(), 1000);
     assert.equal(await put(store, "/a", "1"), 1002);
     await assert.rejects(store.range({ start: "/", end: "0", revision: 999 }), RevisionCompacted);
     await assert.rejects(takeChanges(store, { afterRevision: 999, count: 1 }), RevisionCompacted);
   });
 
-  it("takes a write that expects a revision from before it for one that comes too late", async () => {
+  it("refuses a write that expects an earlier revision as a conflict", async () => {
     const store = new ShiftedStore(new MemoryStore(), 1000);
     await put(store, "/a", "1");
     const result = await store.write({ key: "/a", value: Buffer.from("2"), expectedRevision: 7 });

@@ -47,7 +47,7 @@ describe("a sorted map", () => {
     assert.equal(map.get(keyOf(5000)), 5000);
   });
 
-  it("does not change what it has shared", () => {
+  it("does not modify the arrays that it has shared", () => {
     const map = new SortedMap<number>();
     const keyOf = (number: number): string => `/${String(number).padStart(4, "0")}`;
     const all = { start: "/", end: "0" };

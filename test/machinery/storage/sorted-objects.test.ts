@@ -22,7 +22,7 @@ const key = fc.string({ unit: "grapheme", maxLength: 2 });
 const change = fc.record({ key, act: fc.constantFrom("set", "setEvicted", "evict", "get", "delete") });
 
 describe("objects that may be evicted", () => {
-  it("are found as if they never were, and a snapshot shows those of its moment", () => {
+  it("are found as if they had never been evicted, and a snapshot shows those of its moment", () => {
     fc.assert(
       fc.property(fc.array(change, { maxLength: 40 }), fc.nat(40), key, key, (changes, moment, start, end) => {
         const objects = newObjects();
@@ -53,7 +53,7 @@ describe("objects that may be evicted", () => {
     );
   });
 
-  it("are not made for a snapshot before somebody reads it", () => {
+  it("are not loaded for a snapshot before it is read", () => {
     const made: string[] = [];
     const objects = new SortedObjects<Version>({
       firstByte: 0,

@@ -384,7 +384,7 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
       }),
     );
 
-    it("behaves as the model does, whatever is done to it", async () => {
+    it("behaves like its model in random sequences of operations", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
           const { store, firstRevision = 1, step: stepOfStore = singleSteps, dispose } = await open();

@@ -22,7 +22,7 @@ const keysOf = (found: Found<string> | undefined): readonly string[] | undefined
   found instanceof SortedMap ? found.range({ start: "", end: "z" }) : found;
 
 describe("an index of values", () => {
-  it("finds the objects that a look at each one would find, also those that change while it is filled", async () => {
+  it("finds the same objects as a full scan, even those that change while it is filled", async () => {
     const value = fc.constantFrom("", "a", "b", undefined);
     const change = fc.record({ key: fc.constantFrom("k1", "k2", "k3", "k4"), value: fc.option(value, { nil: null }) });
     const changes = fc.array(change, { maxLength: 12 });
@@ -64,7 +64,7 @@ describe("an index of values", () => {
     assert.deepEqual(keysOf(index.find("a")), ["k1", "k2"]);
   });
 
-  it("finds nothing any more once an object that it had read cannot be read", async () => {
+  it("finds nothing once an object that it had read cannot be read any more", async () => {
     const [first, second] = [
       { key: "k1", value: "a" },
       { key: "k2", value: "a" },
@@ -82,7 +82,7 @@ describe("the indexes of a cache", () => {
   const made = (objects = things): ValueIndexes<Thing, string> =>
     new ValueIndexes({ keyOf, entryOf: (key) => key, size: () => objects.length, objects: () => objects });
 
-  it("are made when a field is asked for a second time, and no more than four are kept", async () => {
+  it("are built when a field is asked for a second time, and at most four are kept", async () => {
     let asked = 0;
     const indexes = made();
     const find = (field: string): readonly string[] | undefined => {
@@ -108,7 +108,7 @@ describe("the indexes of a cache", () => {
     assert.equal(find("a"), undefined);
   });
 
-  it("are made anew when an object that was read before cannot be read any more", async () => {
+  it("are rebuilt when an object that was read before cannot be read any more", async () => {
     const indexes = made();
     const lookup = { field: "a", value: "v3", valueOf };
     const ask = (): ReturnType<typeof keysOf> => {
@@ -122,7 +122,7 @@ describe("the indexes of a cache", () => {
     assert.equal(ask()?.length, 100);
   });
 
-  it("are not worth it for few objects", async () => {
+  it("are not built for few objects", async () => {
     const indexes = made(things.slice(1));
     for (let turn = 0; turn < 5; turn += 1) {
       assert.equal(indexes.prepare({ field: "a", value: "v3", valueOf }), undefined);

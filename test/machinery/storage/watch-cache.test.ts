@@ -97,7 +97,7 @@ describe("a watch cache", () => {
     assert.ok(limits.length > 4 && limits.every((limit) => limit < count));
   });
 
-  it("answers reads as the store does and gives watches what the store's log holds", async () => {
+  it("answers reads as the store does, and delivers the store's log to watches", async () => {
     const key = fc.constantFrom(
       `${PREFIX}a`,
       `${PREFIX}a/b`,
@@ -233,7 +233,7 @@ describe("a watch cache", () => {
     assert.deepEqual(ends, []);
   });
 
-  it("reloads, and ends the watches that missed events, when the store has forgotten what comes next", async () => {
+  it("reloads and ends the watches that missed events when the store has compacted the next ones", async () => {
     const store = new InterruptedStore();
     const cache = await startedCache({ store });
     await put(store, `${PREFIX}gone`, "1");
@@ -315,7 +315,7 @@ describe("a watch cache", () => {
     assert.equal(cache.revision, 3);
   });
 
-  it("reaches a revision, also of other prefixes, when its watches have the events up to there", async () => {
+  it("reaches a revision, even one of another prefix, when its watches have all events up to it", async () => {
     const store = new MemoryStore();
     const cache = await startedCache({ store });
     const revisions: [event: number, reached: number][] = [];
@@ -361,7 +361,7 @@ describe("a watch cache", () => {
     assert.deepEqual(shown(collect(cache, { afterRevision: 4 })), []);
   });
 
-  it("counts what events have replaced in the size of its history", async () => {
+  it("counts replaced values in the size of its history", async () => {
     const store = new MemoryStore();
     const feed = new ChangeFeed({ store });
     const megabyte = "x".repeat(2 ** 20);
@@ -398,7 +398,7 @@ describe("a watch cache", () => {
     assert.equal(sound.events.length, 2);
   });
 
-  it("gives no event twice to a watch that starts while it is given out, and none after stop", async () => {
+  it("delivers no event twice to a watch that starts during its delivery, and none after stop", async () => {
     const store = new MemoryStore();
     const cache = await startedCache({ store });
     let inner: { readonly events: CacheEvent<string>[] } | undefined;

@@ -22,7 +22,7 @@ class SingleKeyStore extends MemoryStore {
 }
 
 describe("a transaction of two requests", () => {
-  it("is written when both have come with their writes", async () => {
+  it("is written when both writes have arrived", async () => {
     const store = new MemoryStore();
     const { first, second } = pair();
     const left = writeInTransaction(first, { store, request: create("/a") });
@@ -46,7 +46,7 @@ describe("a transaction of two requests", () => {
     assert.equal(store.latestRevision(), 1);
   });
 
-  it("tells the request that is at fault what is there, and the other that it is refused", async () => {
+  it("reports the current object to the request that conflicts, and a refusal to the other", async () => {
     const store = new MemoryStore();
     await store.write(create("/b"));
     const { first, second } = pair();
@@ -62,7 +62,7 @@ describe("a transaction of two requests", () => {
     assert.equal(store.latestRevision(), 2);
   });
 
-  it("becomes one write after the other where the store takes one key, and none after one that fails", async () => {
+  it("becomes separate writes when the store takes one key at a time, and stops at the first that fails", async () => {
     const store = new SingleKeyStore();
     const good = pair();
     const written = await Promise.all([

@@ -11,7 +11,7 @@ describe("the debug log", () => {
     debug: (fields: object, message: string) => void lines.push({ fields, message }),
   });
 
-  it("does not listen on any other level, and then a loop is not even timed", async () => {
+  it("does not subscribe at other levels, so that loops are not even timed", async () => {
     logTraces(logAt("info"));
     assert.equal(requestChannel.hasSubscribers, false);
     assert.equal(loopChannel.hasSubscribers, false);
@@ -21,7 +21,7 @@ describe("the debug log", () => {
     now.mock.restore();
   });
 
-  it("has one line for a request and one for each look of a loop, failures included", async () => {
+  it("has one line for each request and each reconcile of a loop, failures included", async () => {
     logTraces(logAt("debug"));
     const trace = new RequestTrace();
     trace.begin("authorize");

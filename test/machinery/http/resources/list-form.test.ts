@@ -26,7 +26,7 @@ describe("the parts of a list", () => {
   });
   const wholeOf = ({ head, member, items: all }: ListForm): object => ({ ...head, [member]: all });
 
-  it("are together what is made of the whole list, as JSON, indented JSON and YAML", () => {
+  it("together are the encoding of the whole list, as JSON, indented JSON and YAML", () => {
     fc.assert(
       fc.property(form, (one: ListForm) => {
         const whole = wholeOf(one);
@@ -37,7 +37,7 @@ describe("the parts of a list", () => {
     );
   });
 
-  it("are together what is made of the whole list as protobuf", () => {
+  it("together are the encoding of the whole list as protobuf", () => {
     const compiled = new CompiledSchema(toys.schema);
     fc.assert(
       fc.property(form, (one) => {

@@ -36,7 +36,7 @@ describe("the pace of a watch's reader", () => {
     assert.deepEqual([timers.due.length, pace.untilRead()], [0, undefined]);
   });
 
-  it("gives each of many readers that lag behind a smaller share, and all of it back when they have gone", () => {
+  it("gives each of many slow readers a smaller share of memory, and the full share again when the others have gone", () => {
     const bytes = 512 * 1024;
     const newPace = (): ReaderPace => new ReaderPace({ waitingBytes: () => bytes, schedule: timers.schedule });
     const stuck = Array.from({ length: 300 }, () => new ReaderPace({ ...lagging, schedule: timers.schedule }));

@@ -4,7 +4,7 @@ import { startTestServer } from "../../../test-server.ts";
 import { InProcess } from "../../../server/in-process.ts";
 import { writeYaml } from "../../../../src/machinery/http/write-yaml.ts";
 
-it("a list of a few large objects is put together piece by piece, as one of many is: it may be too long for a string", async (context) => {
+it("a list of a few large objects is encoded in parts, because it may be too long for a string", async (context) => {
   const server = await startTestServer({ settings: { controllers: false } });
   context.after(() => server.stop());
   const api = new InProcess(server);
@@ -23,7 +23,7 @@ it("a list of a few large objects is put together piece by piece, as one of many
   assert.ok(typeof (await api.send(`${collection}?limit=1`)).body === "string");
 });
 
-it("a list is the same YAML as when it is written at once, whatever it is a list of", async (context) => {
+it("a list that is encoded in parts is the same YAML as one that is encoded at once", async (context) => {
   // The ages in a table stay the same from one answer to the next.
   const now = Date.now();
   const server = await startTestServer({ settings: { controllers: false }, clock: { now: () => now } });

@@ -94,7 +94,7 @@ describe("an object", () => {
     assert.deepEqual(json(first), stored.object);
   });
 
-  it("is had as YAML, protobuf, metadata and table", async () => {
+  it("is served as YAML, protobuf, metadata and table", async () => {
     const { box, send } = await scene();
     await box.add("bear", { color: "red" });
     assert.match(String((await send("/bear", { headers: { accept: "application/yaml" } })).body), /^apiVersion: toys/);
@@ -111,7 +111,7 @@ describe("an object", () => {
     await assert.rejects(send("/bear?includeObject=x", { headers: table }), apiError(400, "includeObject"));
   });
 
-  it("that is not there is a 404", async () => {
+  it("that does not exist is a 404", async () => {
     const { send } = await scene();
     await assert.rejects(send("/bear"), apiError(404, 'toys.toys.example.com "bear" not found'));
   });
@@ -131,7 +131,7 @@ describe("a list", () => {
     assert.equal(json(await send("", { headers: { accept: "application/json;pretty=1" } })).items?.length, 2);
   });
 
-  it("has upstream's empty forms", async () => {
+  it("has the same form as upstream's when it is empty", async () => {
     const { send } = await scene();
     assert.equal(json(await send("", { headers: partialList })).items, null);
     assert.deepEqual(json(await send("", { headers: table })).rows, []);
@@ -188,7 +188,7 @@ describe("a write", () => {
     assert.equal(json(await remove("?uid=other", "{}")).kind, "Toy");
   });
 
-  it("answers with a Status for a removed object if the kind wants it", async () => {
+  it("answers a delete with a Status if the kind says so", async () => {
     const definition = { ...toys, answersDeletedObject: false, answersStatusOfDeletedCollection: true };
     const { box, send } = await scene({ definition });
     const { object } = await box.add("bear");
@@ -198,7 +198,7 @@ describe("a write", () => {
     assert.equal(json(await send("", { method: "DELETE" })).status, "Success");
   });
 
-  it("answers the list of what was removed of a collection otherwise", async () => {
+  it("answers the deletion of a collection with the list of deleted objects otherwise", async () => {
     const { box, send } = await scene();
     await box.add("bear");
     const { kind, items } = json(await send("", { method: "DELETE" }));
@@ -207,13 +207,13 @@ describe("a write", () => {
     assert.deepEqual(json(await send("")).items, []);
   });
 
-  it("that would create by an update requires the permission to create", async () => {
+  it("that creates an object by an update requires the permission to create", async () => {
     const { send } = await scene({ decision: "deny", definition: { ...toys, allowsCreateOnUpdate: true } });
     const response = await send("/bear", { method: "PUT", body: '{"metadata":{"name":"bear"}}' });
     assert.equal(response.status, 403);
   });
 
-  it("of a deprecated version is warned of, failures included", async () => {
+  it("of a deprecated version has a warning in its answer, failures included", async () => {
     const { send } = await scene({
       definition: { ...toys, deprecation: { deprecatedIn: "v1.2", unavailableIn: "v1.5" } },
     });
@@ -251,7 +251,7 @@ describe("a watch", () => {
     return lines.map((line) => JSON.parse(line) as { type: string; object: Answer });
   }
 
-  it("gives the same bytes to all", async () => {
+  it("shares the same bytes with all watches of the same form", async () => {
     const { box, send } = await scene();
     const [one, two] = await Promise.all([read(await send("?watch=1")), read(await send("?watch=true"))]);
     const stored = await box.add("bear");
@@ -259,7 +259,7 @@ describe("a watch", () => {
     assert.equal(one.frames[0], two.frames[0]);
   });
 
-  it("joins the events of a turn once for all", async () => {
+  it("joins the events of one turn once for all watches", async () => {
     const { box, send } = await scene();
     const [one, two] = [await read(await send("?watch=1")), await read(await send("?watch=1"))];
     await Promise.all([box.add("bear"), box.add("wolf")]);
@@ -279,7 +279,7 @@ describe("a watch", () => {
     assert.deepEqual(second?.object.rows[0]?.cells, ["wolf", ""]);
   });
 
-  it("sends bookmarks where they are allowed, the one at the end of the state with its mark", async () => {
+  it("sends bookmarks where they are allowed, and marks the one at the end of the initial state", async () => {
     const { box, send, timers } = await scene();
     const query = "?watch=1&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
     const reader = await read(await send(query));
@@ -325,7 +325,7 @@ describe("a watch", () => {
     assert.equal(reader.isEnded, true);
   });
 
-  it("gets no more of the existing objects and the kept history while its reader does not read", async () => {
+  it("sends no more of the initial state and the history while its reader does not read", async () => {
     for (const query of ["?watch=1", "?watch=1&resourceVersion=1"]) {
       const { box, send, timers } = await scene();
       for (const name of ["bear", "duck", "wolf"]) await box.add(name);
@@ -346,7 +346,7 @@ describe("a watch", () => {
     }
   });
 
-  it("of a version that is forgotten is a stream with one error", async () => {
+  it("from a version that is no longer kept is a stream with one error", async () => {
     const { box, send } = await scene();
     for (let index = 0; index < 1002; index += 1) await box.add(`toy-${index}`);
     const reader = await read(await send("?watch=1&resourceVersion=1"));

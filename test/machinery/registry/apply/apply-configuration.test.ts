@@ -86,7 +86,7 @@ describe("a server-side apply", () => {
     assert.deepEqual(ownership(taken), { m: { "f:text": {} } });
   });
 
-  it("keeps what was updated meanwhile and no longer owns it", () => {
+  it("keeps fields that were updated meanwhile, and no longer owns them", () => {
     const first = applied(undefined, sample({ text: "a", metadata: { labels: { l: "1" } } }), { manager: "m" });
     const second = updated(first, sample({ text: "b", metadata: { labels: { l: "1" } } }), { manager: "u" });
     const third = applied(second, sample({ metadata: { labels: { l: "1" } } }), { manager: "m" });
@@ -101,7 +101,7 @@ describe("a server-side apply", () => {
     assert.deepEqual(ownership(created), { m: { "f:entries": {}, "f:metadata": { "f:labels": {} }, "f:text": {} } });
   });
 
-  it("refuses a configuration that does not fit, with every fault and no value", () => {
+  it("refuses a configuration that does not match the schema, with every fault and no value", () => {
     const error = refusal(() =>
       applied(
         undefined,
@@ -211,7 +211,7 @@ describe("a server-side apply", () => {
     );
   });
 
-  it("changes nothing that it is given", () => {
+  it("does not modify its input", () => {
     fc.assert(
       fc.property(configurations(name), configurations(name), (one, other) => {
         const live = applied(undefined, sample(one), { manager: "m" });

@@ -29,7 +29,7 @@ const law = (check: (a: FieldSet, b: FieldSet, c: FieldSet) => void): void =>
 const assertSame = (left: FieldSet, right: FieldSet): void => assert.deepEqual(sorted(left), sorted(right));
 
 describe("a field set", () => {
-  it("has exactly the paths that were put in", () => {
+  it("has exactly the paths that were added", () => {
     fc.assert(
       fc.property(paths, path, (given, other) => {
         const set = setOf(given);
@@ -42,12 +42,12 @@ describe("a field set", () => {
     );
   });
 
-  it("comes back from its encoding", () => {
+  it("is the same after encoding and decoding", () => {
     law((set) => assert.deepEqual(decodeFieldSet(JSON.parse(JSON.stringify(set))), { ...set }));
     law((set) => assert.deepEqual(sorted(set), set));
   });
 
-  it("unites like sets do", () => {
+  it("has the union of sets", () => {
     law((a, b, c) => {
       assert.deepEqual(members(union(a, b)), new Set([...members(a), ...members(b)]));
       assertSame(union(a, b), union(b, a));
@@ -56,20 +56,20 @@ describe("a field set", () => {
     });
   });
 
-  it("is united with any number of others at once", () => {
+  it("has the union of any number of sets at once", () => {
     fc.assert(
       fc.property(fc.array(sets), (several) => assertSame(unionOfAll(several), several.reduce(union, emptySet))),
     );
   });
 
-  it("intersects like sets do", () => {
+  it("has the intersection of sets", () => {
     law((a, b, c) => {
       assert.deepEqual(members(intersection(a, b)), new Set([...members(a)].filter((one) => members(b).has(one))));
       assertSame(intersection(a, union(b, c)), union(intersection(a, b), intersection(a, c)));
     });
   });
 
-  it("differs like sets do", () => {
+  it("has the difference of sets", () => {
     law((a, b, c) => {
       assert.deepEqual(members(difference(a, b)), new Set([...members(a)].filter((one) => !members(b).has(one))));
       assertSame(union(difference(a, b), intersection(a, b)), a);
@@ -78,7 +78,7 @@ describe("a field set", () => {
     });
   });
 
-  it("recursive difference also removes the paths below a member", () => {
+  it("has a recursive difference, which also removes the paths below a member", () => {
     law((a, b) => {
       const gone = [...members(b)];
       const left = [...members(a)].filter((one) => !gone.some((top) => one === top || one.startsWith(`${top}/`)));
@@ -86,7 +86,7 @@ describe("a field set", () => {
     });
   });
 
-  it("gives elements one spelling and skips types that it does not know", () => {
+  it("writes each path element in one form, and skips unknown types", () => {
     const fields = { 'k:{"b": 1, "a":"<"}': {}, "x:new": {}, ".": {}, 'v: "z"': {} };
     assert.deepEqual(decodeFieldSet(fields), { 'k:{"a":"\\u003c","b":1}': {}, 'v:"z"': {} });
   });

@@ -25,7 +25,7 @@ describe("an update", () => {
     ]);
   });
 
-  it("moves what it changes to its writer and leaves the rest", () => {
+  it("moves the ownership of changed fields to its writer, and leaves the rest", () => {
     const created = updated(undefined, sample({ metadata: { labels: { a: "1", b: "1" } } }), { manager: "one" });
     const changed = updated(created, sample({ metadata: { labels: { a: "2", b: "1" } } }), { manager: "two" });
     assert.deepEqual(ownership(changed), {
@@ -34,13 +34,13 @@ describe("an update", () => {
     });
   });
 
-  it("that changes nothing keeps the very managedFields, times included", () => {
+  it("that changes nothing keeps the managedFields as they are, times included", () => {
     const created = updated(undefined, sample({ text: "a" }), { manager: "m" });
     const again = updated(created, sample({ text: "a" }), { manager: "other", now: 5000 });
     assert.equal(again.metadata.managedFields, created.metadata.managedFields);
   });
 
-  it("leaves an object untracked that was created with nothing to own, until it is applied", () => {
+  it("does not track an object that was created with nothing to own, until it is applied", () => {
     const created = updated(undefined, sample({}), { manager: "m" });
     assert.equal(created.metadata.managedFields, undefined);
     const changed = updated(created, sample({ text: "a" }), { manager: "m" });
@@ -51,7 +51,7 @@ describe("an update", () => {
     });
   });
 
-  it("never owns what its endpoint does not write", () => {
+  it("never owns fields that its endpoint does not write", () => {
     const created = updated(undefined, sample({ text: "a", metadata: { labels: { l: "1" } } }), {
       manager: "m",
       resetFields: setOfPaths([["metadata", "labels"]]),

@@ -146,7 +146,7 @@ describe("a JSON patch", () => {
     assert.equal(Object.getPrototypeOf(result), Object.prototype);
   });
 
-  it("does not let a copy change with what it was copied from", () => {
+  it("keeps a copy independent of its source", () => {
     const patch = [
       { op: "copy", from: "/a", path: "/b" },
       { op: "add", path: "/a/x", value: 1 },

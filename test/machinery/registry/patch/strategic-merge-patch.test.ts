@@ -109,7 +109,7 @@ describe("a strategic merge patch", () => {
     assert.deepEqual(patched({ imagePullSecrets: [{ name: "p" }] }, { imagePullSecrets }), { imagePullSecrets });
   });
 
-  it("clears what $retainKeys does not list", () => {
+  it("clears the keys that $retainKeys does not list", () => {
     const document = { metadata: { labels: { a: "1", b: "2" } } };
     assert.deepEqual(patched(document, { metadata: { labels: { $retainKeys: ["c"], c: "3" } } }), {
       metadata: { labels: { c: "3" } },

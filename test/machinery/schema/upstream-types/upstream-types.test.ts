@@ -28,7 +28,7 @@ const known: Readonly<Record<string, string>> = {
 const upstream = decodeFacts(readFileSync(new URL("upstream-types.txt", import.meta.url), "utf8"));
 const found = differences(upstream, schemaFacts());
 
-describe("the schemas of what is stored", () => {
+describe("the schemas of stored kinds", () => {
   it("name every field of upstream's types with its number, type, presence and merge keys", () => {
     assert.deepEqual(
       [...found].filter(([what]) => known[what] === undefined),
@@ -36,7 +36,7 @@ describe("the schemas of what is stored", () => {
     );
   });
 
-  it("differ where it is known that they do", () => {
+  it("differ from upstream only where the list of known differences says so", () => {
     assert.deepEqual(
       Object.keys(known).filter((what) => !found.has(what)),
       [],

@@ -139,6 +139,6 @@ describe("where to add what", { concurrency: 2 }, () => {
       "test/server/credential-contract.test.ts",
     );
     assert.match(output, /an API key/);
-    assert.match(output, /tells who asks, again and again/);
+    assert.match(output, /identifies its user in each of several requests/);
   });
 });

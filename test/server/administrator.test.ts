@@ -50,7 +50,7 @@ const written = ({
   return certificate;
 };
 
-it("a kubeconfig of the administrator keeps its certificate for half of its life, then gets the next", () => {
+it("the administrator's kubeconfig keeps its certificate for half of its lifetime, then gets the next", () => {
   const first = written();
   assert.equal(first.notAfter, now + week);
   now += week / 2 - hour;
@@ -84,14 +84,14 @@ it("a revoked certificate is replaced, but not while its successor would be revo
   assert.notDeepEqual(written({ isRevoked: ({ der }) => der.equals(first.der) }).der, first.der);
 });
 
-describe("what a user changed in the administrator's kubeconfig", () => {
+describe("a user's changes of the administrator's kubeconfig", () => {
   const read = () => parse(readFileSync(kubeconfigFile, "utf8"));
   const write = (contents: string): void => writeFileSync(kubeconfigFile, contents, { mode: 0o600 });
   /** Kubectl sorts the fields and the entries. */
   const asKubectlWrites = (contents: unknown): string => stringify(contents, { sortMapEntries: true });
   const other = { cluster: { server: "https://other" }, context: { cluster: "other", user: "other" } };
 
-  it("stays, and the file is not even written, while the server's own part is right", () => {
+  it("stay, and the file is not even written, while the server's own part is right", () => {
     written();
     const mine = read();
     mine.clusters.unshift({ name: "other", cluster: other.cluster });
@@ -108,7 +108,7 @@ describe("what a user changed in the administrator's kubeconfig", () => {
     assert.equal(statSync(kubeconfigFile).ino, ino);
   });
 
-  it("stays when server and certificate change, and those alone are new", () => {
+  it("stay when server and certificate change, which alone are replaced", () => {
     const before = read();
     const first = written();
     written({ server: "https://127.0.0.1:7443", isRevoked: ({ der }) => der.equals(first.der) });
@@ -123,7 +123,7 @@ describe("what a user changed in the administrator's kubeconfig", () => {
     assert.equal(statSync(kubeconfigFile).mode & 0o777, 0o600);
   });
 
-  it("goes where it takes the place of the server's CA, certificate or key", () => {
+  it("are lost where they replace the server's CA, certificate or key", () => {
     written();
     const right = read();
     const changed = read();
@@ -134,7 +134,7 @@ describe("what a user changed in the administrator's kubeconfig", () => {
     assert.deepEqual(read(), right);
   });
 
-  it("stays when the context has another name, and entries that are gone come back", () => {
+  it("stay when the context has another name, and removed entries come back", () => {
     written();
     const renamed = read();
     renamed.contexts[1].name = renamed["current-context"] = "prod";
@@ -152,7 +152,7 @@ describe("what a user changed in the administrator's kubeconfig", () => {
     });
   });
 
-  it("goes when what is left is not a kubeconfig", () => {
+  it("are lost when the file is not a kubeconfig any more", () => {
     rmSync(kubeconfigFile);
     written();
     const whole = readFileSync(kubeconfigFile, "utf8");
@@ -171,7 +171,7 @@ describe("what a user changed in the administrator's kubeconfig", () => {
   });
 });
 
-it("a certificate that ends with its CA is kept: a new one would not live longer", () => {
+it("a certificate that ends with its CA is kept: a new one would not be valid longer", () => {
   now = authority.certificate.notAfter - 2 * hour;
   const last = written();
   assert.equal(last.notAfter, authority.certificate.notAfter);

@@ -74,7 +74,7 @@ describe("the approval policy of a running server", () => {
   });
   const dnsName = (name: string): Buffer => encodeElement(0x82, Buffer.from(name, "latin1"));
 
-  it("approves no name of a type that no rule can check, also together with good names", async () => {
+  it("approves no name of a type that no rule can check, even together with good names", async () => {
     assert.equal(await decisionOn("good", [alternativeNames(dnsName("a.example.com"))]), "approved");
     for (const [index, tag] of [0xa0, 0xa3, 0xa4, 0xa5, 0x88, 0x80].entries()) {
       const other = alternativeNames(dnsName("a.example.com"), encodeElement(tag, Buffer.from("x")));
@@ -106,7 +106,7 @@ describe("the approval policy of a running server", () => {
     assert.ok(message.length < maximumShownLength + 200, String(message.length));
   });
 
-  it("gives no node the name of another that it reports as its own", async () => {
+  it("gives no node the name of another node, even when it reports that name as its own", async () => {
     for (const name of ["n1.example.com", "n2.example.com"]) {
       await server.client.resource(alice.references.nodes).create({ metadata: { name } } as never); // the server fills in the rest
     }

@@ -61,7 +61,7 @@ for (const mode of ["blocking", "batch"] as const) {
     };
 
     for (const protocol of protocols) {
-      it(`has what came of it (${protocol})`, async () => {
+      it(`records the outcome of a request (${protocol})`, async () => {
         held = { begun: Promise.withResolvers(), over: Promise.withResolvers() };
         const name = `held-${requests}`;
         const sent = JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } });
@@ -72,14 +72,14 @@ for (const mode of ["blocking", "batch"] as const) {
         assert.deepEqual(await events(2), [["RequestReceived"], ["ResponseComplete", 201]]);
       });
 
-      it(`has a failure for half a body (${protocol})`, async () => {
+      it(`records a failure for half a body (${protocol})`, async () => {
         const { leave, events } = begin({ protocol, path: configMaps, contentLength: 100, sent: "{" });
         await events(1);
         leave();
         assert.deepEqual(await events(2), [["RequestReceived"], ["ResponseComplete", 400]]);
       });
 
-      it(`has the start and the end of a watch (${protocol})`, async () => {
+      it(`records the start and the end of a watch (${protocol})`, async () => {
         const { leave, events } = begin({ protocol, method: "GET", path: `${configMaps}?watch=true` });
         await events(1);
         leave();

@@ -86,7 +86,7 @@ describe("the audit webhook", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("gets lists of events, again after failures, and none that it refuses", async () => {
+  it("gets batches of events, again after failures, but not those that it has refused", async () => {
     site.answer = takes;
     const api = await serverWith({});
     await api.send("/version", { headers: { "audit-id": "first" } });
@@ -114,7 +114,7 @@ describe("the audit webhook", () => {
     assert.ok(!lines.join("").includes("for-the-webhook"));
   });
 
-  it("delays no request while it is silent, and loses and counts the rest", async () => {
+  it("does not delay requests while it is silent, and drops and counts the events that do not fit", async () => {
     site.answer = () => {};
     const api = await serverWith({ "audit-webhook-batch-buffer-size": 20 });
     for (let index = 0; index < 50; index++) assert.equal((await api.send("/version")).status, 200);

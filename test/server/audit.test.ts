@@ -74,7 +74,7 @@ describe("the audit log with a policy", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("has an event when a request is received and one when it is answered, with its objects", async () => {
+  it("has one event when a request is received and one when it is answered, with its objects", async () => {
     const [received, complete] = await eventsOf(configMaps, { method: "POST", body: configMap("one") });
     assert.deepEqual(
       [received?.stage, received?.level, received?.responseStatus, received?.annotations],
@@ -94,7 +94,7 @@ describe("the audit log with a policy", () => {
     });
   });
 
-  it("is written before the answer, as upstream's default mode says", async () => {
+  it("is written before the answer, as in upstream's default mode", async () => {
     await api.send("/version", { headers: { "audit-id": "at-once" } });
     assert.match(readFileSync(path, "utf8"), /"auditID":"at-once","stage":"ResponseComplete"/);
   });
@@ -142,7 +142,7 @@ describe("the audit log with a policy", () => {
     assert.equal(approved?.objectRef?.subresource, "approval");
   });
 
-  it("names in an update the version that it was for", async () => {
+  it("names the resourceVersion that an update was sent with", async () => {
     await api.send(configMaps, { method: "POST", body: configMap("versioned") });
     const { metadata } = await api.json(`${configMaps}/versioned`);
     const body = {
@@ -175,7 +175,7 @@ describe("the audit log with a policy", () => {
     }
   });
 
-  it("never has what is secret, whatever the policy says", async () => {
+  it("never contains secrets, whatever the policy says", async () => {
     const hidden = ["aHVudGVyMg==", "hunter2", "hunter3"];
     const secrets = "/api/v1/namespaces/default/secrets";
     const secret = {
@@ -234,7 +234,7 @@ describe("the audit log with a policy", () => {
     assert.deepEqual(used.user.extra?.["authentication.platform.io/credential-id"], [id]);
   });
 
-  it("has refused logins, refusals, and both users of an impersonation", async () => {
+  it("records refused logins, denied requests, and both users of an impersonation", async () => {
     const [login] = await eventsOf(`${configMaps}/one`, { token: "wrong" }, 1);
     assert.deepEqual([login?.stage, login?.user], ["ResponseStarted", {}]);
     assert.deepEqual(login?.responseStatus, {
@@ -252,7 +252,7 @@ describe("the audit log with a policy", () => {
     assert.equal(refused.annotations?.["authorization.k8s.io/decision"], "forbid");
   });
 
-  it("has a bug as a panic, without its details", async () => {
+  it("records an internal error as a panic, without its details", async () => {
     const [, panic] = await eventsOf(configMaps, { method: "POST", body: configMap("bug") });
     assert.deepEqual(
       [panic?.stage, panic?.responseStatus?.code, panic?.responseStatus?.reason],
@@ -261,7 +261,7 @@ describe("the audit log with a policy", () => {
     assert.ok(!readFileSync(path, "utf8").includes("a secret detail"));
   });
 
-  it("has the start and the end of a watch, also of one that is refused", async () => {
+  it("records the start and the end of a watch, and a watch that is refused", async () => {
     const id = "a-watch";
     const watch = await api.watch(`${configMaps}?watch=1`, { headers: { "audit-id": id } });
     watch.stop();
@@ -299,7 +299,7 @@ describe("the audit log with a policy", () => {
     assert.equal(annotations?.["audit.k8s.io/truncated"], "true");
   });
 
-  it("is counted, and private", async () => {
+  it("is counted in metrics, and private to its user", async () => {
     const { body } = await api.send("/metrics");
     assert.match(String(body), /^apiserver_audit_event_total [1-9]\d*$/m);
     assert.match(String(body), /^apiserver_audit_level_total\{level="RequestResponse"\} [1-9]\d*$/m);
@@ -308,7 +308,7 @@ describe("the audit log with a policy", () => {
     assert.equal(statSync(path).mode & 0o777, 0o600);
   });
 
-  it("follows its policy file, and keeps the rules when the new ones are wrong", async () => {
+  it("follows its policy file, and keeps the old rules when the new ones are invalid", async () => {
     writeFileSync(policyFile, "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{ level: Everything }]\n");
     server.readFilesAgain();
     assert.equal((await lastOf("/version")).level, "RequestResponse");

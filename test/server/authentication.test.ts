@@ -52,18 +52,18 @@ describe("the chain of authenticators", () => {
     assert.equal(await who({ "x-remote-user": "carol", authorization: "Bearer static" }), "dave");
   });
 
-  it("lets one good credential make up for a bad one", async () => {
+  it("accepts a request with one good credential beside a bad one", async () => {
     assert.equal(await who({ authorization: "Bearer static" }, newCertificate(newAuthority("others"))), "dave");
     assert.equal(await who({ authorization: "Bearer garbage" }, alice), "alice");
   });
 
-  it("answers 401 when every credential is bad, a proxy's own certificate without a user included", async () => {
+  it("answers 401 when every credential is bad, including a proxy's certificate without a user", async () => {
     await assert.rejects(who({ authorization: "Bearer garbage" }), is401);
     await assert.rejects(who({}, newCertificate(newAuthority("others"))), is401);
     await assert.rejects(who({}, proxy), is401);
   });
 
-  it("ends at a front proxy that names no user, where one is required, whatever else it carries", async () => {
+  it("refuses a front proxy that names no user where one is required, whatever other credentials it sends", async () => {
     const strict = createAuthentication({
       ...options,
       credentials: [
@@ -122,7 +122,7 @@ describe("a credential that is checked outside this process", () => {
       ...(onFailure !== undefined && { onFailure }),
     });
 
-  it("is waited for, and decides before those that come after it", async () => {
+  it("is awaited, and decides before those that come after it", async () => {
     const user = { username: "erin", groups: [], extra: {} };
     const ask = askThenTokens(slow(() => Promise.resolve({ outcome: "authenticated", user })));
     assert.equal((await ask(request({ authorization: "Bearer static" }))).username, "erin");
@@ -182,14 +182,14 @@ describe("a token under review", () => {
     assert.equal((await review("static", ["vault"])).isAuthenticated, false);
   });
 
-  it("is taken as it is: a scheme, a word behind it or white space are no part of it", async () => {
+  it("is taken as it is, without stripping a scheme, further words or white space", async () => {
     for (const token of ["Bearer static", "static x", " static", "static\n"]) {
       assert.equal((await review(token)).isAuthenticated, false, JSON.stringify(token));
     }
   });
 });
 
-it("a header with two spaces is anonymous, with a warning", async () => {
+it("a bearer token behind two spaces is anonymous, with a warning", async () => {
   assert.equal(await who({ authorization: "Bearer  static" }), "system:anonymous");
   assert.equal(bearerTokenWarnings({ authorization: "Bearer  static" }).length, 1);
   for (const authorization of ["Bearer static", "Bearer ", "Basic  x", ""]) {
@@ -197,7 +197,7 @@ it("a header with two spaces is anonymous, with a warning", async () => {
   }
 });
 
-it("headers that claim an identity are removed, configured and standard ones, with dashes and underscores", async () => {
+it("configured and standard identity headers are removed, with dashes and with underscores", async () => {
   const headers = {
     usernameHeaders: ["x-proxy-user"],
     uidHeaders: [],

@@ -50,7 +50,7 @@ describe("a backup of a running server", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("holds what was written before it, of one revision, while others write", async () => {
+  it("contains everything that was written before it, at one revision, while others write", async () => {
     const writes = Array.from({ length: 50 }, (_, index) => create(`meanwhile-${index}`));
     const report = await backUpTo(file);
     const [header = "", ...lines] = gunzipSync(readFileSync(file)).toString().trimEnd().split("\n");
@@ -75,7 +75,7 @@ describe("a backup of a running server", () => {
     assert.deepEqual(readdirSync(folder), ["backup.gz"]);
   });
 
-  it("has the private keys unless they are left out", async () => {
+  it("contains the private keys unless they are left out", async () => {
     const without = join(folder, "without.gz");
     const { withoutKeys } = await backUpTo(without, false);
     assert.ok(gunzipSync(readFileSync(file)).includes("PRIVATE KEY"));
@@ -83,7 +83,7 @@ describe("a backup of a running server", () => {
     assert.ok(withoutKeys.includes("ca.key") && withoutKeys.includes("service-account.key"));
   });
 
-  it("becomes a server that believes the same tokens, and whose revisions are above all of the first", async () => {
+  it("is restored to a server that accepts the same tokens and continues above all earlier revisions", async () => {
     const { status } = await api.json<{ status: { token: string } }>(
       "/api/v1/namespaces/default/serviceaccounts/default/token",
       {
@@ -135,7 +135,7 @@ describe("a backup of a running server", () => {
     }
   });
 
-  it("is refused, and nothing is made of it, when it is not what was written", async () => {
+  it("is refused, and nothing is restored, when it was changed", async () => {
     const whole = readFileSync(file);
     const text = gunzipSync(whole).toString();
     const lines = text.trimEnd().split("\n");
@@ -184,7 +184,7 @@ describe("a backup of a running server", () => {
     assert.equal(existsSync(join(folder, "escaped.key")), false);
   });
 
-  it("is refused over a folder that holds anything", async () => {
+  it("is not restored over a folder that contains anything", async () => {
     const directory = join(folder, "used");
     mkdirSync(directory);
     writeFileSync(join(directory, "note"), "mine");
@@ -201,14 +201,14 @@ describe("a backup of a running server", () => {
     assert.deepEqual(readdirSync(directory), []);
   });
 
-  it("makes no data directory that a server would use when the restore was killed", async () => {
+  it("leaves no usable data directory when the restore is killed", async () => {
     const directory = join(folder, "killed");
     mkdirSync(join(directory, "unfinished-restore"), { recursive: true, mode: 0o700 });
     await assert.rejects(startTestServer({ storage: "lmdb", dataDirectory: directory }), UnusableFile);
     await assert.rejects(restoreBackup(locationOf(directory), { file, signal }), UnusableFile);
   });
 
-  it("says so where there is no server's data", async () => {
+  it("is refused for a folder without a server's data", async () => {
     const options = { file: join(folder, "none.gz"), withKeys: true, clock: systemClock };
     await assert.rejects(backUp(locationOf(join(folder, "nothing")), options), UsageError);
     await assert.rejects(backUp(locationOf(folder), options), UsageError);

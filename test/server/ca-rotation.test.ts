@@ -163,7 +163,7 @@ describe("the CAs of a server with a live agent", () => {
     assert.deepEqual(answered.bad, []);
   });
 
-  it("let an administrator's kubeconfig follow, and the files of the data directory", async () => {
+  it("are updated in the administrator's kubeconfig and in the files of the data directory", async () => {
     const { dataDirectory } = server;
     for (const name of everyAuthority) {
       assert.equal(statSync(join(dataDirectory, `${name}.key`)).mode & 0o777, 0o600);
@@ -216,7 +216,7 @@ describe("a rotation of a CA", () => {
     assert.deepEqual(await generations(), []);
   });
 
-  it("is taken back at each step", async () => {
+  it("can be aborted at each step", async () => {
     await prepareAuthority(keys(), timed);
     await assert.rejects(prepareAuthority(keys(), timed), /a new CA is prepared already/);
     assert.equal(await states(), "signing prepared");
@@ -234,7 +234,7 @@ describe("a rotation of a CA", () => {
     assert.equal(await states(), "signing");
   });
 
-  it("is begun once by two operators, and changes nothing when the store can't be written", async () => {
+  it("begins once for two operators, and changes nothing when the store cannot be written", async () => {
     const outcomes = await Promise.allSettled([prepareAuthority(keys(), timed), prepareAuthority(keys(), timed)]);
     assert.deepEqual(outcomes.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
     const write = () => Promise.reject(new StoreUnavailable("the disk is full"));
@@ -244,7 +244,7 @@ describe("a rotation of a CA", () => {
     assert.equal(await states(), "signing prepared");
   });
 
-  it("continues after a restart, and the files are a copy of it", async () => {
+  it("continues after a restart, and is copied into the files", async () => {
     await server.stop();
     server = await startTestServer({ dataDirectory: join(folder, "data"), store: keptStore(store), clock: time.clock });
     await switchAuthority(keys(), unforced);

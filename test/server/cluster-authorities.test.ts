@@ -113,7 +113,7 @@ describe("the CAs of a data directory", () => {
     }
   });
 
-  it("end the start with one line when the file of replaced CAs is damaged", async () => {
+  it("prevent the start with one line when the file of replaced CAs is damaged", async () => {
     mkdirSync(dataDirectory);
     writeFileSync(join(dataDirectory, "client-authorities.json"), '[{"certificate": "-----BEGIN');
     await assert.rejects(
@@ -214,7 +214,7 @@ describe("the CAs of a data directory", () => {
     await refuse({ "cluster-signing-cert-file": copies.certificate, "cluster-signing-key-file": copies.key });
   });
 
-  it("are made again as far as they are missing when the first start was cut short", async () => {
+  it("are completed after an interrupted first start", async () => {
     mkdirSync(dataDirectory);
     openClusterAuthority({ dataDirectory, clock: systemClock, baseName: "apiserver-client-ca" });
     const made = readFileSync(join(dataDirectory, "apiserver-client-ca.crt"), "utf8");
@@ -223,7 +223,7 @@ describe("the CAs of a data directory", () => {
     for (const name of files) assert.ok(existsSync(join(dataDirectory, `${name}.crt`)), name);
   });
 
-  it("are refused in one line when one of them is gone", async () => {
+  it("prevent the start with one line when one of them is missing", async () => {
     await (await start()).stop();
     rmSync(join(dataDirectory, "nodeagent-serving-ca.crt"));
     rmSync(join(dataDirectory, "apiserver-client-ca.key"));

@@ -63,7 +63,7 @@ describe("--controllers", () => {
     for (const [value, names] of wanted) assert.deepEqual(enabled(value), names, JSON.stringify(value));
   });
 
-  it("knows its earlier values, and a word for none", () => {
+  it("accepts its earlier values, and a word for no controllers", () => {
     for (const none of [false, "false", "-*", ""]) assert.deepEqual(enabled(none), []);
     for (const all of [true, "true"]) assert.deepEqual(enabled(all), controllerNames);
   });

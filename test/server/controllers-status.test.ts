@@ -37,7 +37,7 @@ describe("the status of signet controllers", () => {
   });
   after(() => status.close());
 
-  it("is live always, and ready when it runs or stands by, and the server answers", async () => {
+  it("is always live, and is ready when it runs or stands by and the server answers", async () => {
     assert.deepEqual(await get("/readyz"), [503, "the controllers have not read all objects yet\n"]);
     for (state of ["running", "standby"] as const) assert.deepEqual(await get("/readyz"), [200, "ok"]);
     isServerAway = true;
@@ -49,14 +49,14 @@ describe("the status of signet controllers", () => {
     assert.deepEqual(await get("/readyz"), [200, "ok"]);
   });
 
-  it("learns nothing from a request that was given up", async () => {
+  it("ignores a request that was cancelled", async () => {
     isServerAway = true;
     await assert.rejects(observed.send({ method: "GET", path: "/", signal: AbortSignal.abort() }));
     assert.deepEqual(await get("/readyz"), [200, "ok"]);
     isServerAway = false;
   });
 
-  it("has the metrics of the loops' queues, and says whether they run here", async () => {
+  it("has metrics of the loops' queues, and of whether they run here", async () => {
     queueCounts.of("csrsigning").adds = 3;
     state = "running";
     const [code, text] = await get("/metrics");

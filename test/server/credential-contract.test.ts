@@ -181,7 +181,7 @@ const credentials: Readonly<Record<string, CredentialCase>> = {
 for (const [name, { credential, absent, bad, good, username }] of Object.entries(credentials)) {
   describe(name, () => {
     for (const [what, one] of Object.entries(absent)) {
-      it(`is not seen in: ${what}`, async () =>
+      it(`is absent from: ${what}`, async () =>
         assert.equal((await credential.authenticate(one)).outcome, "notApplicable"));
     }
     for (const [what, one] of Object.entries(bad)) {
@@ -192,7 +192,7 @@ for (const [name, { credential, absent, bad, good, username }] of Object.entries
         assert.ok(!answer.message.includes(token));
       });
     }
-    it("tells who asks, again and again", async () => {
+    it("identifies its user in each of several requests", async () => {
       for (let times = 0; times < 2; times++) {
         const answer = await credential.authenticate(good);
         assert.ok(answer.outcome === "authenticated");
@@ -203,7 +203,7 @@ for (const [name, { credential, absent, bad, good, username }] of Object.entries
 }
 
 describe("a client certificate", () => {
-  it("makes groups of its organizations, and its SHA-256 the credential's id", async () => {
+  it("gives its organizations as groups, and its SHA-256 as the credential's id", async () => {
     const certificate = newCertificate(authority);
     const answer = await clientCertificate(certificates).authenticate(request({}, [certificate]));
     assert.ok(answer.outcome === "authenticated");
@@ -212,7 +212,7 @@ describe("a client certificate", () => {
     assert.deepEqual(answer.user.extra, { "authentication.platform.io/credential-id": [`X509SHA256=${fingerprint}`] });
   });
 
-  it("ends on a connection that has lived longer", async () => {
+  it("is refused after its end, also on a connection that was opened before", async () => {
     const clock = new TestClock();
     const { authenticate } = clientCertificate({ ...certificates, clock });
     const connection = request({}, [newCertificate(authority)]);
@@ -221,7 +221,7 @@ describe("a client certificate", () => {
     assert.equal((await authenticate(connection)).outcome, "refused");
   });
 
-  it("is checked once a connection, whatever list its CAs come in", async () => {
+  it("is checked once for each connection, even when the list of CAs is replaced by an equal one", async () => {
     let questions = 0;
     const counted = new Proxy(authority.certificate, {
       get: (certificate, key) => (key === "rawSubject" && questions++, Reflect.get(certificate, key) as unknown),
@@ -235,7 +235,7 @@ describe("a client certificate", () => {
     assert.equal(questions, first);
   });
 
-  it("ends when its CA is removed", async () => {
+  it("is refused once its CA is removed", async () => {
     let current = [authority.certificate];
     const { authenticate } = clientCertificate({ ...certificates, roots: () => current });
     const connection = request({}, [newCertificate(authority)]);
@@ -245,7 +245,7 @@ describe("a client certificate", () => {
   });
 });
 
-it("a front proxy tells groups, uid and extra, with keys in lower case and decoded", async () => {
+it("a front proxy's request has groups, uid and extra, with keys in lower case and decoded", async () => {
   const { authenticate } = frontProxy({ ...proxied, allowedNames: [] });
   const headers = {
     "x-remote-user": "carol",

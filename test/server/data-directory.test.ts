@@ -67,7 +67,7 @@ const kubeconfig = (): string => readFileSync(join(data, "admin.kubeconfig"), "u
 
 describe("a data directory", () => {
   for (const workers of [1, 2]) {
-    it(`has one server: a second is refused in one line and changes nothing (--workers ${workers})`, async () => {
+    it(`has one server: a second one is refused with one line and changes nothing (--workers ${workers})`, async () => {
       const first = start(data, { flags: [`--workers=${workers}`] });
       assert.equal(await first.outcome, "ready");
       const before = kubeconfig();
@@ -121,7 +121,7 @@ describe("a data directory", () => {
     assert.match(outcome.said, expected);
   };
 
-  it("is refused in one line where none can be", async () => {
+  it("is refused with one line when it cannot be created", async () => {
     writeFileSync(join(folder, "file"), "");
     symlinkSync("loop", join(folder, "loop"));
     await refuse("/proc/signet/data", /cannot be made there/);
@@ -161,7 +161,7 @@ describe("a data directory", () => {
     assert.equal(await start(data).outcome, "ready");
   });
 
-  it("is cleared of what a kill left in the middle of a write, and of nothing else", async () => {
+  it("is cleaned of the files of interrupted writes, and of nothing else", async () => {
     mkdirSync(data, { mode: 0o700 });
     for (const name of ["ca.key.0123456789ab.new", "mine.new", "ca.0123456789ab.txt"])
       writeFileSync(join(data, name), "");
@@ -176,26 +176,30 @@ describe("a data directory", () => {
     await refuse(data, /store\.mdb is damaged, or is not a Signet store; restore a backup/);
   });
 
-  it("may be below folders that are missing, and is closed to others", async () => {
+  it("may be below missing folders, and is closed to other users", async () => {
     const deep = join(folder, "one/two/three");
     assert.equal(await start(deep).outcome, "ready");
     for (const made of [deep, join(folder, "one")]) assert.equal(statSync(made).mode & 0o777, 0o700);
     for (const lock of ["owner.lock", "members.lock"]) assert.equal(statSync(join(deep, lock)).mode & 0o777, 0o600);
   });
 
-  it("is refused in one line where this user may not write", { skip: !isRoot && "only root can be another" }, () => {
-    mkdirSync(data, { mode: 0o755 });
-    chmodSync(folder, 0o755);
-    const closed = join(folder, "closed");
-    mkdirSync(closed, { mode: 0o500 });
-    chownSync(closed, someoneElse, someoneElse);
-    const asSomeoneElse = ["--reuid", String(someoneElse), "--regid", String(someoneElse), "--clear-groups"];
-    for (const directory of [join(data, "theirs"), closed]) {
-      const words = [process.execPath, main, "serve", "--secure-port=0", "--data-dir", directory];
-      const { status, stderr } = spawnSync("setpriv", [...asSomeoneElse, ...words], { encoding: "utf8" });
-      assert.equal(status, 2, stderr);
-      assert.match(stderr, /^signet: \S+ cannot be used: this user has no permission; [^\n]+\n$/);
-    }
-    assert.ok(!existsSync(join(data, "theirs")));
-  });
+  it(
+    "is refused with one line when this user may not write to it",
+    { skip: !isRoot && "only root can be another" },
+    () => {
+      mkdirSync(data, { mode: 0o755 });
+      chmodSync(folder, 0o755);
+      const closed = join(folder, "closed");
+      mkdirSync(closed, { mode: 0o500 });
+      chownSync(closed, someoneElse, someoneElse);
+      const asSomeoneElse = ["--reuid", String(someoneElse), "--regid", String(someoneElse), "--clear-groups"];
+      for (const directory of [join(data, "theirs"), closed]) {
+        const words = [process.execPath, main, "serve", "--secure-port=0", "--data-dir", directory];
+        const { status, stderr } = spawnSync("setpriv", [...asSomeoneElse, ...words], { encoding: "utf8" });
+        assert.equal(status, 2, stderr);
+        assert.match(stderr, /^signet: \S+ cannot be used: this user has no permission; [^\n]+\n$/);
+      }
+      assert.ok(!existsSync(join(data, "theirs")));
+    },
+  );
 });

@@ -32,7 +32,7 @@ describe("discovery and OpenAPI", () => {
   });
 
   for (const profile of profiles) {
-    it(`answer nothing anew to clients of ${profile} that have it`, async () => {
+    it(`answer 304 to clients of ${profile} that have the current document`, async () => {
       const api = apiOf(profile);
       const documents: readonly (readonly [string, Record<string, string>])[] = [
         ["/api", { accept: aggregated }],
@@ -52,7 +52,7 @@ describe("discovery and OpenAPI", () => {
       }
     });
 
-    it(`are found by the hashes of what they say in ${profile}`, async () => {
+    it(`are addressed by the hashes of their contents in ${profile}`, async () => {
       const api = apiOf(profile);
       const { paths } = await api.json<Index>("/openapi/v3");
       assert.ok(Object.keys(paths).length > 5);
@@ -67,7 +67,7 @@ describe("discovery and OpenAPI", () => {
     });
   }
 
-  it("say that a quantity may be a number too, where OpenAPI can say so", async () => {
+  it("describe a quantity as a text or a number, where OpenAPI can", async () => {
     const api = apiOf("kubernetes");
     type Schemas = Record<string, { properties: { limits: { additionalProperties: unknown } } }>;
     const [second, third] = await Promise.all([
@@ -80,7 +80,7 @@ describe("discovery and OpenAPI", () => {
     assert.deepEqual(quantityIn(third.components.schemas), { oneOf: [{ type: "string" }, { type: "number" }] });
   });
 
-  it("have other hashes where they say something else", async () => {
+  it("have different hashes when their contents differ", async () => {
     const [platform, kubernetes] = await Promise.all(
       profiles.map(async (profile) => (await apiOf(profile).json<Index>("/openapi/v3")).paths["api/v1"]),
     );
@@ -100,7 +100,7 @@ describe("discovery and OpenAPI", () => {
     assert.equal(core?.metadata.name ?? "", "");
   });
 
-  it("answer typed clients, which prefer protobuf, in JSON that they take too", async () => {
+  it("answer typed clients, which prefer protobuf, in JSON, which they also accept", async () => {
     const headers = { accept: "application/vnd.kubernetes.protobuf,application/json" };
     for (const path of ["/api", "/apis", "/api/v1", "/apis/certificates.k8s.io/v1", "/apis/certificates.k8s.io"]) {
       const response = await apiOf("kubernetes").send(path, { headers });

@@ -29,7 +29,7 @@ import { InProcess } from "./in-process.ts";
 
 const day = 86_400_000;
 
-describe("a doctor of a running server", () => {
+describe("signet doctor beside a running server", () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-doctor-"));
   const tokenFile = join(folder, "tokens.csv");
   const dataDirectory = join(folder, "data");
@@ -63,7 +63,7 @@ describe("a doctor of a running server", () => {
     assert.deepEqual(await newTroubles(), []);
   });
 
-  it("finds certificates that end soon, that have ended, and a clock that is behind", async () => {
+  it("finds certificates that expire soon or have expired, and a clock that is behind", async () => {
     const soon = await newTroubles({}, Date.now() + 3640 * day);
     assert.ok(
       soon.some((line) => line.startsWith("warning certificate") && line.includes("ca.crt")),
@@ -101,7 +101,7 @@ describe("a doctor of a running server", () => {
     writeFileSync(own, before);
   });
 
-  it("finds own certificates that are not valid yet, and says what to do about the clock", async () => {
+  it("finds the server's own certificates that are not valid yet, and says what to do about the clock", async () => {
     const early = (await examine({}, Date.now() - 10 * day)).filter(({ found }) =>
       /^the (?:serving )?certificate /.test(found),
     );
@@ -118,7 +118,7 @@ describe("a doctor of a running server", () => {
     );
   });
 
-  it("finds files of settings that the server would refuse, and says the file and the field", async () => {
+  it("names file and field of settings that the server would refuse", async () => {
     const config = (kind: string, rest: string): string =>
       `apiVersion: apiserver.config.k8s.io/v1\nkind: ${kind}\n${rest}`;
     const faulty: Readonly<Record<string, readonly [text: string, found: RegExp]>> = {
@@ -164,7 +164,7 @@ describe("a doctor of a running server", () => {
     chmodSync(key, 0o600);
   });
 
-  it("finds certificates that end soon, and open files, among those that settings name", async () => {
+  it("finds certificates that expire soon and files that others can read, among those that settings name", async () => {
     const clients = join(folder, "clients.crt");
     copyFileSync(join(dataDirectory, "ca.crt"), clients);
     const soon = await newTroubles({ "client-ca-file": clients }, Date.now() + 3640 * day);
@@ -245,11 +245,11 @@ describe("a doctor of a running server", () => {
     assert.deepEqual(await newTroubles({ "authorization-config": file }), []);
   });
 
-  it("says so where there is no server's data", async () => {
+  it("reports a folder without a server's data", async () => {
     assert.match((await newTroubles({ "data-dir": join(folder, "nothing") }))[0] ?? "", /does not exist/);
   });
 
-  it("makes no file in the directory of another user, whose server could not use it", async (context) => {
+  it("creates no file in the data directory of another user, whose server could not use it", async (context) => {
     if (process.getuid?.() !== 0) return context.skip("only root can make a folder of another user");
     const theirs = join(folder, "theirs");
     cpSync(join(dataDirectory, "store"), join(theirs, "store"), { recursive: true });
@@ -264,7 +264,7 @@ describe("a doctor of a running server", () => {
     assert.deepEqual(readdirSync(join(theirs, "store")), ["store.mdb"]);
   });
 
-  it("gives away no secret that the server holds in a support bundle", async () => {
+  it("puts no secret of the server into a support bundle", async () => {
     const data = { word: Buffer.from("open-sesame-please").toString("base64") };
     const secrets = "/api/v1/namespaces/default/secrets";
     await api.json(secrets, { method: "POST", body: { metadata: { name: "hidden" }, data }, token: staticToken });

@@ -19,7 +19,7 @@ before(async () => {
 });
 after(() => server.stop());
 
-it("a finalizer without a domain is accepted where upstream asks for no more than a qualified name", async () => {
+it("a finalizer without a domain is accepted where upstream requires only a qualified name", async () => {
   const accepting: string[] = [];
   for (const definition of storedResources(names).flatMap((stored) => servedDefinitions(stored))) {
     if (definition.verbs?.includes("create") === false) continue;

@@ -57,7 +57,7 @@ async function inProcess(headers: Readonly<Record<string, string>>): Promise<num
 }
 
 describe("a request that names another user", () => {
-  it("is that user's, in every way that it can come", async () => {
+  it("is authorized as that user, over HTTP/2, over HTTP/1.1 and in process", async () => {
     assert.equal(await overHttp2(), 200);
     assert.equal(await overHttp2(["impersonate-user", "victim"]), 403);
     assert.equal(await overHttp1("Impersonate-User: victim"), 403);
@@ -66,7 +66,7 @@ describe("a request that names another user", () => {
   });
 
   for (const value of ["victim ", " victim", "victim\t", "\tvictim", " ", "\t", "", "\xff", "j\xfcrgen", "v\xc3"]) {
-    it(`is refused for the value ${JSON.stringify(value)}, and never the caller's own`, async () => {
+    it(`is refused for the value ${JSON.stringify(value)}, and never treated as the caller's own`, async () => {
       assert.equal(await overHttp2(["impersonate-user", value]), 400);
       if (value.trim() === value) assert.equal(await overHttp1(`Impersonate-User: ${value}`), 400);
       if (headerOctets(value) === value) assert.equal(await inProcess({ "impersonate-user": value }), 400);
@@ -100,7 +100,7 @@ describe("a request that names another user", () => {
     });
   }
 
-  it("refuses over HTTP/2 what HTTP does not allow, and leaves no header out", async () => {
+  it("is refused over HTTP/2 with characters that HTTP does not allow, and no header is left out", async () => {
     for (const field of [
       ["impersonate-user", "vic\0tim"],
       ["impersonate-user", "vic\x01tim"],
@@ -124,7 +124,7 @@ describe("text in identity headers", () => {
     return /User "(.*?)" cannot/.exec((JSON.parse(body) as Answer).message?.replaceAll("\\", "") ?? "")?.[1];
   };
 
-  it("is UTF-8", async () => {
+  it("is read as UTF-8", async () => {
     assert.equal(await nameSeen(["impersonate-user", headerOctets("jürgen")]), "jürgen");
     assert.equal(await nameSeen(["impersonate-user", headerOctets("名前 😀")]), "名前 😀");
   });
@@ -139,7 +139,7 @@ describe("text in identity headers", () => {
     return answer;
   };
 
-  it("is UTF-8 in groups, uid and extra, and in escaped keys of extra", async () => {
+  it("is read as UTF-8 in groups, uid and extra, and in escaped keys of extra", async () => {
     const answer = await review({
       "impersonate-group": "gruppe-ü",
       "impersonate-uid": "ü-1",
@@ -155,7 +155,7 @@ describe("text in identity headers", () => {
     });
   });
 
-  it("is UTF-8 in the name of the program that sends, which managedFields keeps", async () => {
+  it("is read as UTF-8 in the User-Agent, which managedFields keeps", async () => {
     const transport = inProcessTransport(server.handler, { bearerToken: server.adminToken, userAgent: "größe/1.0" });
     const path = "/api/v1/namespaces/default/configmaps";
     const headers = { "content-type": "application/json" };

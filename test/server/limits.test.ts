@@ -36,7 +36,7 @@ describe("a large answer", () => {
     assert.equal(small.headers["content-encoding"], undefined);
   });
 
-  it("tells caches of everything that it depends on", async () => {
+  it("names every header that it depends on for caches", async () => {
     const vary = async (headers: Record<string, string>): Promise<unknown> =>
       (await api.send("/openapi/v2", { headers })).headers["vary"];
     assert.deepEqual(
@@ -119,7 +119,7 @@ describe("a server that is busy", () => {
     assert.deepEqual(order, ["first 201", "greedy 201", "modest 201"]);
   });
 
-  it("has its turns back afterwards", async () => {
+  it("frees its places afterwards", async () => {
     for (const name of ["greedy", "modest", "greedy"]) assert.equal((await review(name, body)).status, 201);
   });
 });
@@ -174,7 +174,7 @@ describe("a burst of long requests", () => {
 
   const yaml = { headers: { accept: "application/yaml" } };
 
-  it("keeps no short request waiting", async () => {
+  it("does not delay short requests", async () => {
     assert.equal(await answeredBefore(`${collection}/long`, yaml, `${collection}/short`), 0);
     assert.equal(await answeredBefore(`${collection}/long`, yaml, "/livez"), 0);
   });
@@ -226,7 +226,7 @@ describe("a burst of long requests", () => {
     await Promise.all(burst);
   });
 
-  it("does nothing for clients that leave while they wait", async () => {
+  it("does no work for clients that leave while they wait", async () => {
     for (const path of [collection, `${collection}/long`]) {
       const leaving = new AbortController();
       const answering = server.handler({

@@ -27,7 +27,7 @@ const shown = (events: readonly WatchEvent[]): string[] =>
   events.map(({ type, object }) => `${type} ${object.metadata.name}`);
 
 describe("a list in pages", () => {
-  it("shows the state of its first page, whatever happens meanwhile, and counts the rest", async () => {
+  it("shows the state of its first page, whatever happens meanwhile, and counts the remaining items", async () => {
     const collection = await newNamespace("pages");
     for (const name of ["a", "b", "c", "d", "e"]) await create(collection, name);
     const first = await api.json(`${collection}?limit=2`);
@@ -61,7 +61,7 @@ describe("a list in pages", () => {
     assert.deepEqual(namesOf(last), ["d"]);
   });
 
-  it("counts what follows each page at the revision of the first, whatever is written and removed meanwhile", async () => {
+  it("counts the items after each page at the revision of the first, whatever is written and removed meanwhile", async () => {
     const collection = await newNamespace("counted");
     const names = Array.from({ length: 9 }, (_, index) => `lease-${index}`);
     for (const name of names) await create(collection, name);
@@ -109,7 +109,7 @@ describe("a list in pages", () => {
     );
   });
 
-  it("counts nothing with a selector", async () => {
+  it("does not count the remaining items with a selector", async () => {
     const collection = await newNamespace("selected");
     for (const name of ["a", "b", "c"]) await create(collection, name, { labels: { of: "test" } });
     const page = await api.json(`${collection}?limit=1&labelSelector=of=test`);
@@ -132,7 +132,7 @@ describe("a bookmark", () => {
   const createOwn = (collection: string, name: string): Promise<Answer> =>
     own.json(collection, { method: "POST", body: { metadata: { name } } });
 
-  it("comes before the end of a watch in which nothing happened, with what the watch has seen", async (t) => {
+  it("comes before the end of an idle watch, with the revision that the watch has reached", async (t) => {
     const collection = leases("default");
     const { metadata } = await own.json(collection);
     const mark = ["BOOKMARK", metadata.resourceVersion];
@@ -164,7 +164,7 @@ describe("a bookmark", () => {
     assert.deepEqual([silent.events, silent.isEnded], [[], true]);
   });
 
-  it("reports writes of other processes, and never moves a watch from a future revision back", async (t) => {
+  it("reports the revision of other processes' writes, and never moves back a watch from a future revision", async (t) => {
     const [collection, elsewhere] = [leases("default"), leases("elsewhere")];
     const { metadata } = await own.json(collection);
     const future = Number(metadata.resourceVersion) + 3;
@@ -231,7 +231,7 @@ describe("a watch", () => {
     assert.deepEqual(shown(red.events), ["ADDED a", "DELETED a", "ADDED a", "DELETED a"]);
   });
 
-  it("is had by the old paths too, of one object or of all", async () => {
+  it("is also served by the deprecated paths, for one object or all", async () => {
     const collection = await newNamespace("old-paths");
     await create(collection, "a");
     await create(collection, "b");
@@ -247,7 +247,7 @@ describe("a watch", () => {
     assert.deepEqual(shown(all.events), ["ADDED a", "ADDED b", "DELETED a", "DELETED b"]);
   });
 
-  it("of a client that does not read is ended, and no other", async () => {
+  it("ends when its client does not read, and other watches continue", async () => {
     const collection = await newNamespace("slow");
     const [slow, quick] = [await api.watch(`${collection}?watch=1`), await api.watch(`${collection}?watch=1`)];
     await create(collection, "a");

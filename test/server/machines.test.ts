@@ -180,7 +180,7 @@ describe("a machine that is locked out", () => {
     };
   });
 
-  it("is refused with every credential, at every server from the next request on, until it is unlocked", async () => {
+  it("is refused with every credential, by every server, from the next request on until it is unlocked", async () => {
     const codes = async (): Promise<Record<string, readonly number[]>> =>
       Object.fromEntries(
         await Promise.all(
@@ -200,7 +200,7 @@ describe("a machine that is locked out", () => {
     assert.deepEqual(await codes(), all(201));
   });
 
-  it("is refused whatever it asks for: every verb, every subresource, streams, and paths of no resource", async () => {
+  it("is refused for every verb, every subresource, streams and paths outside the API", async () => {
     const node = "/api/v1/nodes/web-1";
     const lease = "/apis/coordination.platform.io/v1/namespaces/platform-node-lease/leases";
     const asked: readonly (readonly [string, string])[] = [
@@ -242,7 +242,7 @@ describe("a machine that is locked out", () => {
     await unlock();
   });
 
-  it("has no good token in a TokenReview", async () => {
+  it("has its tokens refused by TokenReviews", async () => {
     const reviewed = async (token: string): Promise<boolean> => {
       const body = { apiVersion: "authentication.platform.io/v1", kind: "TokenReview", spec: { token } };
       const sent = { method: "POST", token: "admin", body };
@@ -256,7 +256,7 @@ describe("a machine that is locked out", () => {
     await unlock();
   });
 
-  it("gets no certificate: whoever asks in its name, and whatever was asked before", async () => {
+  it("gets no certificate, whoever requests it, and whenever it was requested", async () => {
     const [server] = servers;
     const early = signingRequest("web-1") as { metadata: { name: string } };
     assert.equal((await ask(server, "admin", early)).status, 201);
@@ -313,7 +313,7 @@ describe("a machine that is locked out", () => {
 describe("a bootstrap token", () => {
   const messageOf = (answer: HttpResponse): string => answerOf(answer).message;
 
-  it("is for the names that it says", async () => {
+  it("is valid only for the node names that it lists", async () => {
     const token = await bootstrapToken({ nodeNames: "db-*.example.com" });
     assert.equal((await ask(servers[0], token, signingRequest("db-1.example.com"))).status, 201);
     for (const other of ["web-3", "db-1.example.org", "xdb-1.example.com"]) {
@@ -326,7 +326,7 @@ describe("a bootstrap token", () => {
     assert.equal((await ask(servers[0], token, otherSigner)).status, 403);
   });
 
-  it("is never for a Node that exists, unless it says so", async () => {
+  it("is not valid for a Node that exists, unless it says so", async () => {
     const refused = await ask(servers[1], await bootstrapToken({}), signingRequest("web-1"));
     assert.equal(refused.status, 403);
     assert.match(messageOf(refused), /there is a Node "web-1" already.*--allow-existing-node/);
@@ -334,7 +334,7 @@ describe("a bootstrap token", () => {
     assert.equal((await ask(servers[1], allowed, signingRequest("web-1"))).status, 201);
   });
 
-  it("for one use is spent exactly once, however many ask at once at however many servers", async () => {
+  it("for one use is spent exactly once, however many machines use it at once at however many servers", async () => {
     const token = await bootstrapToken({ isForOneUse: true });
     const dryRun = { method: "POST", token, body: signingRequest("race-0") };
     assert.equal((await sendInProcess(servers[0], `${requests}?dryRun=All`, dryRun)).status, 201);

@@ -15,7 +15,7 @@ const names = namesFor("platform");
 const requests = "/apis/certificates.platform.io/v1/certificatesigningrequests";
 const client = apiserverClient.nameIn(names);
 
-describe("what a server does", () => {
+describe("the work of a server", () => {
   const lines: Record<string, unknown>[] = [];
   let server: TestServer;
   let api: InProcess;
@@ -41,7 +41,7 @@ describe("what a server does", () => {
   });
   after(() => server.stop());
 
-  it("is logged and counted for certificates: approved, issued, denied, once each", async () => {
+  it("is logged and counted once for each certificate that is approved, issued or denied", async () => {
     await decide("good", "Approved");
     await waitForObject(
       server.client,
@@ -73,7 +73,7 @@ describe("what a server does", () => {
     assert.ok(((await valueOf(`signet_certificate_soonest_expiry_seconds{signer="${client}"}`)) ?? 0) > 80_000);
   });
 
-  it("names no signer in a metric that the server does not know", async () => {
+  it("has no unknown signer in metric labels", async () => {
     const signerName = "example.com/made-up";
     const body = certificateRequest({ name: "elsewhere", names });
     await api.json(requests, { method: "POST", body: { ...body, spec: { ...body.spec, signerName } } });
@@ -81,7 +81,7 @@ describe("what a server does", () => {
     assert.ok(!String((await api.send("/metrics")).body).includes(signerName));
   });
 
-  it("is logged for logins that are refused, a few of many, without the credential", async () => {
+  it("is logged for refused logins: a few of many, without the credential", async () => {
     for (let count = 0; count < 40; count += 1) await api.send("/api", { token: "not-a-good-token" });
     const refused = logged("login refused");
     assert.ok(refused.length >= 10 && refused.length <= 20, `${refused.length} lines`);
@@ -135,14 +135,14 @@ describe("what a server does", () => {
     assert.match(text, /^workqueue_retries_total\{name="csrsigning"\} \d+$/m);
   });
 
-  it("is shown for the store and for the CAs", async () => {
+  it("is measured for the store and the CAs", async () => {
     assert.ok(((await valueOf("signet_storage_revision")) ?? 0) > 30);
     assert.ok(((await valueOf("signet_storage_size_bytes")) ?? 0) > 4096);
     assert.ok(((await valueOf('signet_authority_expiry_seconds{certificate="server CA"}')) ?? 0) > 86_400);
   });
 });
 
-it("a limit on lines lets some pass in each interval, and tells how many did not", () => {
+it("a limit on log lines passes some in each interval, and reports how many it dropped", () => {
   let now = 0;
   const told: number[] = [];
   const limit = new LineLimit({

@@ -77,7 +77,7 @@ describe("a strategic merge patch", () => {
     assert.deepEqual((metadata as { labels?: unknown }).labels, { b: "2", c: "3" });
   });
 
-  it("keeps of a list's entry only what $retainKeys lists", async () => {
+  it("keeps only the keys of a list entry that $retainKeys lists", async () => {
     const ready = { type: "Ready", status: "True", reason: "Started", message: "It runs." };
     const times = { lastHeartbeatTime: null, lastTransitionTime: null };
     const pressure = { type: "MemoryPressure", status: "False", ...times };
@@ -91,7 +91,7 @@ describe("a strategic merge patch", () => {
     assert.deepEqual(status.conditions, [{ type: "Ready", status: "False", ...times }, pressure]);
   });
 
-  it("is told by OpenAPI which lists it merges, and which of them by $retainKeys", async () => {
+  it("is described by OpenAPI: which lists it merges, and which of them by $retainKeys", async () => {
     const { components } = await api.json<{ components: { schemas: Record<string, OpenApiSchema> } }>(
       "/openapi/v3/api/v1",
     );
@@ -130,7 +130,7 @@ describe("server-side apply", () => {
     assert.deepEqual([refused.code, refused.message.startsWith("error decoding YAML: ")], [400, true]);
   });
 
-  it("names who owns what it would change, takes it over by force and lets go what it leaves out", async () => {
+  it("names the owners of fields that it would change, takes them over by force, and gives up fields that it leaves out", async () => {
     await apply(target("shared"), "first", configuration("shared", { a: "1", b: "1" }));
     const refused = await apply(target("shared"), "second", configuration("shared", { a: "2" }));
     assert.deepEqual([refused.code, refused.reason], [409, "Conflict"]);
@@ -156,7 +156,7 @@ describe("server-side apply", () => {
     assert.match(other.details.causes?.[0]?.message ?? "", /^conflict with "writer" using v1/);
   });
 
-  it("keeps what is owned through a subresource apart", async () => {
+  it("tracks ownership through a subresource separately", async () => {
     const pod = { metadata: { name: "owned" }, spec: { containers: [{ name: "c", image: "i" }] } };
     const made = await api.json<Body>(`${namespace}/pods?fieldManager=writer`, { method: "POST", body: pod });
     const status = { status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } };
@@ -211,7 +211,7 @@ describe("a JSON patch", () => {
 });
 
 describe("the times of a condition", () => {
-  it("that a strategic merge patch leaves out are set as if they had never been", async () => {
+  it("that a strategic merge patch leaves out are set as for a new condition", async () => {
     const collection = "/apis/certificates.platform.io/v1/certificatesigningrequests";
     const request = readFileSync(new URL("../conformance/fixtures/csr-ecdsa.pem", import.meta.url)).toString("base64");
     const spec = { request, signerName: "example.com/signer", usages: ["client auth"] };
@@ -252,7 +252,7 @@ describe("a patch of kind and apiVersion", () => {
     ],
     ["merge-patch+json", (member: string) => ({ [member]: null }), (member: string) => ({ [member]: "Other" })],
   ] as const) {
-    it(`may take the kind away in ${type}, which the path says, and never the version`, async () => {
+    it(`may remove the kind, which the path names, but not the version (${type})`, async () => {
       await api.json(`${namespace}/configmaps`, { method: "POST", body: { metadata: { name: "typed" } } });
       const { kind, metadata } = await patch(target, type, without("kind"));
       assert.deepEqual([kind, metadata.name], ["ConfigMap", "typed"]);
@@ -279,7 +279,7 @@ describe("a patch of kind and apiVersion", () => {
 describe("creations of one name at the same time", () => {
   const many = Array.from({ length: 20 }, (_, index) => `m${index}`);
 
-  it("make one object of all applies", async () => {
+  it("create one object by all applies", async () => {
     const target = `${namespace}/configmaps/raced`;
     const configuration = (key: string) => ({
       apiVersion: "v1",
@@ -292,7 +292,7 @@ describe("creations of one name at the same time", () => {
     assert.deepEqual(Object.keys(data).sort(), many.toSorted());
   });
 
-  it("by PUT make one object, which is as the last one wants it", async () => {
+  it("create one object by all PUTs, with the contents of the last", async () => {
     const target = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/raced";
     const put = (label: string): Promise<Body> =>
       api.json(target, { method: "PUT", body: { metadata: { name: "raced", labels: { by: label } }, rules: [] } });
@@ -301,7 +301,7 @@ describe("creations of one name at the same time", () => {
   });
 });
 
-it("leaves an object readable that has the largest integer, in JSON and in protobuf", async () => {
+it("keep an object with the largest integer readable, in JSON and in protobuf", async () => {
   const target = `${namespace}/configmaps/large`;
   const largest = 2n ** 63n - 1n;
   const body = `{"metadata":{"name":"large","generation":${largest}}}`;

@@ -109,7 +109,7 @@ describe("a client that prefers protobuf", () => {
     assert.deepEqual([created.kind, created.metadata?.name], ["ConfigMap", "unread"]);
   });
 
-  it("gets successes that are a Status in protobuf, and deletes with options in protobuf", async () => {
+  it("gets a successful Status in protobuf, and may send delete options in protobuf", async () => {
     const made = valueOf(await post(collection, configMap("gone")), schemaOf("ConfigMap"));
     const remove = (uid: string): Promise<HttpResponse> => {
       const options = { kind: "DeleteOptions", apiVersion: "v1", preconditions: { uid } };
@@ -131,7 +131,7 @@ describe("a client that prefers protobuf", () => {
     assert.deepEqual([none.status, valueOf(none, statusSchema).kind], [200, "Status"]);
   });
 
-  it("has nothing left out of what it sends", async () => {
+  it("loses no field of what it sends", async () => {
     const data = { a: "", "b.c": "ünï\n" };
     const made = valueOf(await post(collection, configMap("whole", data)), schemaOf("ConfigMap"));
     assert.deepEqual(made.data, data);
@@ -150,7 +150,7 @@ describe("a client that prefers protobuf", () => {
     assert.ok(items.some(({ metadata }) => metadata.name === "named"));
   });
 
-  it("gets a table in the next type that it takes, as protobuf has none", async () => {
+  it("gets a table in the next accepted type, since protobuf has no tables", async () => {
     const table = ";as=Table;v=v1;g=meta.k8s.io";
     const response = await api.send(collection, {
       headers: { accept: `${protobuf}${table},application/json${table}` },
@@ -159,7 +159,7 @@ describe("a client that prefers protobuf", () => {
     assert.equal((await api.send(collection, { headers: { accept: `${protobuf}${table}` } })).status, 406);
   });
 
-  it("reviews in protobuf, in and out", async () => {
+  it("sends and gets reviews in protobuf", async () => {
     const review = async (kind: string, body: object): Promise<Record<string, unknown>> => {
       const definition = reviews.find((one) => one.kind === kind);
       assert.ok(definition, kind);
@@ -187,7 +187,7 @@ describe("a client that prefers protobuf", () => {
     assert.equal(userInfo.username, "admin");
   });
 
-  it("gets no object where it asked for a token that is bound to none", async () => {
+  it("gets no boundObjectRef for a token that is not bound", async () => {
     const schema = tokenRequestSchema as ObjectSchema as ObjectSchema<Typed>;
     const body = { kind: "TokenRequest", apiVersion: "authentication.k8s.io/v1", spec: { audiences: ["vault"] } };
     const response = await post(`${namespaces}/default/serviceaccounts/default/token`, encoded(schema, body));

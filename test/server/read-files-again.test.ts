@@ -120,7 +120,7 @@ describe("the files that a server's settings name", () => {
     );
   };
 
-  it("give new connections the new serving certificate, once certificate and key match", async () => {
+  it("provide new connections with the new serving certificate once certificate and key match", async () => {
     assert.equal(await servedBy(), "first");
     const second = certificateOf(other, "second");
     await change("tls.crt", second.certificate, "tls-cert-file");
@@ -157,7 +157,7 @@ describe("the files that a server's settings name", () => {
     await change("proxies.crt", other.pem);
   });
 
-  it("change which static tokens are good", async () => {
+  it("change which static tokens are accepted", async () => {
     const users = async (): Promise<unknown> => [await nameOf({ token: "early" }), await nameOf({ token: "late" })];
     assert.deepEqual(await users(), ["ann", 401]);
     await change("tokens.csv", "late,bob,bob\n");

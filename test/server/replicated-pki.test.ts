@@ -119,7 +119,7 @@ describe("two servers on one store", () => {
     await eventually("revoked at both", async () => (await statusesOf(request)).join() === "revoked,revoked");
   });
 
-  it("have a third beside them that starts later, and knows what was issued and revoked before", async () => {
+  it("are joined by a third that starts later and knows what was issued and revoked before", async () => {
     const [good, bad] = [await obtain("desktop"), await obtain("tablet-before")];
     const certificate = { issuer: formatDistinguishedName(bad.issuer), serialNumber: serialNumberHex(bad) };
     await servers[0].client

@@ -249,7 +249,7 @@ it("the administrator's certificate is replaced as soon as it is revoked, and th
 });
 
 describe("a revocation", () => {
-  it("says one thing, in its one spelling", async () => {
+  it("names one thing, in its canonical form", async () => {
     const wrong = [
       {},
       { token: {} },

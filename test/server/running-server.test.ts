@@ -61,7 +61,7 @@ describe("a token request", () => {
 });
 
 describe("an access review", () => {
-  it("does not tell which namespaces there are", async () => {
+  it("does not reveal which namespaces exist", async () => {
     const spec = { user: "ann", resourceAttributes: { namespace: "nowhere", verb: "get", resource: "pods" } };
     const review = { apiVersion: authorization, kind: "LocalSubjectAccessReview", spec };
     const path = `/apis/${authorization}/namespaces/nowhere/localsubjectaccessreviews`;
@@ -70,7 +70,7 @@ describe("an access review", () => {
 });
 
 describe("a role of very many names", () => {
-  it("is refused in few words to a user who does not hold them", async () => {
+  it("is refused with a short message to a user without its permissions", async () => {
     const mayWriteRoles = { verbs: ["create"], apiGroups: [names.group("rbac.authorization")], resources: ["roles"] };
     const role = { apiVersion: rbac, kind: "Role", metadata: { name: "writer" }, rules: [mayWriteRoles] };
     const path = `/apis/${rbac}/namespaces/default`;

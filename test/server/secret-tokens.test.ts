@@ -63,7 +63,7 @@ describe("the token in a Secret", () => {
     });
 
   for (const domain of ["platform.io", "kubernetes.io"]) {
-    it(`is void while its Secret is marked invalid with ${domain}`, async () => {
+    it(`is refused while its Secret is marked invalid with ${domain}`, async () => {
       const invalidSince = `${domain}/legacy-token-invalid-since`;
       assert.deepEqual([await status(), await review()], [403, "authenticated"]);
       await label(invalidSince, "2026-11-24");
@@ -74,7 +74,7 @@ describe("the token in a Secret", () => {
     });
   }
 
-  it("is good while the date of its last use can't be written", async () => {
+  it("is accepted even when the date of its last use cannot be written", async () => {
     const secret = await api.json<{ metadata: { labels?: object } }>(`${namespace}/secrets/old-token`);
     assert.equal(secret.metadata.labels, undefined);
     assert.deepEqual([await status(), await review()], [403, "authenticated"]);
@@ -95,7 +95,7 @@ describe("the token in a Secret", () => {
     assert.equal(after.metadata.resourceVersion, labelled?.metadata.resourceVersion);
   });
 
-  it("warns in every answer and every review while its account lists the Secret, as one that was generated", async () => {
+  it("adds a warning to every answer and review while its account lists the Secret as generated", async () => {
     const warnings = async (): Promise<unknown> => {
       const answers = await Promise.all([
         api.send(namespace, { token }),

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { RestAfterWork } from "../../src/server/small-heap.ts";
 
-describe("a server after work", () => {
+describe("the return of memory by an idle server", () => {
   const heard = (utilizations: readonly number[]): (boolean | undefined)[] => {
     let last: boolean | undefined;
     const rest = new RestAfterWork({ begin: () => (last = true), end: () => (last = false) });
@@ -14,13 +14,13 @@ describe("a server after work", () => {
   };
   const none = undefined;
 
-  it("rests once it has been idle for three looks, and only for twenty", () => {
+  it("starts after three idle checks, and ends after twenty", () => {
     const looks = heard([0.9, ...Array<number>(100).fill(0)]);
     assert.deepEqual([looks.indexOf(true), looks.indexOf(false)], [3, 23]);
     assert.equal(looks.filter((one) => one !== none).length, 2);
   });
 
-  it("rests again only after new work, which ends the rest at once", () => {
+  it("starts again only after new work, which ends it at once", () => {
     const looks = heard([0, 0, 0, 0.01, 0.9, 0.9, 0, 0, 0.3, 0, 0, 0]);
     assert.deepEqual(looks, [none, none, true, none, false, none, none, none, none, none, none, true]);
   });

@@ -36,7 +36,7 @@ const whoAmI = (client: ApiClient): Promise<UserReview> =>
   });
 
 describe("a server on an empty folder", () => {
-  test("makes what it needs, private where it is secret, and its kubeconfig is the administrator's", async () => {
+  test("creates its files, keeps secrets private, and writes the administrator's kubeconfig", async () => {
     const server = await start();
     try {
       const secret = [
@@ -55,7 +55,7 @@ describe("a server on an empty folder", () => {
     }
   });
 
-  test("keeps everything when it is started again: objects, CA, keys and tokens", async () => {
+  test("keeps objects, CA, keys and tokens when it is started again", async () => {
     const first = await start();
     const caCertificate = readFileSync(join(dataDirectory, "ca.crt"), "utf8");
     const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "kept" } };
@@ -130,7 +130,7 @@ describe("wrong settings", () => {
     }
   });
   for (const [what, settings, message] of refusals) {
-    test(`${what} is one line that names the flag`, async () => {
+    test(`${what} ends the start with one line that names the flag`, async () => {
       await assert.rejects(start(settings), (error) => {
         assert.ok(error instanceof UsageError, String(error));
         assert.match(error.message, message);

@@ -27,7 +27,7 @@ describe("a namespace that is being deleted", () => {
       (error) => error instanceof ApiError && error.code === 403 && /terminated/.test(error.message),
     );
 
-  it("gives no remaining account a token, by request or by Secret", async () => {
+  it("issues no token for its remaining accounts, by request or by Secret", async () => {
     const accounts = server.client.resource(references.serviceAccounts, "ending");
     assert.ok(await accounts.get("kept"));
     const request = { apiVersion: `${names.group("authentication")}/v1`, kind: "TokenRequest", metadata: {}, spec: {} };

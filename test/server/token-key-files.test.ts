@@ -30,7 +30,7 @@ describe("the file of a token key", () => {
     ["empty", ""],
     ["no key", "garbage\n"],
   ] as const) {
-    it(`that is ${what} is named, with what to do`, async () => {
+    it(`that is ${what} is reported with its name and what to do`, async () => {
       const server = await start();
       await server.stop();
       writeFileSync(file, text);
@@ -44,7 +44,7 @@ describe("the file of a token key", () => {
     });
   }
 
-  it("that is gone is named in the log: its tokens are refused from now on", async () => {
+  it("that is gone is logged by name: its tokens are refused from then on", async () => {
     const before = await start();
     await before.stop();
     assert.deepEqual(

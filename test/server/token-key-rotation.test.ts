@@ -106,7 +106,7 @@ describe("token keys that rotate", () => {
     rmSync(folder, { recursive: true });
   });
 
-  it("lose no token: every review and every relying party with keys of an hour ago accepts it, at two servers", async () => {
+  it("invalidate no token: reviews and relying parties with keys of an hour ago accept it, at two servers", async () => {
     const [always, seldom, latest] = [new RelyingParty(), new RelyingParty(), new RelyingParty()];
     const issued: { readonly token: string; readonly endsAt: number }[] = [];
     const asked = [new Asked(one), new Asked(other)] as const;
@@ -133,7 +133,7 @@ describe("token keys that rotate", () => {
     assert.equal(kids.size, 5);
   });
 
-  it("are retired when their last token has ended, and not before unless forced", async () => {
+  it("are retired when their last token has expired, and earlier only by force", async () => {
     const asked = new Asked(one);
     const token = await asked.newToken(24 * 3600);
     const kid = kidOf(token);
@@ -160,7 +160,7 @@ describe("token keys that rotate", () => {
     assert.equal(await new Asked(other).isGood(fresh), true);
   });
 
-  it("end all tokens of a leaked key at once, also those that were just reviewed", async () => {
+  it("invalidate all tokens of a leaked key at once, even those that were just reviewed", async () => {
     const [asked, elsewhere] = [new Asked(one), new Asked(other)];
     const token = await asked.newToken(24 * 3600);
     await rotate();
@@ -170,7 +170,7 @@ describe("token keys that rotate", () => {
     assert.deepEqual([await asked.isGood(token), await elsewhere.isGood(token)], [false, false]);
   });
 
-  it("wait for the tokens in Secrets, which never end", async () => {
+  it("are not retired while Secrets have tokens of them, which never expire", async () => {
     const asked = new Asked(one);
     const kid = kidOf(await asked.newToken(600));
     const header = Buffer.from(JSON.stringify({ alg: "ES256", kid })).toString("base64url");
@@ -187,7 +187,7 @@ describe("token keys that rotate", () => {
     await asked.api.json(`${secrets}/other`, { method: "DELETE" });
   });
 
-  it("rotate once when two operators rotate at once, and the rotation can be taken back", async () => {
+  it("rotate once when two operators rotate at the same time, and the rotation can be aborted", async () => {
     const outcomes = await Promise.allSettled([rotate(), rotate(), rotate()]);
     const [done, ...more] = outcomes.filter((outcome) => outcome.status === "fulfilled");
     assert.ok(done !== undefined && more.length === 0);
@@ -203,7 +203,7 @@ describe("token keys that rotate", () => {
     assert.notEqual(kidOf(await asked.newToken()), added.kid);
   });
 
-  it("continue after the server was stopped in the middle, and after a clock that goes back", async () => {
+  it("continue after the server was stopped in the middle, and after the clock went back", async () => {
     const token = await new Asked(one).newToken(24 * 3600);
     const { added } = await rotate();
     await one.stop();
@@ -332,7 +332,7 @@ describe("token keys of the operator's files", () => {
     assert.ok(!existsSync(join(server.dataDirectory, "service-account.key")));
   });
 
-  it("are not rotated by command, which says whose they are", async () => {
+  it("are not rotated by the command, which says whose they are", async () => {
     const { store, dataDirectory } = server;
     const keys = { store, dataDirectory, names: platformNames, sealingKey: SealingKey.open(dataDirectory) };
     const clock = { now: Date.now };

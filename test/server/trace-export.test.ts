@@ -96,7 +96,7 @@ describe("traces for a collector", () => {
     collector.close();
   });
 
-  it("have a request with its steps, in the trace of the caller, and no secret", async () => {
+  it("contain a request and its steps in the trace of the caller, and no secret", async () => {
     exporting({
       OTEL_SERVICE_NAME: "identity",
       OTEL_RESOURCE_ATTRIBUTES: "region=eu%20west,broken",
@@ -135,7 +135,7 @@ describe("traces for a collector", () => {
     for (const secret of [server.adminToken, "eyJ"]) assert.ok(!text.includes(secret));
   });
 
-  it("are those that the sampler and the caller want", async () => {
+  it("are sampled as the sampler and the caller decide", async () => {
     exporting();
     await api.send(version, traceparent("00"));
     await api.send(version, { headers: { traceparent: "00-zz" } });
@@ -163,7 +163,7 @@ describe("traces for a collector", () => {
     }
   });
 
-  it("join a run of a loop, the requests that it sends, and their answers by the server", async () => {
+  it("connect the run of a loop with its requests and the server's work for them", async () => {
     exporting();
     const transport = httpsTransport({ server: server.url, caCertificates: server.caCertificates });
     await traced("certificate", async () => {
@@ -228,7 +228,7 @@ describe("traces for a collector", () => {
     await end();
   });
 
-  it("are off without a collector, and refuse variables that cannot be used", () => {
+  it("are off without a collector, and refuse invalid variables", () => {
     const settingsOf = (environment: Readonly<Record<string, string>>) => traceExportSettings(environment, service);
     const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: "https://collector.test:4318" };
     assert.equal(settingsOf({}), undefined);

@@ -19,7 +19,7 @@ const configMap = (name: string, data: object = {}): object => ({
   data,
 });
 
-describe("a server that is listened to", () => {
+describe("a server whose diagnostics channels have subscribers", () => {
   let server: TestServer;
   let api: InProcess;
 
@@ -59,7 +59,7 @@ describe("a server that is listened to", () => {
     return `${step}: ${decided}`;
   };
 
-  it("says what each step of a create decided", async () => {
+  it("reports what each step of a create decided", async () => {
     const told = await explained(`${configMaps}?fieldManager=me`, { method: "POST", body: configMap("a") });
     assert.equal(told.method, "POST");
     assert.equal(told.uri, `${configMaps}?fieldManager=me`);
@@ -77,7 +77,7 @@ describe("a server that is listened to", () => {
     assert.ok(told.steps.every(({ microseconds }) => Number.isInteger(microseconds) && microseconds >= 0));
   });
 
-  it("says as whom a request was made, and which rule allowed it", async () => {
+  it("reports the impersonated user of a request, and which rule allowed it", async () => {
     const told = await explained("/version", { headers: { "impersonate-user": "jane" } });
     assert.equal(told.user, "admin");
     const decided = Object.fromEntries(told.steps.map((step) => [step.step, step.decided]));
@@ -85,7 +85,7 @@ describe("a server that is listened to", () => {
     assert.match(decided["authorize"] ?? "", /^allow: .*ClusterRole "system:discovery"/);
   });
 
-  it("says which step refused a request and why", async () => {
+  it("reports which step refused a request, and why", async () => {
     const unknown = await explained("/api/v1/secrets", { token: "a-token-that-nobody-knows" });
     assert.equal(unknown.user, undefined);
     assert.match(lastOf(unknown), /^authenticate: .*refused: .*invalid bearer token.*; refused: 401 Unauthorized$/);
@@ -120,7 +120,7 @@ describe("a server that is listened to", () => {
     for (const secret of [...secrets, server.adminToken]) assert.ok(!text.includes(secret), secret);
   });
 
-  it("tells for a loop what it did, and why it did nothing", async () => {
+  it("reports what a loop did, or why it did nothing", async () => {
     const told: TracedReconcile[] = [];
     const collect = (message: unknown): void => void told.push(message as TracedReconcile);
     const outcomes = (controller: string, key: string): string[] =>

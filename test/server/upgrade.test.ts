@@ -32,14 +32,14 @@ describe("a data directory of the first version", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("has its objects", async () => {
+  it("keeps its objects", async () => {
     const settings = await api.json(`${team}/configmaps/settings`);
     assert.deepEqual(settings.data, { colour: "blue" });
     assert.deepEqual((await api.json(`${team}/secrets/password`)).data, { word: "b3Blbi1zZXNhbWU=" });
     assert.equal((await api.json(`${team}/serviceaccounts/builder`)).metadata.name, "builder");
   });
 
-  it("continues its revisions, and lets watches resume from before", async () => {
+  it("continues its revisions, and lets watches resume from earlier ones", async () => {
     const created = await api.json(`${team}/configmaps`, { method: "POST", body: { metadata: { name: "new" } } });
     assert.ok(Number(created.metadata.resourceVersion) > 57);
     // The revision at which the first settings had just been created.

@@ -25,8 +25,8 @@ async function answer(request: ApiRequest): Promise<readonly [number, ReturnType
 }
 
 /** Each answer is what kube-apiserver 1.36 answered to the same request. */
-describe("answers of upstream", () => {
-  it("refuse a token for an account with another uid, before its lifetime is looked at", async () => {
+describe("a server, like upstream,", () => {
+  it("refuses a token for an account with another uid before it checks the lifetime", async () => {
     const [, { metadata: account }] = await answer({ path: `${objects}/serviceaccounts/default` });
     const path = `${objects}/serviceaccounts/default/token`;
     const asked = (uid: string, spec = {}): ApiRequest => ({ method: "POST", path, body: { metadata: { uid }, spec } });
@@ -37,7 +37,7 @@ describe("answers of upstream", () => {
     assert.equal((await answer(asked(account.uid)))[0], 201);
   });
 
-  it("show the resourceVersion that a dry run of a create was sent", async () => {
+  it("shows the resourceVersion that was sent with a dry run of a create", async () => {
     const body = { metadata: { name: "dry", resourceVersion: "7" } };
     const create = { method: "POST", path: `${objects}/configmaps`, body };
     assert.equal((await answer(create))[0], 400);
@@ -45,7 +45,7 @@ describe("answers of upstream", () => {
     assert.deepEqual([status, metadata.resourceVersion], [201, "7"]);
   });
 
-  it("refuse a timeout that is no duration, of everyone and everywhere but for watches", async () => {
+  it("refuses a timeout that is not a duration, for every user and path except watches", async () => {
     const faults = {
       x: 'invalid duration "x"',
       "1": 'missing unit in duration "1"',
@@ -67,7 +67,7 @@ describe("answers of upstream", () => {
     assert.equal(watch.status, 200);
   });
 
-  it("take lists of numbers for bytes", async () => {
+  it("accepts lists of numbers for bytes", async () => {
     const create = (a: unknown): ApiRequest => ({
       method: "POST",
       path: `${objects}/secrets?dryRun=All`,
@@ -92,7 +92,7 @@ describe("answers of upstream", () => {
     }
   });
 
-  it("show in the refusal of a review all of its metadata", async () => {
+  it("shows all metadata of a review in its refusal", async () => {
     const path = "/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews";
     const spec = { user: "u", resourceAttributes: { namespace: "default" } };
     const [status, { details }] = await answer({ method: "POST", path, body: { metadata: { name: "x" }, spec } });
@@ -104,7 +104,7 @@ describe("answers of upstream", () => {
     assert.equal(managedFields[0].operation, "Update");
   });
 
-  it("say of a review's selector that it was ignored when it cannot be read or evaluated", async () => {
+  it("reports that a review's selector was ignored when it cannot be parsed or evaluated", async () => {
     const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
     const evaluated = async (selector: object): Promise<unknown> => {
       const body = { spec: { resourceAttributes: { verb: "list", resource: "pods", ...selector } } };
@@ -130,7 +130,7 @@ describe("answers of upstream", () => {
     assert.equal(await evaluated({ labelSelector: { requirements: [several] } }), undefined);
   });
 
-  it("have only the metadata of a review for who asks for no more", async () => {
+  it("answers a review with its metadata only, on request", async () => {
     const [status, body] = await answer({
       method: "POST",
       path: "/apis/authentication.k8s.io/v1/tokenreviews",
@@ -142,7 +142,7 @@ describe("answers of upstream", () => {
     assert.equal(body.kind, "PartialObjectMetadata");
   });
 
-  it("say what was asked for when impersonation names no user", async () => {
+  it("names the requested groups, uid and extra when impersonation names no user", async () => {
     const headers = { "impersonate-group": "g", "impersonate-extra-a": "b" };
     const [status, { message }] = await answer({ path: "/api", headers });
     const groups = 'Groups:[]string{"g"}, Extra:map[string][]string{"a":[]string{"b"}}';
@@ -150,13 +150,13 @@ describe("answers of upstream", () => {
     assert.deepEqual([status, message], [400, expected]);
   });
 
-  it("quote control characters as Go does", async () => {
+  it("quotes control characters as Go does", async () => {
     const body = { metadata: { name: 'a\u0000\u0007"\\\u00a0é' } };
     const [, { details }] = await answer({ method: "POST", path: `${objects}/configmaps`, body });
     assert.ok(details.causes[0].message.startsWith('Invalid value: "a\\x00\\a\\"\\\\\\u00a0é":'));
   });
 
-  it("tell of wrong types in a strategic merge patch in the words of the converter", async () => {
+  it("reports wrong types in a strategic merge patch in the words of the converter", async () => {
     const faults = new Map<unknown, string>([
       [{ metadata: { labels: { a: 1 } } }, "cannot convert int64 to string"],
       [{ metadata: { labels: { a: true } } }, "unrecognized type: string"],
@@ -180,7 +180,7 @@ describe("answers of upstream", () => {
     }
   });
 
-  it("sort what a merge patch changes, and leave null members out of its lists", async () => {
+  it("sorts the warnings of a merge patch, and removes null members of objects in its lists", async () => {
     const patch = async (path: string, body: unknown) => {
       const headers = { "content-type": "application/merge-patch+json" };
       const answered = await api.send({ method: "PATCH", path: `${path}?dryRun=All`, headers, body });
@@ -195,7 +195,7 @@ describe("answers of upstream", () => {
     assert.deepEqual(aggregationRule, { clusterRoleSelectors: [{ matchLabels: { a: "b" } }] });
   });
 
-  it("refuse continue tokens and versions in the words of Go", async () => {
+  it("refuses malformed continue tokens and versions in the words of Go", async () => {
     const refusal = async (query: string): Promise<unknown> => {
       const [status, { message }] = await answer({ path: `${objects}/configmaps?${query}` });
       assert.equal(status, 400);
@@ -220,7 +220,7 @@ describe("answers of upstream", () => {
     );
   });
 
-  it("begin a watch without a version with the state, and tell its end to who takes bookmarks", async () => {
+  it("begins a watch without a version with the initial state, and marks its end with a bookmark where these are allowed", async () => {
     const watch = (query: string): ApiRequest => ({
       path: `${objects}/configmaps?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3Dabsent&${query}`,
     });
@@ -233,7 +233,7 @@ describe("answers of upstream", () => {
     }
   });
 
-  it("show a dry run of a create in a table without a version", async () => {
+  it("shows a dry run of a create in a table without a resourceVersion", async () => {
     const [, { metadata, rows }] = await answer({
       method: "POST",
       path: `${objects}/configmaps?dryRun=All`,
@@ -243,7 +243,7 @@ describe("answers of upstream", () => {
     assert.deepEqual([metadata, rows.length], [{}, 1]);
   });
 
-  it("negotiate the documents of discovery: the aggregator's with ranges, none as another kind", async () => {
+  it("negotiates discovery documents: the aggregated ones by ranges of types, none as another kind", async () => {
     const accepted = "only the following media types are accepted: ";
     const types = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
     const statusOf = async (path: string, accept: string) => {
@@ -263,7 +263,7 @@ describe("answers of upstream", () => {
     }
   });
 
-  it("keep the managers of an object when an update sends fields that cannot be read", async () => {
+  it("keeps the managers of an object when an update sends invalid managedFields", async () => {
     const path = `${objects}/configmaps`;
     const metadata = { name: "managed" };
     const [, { metadata: created }] = await answer({ method: "POST", path, body: { metadata, data: { a: "1" } } });
@@ -274,7 +274,7 @@ describe("answers of upstream", () => {
     assert.deepEqual(updated.managedFields, created.managedFields);
   });
 
-  it("refuse a name that no object can have, in the words of its path", async () => {
+  it("refuses an impossible name in the words for its path", async () => {
     for (const [name, fault] of [
       ["%25%2E", `"%.": may not contain '%'`],
       ["a%25b", `"a%b": may not contain '%'`],
@@ -288,7 +288,7 @@ describe("answers of upstream", () => {
     assert.equal(message, 'configmaps "a\\x00" not found');
   });
 
-  it("have nothing at a path that begins with two slashes, for those who may ask", async () => {
+  it("answers a path that begins with two slashes with 404, to authorized users", async () => {
     const paths = [
       "//api/v1/namespaces",
       "//apis/certificates.k8s.io/v1/certificatesigningrequests",
@@ -302,7 +302,7 @@ describe("answers of upstream", () => {
     }
   });
 
-  it("refuse to export an object, whether it is there or not", async () => {
+  it("refuses to export an object, whether it exists or not", async () => {
     for (const query of ["export=true", "export", "export=1&resourceVersion=0"]) {
       const [status, { message }] = await answer({ path: `${objects}/configmaps/none?${query}` });
       assert.deepEqual(
@@ -313,7 +313,7 @@ describe("answers of upstream", () => {
     assert.equal((await answer({ path: "/api/v1/namespaces/default?export=false" }))[0], 200);
   });
 
-  it("speak of generated names where an object with a name and a prefix is already there", async () => {
+  it("mentions generated names when an object with both name and prefix already exists", async () => {
     const metadata = { name: "default", generateName: "x" };
     const [status, { message, details }] = await answer({
       method: "POST",
@@ -328,7 +328,7 @@ describe("answers of upstream", () => {
     assert.deepEqual(details, { name: "default", kind: "serviceaccounts", retryAfterSeconds: 1 });
   });
 
-  it("reset the managers of an object with an empty list, and drop those that own nothing the server knows", async () => {
+  it("resets the managers of an object by an empty list, and drops those that own no known field", async () => {
     const path = `${objects}/configmaps`;
     const metadata = { name: "reset" };
     await answer({ method: "POST", path, body: { metadata, data: { a: "1" } } });
@@ -354,7 +354,7 @@ describe("answers of upstream", () => {
     assert.equal(updated.managedFields, undefined);
   });
 
-  it("show the times of conditions that nobody set as null", async () => {
+  it("shows unset times of conditions as null", async () => {
     const merge = { method: "PATCH", headers: { "content-type": "application/merge-patch+json" } };
     const conditions = [{ type: "Example", status: "True" }];
     const path = `${objects}/status?dryRun=All`;
@@ -367,7 +367,7 @@ describe("answers of upstream", () => {
     ]);
   });
 
-  it("say what a role grants that its author does not hold: each verb of a path, and aggregation", async () => {
+  it("names what a role grants beyond its author's permissions: each verb of a path, and aggregation", async () => {
     const group = "rbac.authorization.k8s.io";
     const roles = `/apis/${group}/v1/clusterroles`;
     const metadata = { name: "author" };
@@ -405,7 +405,7 @@ describe("answers of upstream", () => {
     assert.equal(await refusal({ aggregationRule }), words);
   });
 
-  it("refuse taints of a Node that no scheduler could read, and addresses that are there twice", async () => {
+  it("refuses invalid taints and duplicate addresses of a Node", async () => {
     const dryRun = async (method: string, path: string, body: object): Promise<unknown> => {
       const [status, { details, message }] = await answer({ method, path: `/api/v1/nodes${path}?dryRun=All`, body });
       assert.equal(status, 422, message);
@@ -437,7 +437,7 @@ describe("answers of upstream", () => {
     assert.deepEqual(await dryRun("PUT", "/tainted", { metadata, spec: { externalID: "x" } }), [externalID]);
   });
 
-  it("name the fields of an Event as its group has them, and an Event without its group", async () => {
+  it("names the fields of an Event as its group does, and its kind without the group", async () => {
     const path = "/apis/events.k8s.io/v1/namespaces/default/events";
     const eventTime = "2026-01-01T00:00:00.000000Z";
     const event = {
@@ -464,7 +464,7 @@ describe("answers of upstream", () => {
     assert.deepEqual(details.causes.slice(2), [immutable("action", ""), immutable("reportingController", "a b")]);
   });
 
-  it("show that nobody knows when an Event without times was last seen", async () => {
+  it("shows <unknown> for an Event without times", async () => {
     const path = `${objects}/events`;
     const involvedObject = { kind: "Pod", name: "x", namespace: "default" };
     await answer({ method: "POST", path, body: { metadata: { name: "unseen" }, involvedObject } });
@@ -473,14 +473,14 @@ describe("answers of upstream", () => {
     assert.equal(rows[0].cells[0], "<unknown>");
   });
 
-  it("say which finalizer of a Namespace that is finalized is wrong", async () => {
+  it("names the wrong finalizer in a request to finalize a Namespace", async () => {
     const path = "/api/v1/namespaces/default/finalize";
     const body = { metadata: { name: "default" }, spec: { finalizers: ["kubernetes", "x"] } };
     const [status, { details }] = await answer({ method: "PUT", path, body });
     assert.deepEqual([status, details.causes[0].field], [422, "spec.finalizers[1]"]);
   });
 
-  it("take any name that is valid in a path for an Event of the core group", async () => {
+  it("accepts any name that is valid in a path for an Event of the core group", async () => {
     const involvedObject = { kind: "Pod", name: "x", namespace: "default" };
     const create = (path: string, name: string): ApiRequest => ({
       method: "POST",
@@ -493,7 +493,7 @@ describe("answers of upstream", () => {
     assert.equal(details.causes[0].field, "metadata.name");
   });
 
-  it("take a key that an applied configuration leaves out for an empty text, and say that it is required", async () => {
+  it("takes a missing key of an applied list entry as an empty text, and reports that it is required", async () => {
     const headers = { "content-type": "application/apply-patch+yaml" };
     const apply = (path: string, body: object): Promise<readonly [number, ReturnType<typeof JSON.parse>]> =>
       answer({ method: "PATCH", path: `${path}?fieldManager=a&dryRun=All`, headers, body });
@@ -510,7 +510,7 @@ describe("answers of upstream", () => {
     assert.equal((await apply(`${objects}/serviceaccounts/applied`, account))[0], 422);
   });
 
-  it("end a watch with a negative timeout before it begins", async () => {
+  it("ends a watch with a negative timeout before it begins", async () => {
     const answered = await api.send({ path: `${objects}/configmaps?watch=1&timeoutSeconds=-1` });
     assert.deepEqual([answered.status, answered.bytes.length], [200, 0]);
   });

@@ -135,7 +135,7 @@ describe("a watch over WebSocket", () => {
 });
 
 describe("a WebSocket handshake that is refused", () => {
-  it("gets an ordinary Status: no credential, no right, no such resource, a bad option, a bad version", async () => {
+  it("gets an ordinary Status for a missing credential or permission, an unknown resource, a bad option or version", async () => {
     assert.equal((await refusalOf(watchOf("x"), { headers: { authorization: "Bearer wrong" } })).code, 401);
     assert.equal((await refusalOf(watchOf("x"), { headers: {} })).code, 403);
     assert.equal((await refusalOf("/api/v1/nothing?watch=true")).code, 404);
@@ -143,7 +143,7 @@ describe("a WebSocket handshake that is refused", () => {
     assert.equal((await refusalOf(watchOf("x"), { protocolVersion: 8 })).code, 400);
   });
 
-  it("is a page's of another origin, with the user's client certificate", async () => {
+  it("is refused for a page of another origin, even with the user's client certificate", async () => {
     const pem = readFileSync(join(server.dataDirectory, "admin.pem"));
     const byCertificate = { headers: {}, cert: pem, key: pem };
     const own = open(watchOf("none"), { ...byCertificate, origin: `https://127.0.0.1:${server.port}` });

@@ -23,7 +23,7 @@ async function waitsUntilServed(failures: number): Promise<{ readonly waits: num
 }
 
 describe("restarts of workers", () => {
-  it("replace at once what has served for a while", async () => {
+  it("replace at once a worker that has served for a while", async () => {
     assert.deepEqual(await waitsUntilServed(0), { waits: [], told: [] });
   });
 
@@ -33,7 +33,7 @@ describe("restarts of workers", () => {
     assert.equal(told.at(-1), 10);
   });
 
-  it("count it as a failure when what was started ends soon", async () => {
+  it("count a worker that ends soon as a failure", async () => {
     const waits: number[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
     const restarts: WorkerRestarter = new WorkerRestarter({
@@ -50,7 +50,7 @@ describe("restarts of workers", () => {
     assert.deepEqual(waits, [500, 1000, 2000]);
   });
 
-  it("end a wait when they are stopped, and start nothing any more", async () => {
+  it("end a wait when they are stopped, and start no more workers", async () => {
     const { promise: waiting, resolve } = Promise.withResolvers<void>();
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     const restarts = new WorkerRestarter({

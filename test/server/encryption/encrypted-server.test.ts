@@ -106,7 +106,7 @@ describe("a server with its own store", () => {
     assert.equal((await api.json(`${secrets}/web`)).data?.["password"], password);
   });
 
-  it("reads what was plain before, and encrypts it with the next update, also one that changes nothing", async () => {
+  it("reads unencrypted objects of before, and encrypts them with the next update, even one that changes nothing", async () => {
     const old = await api.json(`${secrets}/old`);
     assert.equal(old.data?.["password"], password);
     assert.match(await prefixAt(dataDirectory, keyOf("old")), /^{/);
@@ -117,7 +117,7 @@ describe("a server with its own store", () => {
     assert.equal(again.metadata.resourceVersion, updated.metadata.resourceVersion);
   });
 
-  it("takes a new key while it runs: rotate, go on writing, retire, start again", async (t) => {
+  it("changes its key while it runs: rotate, keep writing, retire, restart", async (t) => {
     const watch = await api.watch(`${secrets}?watch=true&resourceVersion=${await server.store.latestRevision()}`);
     assert.match(
       await run(t, config, { type: "status" }),
@@ -141,7 +141,7 @@ describe("a server with its own store", () => {
     assert.equal((await api.json(secrets)).items.length, 4);
   });
 
-  it("continues a rotation that broke off, instead of making another key", async (t) => {
+  it("continues an interrupted rotation instead of making another key", async (t) => {
     const lines = readFileSync(keyFile, "utf8").trimEnd().split("\n");
     const next = Buffer.alloc(32, 9).toString("base64");
     writeFileSync(keyFile, `${[lines[0], next, ...lines.slice(1)].join("\n")}\n`);
@@ -165,7 +165,7 @@ describe("a server with its own store", () => {
     assert.equal((await api.json(`${secrets}/without-file`)).data?.["password"], password);
   });
 
-  it("shows an object that can't be decrypted as an error that names it, and gives it up on command", async (t) => {
+  it("reports an object that cannot be decrypted by name, and discards it on command", async (t) => {
     const moved = await storedAt(dataDirectory, keyOf("web"));
     const watch = await api.watch(`${secrets}?watch=true&resourceVersion=${await server.store.latestRevision()}`);
     const store = await openStore(config);
@@ -242,7 +242,7 @@ describe("a server that gets its keys from a service manager", () => {
     "service-account-issuer": "https://issuer.example",
   };
 
-  it("uses them where they are, keeps no copy, and still reads what its own key has encrypted", async () => {
+  it("uses them in place, keeps no copy, and still reads what its own key has encrypted", async () => {
     const dataDirectory = join(folder, "handed-over");
     const before = await startTestServer({ storage: "lmdb", dataDirectory });
     await create(new InProcess(before), "own-key");
@@ -331,7 +331,7 @@ describe("a server with an encryption configuration", () => {
     assert.equal((await api.json(secrets)).items.length, 3);
   });
 
-  it("says in readyz that the plugin is away, and still gives what it has read", async () => {
+  it("reports in /readyz that the plugin is unavailable, and still serves what it has read", async () => {
     plugin.stop();
     const ready = async (): Promise<string> => String((await api.send("/readyz?verbose")).body);
     let answer = await ready();

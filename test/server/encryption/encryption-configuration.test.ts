@@ -125,7 +125,7 @@ resources:
     });
   }
 
-  it("is never quoted in its faults: it holds keys", () => {
+  it("is never quoted in error messages, because it contains keys", () => {
     for (const [what, text] of refused) {
       assert.throws(
         () => parseEncryptionConfiguration(text),
@@ -153,7 +153,7 @@ describe("the resources of an encryption configuration", () => {
     }
   });
 
-  it("are taken by the entry that names them, then by that of their group, then by that of everything", () => {
+  it("are matched by the entry that names them, else by that of their group, else by that of all resources", () => {
     const found = chosen(["*.*"], ["*."], ["secrets"], ["secrets"], ["*.coordination.k8s.io"]);
     assert.deepEqual(found["/registry/secrets/"], [2, 3]);
     assert.deepEqual(found["/registry/configmaps/"], [1]);
@@ -162,7 +162,7 @@ describe("the resources of an encryption configuration", () => {
     assert.equal(Object.keys(found).length, definitions.length);
   });
 
-  it("that are not served are told", () => {
+  it("are reported when they are not served", () => {
     const entries = [{ resources: ["secrets", "deployments.apps"] }];
     assert.deepEqual(entriesByPrefix(entries, { names, definitions }).unknown, ["deployments.apps"]);
   });

@@ -6,13 +6,13 @@ import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { InProcess } from "../in-process.ts";
 import { startTestServer } from "../../test-server.ts";
 
-describe("a bounded question", () => {
-  it("is answered by what answers in time", async () => {
+describe("a query with a time limit", () => {
+  it("returns an answer that comes in time", async () => {
     assert.equal(await boundedQuestion(() => 1, 60_000)(), 1);
     assert.equal(await boundedQuestion(async () => 2, 60_000)(), 2);
   });
 
-  it("has no answer when there is an error, or none in time", async () => {
+  it("returns nothing after an error or after the limit", async () => {
     const fails = boundedQuestion(() => {
       throw new Error("away");
     }, 60_000);
@@ -20,7 +20,7 @@ describe("a bounded question", () => {
     assert.equal(await boundedQuestion(() => new Promise(() => {}), 1)(), undefined);
   });
 
-  it("is not asked again while it is open, and then it is", async () => {
+  it("is not sent again while it is running, but afterwards", async () => {
     const answers: ((value: number) => void)[] = [];
     const ask = boundedQuestion(() => new Promise<number>((resolve) => answers.push(resolve)), 60_000);
     const asked = [ask(), ask()];
@@ -33,8 +33,8 @@ describe("a bounded question", () => {
   });
 });
 
-describe("/metrics of a server whose store is silent", () => {
-  it("tells everything else", async () => {
+describe("/metrics of a server whose store does not answer", () => {
+  it("has all other metrics", async () => {
     // As etcd, when the network drops what is sent.
     const store: Store = new MemoryStore();
     const revision = store.latestRevision.bind(store);

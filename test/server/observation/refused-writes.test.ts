@@ -16,7 +16,7 @@ class FullStore extends MemoryStore {
   }
 }
 
-it("a store that takes no writes is in the log at once, and not for every write", async (context) => {
+it("a store that refuses writes is logged at once, but not for every write", async (context) => {
   const lines: string[] = [];
   const log = pino({ level: "error" }, { write: (line: string) => void lines.push(line) });
   const store = new FullStore();

@@ -76,7 +76,7 @@ describe("the serving certificate's files", () => {
     }
   });
 
-  it("may be unreadable or not match for a while: that is logged, and the next look tries again", async (context: TestContext) => {
+  it("may be unreadable or not match for a while, which is logged and tried again at the next check", async (context: TestContext) => {
     const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
     const [cert, key] = [join(folder, "tls.crt"), join(folder, "tls.key")];
@@ -161,7 +161,7 @@ describe("the serving certificate of the data directory", () => {
 });
 
 describe("the certificates for server names", () => {
-  it("belong to the server's identity, so that no signer certifies their names for others", async (context: TestContext) => {
+  it("count as the server's names, so that no signer certifies them for others", async (context: TestContext) => {
     const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
     const authority = openClusterAuthority({ dataDirectory: folder, clock: systemClock });

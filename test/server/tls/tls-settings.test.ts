@@ -101,7 +101,7 @@ describe("a server with certificates for server names, and its own choice of sui
   });
   after(() => server.stop());
 
-  it("shows the certificate for the name that the client asks for", async () => {
+  it("serves the certificate for the name that the client asks for", async () => {
     for (const [name, shown] of [
       ["first.test", "first"],
       ["FIRST.Test", "first"],
@@ -118,7 +118,7 @@ describe("a server with certificates for server names, and its own choice of sui
     assert.equal(await shownFor(server, "shared.test"), "first");
   });
 
-  it("shows its own certificate for any other name, and without one", async () => {
+  it("serves its own certificate for any other name, and without a name", async () => {
     for (const name of ["own.test", "other.test", "wild.test", "a.b.wild.test", "unused.test", undefined]) {
       assert.equal(await shownFor(server, name), "own", name ?? "no name");
     }
@@ -148,7 +148,7 @@ describe("a server with certificates for server names, and its own choice of sui
     assert.equal(isReused, false);
   });
 
-  it("speaks TLS 1.2 with the named suites alone, the first one that the client has", async () => {
+  it("uses only the named suites for TLS 1.2, and of these the first one that the client supports", async () => {
     const see = (socket: TLSSocket): string => socket.getCipher().standardName;
     const ciphers = "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-ECDSA-AES128-GCM-SHA256";
     for (const servername of ["other.test", "first.test"]) {
@@ -160,7 +160,7 @@ describe("a server with certificates for server names, and its own choice of sui
     assert.equal(await seenBy(server, { see: (socket) => socket.getProtocol() }), "TLSv1.3");
   });
 
-  it("speaks HTTP/2 under each name, also after it has asked the client for another key share", async () => {
+  it("speaks HTTP/2 under each name, even after a HelloRetryRequest", async () => {
     for (const servername of ["other.test", "first.test"]) {
       for (const versions of [{}, { maxVersion: "TLSv1.2" }, { ecdhCurve: "P-384" }] as const) {
         const ALPNProtocols = ["h2", "http/1.1"];
@@ -170,7 +170,7 @@ describe("a server with certificates for server names, and its own choice of sui
     }
   });
 
-  it("exchanges keys in the named groups alone", async () => {
+  it("exchanges keys only in the named groups", async () => {
     for (const servername of ["other.test", "first.test"]) {
       const group = await seenBy(server, { servername, see: groupOf });
       assert.match(String(group), /^(?:P-384|secp384r1)$/);
@@ -178,7 +178,7 @@ describe("a server with certificates for server names, and its own choice of sui
     }
   });
 
-  it("offers what it was told to openssl s_client: versions, suites, groups, and certificates for names alone", async () => {
+  it("offers openssl s_client exactly the configured versions, suites, groups and certificates", async () => {
     const client = async (...args: readonly string[]): Promise<string> => {
       const asked = promisify(execFile)("openssl", ["s_client", "-connect", `127.0.0.1:${server.port}`, ...args]);
       asked.child.stdin?.end();
@@ -202,7 +202,7 @@ describe("a server with certificates for server names, and its own choice of sui
     }
   });
 
-  it("shows a changed certificate to new connections; open ones go on, and a bad pair changes nothing", async () => {
+  it("serves a changed certificate to new connections, keeps open ones, and ignores a bad pair", async () => {
     const session = connectHttp2(server.url, { servername: "first.test", rejectUnauthorized: false });
     assert.equal(await statusOf(session, "/livez"), 200);
     const look = (): unknown[] => {
@@ -242,7 +242,7 @@ describe("a server with --tls-min-version", () => {
 
   const old = { minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" } as const;
 
-  it("speaks that version and later ones", async () => {
+  it("accepts that version and later ones", async () => {
     const see = (socket: TLSSocket): string | null => socket.getProtocol();
     const wrongVersion = { code: "ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION" };
     assert.equal(await seenBy(newer, { see }), "TLSv1.3");
@@ -253,7 +253,7 @@ describe("a server with --tls-min-version", () => {
     await assert.rejects(open(usual, old), wrongVersion);
   });
 
-  it("prefers the hybrid group that a quantum computer does not break, where the client has it", async () => {
+  it("prefers the post-quantum hybrid group if the client supports it", async () => {
     assert.equal(await seenBy(usual, { see: groupOf }), "X25519MLKEM768");
     assert.equal(await seenBy(usual, { see: groupOf, ecdhCurve: "X25519" }), "X25519");
   });

@@ -35,7 +35,7 @@ describe("a user who is bound to a role many times", () => {
     assert.deepEqual(resolver.rulesFor(alice, "ns").rules, [readPods]);
   });
 
-  it("holds them once in thousands of groups, repeated or not", () => {
+  it("holds its rules once in thousands of groups, repeated or not", () => {
     const objects = new TestRbac();
     const groups = Array.from({ length: 5000 }, (_, n) => `group-${n}`);
     objects.bindings = [binding("one", groups.map(toGroup)), binding("two", [toGroup("dev")])];

@@ -40,7 +40,7 @@ describe("the ConfigMap for delegated authentication", () => {
   });
   const configMaps = () => server.client.resource(configMapResource(platformNames), "platform-system");
 
-  it("says which CAs the server trusts, in the form that clients of upstream read", async () => {
+  it("lists the CAs that the server trusts, in upstream's form", async () => {
     const { data = {} } = await configMaps().get(name);
     assert.ok(data["client-ca-file"]?.includes(pemOf(clients)));
     const { "client-ca-file": _bundle, ...rest } = data;
@@ -66,7 +66,7 @@ describe("the ConfigMap for delegated authentication", () => {
     await waitForObject(server.client, type, where, isAsBefore);
   });
 
-  it("is open to users who are bound to the reader's role, and that role to nothing else", async () => {
+  it("is readable by users with the reader's role, which grants nothing else", async () => {
     const roles = server.client.resource(roleResource(platformNames), "platform-system");
     const { rules } = await roles.get("extension-apiserver-authentication-reader");
     assert.deepEqual(rules, [
@@ -75,7 +75,7 @@ describe("the ConfigMap for delegated authentication", () => {
   });
 });
 
-describe("another program that changes the ConfigMap again each time", () => {
+describe("another program that changes the ConfigMap after each repair", () => {
   it("does not make the server write for ever", async () => {
     const server = await startTestServer({ settings: { controllers: false } });
     const configMaps = server.client.resource(configMapResource(platformNames), "platform-system");
@@ -97,14 +97,14 @@ describe("another program that changes the ConfigMap again each time", () => {
   });
 });
 
-describe("what is published for delegated authentication", () => {
+describe("the published data for delegated authentication", () => {
   const own = { clientAuthorities: [clients.certificate], frontProxy: undefined };
 
   it("has nothing about front proxies when no front proxy is trusted", () => {
     assert.deepEqual(delegatedAuthenticationData(own), { "client-ca-file": pemOf(clients) });
   });
 
-  it("keeps what replicas have published, without expired certificates and anything else", () => {
+  it("keeps the CAs that replicas have published, without expired certificates and other data", () => {
     const data = { "client-ca-file": pemOf(others) + pemOf(clients) };
     const both = delegatedAuthenticationData(own, { data, now: startOf2026 });
     assert.equal(both["client-ca-file"], pemOf(others) + pemOf(clients));

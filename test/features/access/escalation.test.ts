@@ -66,10 +66,10 @@ const binding = (kind: string, name: string, namespace?: string): RoleBinding =>
 const toAlice = toUser("alice");
 const is403 = { code: 403, reason: "Forbidden" };
 
-describe("who writes a role", () => {
+describe("the author of a role", () => {
   const holdsReadPods = () => new TestRbac().grantIn("ns", [readPods], toAlice);
 
-  it("holds its rules", async () => {
+  it("must hold its rules", async () => {
     const admit = guards(holdsReadPods());
     await admit(written(role([readPods])));
     await admit(written(role([])));
@@ -78,13 +78,13 @@ describe("who writes a role", () => {
     await assert.rejects(admit(written(role([everything]))), is403);
   });
 
-  it("holds them in that namespace, not in another or in the cluster", async () => {
+  it("must hold them in that namespace, not in another", async () => {
     const admit = guards(holdsReadPods());
     await assert.rejects(admit(written(role([readPods], { metadata: { name: "m", namespace: "other" } }))), is403);
     await assert.rejects(admit(written(clusterRole({ rules: [readPods] }))), is403);
   });
 
-  it("gets the missing permissions, sorted, and the roles that do not exist", async () => {
+  it("is refused with the missing permissions, sorted, and the roles that do not exist", async () => {
     const objects = holdsReadPods().bind("ns", { kind: "Role", name: "lost" }, toAlice);
     const wanted = [
       { verbs: ["get", "list"], apiGroups: [""], resources: ["secrets"], resourceNames: ["x"] },
@@ -101,7 +101,7 @@ describe("who writes a role", () => {
     });
   });
 
-  it("may not even change its labels without holding them, but what garbage collection needs", async () => {
+  it("may not change even its labels without its rules, but may change what garbage collection needs", async () => {
     const admit = guards(new TestRbac());
     const oldObject = role([everything]);
     const changed = (metadata: object): AdmissionAttributes =>
@@ -110,7 +110,7 @@ describe("who writes a role", () => {
     await admit(changed({ finalizers: [], ownerReferences: [] }));
   });
 
-  it("holds everything for an aggregation rule, the old one's too", async () => {
+  it("must hold everything to write an aggregation rule, or to change one", async () => {
     const aggregated = clusterRole({ aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: "b" } }] } });
     const some = guards(new TestRbac().grant([readPods], toAlice));
     await assert.rejects(some(written(aggregated)), is403);
@@ -118,7 +118,7 @@ describe("who writes a role", () => {
     await guards(new TestRbac().grant([everything, allPaths], toAlice))(written(aggregated));
   });
 
-  it("may escalate by that verb, on that role", async () => {
+  it("may write any rules with the verb escalate on that role", async () => {
     const escalate = { verbs: ["escalate"], apiGroups: [group], resources: ["roles"], resourceNames: ["more"] };
     const admit = guards(new TestRbac().grantIn("ns", [escalate], toAlice));
     await admit(written(role([everything])));
@@ -134,7 +134,7 @@ describe("who writes a role", () => {
   });
 });
 
-describe("who binds a role", () => {
+describe("the author of a binding", () => {
   const objects = () => {
     const all = new TestRbac().grantIn("ns", [readPods], toAlice);
     all.roles.set("ns/weak", role([readPods]));
@@ -143,7 +143,7 @@ describe("who binds a role", () => {
     return all;
   };
 
-  it("holds its rules where the binding is", async () => {
+  it("must hold the rules of its role where the binding is", async () => {
     const admit = guards(objects());
     await admit(written(binding("Role", "weak", "ns")));
     await admit(written(binding("ClusterRole", "weak", "ns")));
@@ -168,7 +168,7 @@ describe("who binds a role", () => {
     });
   });
 
-  it("may bind by that verb, on that role", async () => {
+  it("may grant any role with the verb bind on that role", async () => {
     const bind = { verbs: ["bind"], apiGroups: [group], resources: ["roles"], resourceNames: ["strong", "absent"] };
     const admit = guards(objects().grantIn("ns", [bind], toAlice));
     await admit(written(binding("Role", "strong", "ns")));

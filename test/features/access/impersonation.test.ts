@@ -28,7 +28,7 @@ function impersonation(isAllowed: (asked: string) => boolean = () => true) {
 const groupsOf = async (headers: Headers): Promise<readonly string[]> => (await impersonation().as(headers)).groups;
 
 describe("impersonation", () => {
-  it("ignores a request without its headers, without authorization checks", async () => {
+  it("does nothing for a request without its headers", async () => {
     const test = impersonation();
     assert.equal(await test.as({ accept: "x" }), caller);
     assert.deepEqual(test.asked, []);
@@ -73,7 +73,7 @@ describe("impersonation", () => {
     });
   });
 
-  it("needs a user", async () => {
+  it("requires a user name", async () => {
     for (const headers of [
       { "impersonate-group": "g" },
       { "impersonate-uid": "u" },
@@ -84,7 +84,7 @@ describe("impersonation", () => {
     }
   });
 
-  it("of a service account is a permission on the account, and brings its groups unless some are given", async () => {
+  it("of a service account requires a permission on the account, and adds its groups unless some are given", async () => {
     const test = impersonation();
     const username = "system:serviceaccount:ns:bob";
     assert.deepEqual((await test.as({ "impersonate-user": username })).groups, [
@@ -99,7 +99,7 @@ describe("impersonation", () => {
     ]);
   });
 
-  it("of a name that no account could have is a plain user", async () => {
+  it("of an impossible account name is that of a plain user", async () => {
     for (const name of ["only", "a:b:c", "UPPER:x", ":x", "ns:", ""]) {
       const test = impersonation();
       const user = await test.as({ "impersonate-user": `system:serviceaccount:${name}` });
@@ -108,7 +108,7 @@ describe("impersonation", () => {
     }
   });
 
-  it("adds the standard group that fits, once", async () => {
+  it("adds the matching standard group once", async () => {
     const as = (user: string, ...groups: string[]) =>
       groupsOf({ "impersonate-user": user, "impersonate-group": groups });
     assert.deepEqual(await as("alice", "system:authenticated", "g"), ["system:authenticated", "g"]);

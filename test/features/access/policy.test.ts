@@ -26,7 +26,7 @@ const autoupdateOff = { "rbac.authorization.platform.io/autoupdate": "false" };
 describe("a default role", () => {
   const wanted = role("r", { metadata: { name: "r", labels: { a: "1" } }, rules: [readPods, listPods] });
 
-  it("that is complete is left alone", () => {
+  it("that is complete does not change", () => {
     assert.equal(reconcileRole(wanted, { wanted, names }), undefined);
     assert.equal(reconcileRole(role("r", { rules: null }), { wanted: role("r", { rules: [] }), names }), undefined);
   });
@@ -43,7 +43,7 @@ describe("a default role", () => {
     });
   });
 
-  it("with autoupdate false is left alone", () => {
+  it("with autoupdate false does not change", () => {
     const existing = role("r", { metadata: { name: "r", annotations: autoupdateOff }, rules: [] });
     assert.equal(reconcileRole(existing, { wanted, names }), undefined);
   });
@@ -104,7 +104,7 @@ describe("an aggregated role", () => {
     role(name, { metadata: { name, labels: { part: "yes" } }, rules });
   const parts = [part("b", [listPods, readPods]), part("a", [readPods]), role("other", { rules: [{ verbs: ["*"] }] })];
 
-  it("has the rules of its parts, by name, each once", () => {
+  it("has the rules of its parts, in the order of their names, each once", () => {
     assert.deepEqual(aggregateRules(whole(null, { matchLabels: { part: "yes" } }), parts), [readPods, listPods]);
   });
 
@@ -118,7 +118,7 @@ describe("an aggregated role", () => {
     assert.deepEqual(aggregateRules(self, [self]), []);
   });
 
-  it("selects by expressions too", () => {
+  it("may select by expressions", () => {
     const by = (operator: string, values?: string[]) =>
       aggregateRules(whole(null, { matchExpressions: [{ key: "part", operator, ...(values && { values }) }] }), parts);
     assert.equal(by("In", ["yes"])?.length, 2);
@@ -160,7 +160,7 @@ for (const names of [platformNames, kubernetesNames]) {
       for (const { roleRef: bound } of policy.clusterRoleBindings) assert.ok(clusterRoles.has(bound.name), bound.name);
     });
 
-    it("lets anonymous read health and version, and nothing else", async () => {
+    it("lets anonymous users read health and version, and nothing else", async () => {
       for (const path of ["/healthz", "/livez", "/readyz", "/version"])
         assert.ok(await may(asksPath(path), "system:unauthenticated"));
       for (const path of ["/api", "/metrics", "/openid/v1/jwks", "/"])
@@ -168,7 +168,7 @@ for (const names of [platformNames, kubernetesNames]) {
       assert.ok(!(await may(create("authentication", "selfsubjectreviews"), "system:unauthenticated")));
     });
 
-    it("lets the authenticated ask about themselves and discover, and read no resource", async () => {
+    it("lets authenticated users read discovery and review their own permissions, and read no resource", async () => {
       assert.ok(await may(create("authentication", "selfsubjectreviews"), "system:authenticated"));
       assert.ok(await may(create("authorization", "selfsubjectaccessreviews"), "system:authenticated"));
       assert.ok(await may(asksPath("/apis/x/v1"), "system:authenticated"));
@@ -189,7 +189,7 @@ for (const names of [platformNames, kubernetesNames]) {
       assert.ok(await may(asksPath("/openid/v1/jwks"), "system:serviceaccounts"));
     });
 
-    it("has admin above edit above view", () => {
+    it("gives admin everything of edit, and edit everything of view", () => {
       const held = (name: string): readonly PolicyRule[] => clusterRoles.get(name)?.rules ?? [];
       const includes = (name: string, resource: string): boolean =>
         held(name).some((one) => one.resources?.includes(resource) === true);

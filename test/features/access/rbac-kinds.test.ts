@@ -13,12 +13,12 @@ const rule = { verbs: ["get"], apiGroups: [""], resources: ["secrets"] };
 describe("a role", () => {
   const role = (rules: Role["rules"]): Role => ({ ...meta("Role"), rules });
 
-  it("may have no rules, and odd ones", () => {
+  it("may have no rules, or unusual ones", () => {
     assert.deepEqual(faultsOfNew(roles(names), role(null)), []);
     assert.deepEqual(faultsOfNew(roles(names), role([{ ...rule, verbs: ["*", "fly"], resourceNames: ["", "x"] }])), []);
   });
 
-  it("is kept with null for no rules", () => {
+  it("is stored with null for no rules", () => {
     assert.equal(prepared(roles(names), role([])).rules, null);
   });
 
@@ -40,7 +40,7 @@ describe("a role", () => {
 describe("a cluster role", () => {
   const role = (more: Partial<ClusterRole>): ClusterRole => ({ ...meta("ClusterRole"), rules: null, ...more });
 
-  it("has rules for paths apart from those for resources", () => {
+  it("separates rules for paths from rules for resources", () => {
     const definition = clusterRoles(names);
     assert.deepEqual(faultsOfNew(definition, role({ rules: [{ verbs: ["get"], nonResourceURLs: ["/healthz"] }] })), []);
     assert.deepEqual(faultsOfNew(definition, role({ rules: [{ ...rule, nonResourceURLs: ["/x"] }] })), [
@@ -48,7 +48,7 @@ describe("a cluster role", () => {
     ]);
   });
 
-  it("is made of others by selectors that are valid", () => {
+  it("aggregates others by valid selectors", () => {
     const faults = (clusterRoleSelectors: NonNullable<ClusterRole["aggregationRule"]>["clusterRoleSelectors"] = []) =>
       faultsOfNew(clusterRoles(names), role({ aggregationRule: { clusterRoleSelectors } }));
     const field = "aggregationRule.clusterRoleSelectors";
@@ -89,7 +89,7 @@ describe("a role binding", () => {
     ]);
   });
 
-  it("names a role, and subjects of three kinds", () => {
+  it("names a role, and subjects of three kinds only", () => {
     const faults = faultsOfNew(
       definition,
       binding({
@@ -116,7 +116,7 @@ describe("a role binding", () => {
     );
   });
 
-  it("keeps its role", () => {
+  it("cannot change its role", () => {
     const next = binding({ roleRef: { apiGroup: group, kind: "ClusterRole", name: "r" } });
     assert.deepEqual(faultsOfChange(definition, next, binding()), [
       `roleRef: Invalid value: {"APIGroup":"${group}","Kind":"ClusterRole","Name":"r"}: cannot change roleRef`,
@@ -124,7 +124,7 @@ describe("a role binding", () => {
     assert.deepEqual(faultsOfChange(definition, binding({ subjects: [] }), binding()), []);
   });
 
-  it("shows its role and who has it", () => {
+  it("shows its role and its subjects in a table", () => {
     const subjects = [
       { kind: "User", name: "alice" },
       { kind: "Group", name: "devs" },
@@ -133,7 +133,7 @@ describe("a role binding", () => {
     assert.deepEqual(cells(definition, binding({ subjects })), ["Role/r", "<unknown>", "alice", "devs", "default/bot"]);
   });
 
-  it("of a cluster gives cluster roles only, to accounts of a namespace", () => {
+  it("of a cluster grants only cluster roles, and names the namespace of accounts", () => {
     const object = { ...binding({ subjects: [{ kind: "ServiceAccount", name: "bot" }] }), kind: "ClusterRoleBinding" };
     assert.deepEqual(faultsOfNew(clusterRoleBindings(names), object), [
       'roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"',

@@ -12,7 +12,7 @@ const allows = (rule: PolicyRule, attributes: AuthorizationAttributes): boolean 
 describe("a rule", () => {
   const rule = (bent: Partial<PolicyRule>): PolicyRule => ({ ...readPods, ...bent });
 
-  it("allows its verbs, groups and resources, by case, and no others", () => {
+  it("allows its verbs, groups and resources, case-sensitively, and no others", () => {
     assert.ok(allows(readPods, asks()));
     for (const other of [
       { verb: "list" },
@@ -25,7 +25,7 @@ describe("a rule", () => {
     }
   });
 
-  it("has wildcards for each", () => {
+  it("may have wildcards for each of them", () => {
     assert.ok(allows(rule({ verbs: ["*"] }), asks({ verb: "frob" })));
     assert.ok(allows(rule({ apiGroups: ["*"] }), asks({ group: "apps" })));
     assert.ok(allows(rule({ resources: ["*"] }), asks({ resource: "secrets", subresource: "x" })));
@@ -68,7 +68,7 @@ describe("a rule", () => {
     }
   });
 
-  it("is not found by names that every object has", () => {
+  it("does not match names of JavaScript's built-in properties", () => {
     for (const word of ["__proto__", "constructor", "toString"]) {
       assert.ok(!allows(readPods, asks({ verb: word, resource: word, group: word, namespace: word, name: word })));
     }
@@ -76,7 +76,7 @@ describe("a rule", () => {
 });
 
 describe("a binding", () => {
-  it("of a role, or of a cluster role, in a namespace stays there", () => {
+  it("of a role or a cluster role in a namespace is valid only there", () => {
     const objects = new TestRbac().grantIn("ns", [readPods], toAlice).grant([readPods]);
     objects.bind("other", { kind: "ClusterRole", name: [...objects.clusterRoles.keys()][0] ?? "" }, toAlice);
     const authorize = objects.authorizer();
@@ -91,7 +91,7 @@ describe("a binding", () => {
     assert.equal(objects.authorizer()(asksPath("/x")).decision, "noOpinion");
   });
 
-  it("names users, groups and accounts, each for itself", () => {
+  it("matches users, groups and accounts only by their own names", () => {
     const by = (...subjects: Parameters<TestRbac["grant"]>[1][]) =>
       new TestRbac().grantIn("ns", [readPods], ...subjects).authorizer();
     const account = user("system:serviceaccount:ns:bob");
@@ -129,7 +129,7 @@ describe("a binding", () => {
     assert.equal(objects.authorizer()(asks()).decision, "allow");
   });
 
-  it("applies as soon as the generation changes", () => {
+  it("takes effect as soon as the generation changes", () => {
     const objects = new TestRbac();
     const authorize = objects.authorizer();
     assert.equal(authorize(asks()).decision, "noOpinion");
@@ -158,7 +158,7 @@ describe("the chain of authorizers", () => {
     assert.equal((await createAuthorization(() => [alwaysAllow, deny])(asks())).decision, "allow");
   });
 
-  it("allows nothing alone", async () => {
+  it("has no opinion when no authorizer has one", async () => {
     assert.deepEqual(await createAuthorization(() => [])(asks({ user: alice })), { decision: "noOpinion", reason: "" });
     assert.equal((await createAuthorization(() => [silent("a"), silent(""), silent("b")])(asks())).reason, "a\nb");
   });

@@ -34,7 +34,7 @@ describe("a token review", () => {
     assert.deepEqual(asked.at(-1), ["good", ["a"]]);
   });
 
-  it("returns why a token is not valid, and ignores a status that was sent", async () => {
+  it("returns why a token is not valid, and ignores a status in the request", async () => {
     const body = { spec: { token: "bad" }, status: { authenticated: true, user: { username: "root" } } };
     assert.deepEqual((await answer(review, body))["status"], { user: {}, error: "invalid bearer token" });
   });
@@ -49,7 +49,7 @@ describe("a token review", () => {
   });
 });
 
-it("a self subject review answers the caller, and nothing of what was sent", async () => {
+it("a self subject review returns the caller, and ignores the rest of the request", async () => {
   const body = { metadata: { name: "x", labels: { a: "b" } }, status: { userInfo: { username: "root" } } };
   const user = { username: "alice", groups: ["system:authenticated"], extra: {} };
   assert.deepEqual(await answer(selfSubjectReviews(platformNames), body, { user }), {
@@ -124,7 +124,7 @@ describe("an access review", () => {
     );
   });
 
-  it("of another user names a user or a group", async () => {
+  it("of another user must name a user or a group", async () => {
     const { subject } = accessReviews();
     await answer(subject, { spec: { groups: ["g"], resourceAttributes } });
     await assert.rejects(
@@ -141,7 +141,7 @@ describe("an access review", () => {
     await answer(self, { metadata: { managedFields: [] }, spec: { resourceAttributes } });
   });
 
-  it("checks its selectors, and lets unknown operators pass with a word", async () => {
+  it("checks its selectors, and ignores unknown operators with a message", async () => {
     const test = accessReviews();
     const ask = (selectors: object) =>
       answer(test.self, { spec: { resourceAttributes: { ...resourceAttributes, ...selectors } } });
@@ -178,7 +178,7 @@ describe("an access review", () => {
     }
   });
 
-  it("of one namespace stays in it", async () => {
+  it("of one namespace may not ask about another", async () => {
     const { local } = accessReviews();
     const ask = (spec: object, metadata: object = { namespace: "ns" }) =>
       answer(local, { metadata, spec: { user: "alice", ...spec } }, { namespace: "ns" });

@@ -10,13 +10,13 @@ import { asks, readPods } from "./rbac-scene.ts";
 const rule = (bent: Partial<PolicyRule>): PolicyRule => ({ ...readPods, ...bent });
 
 describe("the rules that a user holds", () => {
-  it("cover the same and less", () => {
+  it("cover the same rules and fewer", () => {
     assert.deepEqual(uncoveredRules([readPods], [readPods]), []);
     assert.deepEqual(uncoveredRules([readPods], [rule({ resourceNames: ["a"] })]), []);
     assert.deepEqual(uncoveredRules([rule({ verbs: ["*"], apiGroups: ["*"], resources: ["*"] })], [readPods]), []);
   });
 
-  it("do not cover more, and return what is missing, with the verbs of a resource together", () => {
+  it("do not cover more rules, and return those that are missing, with the verbs of a resource together", () => {
     assert.deepEqual(
       uncoveredRules([readPods], [rule({ verbs: ["get", "list", "watch"], resources: ["pods", "secrets"] })]),
       [
@@ -113,7 +113,7 @@ describe("the rules that a user holds", () => {
     assert.deepEqual(uncoveredRules([{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }], [wide("a")]), []);
   });
 
-  it("are found as a comparison of each with each would find them", () => {
+  it("are found like by a comparison of each with each", () => {
     const some = (...values: string[]) => array(constantFrom(...values), { minLength: 1, maxLength: 3 });
     const anyRule = oneof(
       record({

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { parseTokenFile } from "../../../src/features/access/credentials/static-token-file.ts";
 
-it("a token file has quoted columns, comments, blank lines and any line ends", () => {
+it("a token file may have quoted columns, comments, blank lines and any line ends", () => {
   const find = parseTokenFile('# admins\n\n"t,1","a ""b""",u1,"g1, g2"\r\nt2,bob,\nt3,carol,u3,solo\n');
   assert.deepEqual(find("t,1"), { username: 'a "b"', uid: "u1", groups: ["g1", "g2"], extra: {} });
   assert.deepEqual(find("t2"), { username: "bob", groups: [], extra: {} });
@@ -10,7 +10,7 @@ it("a token file has quoted columns, comments, blank lines and any line ends", (
   for (const token of ["", "t", "t1", "# admins", "constructor"]) assert.equal(find(token), undefined);
 });
 
-it("a broken token file names the line and never quotes it", () => {
+it("the error for an invalid token file names the line and never quotes it", () => {
   for (const [line, message] of [
     ["secret,bob", /line 2: token, user and uid are required/],
     [",bob,1", /line 2: the token is empty/],

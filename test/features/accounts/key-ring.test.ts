@@ -23,18 +23,18 @@ const stateOf = (ring: KeyRing, kid: string, now: number) => {
   return stateOfKey(key, { ring, now });
 };
 
-describe("the ring of token keys", () => {
+describe("the key ring", () => {
   const first = add(emptyRing, "first", start, 0);
   const rotated = add(first, "second", start + hour, hour);
 
-  it("has a new key that does not sign before its time, by each process's own clock", () => {
+  it("does not sign with a new key before its time, by each process's own clock", () => {
     assert.equal(signingKeyAt(rotated, start + 2 * hour - 1)?.kid, "first");
     assert.equal(signingKeyAt(rotated, start + 2 * hour)?.kid, "second");
     assert.equal(signingKeyAt(rotated, start + hour)?.kid, "first", "a clock that went back");
     assert.deepEqual(stateOf(rotated, "second", start + hour), { type: "published" });
   });
 
-  it("keeps an old key until the longest of its tokens has ended, and clocks may differ", () => {
+  it("keeps an old key until its last token has expired, and longer for clocks that differ", () => {
     const long = withLifetime(rotated, { kid: "first", lifetimeSeconds: 86_000 });
     const issued = withLifetime(long, { kid: "first", lifetimeSeconds: 600 });
     const ends = start + 2 * hour + (lifetimeStep(86_000) + 60 + 300) * 1000;
@@ -42,13 +42,13 @@ describe("the ring of token keys", () => {
     assert.deepEqual(stateOf(issued, "first", ends), { type: "ended" });
   });
 
-  it("does not guess how long tokens live that an earlier version issued", () => {
+  it("assumes no lifetime for tokens that an earlier version issued", () => {
     const unknown = { ...first, keys: first.keys.map((key) => ({ ...key, longestLifetimeSeconds: null })) };
     const later = add(withLifetime(unknown, { kid: "first", lifetimeSeconds: 600 }), "second", start, hour);
     assert.deepEqual(stateOf(later, "first", start + 1e6 * hour), { type: "verifying", until: undefined });
   });
 
-  it("lets a published key sign again, and the other one ends then", () => {
+  it("lets a published key sign again, which ends the other one", () => {
     const [key] = rotated.keys;
     assert.ok(key);
     const again = signingFromNow(rotated, { key, now: start + 3 * hour });
@@ -56,7 +56,7 @@ describe("the ring of token keys", () => {
     assert.equal(stateOf(again, "second", start + 3 * hour).type, "verifying");
   });
 
-  it("writes down a lifetime in few steps, each at most a quarter too long", () => {
+  it("records lifetimes in few steps, each at most a quarter too long", () => {
     const lifetime = fc.integer({ min: 1, max: 2 ** 32 });
     fc.assert(
       fc.property(lifetime, lifetime, (one, other) => {

@@ -56,7 +56,7 @@ describe("a relying party", () => {
     rmSync(dataDirectory, { recursive: true });
   });
 
-  it("finds the issuer and where its keys are, without credentials", async () => {
+  it("finds the issuer and its keys without credentials", async () => {
     const document = await new InProcess(server).json<Record<string, unknown>>("/.well-known/openid-configuration", {
       token: "",
     });
@@ -65,7 +65,7 @@ describe("a relying party", () => {
     assert.deepEqual(document["id_token_signing_alg_values_supported"], ["ES256", "RS256"]);
   });
 
-  it("verifies RS256 tokens, and those of the key before, with the published keys", async () => {
+  it("verifies RS256 tokens, and those of the previous key, with the published keys", async () => {
     const keys = createLocalJWKSet(await new InProcess(server).json<JSONWebKeySet>(keySet, { token: "" }));
     for (const [token, alg] of [
       [await newToken(server, "after"), "RS256"],
@@ -76,7 +76,7 @@ describe("a relying party", () => {
     }
   });
 
-  it("gets the keys as JSON when it asks for that", async () => {
+  it("gets the keys as application/json on request", async () => {
     const typeFor = async (accept: string): Promise<unknown> =>
       (await new InProcess(server).send(keySet, { token: "", headers: { accept } })).headers["content-type"];
     assert.equal(await typeFor("application/json"), "application/json");

@@ -44,7 +44,7 @@ function usesScene(answer: { status: number } = { status: 200 }) {
   return { answer, clock, written, told, note };
 }
 
-it("the date of a token's last use is written where the label has another one than today or tomorrow", async () => {
+it("the date of a token's last use is written when the label has neither today nor tomorrow", async () => {
   const test = usesScene();
   await test.note();
   const expected = `PATCH /api/v1/namespaces/ns/secrets/t {"metadata":{"uid":"u","labels":${JSON.stringify(today)}}}`;
@@ -76,7 +76,7 @@ it("the date of a token's last use is written once a day, and no more than once 
   assert.match(test.written[1] ?? "", /"2026-01-02"/);
 });
 
-it("the date of a token's last use that can't be written is told, and tried with a use a minute later", async () => {
+it("a failed write of the date of a token's last use is logged, and tried again at a use a minute later", async () => {
   const test = usesScene({ status: 507 });
   await test.note();
   await test.note();
@@ -96,7 +96,7 @@ it("the date of a token's last use is written for a thousand Secrets a minute at
   assert.equal(test.written.length, 1001);
 });
 
-it("the date of a token's last use is not missed where the Secret is gone or replaced", async () => {
+it("a failed write of the date of a token's last use is not logged when the Secret is gone or replaced", async () => {
   for (const status of [404, 409]) {
     const test = usesScene({ status });
     await test.note();

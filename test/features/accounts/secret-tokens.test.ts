@@ -30,7 +30,7 @@ function secretScene() {
   };
 }
 
-it("a token that a Secret holds is good for the API audiences while the Secret holds it", () => {
+it("a token in a Secret is valid for the API audiences while the Secret has it", () => {
   const test = secretScene();
   assert.equal(test.outcome().outcome, "refused");
   test.objects.secrets.set("ns/t", { uid: "s", token: test.token });
@@ -42,7 +42,7 @@ it("a token that a Secret holds is good for the API audiences while the Secret h
   assert.deepEqual(test.outcome(), { outcome: "refused", message: "Token has been invalidated" });
 });
 
-it("a token that a Secret holds is void while the Secret is marked invalid", () => {
+it("a token in a Secret is refused while the Secret is marked invalid", () => {
   const test = secretScene();
   const labels = { "platform.io/legacy-token-invalid-since": "2026-11-24" };
   test.objects.secrets.set("ns/t", { uid: "s", token: test.token, labels });
@@ -55,7 +55,7 @@ it("a token that a Secret holds is void while the Secret is marked invalid", () 
   assert.equal(test.outcome().outcome, "authenticated");
 });
 
-it("a token that a Secret holds counts as used when it is good, or would be if its Secret were not marked invalid", () => {
+it("a token in a Secret counts as used when it is valid, or only its Secret is marked invalid", () => {
   const test = secretScene();
   test.outcome();
   test.objects.secrets.set("ns/t", { uid: "s", token: "another" });
@@ -69,7 +69,7 @@ it("a token that a Secret holds counts as used when it is good, or would be if i
   assert.deepEqual(test.uses, ["ns/t", "ns/t"]);
 });
 
-it("a token that a Secret holds ends with its account", () => {
+it("a token in a Secret is refused when its account is gone", () => {
   const test = secretScene();
   test.objects.secrets.set("ns/t", { uid: "s", token: test.token });
   const message = (): string => {
@@ -84,7 +84,7 @@ it("a token that a Secret holds ends with its account", () => {
   assert.equal(message(), 'serviceaccounts "bob" not found');
 });
 
-it("a token that a Secret holds is refused in upstream's words where its key or a claim is missing", () => {
+it("a token in a Secret is refused in upstream's words when its key or a claim is missing", () => {
   const test = secretScene();
   const message = (payload: object, header: object = {}): string => {
     const outcome = test.verifySecretToken(

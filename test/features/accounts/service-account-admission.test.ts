@@ -33,7 +33,7 @@ const specOf = (answer: unknown): PodObject["spec"] => (answer as PodObject).spe
 const refused = (message: string) => `403 pods "p" is forbidden: ${message}`;
 
 describe("a pod's service account", () => {
-  it("is the default one for a Pod that names no account, and gives its pull secrets", async () => {
+  it("is the default one for a Pod that names no account, and adds its pull secrets", async () => {
     const spec = specOf(await create({ containers: [] }));
     assert.deepEqual(
       [spec.serviceAccountName, spec.serviceAccount, spec.imagePullSecrets],
@@ -48,7 +48,7 @@ describe("a pod's service account", () => {
     );
   });
 
-  it("is waited for when it is the default one, for a bounded time", async () => {
+  it("is awaited for a limited time when it is the default one", async () => {
     const createInNew = (spec: object) => {
       pauses.length = 0;
       return create(spec, undefined, "new");
@@ -63,7 +63,7 @@ describe("a pod's service account", () => {
     assert.equal(pauses.length, 7);
   });
 
-  it("can limit the secrets that the pod uses", async () => {
+  it("can limit the Secrets that the Pod uses", async () => {
     const uses: readonly (readonly [object, string])[] = [
       [{ volumes: [{ name: "v", secret: { secretName: "other" } }] }, "volume with"],
       [
@@ -109,7 +109,7 @@ describe("a pod's service account", () => {
     assert.equal(await volumesOf({ serviceAccountName: "bare", automountServiceAccountToken: true }), 1);
   });
 
-  it("mounts no token where the pod mounts something, and no second one", async () => {
+  it("mounts no token where the Pod mounts something, and no second one", async () => {
     const mountPath = "/var/run/secrets/platform.io/serviceaccount";
     const own = { name: "c", volumeMounts: [{ name: "own", mountPath }] };
     const spec = specOf(await create({ containers: [own], volumes: [{ name: "own" }] }));

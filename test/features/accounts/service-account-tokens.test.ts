@@ -84,7 +84,7 @@ describe("a token that was issued", () => {
 });
 
 describe("audiences", () => {
-  it("are answered in the order of the request", () => {
+  it("are returned in the order of the request", () => {
     const test = scene();
     const token = test.issue(bob, { ...hour, audiences: ["a", "b", "c"] });
     const outcome = test.verify(token, ["c", "x", "a"]);
@@ -92,7 +92,7 @@ describe("audiences", () => {
     assert.deepEqual(outcome.audiences, ["c", "a"]);
   });
 
-  it("without a common one refuse the token and name both lists", () => {
+  it("lead to a refusal with both lists when they have none in common", () => {
     const test = scene();
     const token = test.issue(bob, { ...hour, audiences: ["a", 'q"'] });
     assert.deepEqual(test.verify(token, ["b", ""]), {
@@ -101,7 +101,7 @@ describe("audiences", () => {
     });
   });
 
-  it("that a token does not name are the API audiences, and no others", () => {
+  it("are the API audiences for a token without audiences", () => {
     const test = scene();
     const payload = { ...goodClaims(test.clock.now()), aud: undefined };
     const token = forge(test.pem, { header: { alg: "ES256" }, payload });
@@ -109,7 +109,7 @@ describe("audiences", () => {
     assert.equal(test.verify(token, ["vault"]).outcome, "refused");
   });
 
-  it("are checked again for each request of a kept token", () => {
+  it("are checked again for each request with a cached token", () => {
     const test = scene();
     const token = test.issue(bob, hour);
     assert.equal(test.verify(token, [apiAudience]).outcome, "authenticated");
@@ -117,8 +117,8 @@ describe("audiences", () => {
   });
 });
 
-describe("time", () => {
-  it("ends a token a minute after its exp, a kept one too", () => {
+describe("the times of a token", () => {
+  it("expire it a minute after its exp, even when it is cached", () => {
     const test = scene();
     const token = test.issue(bob, { ...hour, lifetimeSeconds: 600 });
     test.clock.passSeconds(659);
@@ -130,7 +130,7 @@ describe("time", () => {
     });
   });
 
-  it("lets a token of up to a minute in the future pass", () => {
+  it("may be up to a minute in the future", () => {
     const test = scene();
     const token = (nowSeconds: number, bent: object): string =>
       forge(test.pem, { header: { alg: "ES256" }, payload: { ...goodClaims(nowSeconds * 1000), ...bent } });
@@ -155,7 +155,7 @@ describe("the objects that a token is bound to", () => {
     return outcome.outcome === "refused" ? outcome.message : outcome.outcome;
   };
 
-  it("are looked up on every use, a kept token's too", () => {
+  it("are looked up on every use, even for a cached token", () => {
     const test = scene();
     const token = test.issue(bob, hour);
     assert.equal(refusal(test, token), "authenticated");
@@ -171,7 +171,7 @@ describe("the objects that a token is bound to", () => {
   });
 
   for (const kind of ["secret", "pod", "node"] as const) {
-    it(`void a token of a ${kind} that is gone, made anew or a minute in deletion`, () => {
+    it(`invalidate the token when the ${kind} is gone, created again, or being deleted for a minute`, () => {
       const test = scene();
       const put = (found: { uid: string; deletionTimestamp?: string }): void => {
         test.objects.secrets.set("ns/x", found);
@@ -204,7 +204,7 @@ describe("the objects that a token is bound to", () => {
 });
 
 describe("issuers and keys", () => {
-  it("of another server are not mine", () => {
+  it("of another server leave the token to other authenticators", () => {
     const test = scene();
     const payload = { ...goodClaims(test.clock.now()), iss: "https://other.test" };
     assert.equal(
@@ -213,7 +213,7 @@ describe("issuers and keys", () => {
     );
   });
 
-  it("may be several: a token of each is good, and without kid every key is tried", () => {
+  it("may be several, each with valid tokens; for a token without kid, every key is tried", () => {
     const old = scene();
     const test = scene({ keys: fixedTokenKeys(scene().key, [old.key]), issuers: ["https://new.test", issuer] });
     assert.equal(test.verify(old.issue(bob, hour), [apiAudience]).outcome, "authenticated");
@@ -221,7 +221,7 @@ describe("issuers and keys", () => {
     assert.equal(test.verify(token, [apiAudience]).outcome, "authenticated");
   });
 
-  it("with an unknown kid are refused", () => {
+  it("that a token names by an unknown kid lead to a refusal", () => {
     const test = scene();
     const token = forge(test.pem, { header: { alg: "ES256", kid: "other" }, payload: goodClaims(test.clock.now()) });
     assert.deepEqual(test.verify(token, [apiAudience]), {
@@ -251,7 +251,7 @@ describe("issuers and keys", () => {
   });
 });
 
-describe("a kept token", () => {
+describe("a cached token", () => {
   it("is verified again after 10 s", () => {
     const test = scene();
     let verifications = 0;
@@ -269,7 +269,7 @@ describe("a kept token", () => {
     assert.equal(verifications, 2);
   });
 
-  it("is never a bad one", () => {
+  it("is never an invalid one", () => {
     const test = scene();
     let verifications = 0;
     const counted = { ...test.key, verifies: () => (verifications++, false) };

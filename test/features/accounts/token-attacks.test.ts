@@ -188,7 +188,7 @@ describe("another spelling of a good token", () => {
     );
   });
 
-  it("of a megabyte is not decoded", () => {
+  it("of a megabyte is refused without decoding", () => {
     assert.equal(outcomeOf(test, "A".repeat(1 << 20)), "notApplicable");
     assert.equal(outcomeOf(test, `${good}${"A".repeat(1 << 20)}`), "notApplicable");
   });

@@ -60,7 +60,7 @@ describe("a token request", () => {
     assert.ok("status" in object);
   });
 
-  it("keeps audiences as they are, empty and double ones too", async () => {
+  it("keeps audiences as they are, including empty and repeated ones", async () => {
     const test = requests();
     const audiences = ["b", "a", "a", ""];
     assert.deepEqual(((await test.of({ audiences }))["spec"] as { audiences: string[] }).audiences, audiences);
@@ -81,14 +81,14 @@ describe("a token request", () => {
     );
   });
 
-  it("of an account that is not there is a 404, before its rules are looked at", async () => {
+  it("of a missing account is a 404, before its spec is validated", async () => {
     await assert.rejects(requests().of({ expirationSeconds: 1 }, { namespace: "ns", name: "absent" }), {
       code: 404,
       details: { name: "absent", kind: "serviceaccounts" },
     });
   });
 
-  it("must name the account of the path, if any", async () => {
+  it("must name the account of the path, if it names one", async () => {
     const test = requests();
     await test.send({ metadata: { name: "bob", namespace: "ns" } });
     await assert.rejects(test.send({ metadata: { name: "eve" } }), {
@@ -161,7 +161,7 @@ describe("a bound object", () => {
     });
   });
 
-  it("that is a Pod brings its node, with the uid if the node is registered", async () => {
+  it("that is a Pod adds its node, with the uid if the node is registered", async () => {
     const test = requests();
     test.objects.pods.set("ns/x", { uid: "u", serviceAccountName: "bob", nodeName: "n1" });
     await bound(test, { kind: "Pod", name: "x" });
@@ -182,13 +182,13 @@ describe("an extended lifetime", () => {
     return { terms: test.issued[0]?.[1], answered };
   };
 
-  it("is a year with a time to warn after, while the answer shows what was asked for", async () => {
+  it("is a year with a time from which uses are warned of, while the answer shows the requested one", async () => {
     const { terms, answered } = await issued({});
     assert.deepEqual(terms, { audiences: [apiAudience], lifetimeSeconds: 31_536_000, warnAfterSeconds: 3607 });
     assert.deepEqual(answered["status"], { token: "jwt", expirationTimestamp: "2026-01-01T01:00:07Z" });
   });
 
-  it("needs the option, a Pod, exactly 3607 seconds and audiences of the API only", async () => {
+  it("requires the option, a Pod, exactly 3607 seconds and only audiences of the API", async () => {
     for (const [overrides, isOn] of [
       [{}, false],
       [{ boundObjectRef: { kind: "Secret", name: "x" } }, true],

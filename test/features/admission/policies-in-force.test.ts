@@ -46,7 +46,7 @@ describe("a policy in force", () => {
     assert.equal((await scene.send("GET", `${configMaps}/a`)).status, 200);
   });
 
-  it("is asked for every way to write", async () => {
+  it("is evaluated for every way to write", async () => {
     await scene.send("POST", configMaps, configMap("fixed", { metadata: { labels: { a: "b" } } }));
     await scene.policy("nothing", {
       matchConstraints: matching(["configmaps", "serviceaccounts/token"]),
@@ -109,7 +109,7 @@ describe("a policy in force", () => {
     assert.equal((await scene.send("GET", `${configMaps}/new`)).status, 404);
   });
 
-  it("is asked about the approval, the status and the deletion of certificate requests", async () => {
+  it("is evaluated for the approval, the status and the deletion of certificate requests", async () => {
     await scene.policy("requests", {
       matchConstraints: matching(["certificatesigningrequests/approval", "certificatesigningrequests/status"], {
         apiGroups: ["certificates.k8s.io"],
@@ -135,7 +135,7 @@ describe("a policy in force", () => {
     assert.equal((await scene.send("DELETE", `${requests}/r`)).status, 200, "the rule is for subresources");
   });
 
-  it("means the same objects in either spelling of a group, and in other versions as it says", async () => {
+  it("matches the same objects in either spelling of a group, and in other versions as configured", async () => {
     const events = "/apis/events.k8s.io/v1/namespaces/default/events";
     const event = {
       apiVersion: "events.k8s.io/v1",
@@ -181,7 +181,7 @@ describe("a policy in force", () => {
     assert.match((await scene.send("POST", events, event)).message, /never$/);
   });
 
-  it("selects by namespaces, objects, names, operations and scope, and what is excluded", async () => {
+  it("matches by namespaces, objects, names, operations, scope and exclusions", async () => {
     const passes = async (constraints: Record<string, unknown>, name = "s", labels = {}): Promise<boolean> => {
       await scene.policy("select", { matchConstraints: constraints, validations: [{ expression: "false" }] });
       const answer = await scene.send("POST", `${configMaps}?dryRun=All`, configMap(name, { metadata: { labels } }));
@@ -266,7 +266,7 @@ describe("a policy in force", () => {
     assert.match(ada.message, /denied request: secrets$/);
   });
 
-  it("warns, or annotates the audit event, where its binding says so", async () => {
+  it("warns or annotates the audit event if its binding says so", async () => {
     const spec = {
       matchConstraints: matching(["configmaps"]),
       validations: [{ expression: "false", message: "never" }],
@@ -283,7 +283,7 @@ describe("a policy in force", () => {
     );
   });
 
-  it("takes params from objects, and fails or passes without them as its binding says", async () => {
+  it("reads params from objects, and fails or passes without them as its binding says", async () => {
     const limits = (name: string, data: Record<string, string>, labels: Record<string, string> = {}) =>
       scene.send("POST", configMaps, configMap(name, { data, metadata: { labels } }));
     await limits("limit-one", { largest: "3" }, { limits: "yes" });
@@ -328,7 +328,7 @@ describe("a policy in force", () => {
     );
   });
 
-  it("fails, or is passed over, as failurePolicy says, when an expression cannot be evaluated", async () => {
+  it("fails or is ignored, as failurePolicy says, when an expression cannot be evaluated", async () => {
     const spec = {
       matchConstraints: matching(["configmaps"]),
       validations: [{ expression: "object.data.missing == 'x'" }],
@@ -344,7 +344,7 @@ describe("a policy in force", () => {
     assert.equal((await scene.send("POST", `${configMaps}?dryRun=All`, configMap("x"))).status, 201);
   });
 
-  it("is not asked about reviews, policies and the server's own writes", async () => {
+  it("is not evaluated for reviews, policies and the server's own writes", async () => {
     await scene.policy("closed", {
       matchConstraints: matching(["*", "*/*"].slice(1), { apiGroups: ["*"] }),
       validations: [{ expression: "false", message: "closed" }],
@@ -385,7 +385,7 @@ describe("a policy in force", () => {
     assert.equal((await send()).status, 201);
   });
 
-  it("cannot hold the server up: a write that would take too many steps is refused, whatever the policy says", async () => {
+  it("cannot block the server: a write that would take too many steps is refused, whatever the policy says", async () => {
     const data = Object.fromEntries(Array.from({ length: 2000 }, (_, index) => [`k${index}`, "v"]));
     const spec = (failurePolicy: string) => ({
       failurePolicy,
@@ -418,7 +418,7 @@ describe("a policy in force", () => {
     assert.match(compared.message, /running out of cost budget/);
   });
 
-  it("reads a key that has the name of something in the language", async () => {
+  it("reads a key with the name of a built-in property", async () => {
     await scene.policy("named", {
       failurePolicy: "Ignore",
       matchConstraints: matching(["configmaps"]),

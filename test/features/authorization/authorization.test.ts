@@ -24,7 +24,7 @@ const settingsOf = (given: Readonly<Record<string, unknown>>) =>
   authorizationSettings(resolveFlags(authorizationFlags, { commandLine: given, file: {} }));
 
 describe("the flags of authorization", () => {
-  it("mean Node and RBAC by default, and a webhook with upstream's times", () => {
+  it("default to Node and RBAC, and to upstream's times for a webhook", () => {
     assert.deepEqual(settingsOf({}), {
       type: "built in",
       authorizers: [
@@ -258,7 +258,7 @@ describe("a Signet whose authorizer is another Signet", () => {
     );
   });
 
-  it("answers 500 to users that only the missing authorizer could allow, and administrators as before", async () => {
+  it("answers 500 to users that only the unreachable authorizer could allow, and administrators as before", async () => {
     await asked.stop();
     const gone = await http.json<{ code: number; message: string }>("/api/v1/configmaps", { token });
     assert.equal(gone.code, 500);

@@ -44,7 +44,7 @@ describe("an AuthorizationConfiguration", () => {
     ]);
   });
 
-  it("may say that answers are not kept", () => {
+  it("may switch off the caching of answers", () => {
     const [one] = parseAuthorizationConfiguration(
       withWebhook({ cacheAuthorizedRequests: false, unauthorizedTTL: "1m30s" }),
     );

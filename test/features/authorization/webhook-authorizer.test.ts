@@ -59,7 +59,7 @@ describe("a webhook authorizer", () => {
       onChange: ({ isAvailable }) => heard.push(isAvailable ? "back" : "away"),
     });
 
-  it("is asked in the words of a SubjectAccessReview, with selectors", async () => {
+  it("gets a SubjectAccessReview, with selectors", async () => {
     assert.deepEqual(await authorizer()(asks()), { decision: "allow", reason: "because" });
     assert.deepEqual(reviews, [
       {
@@ -95,7 +95,7 @@ describe("a webhook authorizer", () => {
     });
   });
 
-  it("denies only where it says so; without an opinion the next is asked", async () => {
+  it("denies only explicitly; without an opinion, the next authorizer is asked", async () => {
     const decisionFor = async (status: unknown): Promise<unknown> => {
       post = answers(status);
       return authorizer()(asks());
@@ -112,7 +112,7 @@ describe("a webhook authorizer", () => {
     }
   });
 
-  it("is not asked again while its answer is fresh: as long as the answer is kept", async () => {
+  it("is not asked again while its answer is cached", async () => {
     const authorize = authorizer();
     await Promise.all([authorize(asks()), authorize(asks())]);
     clock.passSeconds(299);
@@ -133,7 +133,7 @@ describe("a webhook authorizer", () => {
     assert.equal(reviews.length, 5);
   });
 
-  it("keeps what it allowed, however many requests it refuses", async () => {
+  it("keeps cached permissions, however many requests it refuses", async () => {
     const authorize = authorizer();
     await authorize(asks("good"));
     post = answers({ allowed: false });
@@ -143,7 +143,7 @@ describe("a webhook authorizer", () => {
     assert.equal(reviews.length, before);
   });
 
-  it("lets the next one decide when it fails, or denies, as configured", async () => {
+  it("lets the next authorizer decide or denies when it fails, as configured", async () => {
     post = () => Promise.reject(new Error("connect ECONNREFUSED"));
     assert.deepEqual(await authorizer()(asks()), { decision: "noOpinion", reason: "", evaluationError: unanswered });
     assert.deepEqual(heard, ["error", "failed open"]);
@@ -197,7 +197,7 @@ describe("a webhook authorizer", () => {
   });
 });
 
-describe("a chain with authorizers that fail", () => {
+describe("a chain of authorizers that fail", () => {
   const says =
     (decision: "allow" | "noOpinion", evaluationError?: string): Authorizer =>
     () => ({
@@ -205,7 +205,7 @@ describe("a chain with authorizers that fail", () => {
       reason: "",
       ...(evaluationError !== undefined && { evaluationError }),
     });
-  it("asks the next authorizer, and tells all errors when none allows the request", async () => {
+  it("asks the next authorizer, and reports all errors when none allows the request", async () => {
     const chain = [says("noOpinion", "one"), says("noOpinion", "two"), says("noOpinion", "one")];
     assert.deepEqual(await createAuthorization(() => chain)(asks()), {
       decision: "noOpinion",

@@ -102,7 +102,7 @@ describe("an approval policy that allows everything", () => {
     );
   });
 
-  it("approves no mail address or URI with quotes, escapes, blanks or detours", () => {
+  it("approves no mail address or URI with quotes, escapes, blanks or path segments of dots", () => {
     for (const address of [
       "a@b@example.com",
       '"a b"@example.com',
@@ -206,7 +206,7 @@ describe("an approval policy that allows everything", () => {
     }
   });
 
-  it("approves a day where the rule names no lifetime, and whatever the signer gives counts as asked for", () => {
+  it("approves at most a day when the rule names no lifetime, and counts the signer's default as requested", () => {
     assert.deepEqual(outcome(anything, { lifetimeSeconds: 86_400 }), ["approved"]);
     assert.deepEqual(outcome(anything, { lifetimeSeconds: 86_401 }), ["maximumLifetimeSeconds"]);
     const week = anything.replace("}", ", maximumLifetimeSeconds: 604800 }");
@@ -261,7 +261,7 @@ describe("namesBelongToNode", () => {
     ]);
   });
 
-  it("allows nothing of a kind that is left out, but the Node's own name", () => {
+  it("allows no name of an omitted kind, except the Node's own name", () => {
     const ranges = "{ namesBelongToNode: true, ipRanges: [10.0.0.0/8] }";
     assert.deepEqual(outcome(ranges, { ...asNode, altNames: { dnsNames: ["n1"] } }), ["approved"]);
     assert.deepEqual(outcome(ranges, { ...asNode, altNames: { dnsNames: ["bank.com"] } }), ["dnsNames"]);
@@ -284,7 +284,7 @@ describe("namesBelongToNode", () => {
 describe("serverNamesIn", () => {
   const own = (...dnsNames: string[]): string[] => serverNamesIn({ dnsNames, ipAddresses: [] }, server);
 
-  it("sees through spelling, wildcards in both directions, and addresses in DNS names", () => {
+  it("recognizes other spellings, wildcards in both directions, and addresses in DNS names", () => {
     for (const name of [
       "api.example.com.",
       "*.example.com",
@@ -305,7 +305,7 @@ describe("serverNamesIn", () => {
     }
   });
 
-  it("leaves other names alone", () => {
+  it("finds nothing in other names", () => {
     assert.deepEqual(
       own(
         "example.com",

@@ -90,7 +90,7 @@ const failedFields = (asked: ApprovalInput): string[] => {
 };
 
 describe("decideApproval", () => {
-  it("approves what the first matching rule allows, and names the rule", () => {
+  it("approves a request that the first matching rule allows, and names the rule", () => {
     const decision = decide(question());
     assert.deepEqual(decision, { type: "approved", rule: "node-serving" });
     assert.deepEqual(approvalCondition({ type: "approved", rule: "node-serving" }), {
@@ -144,7 +144,7 @@ describe("decideApproval", () => {
     assert.deepEqual(failedFields(question({ subject: withUnit })), ["subject"]);
   });
 
-  it("refuses the names of a node that is not there", () => {
+  it("refuses the names of a node that does not exist", () => {
     const gone = {
       username: "system:node:n9",
       subject: { commonName: "system:node:n9", organizations: ["system:nodes"] },
@@ -262,11 +262,11 @@ describe("namePattern", () => {
     assert.ok(matches("*.b", "a.b") && !matches("*.b", "a.a.b") && matches("**.b", "a.a.b") && matches("**", "a\nb"));
   });
 
-  it("is fast on names made to be slow", { timeout: 10_000 }, () => {
+  it("takes linear time on hostile names", { timeout: 10_000 }, () => {
     assert.ok(!matches(`${"**a*a".repeat(100)}b`, "a".repeat(4000)));
   });
 
-  it("bounds its length, and that of names", () => {
+  it("bounds the length of patterns and names", () => {
     assert.ok(!matches("**", "a".repeat(4097)));
     for (const pattern of ["", "a".repeat(513)]) assert.ok("fault" in namePattern(pattern, "."));
   });

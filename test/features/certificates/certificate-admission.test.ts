@@ -51,7 +51,7 @@ describe("signing", () => {
     }
   });
 
-  it("needs none where neither changes", async () => {
+  it("needs no permission when neither changes", async () => {
     assert.equal(await sign(request({ conditions: [] })), undefined);
   });
 });

@@ -43,7 +43,7 @@ describe("the inventory of certificates", () => {
   const recordOf = (requestName: string) =>
     until(server.client, scene.references.issuedCertificates, ({ spec }) => spec.requestName === requestName);
 
-  it("records what custom signers issue, and keeps it when the request is gone", async () => {
+  it("records the certificates of custom signers, and keeps the records when the requests are deleted", async () => {
     await signAsCustomSigner("custom");
     const record = await recordOf("custom");
     assert.deepEqual([record.spec.signerName, record.spec.issuer], [signerName, "CN=custom"]);
@@ -60,7 +60,7 @@ describe("the inventory of certificates", () => {
     assert.deepEqual(nobodys.items, []);
   });
 
-  it("cannot be changed, and is read by auditors alone", async () => {
+  it("cannot be changed, and can be read only by auditors", async () => {
     await signAsCustomSigner("fixed");
     const record = await recordOf("fixed");
     await assert.rejects(records().update({ ...record, spec: { ...record.spec, username: "mallory" } }), {

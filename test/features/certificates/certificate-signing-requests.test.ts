@@ -77,7 +77,7 @@ describe("a new certificate request", () => {
     assert.deepEqual(faults, ["spec.request: Invalid value: null: PEM block type must be CERTIFICATE REQUEST"]);
   });
 
-  it("may leave out its usages, ask for 600 seconds, and name the longest signer", async () => {
+  it("may omit its usages, ask for 600 seconds, and name a signer of the greatest length", async () => {
     const { usages: _, ...spec } = request({ expirationSeconds: 600 }).spec;
     const domain = ["a".repeat(63), "b".repeat(63), "c".repeat(63), "d".repeat(61)].join(".");
     const signerName = `${domain}/${"e".repeat(63)}.${"f".repeat(253)}`;
@@ -190,7 +190,7 @@ describe("a condition", () => {
     assert.equal(changed.next.status.conditions?.[0]?.lastTransitionTime, nowText);
   });
 
-  it("that decides stays as it is in a write of the status", () => {
+  it("that is a decision does not change in a write of the status", () => {
     const { next, faults } = write("status", {
       previous: stored([dated("Approved")]),
       status: { conditions: [{ ...condition("Approved"), reason: "Forged" }, condition("Failed")] },
@@ -219,14 +219,14 @@ describe("an issued certificate", () => {
     assert.deepEqual(write("status", { previous: first.next, status: first.next.status }).faults, []);
   });
 
-  it("must be one", () => {
+  it("must be a certificate", () => {
     const status = { conditions: approved, certificate: base64("csr-ecdsa.pem") };
     assert.deepEqual(write("status", { previous: stored(approved), status }).faults, [
       'status.certificate: Invalid value: "<certificate data>": only CERTIFICATE PEM blocks are allowed, found "CERTIFICATE REQUEST"',
     ]);
   });
 
-  it("cannot be written through approval, nor lost there", () => {
+  it("can be neither written nor removed through approval", () => {
     const fresh = write("approval", { previous: stored(), status: { conditions: approved, certificate: issued } });
     assert.equal(fresh.next.status.certificate, undefined);
     const kept = write("approval", { previous: stored(approved, issued), status: { conditions: approved } });

@@ -112,7 +112,7 @@ describe("csrsigning in the server's process", () => {
   });
 
   for (const refused of ["record", "status"] as const) {
-    it(`writes neither when the write of the ${refused} is refused, and both later`, async () => {
+    it(`writes neither when the write of the ${refused} is refused, and writes both later`, async () => {
       const name = `refused-${refused}`;
       await approved(name);
       let refusals = 0;
@@ -130,7 +130,7 @@ describe("csrsigning in the server's process", () => {
     });
   }
 
-  it("drops the certificate of the loser when two processes sign at the same moment", async () => {
+  it("discards one of two certificates when two processes sign at the same moment", async () => {
     await approved("twice");
     const both = Promise.withResolvers<void>();
     let waiting = 0;

@@ -51,7 +51,7 @@ describe("a trust bundle", () => {
     ]);
   });
 
-  it("of more than a mebibyte is not looked into", () => {
+  it("of more than 1 MiB is refused without parsing", () => {
     assert.deepEqual(faultsOfNew(definition, bundle("a", { trustBundle: "x".repeat(1024 * 1024 + 1) })), [
       "spec.trustBundle: Too long: may not be more than 1048576 bytes",
     ]);

@@ -96,7 +96,7 @@ describe("a signer of --signer-config", () => {
     return parseCertificatesPem(bundle.spec.trustBundle);
   };
 
-  it("issues what its published bundle verifies, with the CA that was made for it", async () => {
+  it("issues certificates that its published bundle verifies, with its generated CA", async () => {
     const scene = await start({ "signer-config": fileOf(example("signers.yaml")) });
     const [leaf, ...chain] = await scene.obtain(serving);
     assert.ok(leaf);
@@ -121,7 +121,7 @@ describe("a signer of --signer-config", () => {
     assert.equal(statSync(made).mode & 0o777, 0o700);
   });
 
-  it("makes its CA once", async () => {
+  it("generates its CA once", async () => {
     const dataDirectory = folder.file("data-once");
     const settings = { "signer-config": fileOf(example("signers.yaml")) };
     const [before] = await bundleOf(await start(settings, { dataDirectory }), services);
@@ -130,7 +130,7 @@ describe("a signer of --signer-config", () => {
     assert.deepEqual(before?.der, again?.der);
   });
 
-  it("has its CA replaced by command, over restarts and back, and in a backup, while certificates of both are good", async () => {
+  it("has its CA replaced by command, across restarts, back again and in a backup, while certificates of both are valid", async () => {
     const dataDirectory = folder.file("data-rotated");
     const settings = { "signer-config": fileOf(example("signers.yaml")) };
     const more = { dataDirectory, storage: "lmdb" } as const;
@@ -221,7 +221,7 @@ describe("a signer of --signer-config", () => {
     assert.match(conditionOf(denied, "Denied")?.message ?? "", /dnsNames: "db\.data\.services\.example\.com"/);
   });
 
-  it("fails what breaks its rules, and names each field", async () => {
+  it("fails requests that break its rules, and names each field", async () => {
     const scene = await start({ "signer-config": fileOf(example("signers.yaml")) });
     const hostile: readonly [string, Partial<Wish>, RegExp][] = [
       ["foreign-name", { names: { dnsNames: ["shop.example.org"] } }, /dnsNames: "shop\.example\.org" is not allowed/],
@@ -272,7 +272,7 @@ describe("a signer of --signer-config", () => {
     await obtain("yet", "example.com/first");
   });
 
-  it("is named in an event on a request for a signer that does not exist", async () => {
+  it("is listed in the event on a request for a signer that does not exist", async () => {
     const scene = await start({});
     await scene.request({ ...serving, name: "nobody", signerName: "platform.io/services" });
     const event = await until<Event>(

@@ -75,7 +75,7 @@ describe("csr-approving", () => {
     assert.equal(conditionOf(approved, "Approved")?.reason, "AutoApproved");
   });
 
-  it("leaves another node's certificate, other signers and strangers to humans", async () => {
+  it("leaves another node's certificate, other signers and unknown users to people", async () => {
     const self = sceneOf(server, { name: "system:node:n1", groups: ["system:nodes"] });
     await bind(server, "system:node-bootstrapper", "dev");
     const stranger = sceneOf(server, { name: "alice", groups: ["dev"] });
@@ -138,7 +138,7 @@ rules:
     expirationSeconds,
   });
 
-  it("approves what belongs to the requesting node, and the certificate is issued", async () => {
+  it("approves a request for the requesting node's own names, and the certificate is issued", async () => {
     const self = sceneOf(server, { name: "system:node:n1", groups: ["system:nodes"] });
     await self.request(serving("own", ["10.0.0.7"]));
     const [certificate] = await self.issued("own");
@@ -195,7 +195,7 @@ rules:
     }
   });
 
-  it("leaves alone what no rule is about", async () => {
+  it("ignores requests that no rule matches", async () => {
     const mallory = sceneOf(server, { name: "mallory", groups: ["dev"] });
     await mallory.request({ name: "unruled", signerName: apiserverClient, commonName: "mallory" });
     const alice = sceneOf(server, { name: "alice", groups: ["dev"] });

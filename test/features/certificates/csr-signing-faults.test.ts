@@ -69,7 +69,7 @@ class FaultyTransport implements Transport {
   }
 }
 
-describe("csrsigning, whatever fails", () => {
+describe("csrsigning under failures", () => {
   let server: TestServer;
   let scene: CertificateScene;
   const authority = rootSigningAuthority(newAuthority("signer"));
@@ -208,7 +208,7 @@ describe("csrsigning, whatever fails", () => {
     await scene.requests.delete("twice");
   });
 
-  it("fails a request whose certificate ended before it was handed out, and does not sign again", async () => {
+  it("fails a request whose certificate expired before it was delivered, and does not sign again", async () => {
     await approved("late");
     const { promise, resolve } = Promise.withResolvers<void>();
     const next = way();
@@ -232,7 +232,7 @@ describe("csrsigning, whatever fails", () => {
     await scene.requests.delete("late");
   });
 
-  it("returns nothing from a record with another key", async () => {
+  it("does not return a recorded certificate with another key", async () => {
     await approved("own");
     const loop = start(way());
     await scene.issued("own");

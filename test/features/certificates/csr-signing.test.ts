@@ -40,7 +40,7 @@ describe("csr-signing", () => {
     folder.remove();
   });
 
-  it("signs what openssl verifies against the signer's published trust bundle alone", async () => {
+  it("signs certificates that openssl verifies with only the signer's published trust bundle", async () => {
     const wishes = [
       { name: "client", signerName: apiserverClient, commonName: "alice", purpose: "sslclient" },
       { name: "node-client", signerName: apiserverClientNodeAgent, ...node, purpose: "sslclient" },
@@ -65,7 +65,7 @@ describe("csr-signing", () => {
     }
   });
 
-  it("starts a certificate five minutes back and ends it when it was asked to", async () => {
+  it("backdates a certificate by five minutes and ends it at the requested time", async () => {
     const [certificate] = await scene.obtain({
       name: "short",
       signerName: apiserverClient,
@@ -124,7 +124,7 @@ describe("csr-signing", () => {
     assert.equal(failed.status.certificate, undefined);
   });
 
-  it("fails a request whose certificate has no room in its record or in the request, and does not try again", async () => {
+  it("fails a request whose certificate is too large for its record or the request, and does not try again", async () => {
     const nameOf = (index: number): string => `spiffe://example.com/${index}/${"x".repeat(1100)}`;
     for (const [name, length] of [
       ["too-large-for-its-record", 710],
@@ -158,7 +158,7 @@ describe("csr-signing", () => {
     assert.equal((await scene.requests.get("custom")).status.certificate, undefined);
   });
 
-  it("records every certificate before it is handed out", async () => {
+  it("records every certificate before it is delivered", async () => {
     const requested = await sceneOf(server, { name: "alice", groups: ["system:masters"] }).request({
       name: "recorded",
       signerName: apiserverClient,
@@ -185,7 +185,7 @@ describe("the CAs of csr-signing", () => {
   const folder = new CertificateFolder();
   after(() => folder.remove());
 
-  it("are a signer's own, else those for all signers", async () => {
+  it("are the signer's own, or else those for all signers", async () => {
     const [common, serving] = [newAuthority("common"), newAuthority("serving")];
     const server = await startTestServer({
       settings: {
@@ -212,7 +212,7 @@ describe("the CAs of csr-signing", () => {
     }
   });
 
-  it("are read again when their files change, and not while only one of them has", async () => {
+  it("are read again when both of their files have changed", async () => {
     const [first, second] = [newAuthority("first"), newAuthority("second")];
     const settings = {
       "cluster-signing-cert-file": folder.write("ca.crt", first.certificate),
@@ -238,7 +238,7 @@ describe("the CAs of csr-signing", () => {
     }
   });
 
-  it("sign no name that their CA, or one above it, is not to certify", async () => {
+  it("sign no name that their CA, or one above it, may not certify", async () => {
     const base = encodeElement(0x82, Buffer.from("evil.example.com"));
     const value = encodeSequence(encodeElement(0xa1, encodeSequence(base)));
     const plain = newAuthority("constrained");

@@ -47,7 +47,7 @@ const issue = (changes: Partial<IssueOptions> = {}): ReturnType<typeof issueCert
 const secondsAfterNow = (milliseconds: number): number => (milliseconds - now) / 1000;
 
 describe("lifetimeSeconds", () => {
-  it("is what was asked for, at least ten minutes and at most the maximum", () => {
+  it("is the requested lifetime, but at least ten minutes and at most the maximum", () => {
     assert.equal(lifetimeSeconds(undefined, 5000), 5000);
     assert.equal(lifetimeSeconds(1000, 5000), 1000);
     assert.equal(lifetimeSeconds(6000, 5000), 5000);
@@ -114,7 +114,7 @@ describe("issueCertificate", () => {
     );
   });
 
-  it("refuses to hand out a certificate that its CA's key did not sign", () => {
+  it("refuses to return a certificate that its CA's key did not sign", () => {
     const impostor = { ...authority, privateKey: generatePrivateKey("ECDSA P-256") };
     assert.throws(() => issue({ authority: impostor }), { message: "x509: ECDSA verification failure" });
   });

@@ -112,7 +112,7 @@ describe("revocation-list-publisher", () => {
     }
   });
 
-  it("signs nothing anew while nothing changes, and a list every half hour in any case", async () => {
+  it("signs a list every half hour, and otherwise only after a change", async () => {
     await revoke("one", { certificate: { issuer, serialNumber: "abc1" } });
     await start();
     const first = await list();
@@ -129,7 +129,7 @@ describe("revocation-list-publisher", () => {
     await loop.stop();
   });
 
-  it("leaves the last list of a CA whose key is gone, and says until when it is good, and when it has ended", async () => {
+  it("keeps the last list of a CA whose key is lost, and logs until when it is valid and when it has expired", async () => {
     await revoke("before", { certificate: { issuer, serialNumber: "abc1" } });
     const authorities = [authority];
     const logged: { readonly ca?: string; readonly until?: string }[] = [];
@@ -158,7 +158,7 @@ describe("revocation-list-publisher", () => {
     await loop.stop();
   });
 
-  it("numbers on when the clock was set back, after a restart, and from a backup's old number", async () => {
+  it("continues the numbers when the clock was set back, after a restart, and from the old number of a backup", async () => {
     await start();
     const first = await list();
     await loop.stop();
@@ -189,7 +189,7 @@ describe("revocation-list-publisher", () => {
     await loop.stop();
   });
 
-  it("puts each certificate into its part, and goes on with parts when the setting is gone", async () => {
+  it("puts each certificate into its part of the list, and keeps the parts when the setting is removed", async () => {
     await start({ isSharded: true });
     await loop.stop();
     await revoke("one", { certificate: { issuer, serialNumber: "abc1" } });
@@ -200,7 +200,7 @@ describe("revocation-list-publisher", () => {
     await loop.stop();
   });
 
-  it("stays as it is while the records can't be read, and takes nothing off it", async () => {
+  it("removes nothing from a list while the records cannot be read", async () => {
     const spec = {
       issuer,
       serialNumber: "abc7",
@@ -228,7 +228,7 @@ describe("revocation-list-publisher", () => {
     await loop.stop();
   });
 
-  it("signs no list for a CA that may not, and says so once", async () => {
+  it("signs no list for a CA without cRLSign, and logs that once", async () => {
     const unable = rootSigningAuthority({
       ...authority,
       certificate: { ...authority.certificate, keyUsages: ["certSign"] },
@@ -239,7 +239,7 @@ describe("revocation-list-publisher", () => {
     await loop.stop();
   });
 
-  it("makes one list of a storm, encodes each certificate once, and of 300 only the one that is new", async () => {
+  it("makes one list for many revocations at once, and encodes each certificate once", async () => {
     let encoded = 0;
     const count = (message: unknown): void => {
       const { key, outcome } = message as TracedReconcile; // what the channel publishes
@@ -273,7 +273,7 @@ describe("revocation-list-publisher", () => {
     await loop.stop();
   });
 
-  it("publishes the list of a CA that comes later at the next look, before certificates that name it are old", async () => {
+  it("publishes the list of a new CA at the next check", async () => {
     const later: (typeof authority)[] = [];
     await start({ authorities: later });
     assert.equal(await stored(), undefined);
@@ -299,7 +299,7 @@ describe("revocation-list-publisher", () => {
     await loop.stop();
   });
 
-  it("starts again from the number of another who wrote in between", async () => {
+  it("continues from the number of another process that wrote in between", async () => {
     await start();
     const { number } = await list();
     const head = await configMaps().get(storedListName(id, undefined));

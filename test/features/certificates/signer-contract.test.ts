@@ -186,7 +186,7 @@ for (const signer of [...ownSigners, ...configuredSigners]) {
       }
     }
 
-    it("refuses a request for nothing it issues", () => {
+    it("refuses usages that it does not issue", () => {
       const request = parseCertificateRequestPem(
         createCertificateRequestPem({ privateKey: privateKeys[0]!.privateKey, ...acceptable }),
       );

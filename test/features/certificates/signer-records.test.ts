@@ -18,7 +18,7 @@ const records = [
 ];
 
 describe("the records of the signers", () => {
-  it("are the only place that knows how a signer is called", () => {
+  it("are the only place that spells the name of a signer", () => {
     const words = wellKnownSigners.flatMap((signer) => [
       signer.shortName,
       ...[platformNames, kubernetesNames].map((names) => signer.nameIn(names).split("/")[1] ?? ""),

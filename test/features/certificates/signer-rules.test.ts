@@ -97,7 +97,7 @@ describe("nodeClientSubresources", () => {
   const signerName = signerNames.apiserverClientNodeAgent(platformNames);
   const question = { signerName, username: "bootstrap", usages: client, request: requestOf(node) };
 
-  it("knows a node that renews from a node that joins", () => {
+  it("tells a renewing node from a joining node", () => {
     assert.deepEqual(nodeClientSubresources(platformNames, question), ["nodeclient"]);
     const renewal = { ...question, username: "system:node:n1" };
     assert.deepEqual(nodeClientSubresources(platformNames, renewal), ["selfnodeclient", "nodeclient"]);
@@ -106,7 +106,7 @@ describe("nodeClientSubresources", () => {
     ]);
   });
 
-  it("leaves everything else alone", () => {
+  it("is undefined for all other requests", () => {
     const servingSigner = { ...question, signerName: signerNames.nodeAgentServing(platformNames) };
     assert.deepEqual(nodeClientSubresources(platformNames, servingSigner), []);
     assert.deepEqual(nodeClientSubresources(platformNames, { ...question, usages: serving }), []);

@@ -23,7 +23,7 @@ describe("the published anchors of a signer", () => {
   const [first, second] = [newAuthority("first").certificate, newAuthority("second").certificate];
   const start = Date.now();
 
-  it("keep a replaced CA until nothing that it signed can be valid, then let it go", () => {
+  it("keep a replaced CA until nothing that it signed can be valid", () => {
     const overlapMilliseconds = 10 * day;
     let published: readonly (typeof first)[] = [];
     let retired = noneRetired;
@@ -40,7 +40,7 @@ describe("the published anchors of a signer", () => {
     assert.equal(retired.size, 0);
   });
 
-  it("do not keep a CA beyond its own end, nor one that came back as retired", () => {
+  it("do not keep a CA after its own end, or as replaced when it signs again", () => {
     const retiredNow = { current: [second], published: [first], retired: noneRetired, overlapMilliseconds: 1000 * day };
     const kept = publishedAnchors({ ...retiredNow, now: first.notAfter - 1 });
     assert.deepEqual([...kept.retired.values()], [first.notAfter]);
@@ -76,7 +76,7 @@ describe("the trust bundle publisher", () => {
     }
   });
 
-  it("publishes the old CA beside the new one, and one that is to come before it signs", async () => {
+  it("publishes the old CA beside the new one, and a prepared CA before it signs", async () => {
     const [first, second, third] = [newAuthority("first"), newAuthority("second"), newAuthority("third")];
     const settings = {
       "cluster-signing-cert-file": folder.write("ca.crt", first.certificate, second.certificate),
@@ -105,7 +105,7 @@ describe("clients of a replaced CA", () => {
   const folder = new CertificateFolder();
   after(() => folder.remove());
 
-  it("are remembered as long as their certificates may live, across restarts", () => {
+  it("are remembered as long as their certificates may be valid, across restarts", () => {
     const [first, second] = [newAuthority("first").certificate, newAuthority("second").certificate];
     let now = Date.now();
     const open = (): RetiredAuthorities =>

@@ -42,7 +42,7 @@ const signers = runningSigners({
 describe("why a request has no signer", () => {
   const why = (signerName: string, isSigning = true) => missingSigner(signerName, { names, signers, isSigning });
 
-  it("is nothing for a signer that runs here", () => {
+  it("is undefined for a signer that runs here", () => {
     assert.equal(why(apiserverClient), undefined);
     assert.equal(why("example.com/configured-0"), undefined);
   });

@@ -51,7 +51,7 @@ describe("a namespace", () => {
     assert.deepEqual(created.metadata.labels, { own: "label", "platform.io/metadata.name": "a" });
   });
 
-  it("terminates until its last finalizer is gone", () => {
+  it("is terminating until its last finalizer is gone", () => {
     const terminating = definition.prepareForDelete?.(created, context);
     assert.equal(terminating?.status.phase, "Terminating");
     assert.equal(terminating.metadata.deletionTimestamp, nowText);
@@ -156,7 +156,7 @@ describe("a secret", () => {
     assert.deepEqual(faultsOfChange(definition, { ...previous }, previous), []);
   });
 
-  it("is at most a mebibyte", () => {
+  it("is at most 1 MiB", () => {
     const data = { a: Buffer.alloc(1024 * 1024).toString("base64") };
     assert.deepEqual(faultsOfNew(definition, secret({ data })), []);
     assert.deepEqual(faultsOfNew(definition, secret({ data: { ...data, b: base64("x") } })), [
@@ -164,7 +164,7 @@ describe("a secret", () => {
     ]);
   });
 
-  it("shows the number of its keys, not what they hold", () => {
+  it("shows the number of its keys, not their values", () => {
     assert.deepEqual(cells(definition, secret({ data: { a: base64("x"), b: "" } })), ["Opaque", 2, "<unknown>"]);
   });
 });

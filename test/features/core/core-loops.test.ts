@@ -46,7 +46,7 @@ const ownedBy = ({ metadata }: ConfigMap, more: Partial<OwnerReference> = {}): O
 const isGone = (found: unknown): boolean => found === undefined;
 
 describe("every namespace", () => {
-  test("has its default service account again after it was deleted", async () => {
+  test("gets its default service account back after it was deleted", async () => {
     const namespace = await makeNamespace();
     const accounts = server.client.resource(references.serviceAccounts, namespace);
     const { uid } = (await accounts.get("default")).metadata;
@@ -60,7 +60,7 @@ describe("every namespace", () => {
     );
   });
 
-  test("has the root CA, corrected when it was changed and restored when it was deleted", async () => {
+  test("has the root CA, which is corrected when it was changed and restored when it was deleted", async () => {
     const namespace = await makeNamespace();
     const where = { namespace, name: platformNames.rootCaConfigMap };
     const configMaps = server.client.resource(references.configMaps, namespace);
@@ -161,7 +161,7 @@ describe("the garbage collector", () => {
     await waitForObject(server.client, references.configMaps, where, isGone);
   });
 
-  test("deletes an object whose owner never was, or was another one of the same name", async () => {
+  test("deletes an object whose owner never existed, or was another object of the same name", async () => {
     const namespace = await makeNamespace();
     const configMaps = server.client.resource(references.configMaps, namespace);
     const owner = await configMaps.create(configMap("owner"));
@@ -181,7 +181,7 @@ describe("the garbage collector", () => {
     }
   });
 
-  test("lets the dependents go first in a foreground deletion", async () => {
+  test("deletes the dependents first in a foreground deletion", async () => {
     const namespace = await makeNamespace();
     const configMaps = server.client.resource(references.configMaps, namespace);
     const owner = await configMaps.create(configMap("owner"));
@@ -222,7 +222,7 @@ describe("the garbage collector", () => {
     }
   });
 
-  test("cuts the dependents loose when the owner is deleted with the policy Orphan", async () => {
+  test("removes the owner references of dependents when the owner is deleted with the policy Orphan", async () => {
     const namespace = await makeNamespace();
     const configMaps = server.client.resource(references.configMaps, namespace);
     const owner = await configMaps.create(configMap("owner"));
@@ -248,7 +248,7 @@ describe("a service account token Secret", () => {
     type: "platform.io/service-account-token",
   });
 
-  test("is removed when no account can have the name", async () => {
+  test("is deleted when its account's name is impossible", async () => {
     const namespace = await makeNamespace();
     for (const [index, account] of ["..", "a%b", "default/token"].entries()) {
       await server.client.resource(references.secrets, namespace).create(secret(`none-${index}`, account));
@@ -256,7 +256,7 @@ describe("a service account token Secret", () => {
     }
   });
 
-  test("that is immutable is left alone, and nothing is tried again for it", async () => {
+  test("that is immutable does not change, and is not tried again", async () => {
     const namespace = await makeNamespace();
     const secrets = server.client.resource(references.secrets, namespace);
     await server.client
@@ -294,7 +294,7 @@ describe("a service account token Secret", () => {
     assert.equal(await reviewedUser(token), undefined);
   });
 
-  test("goes with its account", async () => {
+  test("is deleted with its account", async () => {
     const namespace = await makeNamespace();
     const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } };
     const accounts = server.client.resource(references.serviceAccounts, namespace);
@@ -315,7 +315,7 @@ describe("a service account token Secret", () => {
   }
 });
 
-test("an aggregated ClusterRole has the rules of those that it selects, and loses them with them", async () => {
+test("an aggregated ClusterRole has the rules of the roles that it selects, as long as they exist", async () => {
   const roles = server.client.resource(references.clusterRoles);
   const suffix = randomBytes(4).toString("hex");
   const apiVersion = "rbac.authorization.platform.io/v1";

@@ -51,7 +51,7 @@ describe("an event", () => {
     ]);
   });
 
-  it("shows when it was seen, and of what", () => {
+  it("shows in a table when it was seen, and its object", () => {
     assert.deepEqual(cells(definition, event), [
       "7s",
       "Normal",

@@ -19,7 +19,7 @@ describe("the conditions of a namespace that is being emptied", () => {
   const first = namespaceConditions([], { remaining, failures: ["no", "also no"], now: start });
   const messageOf = (type: string): string | undefined => first.find((one) => one.type === type)?.message;
 
-  it("say what remains, which finalizers hold it, and what could not be deleted", () => {
+  it("name the remaining objects, the finalizers that keep them, and failed deletions", () => {
     assert.equal(
       messageOf("NamespaceContentRemaining"),
       "Some resources are remaining: leases.coordination.k8s.io has 1 resource instances, secrets. has 2 resource instances",
@@ -34,7 +34,7 @@ describe("the conditions of a namespace that is being emptied", () => {
     );
   });
 
-  it("stay as they are while nothing changes, and keep others' conditions", () => {
+  it("do not change while nothing happens, and keep others' conditions", () => {
     const progress = { remaining, failures: ["no", "also no"] };
     assert.equal(namespaceConditions(first, { ...progress, now: start + 5000 }), first);
     const other = { type: "Example", status: "True", lastTransitionTime: "2026-01-01T00:00:00Z" };
@@ -53,7 +53,7 @@ describe("the conditions of a namespace that is being emptied", () => {
     );
   });
 
-  it("are of bounded length", () => {
+  it("have a limited length", () => {
     const many = Array.from({ length: 5000 }, (_, index) => [`example.com/${index}`, 1] as const);
     const remaining = [{ resource: "secrets.", count: 5000, finalizers: new Map(many) }];
     const [, , , , finalizers] = namespaceConditions([], { remaining, failures: [], now: start });

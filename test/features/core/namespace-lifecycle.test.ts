@@ -23,7 +23,7 @@ describe("a namespace", () => {
     assert.equal(await refusalOf(rule, { operation: "DELETE", namespace: "absent" }), undefined);
   });
 
-  it("called as a built-in property is not there", async () => {
+  it("with the name of a built-in property does not exist", async () => {
     assert.equal(await refusalOf(rule, { namespace: "constructor", object }), '404 namespaces "constructor" not found');
   });
 
@@ -50,7 +50,7 @@ describe("a namespace", () => {
     assert.equal(await refusalOf(rule, { operation: "UPDATE", namespace: "dying", object }), undefined);
   });
 
-  it("that the server lives on cannot be deleted", async () => {
+  it("that the server needs cannot be deleted", async () => {
     for (const name of ["default", "platform-system", "platform-public"]) {
       assert.equal(
         await refusalOf(rule, { operation: "DELETE", resource: "namespaces", name, namespace: name }),

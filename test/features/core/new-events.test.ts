@@ -39,7 +39,7 @@ for (const group of ["events.k8s.io", "events.platform.io"]) {
     const create = (name: string, more: object = {}) =>
       send("POST", collection, { metadata: { name }, ...fields, ...more });
 
-    it("is an event of the core group under its names, and back", async () => {
+    it("is served as an event of the core group under that group's field names, and the reverse", async () => {
       const created = await create("both");
       assert.equal(created.status, 201, created.text);
       const { metadata, kind, apiVersion, ...content } = created.object;
@@ -99,7 +99,7 @@ for (const group of ["events.k8s.io", "events.platform.io"]) {
       assert.equal((await send("GET", `${core}?fieldSelector=regarding.name%3Dx`)).status, 400);
     });
 
-    it("must be a complete one, and changes only its series", async () => {
+    it("must be complete, and may change only its series", async () => {
       for (const [more, fault] of [
         [{ eventTime: null }, /eventTime: Required value/],
         [{ type: "Odd" }, /type: Invalid value/],
@@ -124,7 +124,7 @@ for (const group of ["events.k8s.io", "events.platform.io"]) {
       assert.equal((await send("PATCH", `${core}/fixed`, { message: "another" }, merge)).status, 200, "as upstream");
     });
 
-    it("is applied, patched and owned whichever way it is written", async () => {
+    it("is applied, patched and owned alike, whichever group it is written in", async () => {
       const body = { apiVersion: `${group}/v1`, kind: "Event", metadata: { name: "applied" }, ...fields };
       const path = `${collection}/applied?fieldManager=one`;
       assert.equal((await send("PATCH", path, body, apply)).status, 201);
@@ -161,7 +161,7 @@ for (const group of ["events.k8s.io", "events.platform.io"]) {
       assert.deepEqual(replaced.object.metadata.labels, { a: "b" }, replaced.text);
     });
 
-    it("needs a right of its own, as upstream", async () => {
+    it("needs a permission of its own, as in upstream", async () => {
       const rules = [{ verbs: ["create"], apiGroups: [""], resources: ["events"] }];
       await send("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", { metadata: { name: "recorder" }, rules });
       const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "recorder" };

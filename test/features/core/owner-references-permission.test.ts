@@ -20,7 +20,7 @@ const write = (
   );
 
 describe("an owner reference", () => {
-  it("may be set on a new object, and changed by who may delete the object", async () => {
+  it("may be set on a new object, and changed by users who may delete the object", async () => {
     assert.equal(await write({ next: owned(owner) }), undefined);
     assert.equal(await write({ next: owned(owner), old: owned() }, "delete configmaps a"), undefined);
     assert.equal(

@@ -15,7 +15,7 @@ const claims = {
 const evaluate = (source: string, result: ExpressionResult, value: Record<string, unknown> = claims): unknown =>
   compileClaimExpression(source, { variable: "claims", result }).evaluate(value);
 
-describe("an expression on claims", () => {
+describe("a CEL expression on claims", () => {
   const texts: Readonly<Record<string, unknown>> = {
     "claims.sub": "ada",
     '"corp:" + claims.sub': "corp:ada",
@@ -25,7 +25,7 @@ describe("an expression on claims", () => {
     'has(claims.missing) ? claims.missing : "other"': "other",
   };
   for (const [source, expected] of Object.entries(texts)) {
-    it(`gives a text: ${source}`, () => assert.equal(evaluate(source, "text"), expected));
+    it(`returns a text: ${source}`, () => assert.equal(evaluate(source, "text"), expected));
   }
 
   const conditions: Readonly<Record<string, boolean>> = {
@@ -43,10 +43,10 @@ describe("an expression on claims", () => {
     "has(claims.constructor) || has(claims.toString)": false,
   };
   for (const [source, expected] of Object.entries(conditions)) {
-    it(`decides: ${source}`, () => assert.equal(evaluate(source, "boolean"), expected));
+    it(`returns a decision: ${source}`, () => assert.equal(evaluate(source, "boolean"), expected));
   }
 
-  it("gives lists", () => {
+  it("returns lists", () => {
     assert.deepEqual(evaluate('claims.groups.map(g, "corp:" + g)', "texts"), ["corp:dev", "corp:ops"]);
     assert.deepEqual(evaluate('claims.groups.filter(g, g != "ops") + ["all"]', "texts"), ["dev", "all"]);
   });
@@ -65,15 +65,15 @@ describe("an expression on claims", () => {
   ];
   for (const [source, result, fault] of unusable) {
     if (fault.source === "^$") {
-      it(`may be of a type that only a token tells: ${source}`, () =>
+      it(`may have a type that is known only for a token: ${source}`, () =>
         assert.ok(compileClaimExpression(source, { variable: "claims", result })));
     } else {
-      it(`is refused before any token: ${source.slice(0, 40)}`, () =>
+      it(`is refused when it is compiled: ${source.slice(0, 40)}`, () =>
         assert.throws(() => compileClaimExpression(source, { variable: "claims", result }), fault));
     }
   }
 
-  it("fails for a claim that is not there, and names it", () =>
+  it("fails for a missing claim, and names it", () =>
     assert.throws(() => evaluate("claims.missing", "text"), /No such key: missing/));
 
   it("never quotes a claim when it fails", () =>
@@ -100,13 +100,13 @@ describe("an expression on claims", () => {
     }
   });
 
-  it("fails, and ends nothing else, for claims that are nested very deep", () => {
+  it("fails without other harm for claims that are nested very deep", () => {
     const deep = JSON.parse(`${"[".repeat(30_000)}${"]".repeat(30_000)}`) as unknown;
     assert.throws(() => evaluate("claims.deep.all(d, d == claims.deep)", "boolean", { deep }), Error);
   });
 });
 
-it("an expression on a user reads what mappings made", () => {
+it("an expression on a user reads the mapped user", () => {
   const compile = (source: string): unknown =>
     compileClaimExpression(source, { variable: "user", result: "boolean" }).evaluate({
       username: "corp:ada",

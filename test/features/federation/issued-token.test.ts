@@ -59,8 +59,8 @@ async function ready(fields?: object): Promise<OpenedIssuers> {
 const tokenOf = (claims: object = {}): Promise<string> => issuer.sign({ ...claims }, clock.now());
 const messageOf = (answer: TokenOutcome): string => (answer.outcome === "refused" ? answer.message : answer.outcome);
 
-describe("a token of another issuer", () => {
-  it("is its user's, with prefixes, groups and the token's id", async () => {
+describe("a token of an OpenID Connect issuer", () => {
+  it("authenticates its user, with prefixes, groups and the token's id", async () => {
     using issuers = disposable(await ready());
     const answer = await issuers.verify(await tokenOf({ groups: ["dev"], jti: "t-1" }), api);
     assert.deepEqual(answer, {
@@ -129,7 +129,7 @@ describe("a token of another issuer", () => {
     }
   });
 
-  it("is refused as soon as it has ended, though its signature is remembered", async () => {
+  it("is refused as soon as it has expired, though its signature is cached", async () => {
     using issuers = disposable(await ready());
     const token = await issuer.sign({ exp: Math.floor(clock.now() / 1000) + 2 }, clock.now());
     assert.equal((await issuers.verify(token, api)).outcome, "authenticated");
@@ -145,7 +145,7 @@ describe("a token of another issuer", () => {
     }
   });
 
-  it("must satisfy the rules on claims and users, and hears the operator's words", async () => {
+  it("must satisfy the rules on claims and users, and is refused with the operator's message", async () => {
     const rules = {
       claimValidationRules: [
         { claim: "hd", requiredValue: "example.com" },
@@ -164,7 +164,7 @@ describe("a token of another issuer", () => {
     assert.equal(await answer({ hd: "example.com", level: 3, groups: ["dev"] }), "authenticated");
   });
 
-  it("whose mail is the name must say that the mail was verified, if it says anything of that", async () => {
+  it("whose email is the user name must not say that the email is unverified", async () => {
     const byMail = { username: { claim: "email", prefix: "" } };
     using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings: byMail })] }));
     const answer = async (claims: object): Promise<string> =>
@@ -176,7 +176,7 @@ describe("a token of another issuer", () => {
 });
 
 describe("an issuer", () => {
-  it("that is away refuses only its own tokens, at once, and serves again when it is back", async () => {
+  it("that is unreachable has its tokens refused at once, and accepted again when it is back", async () => {
     issuer.isAway = true;
     using issuers = disposable(await ready());
     const token = await tokenOf();
@@ -190,7 +190,7 @@ describe("an issuer", () => {
     assert.equal((await issuers.verify(token, api)).outcome, "authenticated");
   });
 
-  it("may have a new key at any time: its first token brings the key", async () => {
+  it("may have a new key at any time, which is fetched for its first token", async () => {
     using issuers = disposable(await ready());
     const old = await tokenOf();
     issuer.rotate("second");
@@ -199,7 +199,7 @@ describe("an issuer", () => {
     assert.match(messageOf(await issuers.verify(old, api)), /failed to verify/);
   });
 
-  it("is asked at most once in ten seconds, whatever tokens name", async () => {
+  it("is asked at most once in ten seconds, whatever keys tokens name", async () => {
     using issuers = disposable(await ready());
     clock.passSeconds(60);
     const { fetches } = issuer;
@@ -209,7 +209,7 @@ describe("an issuer", () => {
     assert.equal(issuer.fetches - fetches, 2);
   });
 
-  it("that goes away keeps its keys for a day, and no longer", async () => {
+  it("that becomes unreachable has its keys used for a day, and no longer", async () => {
     using issuers = disposable(await ready());
     issuer.isAway = true;
     clock.passSeconds(23 * 3600);
@@ -218,7 +218,7 @@ describe("an issuer", () => {
     assert.match(messageOf(await issuers.verify(await tokenOf(), api)), /not initialized/);
   });
 
-  it("that withdraws a key is obeyed within ten minutes", async () => {
+  it("that withdraws a key has that key's tokens refused within ten minutes", async () => {
     using issuers = disposable(await ready());
     const old = await tokenOf();
     issuer.rotate("second");
@@ -233,7 +233,7 @@ describe("an issuer", () => {
     assert.notEqual((await issuers.verify(old, api)).outcome, "authenticated");
   });
 
-  it("whose document is another issuer's, or names keys without TLS, is not used", async () => {
+  it("is not used when its document is another issuer's, or names keys without TLS", async () => {
     for (const document of [
       { issuer: "https://other.example.com", jwks_uri: issuer.keysUrl },
       { issuer: issuer.url, jwks_uri: "http://login.example.com/keys" },
@@ -260,7 +260,7 @@ describe("the authentication configuration", () => {
     assert.equal((await issuers.verify(await tokenOf(), api)).outcome, "notApplicable");
   });
 
-  it("stays as it was when the file becomes invalid, and says so once", async () => {
+  it("stays in force when the file becomes invalid, which is logged once", async () => {
     using issuers = disposable(await ready());
     change({ jwt: [entry("http://login.example.com")] });
     for (let times = 0; times < 3; times++) {

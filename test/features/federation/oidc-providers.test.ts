@@ -149,7 +149,7 @@ describe("oidc-provider, seen through a running server, beside another Signet", 
     }
   };
 
-  it("lets a program in, as the user that its token's claims make", async () => {
+  it("authenticates a program as the user of its token's claims", async () => {
     const token = await tokenFrom(site);
     await accepted(token);
     const { status } = await new InProcess(server).json<{ status: { userInfo: Record<string, unknown> } }>(
@@ -178,7 +178,7 @@ describe("oidc-provider, seen through a running server, beside another Signet", 
     assert.equal(refused["error"], "invalid bearer token");
   });
 
-  it("gives no right that no role gives", async () => {
+  it("grants nothing that no role grants", async () => {
     const token = await tokenFrom(site);
     await accepted(token);
     const { status } = await new InProcess(server).send("/api/v1/secrets", { token });
@@ -222,7 +222,7 @@ describe("oidc-provider, seen through a running server, beside another Signet", 
     assert.equal((user as { username: string }).username, "other:system:serviceaccount:default:remote");
   });
 
-  it("leaves requests without credentials only the paths of the configuration", async () => {
+  it("allows anonymous requests only for the paths of the configuration", async () => {
     const statusOf = async (path: string): Promise<number> =>
       (await new InProcess(server).send(path, { token: "" })).status;
     assert.equal(await statusOf("/livez"), 200);

@@ -23,7 +23,7 @@ const withMappings = (fields: Readonly<Record<string, unknown>>): string =>
   withEntry({ claimMappings: { username, ...fields } });
 
 describe("an AuthenticationConfiguration", () => {
-  it("is read with everything that upstream's example has", () => {
+  it("is read with every field of upstream's example", () => {
     const { trusted, anonymous } = parse(`${head}
 jwt:
 - issuer:
@@ -152,7 +152,7 @@ anonymous:
     it(`is refused with the path of the fault: ${what}`, () => assert.throws(() => parse(text), fault));
   }
 
-  it("accepts claims.email with claims.email_verified, wherever that stands", () => {
+  it("accepts claims.email together with claims.email_verified, wherever the latter is used", () => {
     const expression = "claims.email";
     const mapping = { username: { expression } };
     parse(

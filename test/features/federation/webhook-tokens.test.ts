@@ -45,7 +45,7 @@ describe("a token that a webhook checks", () => {
     });
   });
 
-  it("is its user's, for the audiences that were asked for and that the webhook names", async () => {
+  it("authenticates its user, for the requested audiences that the webhook names", async () => {
     const unaware = await verify("opaque", ["vault", ...api]);
     assert.deepEqual(unaware, { outcome: "authenticated", user: yes.user, audiences: api });
     answer = async () => ({ ...yes, audiences: ["vault"] });
@@ -55,7 +55,7 @@ describe("a token that a webhook checks", () => {
     assert.deepEqual(questions[1], ["opaque", ["vault"]]);
   });
 
-  it("is asked about once at a time, and then not until the answer is old", async () => {
+  it("is sent to the webhook once at a time, and again only when the cached answer is old", async () => {
     await Promise.all([verify("opaque", api), verify("opaque", api)]);
     clock.passSeconds(119);
     await verify("opaque", api);
@@ -67,7 +67,7 @@ describe("a token that a webhook checks", () => {
     assert.equal(questions.length, 2);
   });
 
-  it("keeps its good answer, however many bad tokens come", async () => {
+  it("keeps its good answer in the cache, however many bad tokens come", async () => {
     await verify("good", api);
     answer = async () => no;
     for (let index = 0; index < 5000; index++) await verify(`bad-${index}`, api);
@@ -76,14 +76,14 @@ describe("a token that a webhook checks", () => {
     assert.equal(questions.length, before);
   });
 
-  it("never leaves this process when it is our own, or longer than any token", async () => {
+  it("is never sent to the webhook when it is this server's own, or too long", async () => {
     const own = new TestIssuer("https://own.example.com");
     assert.equal((await verify(await own.sign({}, clock.now()), api)).outcome, "notApplicable");
     assert.equal((await verify("x".repeat(70_000), api)).outcome, "notApplicable");
     assert.equal(questions.length, 0);
   });
 
-  it("is refused at once while the webhook fails, and one question finds out when it is back", async () => {
+  it("is refused at once while the webhook fails, and one request finds out when it works again", async () => {
     answer = () => Promise.reject(new Error("away"));
     for (let index = 0; index < 20; index++) {
       assert.equal((await verify(`t-${index}`, api)).outcome, "refused");
@@ -100,14 +100,14 @@ describe("a token that a webhook checks", () => {
     assert.deepEqual(changes, [false, true]);
   });
 
-  it("does not wait with more than 200 others for a webhook that hangs", async () => {
+  it("waits with at most 200 others for a webhook that hangs", async () => {
     answer = () => new Promise(() => {});
     for (let index = 0; index < 200; index++) assert.ok(verify(`t-${index}`, api) instanceof Promise);
     assert.ok(!(verify("one more", api) instanceof Promise));
   });
 });
 
-describe("a question to a webhook", () => {
+describe("a request to a webhook", () => {
   const answers = (...statuses: readonly number[]) => {
     const sent: ClientRequest[] = [];
     const body = JSON.stringify({ kind: "TokenReview", status: { authenticated: true, user: { username: "eve" } } });
@@ -133,7 +133,7 @@ describe("a question to a webhook", () => {
     return { ask, sent };
   };
 
-  it("is asked again after a failed connection and 503, three times in all", async () => {
+  it("is sent again after a failed connection or a 503, three times in all", async () => {
     const { ask, sent } = answers(0, 503, 201);
     assert.equal((await ask("opaque", ["a"])).user.username, "eve");
     assert.deepEqual(JSON.parse(bodyText(sent[2] ?? {}) ?? ""), {
@@ -146,7 +146,7 @@ describe("a question to a webhook", () => {
     assert.equal(failing.sent.length, 3);
   });
 
-  it("is not asked again after 401", async () => {
+  it("is not sent again after a 401", async () => {
     const { ask, sent } = answers(401);
     await assert.rejects(
       ask("opaque", []),
@@ -156,7 +156,7 @@ describe("a question to a webhook", () => {
   });
 });
 
-describe("a Signet that asks another", () => {
+describe("a Signet whose token webhook is another Signet", () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-webhook-"));
   let asked: TestServer;
   let server: TestServer;
@@ -197,7 +197,7 @@ describe("a Signet that asks another", () => {
     rmSync(folder, { recursive: true });
   });
 
-  it("accepts the users that the other server knows, follows its kubeconfig, and refuses everyone when the other is gone", async () => {
+  it("accepts the users of the other server, follows its kubeconfig, and refuses everyone when the other is gone", async () => {
     const account = "/api/v1/namespaces/default/serviceaccounts";
     const body = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "remote" } };
     await asked.client.request(account, { method: "POST", body });

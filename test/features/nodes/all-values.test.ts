@@ -4,7 +4,7 @@ import { InProcess } from "../../server/in-process.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 
-describe("a client that knows only the first of several values", () => {
+describe("a client that writes only the first of several values", () => {
   let server: TestServer;
   let http: InProcess;
   before(async () => {
@@ -32,7 +32,7 @@ describe("a client that knows only the first of several values", () => {
     assert.deepEqual(other.spec, { podCIDR: "10.0.1.0/24", podCIDRs: both });
   });
 
-  it("sets what a Node has for Pods with what it has", async () => {
+  it("sets the allocatable resources of a Node with its capacity", async () => {
     const capacity = { cpu: "2" };
     const { status } = await send("PATCH", `${nodes}/n/status`, { status: { capacity } });
     assert.deepEqual([status["capacity"], status["allocatable"]], [capacity, capacity]);

@@ -45,7 +45,7 @@ describe("what a kubelet needs before its Node is ready", () => {
     spec: { drivers },
   });
 
-  it("is a CSINode that it looks for, writes and changes", async () => {
+  it("includes a CSINode that it reads, creates and changes", async () => {
     assert.equal((await asNode(`${csiNodes}/n1?resourceVersion=0`)).code, 404);
     const node = { apiVersion: "v1", kind: "Node", metadata: { name: "n1" } };
     const { uid } = (await asNode("/api/v1/nodes", { method: "POST", body: node })).metadata;
@@ -65,14 +65,14 @@ describe("what a kubelet needs before its Node is ready", () => {
     assert.match(message ?? "", /^CSINode\.storage\.k8s\.io "n1" is invalid: spec\.drivers: .*: field is immutable$/);
   });
 
-  it("is no other machine's CSINode", async () => {
+  it("does not include another machine's CSINode", async () => {
     const refusal = /can only access CSINode with the same name as the requesting node$/;
     assert.match((await asNode(csiNodes, { method: "POST", body: csiNode("n2") })).message ?? "", refusal);
     assert.match((await asNode(`${csiNodes}/n2`)).message ?? "", refusal);
     assert.match((await asNode(csiNodes)).message ?? "", /can only get, create, update, patch, or delete a CSINode$/);
   });
 
-  it("is a CSINode whose drivers have names, places and counts", async () => {
+  it("includes a CSINode whose drivers have names, topology keys and counts", async () => {
     const wrong = { name: "A", nodeID: "", topologyKeys: ["", "b c"], allocatable: { count: -1 } };
     const { message } = await http.json<Answer>(csiNodes, {
       method: "POST",
@@ -91,11 +91,11 @@ describe("what a kubelet needs before its Node is ready", () => {
     }
   });
 
-  it("is the list of Services with an address, which is empty", async () => {
+  it("includes the list of Services with an address, which is empty", async () => {
     assert.deepEqual((await asNode("/api/v1/services?fieldSelector=spec.clusterIP!%3DNone")).items, []);
   });
 
-  it("goes with its Node", async () => {
+  it("is deleted with its Node", async () => {
     await http.json("/api/v1/nodes/n1", { method: "DELETE" });
     await eventually("the CSINode is gone", async () => (await http.send(`${csiNodes}/n1`)).status === 404);
   });

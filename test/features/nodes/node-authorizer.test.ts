@@ -34,7 +34,7 @@ const may = (what: Partial<ResourceAttributes>, who = n1): boolean =>
   authorize(asks({ user: who, ...what })).decision === "allow";
 
 describe("a node", () => {
-  it("reads what Pods on it refer to, one by one", () => {
+  it("may read the objects that Pods on it refer to, one by one", () => {
     for (const resource of ["secrets", "configmaps"]) {
       assert.ok(may({ resource, name: "used" }));
       assert.ok(may({ resource, verb: "watch", name: "used" }));
@@ -45,7 +45,7 @@ describe("a node", () => {
     }
   });
 
-  it("makes tokens of accounts that Pods on it run as", () => {
+  it("may create tokens of the accounts of Pods on it", () => {
     const token = { resource: "serviceaccounts", subresource: "token", verb: "create" };
     assert.ok(may({ ...token, name: "used" }));
     assert.ok(!may({ ...token, name: "other" }));
@@ -53,7 +53,7 @@ describe("a node", () => {
     assert.ok(!may({ resource: "serviceaccounts", verb: "list" }));
   });
 
-  it("sees and ends its own Pods only", () => {
+  it("may list and delete only its own Pods", () => {
     const pods = { resource: "pods" };
     assert.ok(may({ ...pods, name: "mine" }));
     assert.ok(may({ ...pods, verb: "delete", name: "mine" }));
@@ -65,7 +65,7 @@ describe("a node", () => {
     assert.ok(!may({ ...pods, verb: "list", fieldSelector: parseFieldSelector("spec.nodeName=n11") }));
   });
 
-  it("has its own Node, which it cannot delete, and its own Lease and CSINode", () => {
+  it("may write its own Node, Lease and CSINode, but not delete its Node", () => {
     const node = { resource: "nodes", namespace: "" };
     assert.ok(may({ ...node, name: "n1" }));
     assert.ok(may({ ...node, verb: "patch", subresource: "status", name: "n1" }));
@@ -86,7 +86,7 @@ describe("a node", () => {
     for (const verb of ["list", "watch", "deletecollection"]) assert.ok(!may({ ...csiNode, verb }));
   });
 
-  it("reads every Service, as a kubelet that starts a container does", () => {
+  it("may read every Service, as a kubelet that starts a container does", () => {
     for (const verb of ["list", "watch"]) assert.ok(may({ resource: "services", namespace: "", verb }));
   });
 
@@ -97,7 +97,7 @@ describe("a node", () => {
     assert.ok(!may({ group: "rbac.authorization.platform.io", resource: "roles", verb: "create" }));
   });
 
-  it("is told why, in upstream's words", () => {
+  it("is refused in upstream's words", () => {
     const lease = { group: "coordination.platform.io", resource: "leases", namespace: "platform-node-lease" };
     const account = { resource: "serviceaccounts" };
     const csiNode = { group: "storage.platform.io", resource: "csinodes", namespace: "" };
@@ -138,7 +138,7 @@ describe("a node", () => {
     assert.equal(reasonOf({ resource: "pods" }, user("system:node:n1")), "", "no member of the group");
   });
 
-  it("is one by name and by group", () => {
+  it("is recognized by name and group together", () => {
     for (const who of [
       user("system:node:n1"),
       user("n1", "system:nodes"),
@@ -195,7 +195,7 @@ for (const profile of ["platform", "kubernetes"] as const) {
       return (JSON.parse(String(body)) as { message: string }).message;
     };
 
-    it("reads only what is its own", async () => {
+    it("may read only its own objects", async () => {
       const cannot = 'forbidden: User "system:node:n1" cannot';
       const atCluster = "at the cluster scope: node 'n1' cannot read";
       assert.equal(
@@ -218,7 +218,7 @@ for (const profile of ["platform", "kubernetes"] as const) {
       assert.equal((await http.send(`${pods}/on-n1`, { token: "n1" })).status, 200);
     });
 
-    it("says why in an access review", async () => {
+    it("gets the reason in an access review", async () => {
       const { status } = await http.json<{ status: unknown }>(
         `/apis/${names.group("authorization")}/v1/selfsubjectaccessreviews`,
         {
@@ -231,7 +231,7 @@ for (const profile of ["platform", "kubernetes"] as const) {
       assert.deepEqual(status, { allowed: false, reason });
     });
 
-    it("lists no rules of this authorizer", async () => {
+    it("gets no rules of this authorizer in a rules review", async () => {
       const review = { method: "POST", token: "n1", body: { spec: { namespace: "default" } } };
       const path = `/apis/${names.group("authorization")}/v1/selfsubjectrulesreviews`;
       const node = "node authorizer does not support user rule resolution";
@@ -258,7 +258,7 @@ for (const profile of ["platform", "kubernetes"] as const) {
     const strategic = { "content-type": "application/strategic-merge-patch+json" };
     const json = { "content-type": "application/json-patch+json" };
 
-    it("changes no other Node, by any verb", async () => {
+    it("may not change another Node, by any verb", async () => {
       const metadata = { name: "n2", labels: { a: "b" } };
       const body = { apiVersion: "v1", kind: "Node", metadata };
       const operations = [{ op: "add", path: "/metadata/labels", value: { a: "b" } }];
@@ -303,7 +303,7 @@ for (const profile of ["platform", "kubernetes"] as const) {
       assert.equal((await http.send("/api/v1/nodes/n3", { token: "n1", ...own })).status, 404);
     });
 
-    it("changes no Pod of another node, by any verb", async () => {
+    it("may not change a Pod of another node, by any verb", async () => {
       const path = `${pods}/on-n2`;
       const before = await http.json<{ metadata: object }>(path);
       const patch = { method: "PATCH", headers: merge, body: { status: { message: "m" } } };
@@ -349,7 +349,7 @@ for (const profile of ["platform", "kubernetes"] as const) {
       assert.equal((await http.send(`${pods}/on-n1`, { method: "DELETE", token: "n1" })).status, 200);
     });
 
-    it("makes no other Lease", async () => {
+    it("may not create another Lease", async () => {
       const body = { apiVersion: `${names.group("coordination")}/v1`, kind: "Lease", metadata: { name: "n2" } };
       const refusal = /can only access node lease with the same name as the requesting node$/;
       assert.match(await refusalOf(`${leases}/${lease}/leases`, { method: "POST", body }), refusal);
@@ -359,7 +359,7 @@ for (const profile of ["platform", "kubernetes"] as const) {
       assert.match(await refusalOf(`${path}?fieldManager=f`, applied), refusal);
     });
 
-    it("deletes nothing of other nodes, even where RBAC allows everything", async () => {
+    it("may not delete objects of other nodes, even where RBAC allows everything", async () => {
       await bind("cluster-admin", "system:nodes");
       for (const selector of ["", "?dryRun=All", "?fieldSelector=metadata.name%3Dn2"]) {
         const refusal = await refusalOf(`/api/v1/nodes${selector}`, { method: "DELETE" });

@@ -72,7 +72,7 @@ async function eventually<T>(look: () => Promise<T | undefined>): Promise<T> {
   }
 }
 
-describe("a node of which nothing is heard", () => {
+describe("a node without a heartbeat", () => {
   it("is NotReady after the grace period, with taints, an event, and when it was last seen", async () => {
     time.pass(49 * seconds);
     await loop.queue.whenIdle();
@@ -92,7 +92,7 @@ describe("a node of which nothing is heard", () => {
     assert.match(String(cell("Last-Seen")), /^\d+d$/);
   });
 
-  it("is as before when its Lease is renewed again", async () => {
+  it("becomes ready again when its Lease is renewed", async () => {
     time.pass(51 * seconds);
     await node(isLost);
     await event("NodeNotReady");
@@ -103,7 +103,7 @@ describe("a node of which nothing is heard", () => {
     assert.equal((await event("NodeReady")).message, "Node edge-1 status is now: NodeReady");
   });
 
-  it("is said to be ready when its own report says so before anything else is heard of it", async () => {
+  it("has an event that it is ready when its own status says so first", async () => {
     time.pass(51 * seconds);
     await node(isLost);
     await event("NodeNotReady");
@@ -113,7 +113,7 @@ describe("a node of which nothing is heard", () => {
     assert.equal((await event("NodeReady")).message, "Node edge-1 status is now: NodeReady");
   });
 
-  it("is said not to be ready when it is back and has said so itself", async () => {
+  it("has an event that it is not ready when it is back and its own status says so", async () => {
     await report("False");
     time.pass(102 * seconds);
     await loop.queue.whenIdle();
@@ -133,7 +133,7 @@ describe("a node of which nothing is heard", () => {
     );
   });
 
-  it("keeps saying that it is not ready when it has said so itself", async () => {
+  it("stays not ready when its own status says so", async () => {
     await report("False");
     time.pass(102 * seconds);
     await loop.queue.whenIdle();
@@ -142,7 +142,7 @@ describe("a node of which nothing is heard", () => {
     assert.equal(readyOf(lost)?.status, "False");
   });
 
-  it("is deleted after the time that is set, and not before", async () => {
+  it("is deleted after the configured time, and not before", async () => {
     time.pass(51 * seconds);
     await node(isLost);
     await event("NodeNotReady");

@@ -46,7 +46,7 @@ describe("a node's identity", () => {
     });
   });
 
-  it("without a name is no node", async () => {
+  it("without a name does not count as a node", async () => {
     const user = { ...node, username: "system:node:" };
     await refuses({ user, resource: "nodes" }, /could not determine node from user "system:node:"$/);
   });
@@ -75,7 +75,7 @@ describe("a node's Node", () => {
     await refuses(create, /not allowed to set ownerReferences$/);
   });
 
-  it("has labels of the machine, and none that draw pods to it", async () => {
+  it("may have labels about the machine, but none that attract Pods to it", async () => {
     const labelled = (labels: Record<string, string>) => update(own({ labels }));
     await allows(labelled({ "platform.io/hostname": "other", "node.platform.io/x": "y", "example.com/a": "b" }));
     await refuses(

@@ -99,7 +99,7 @@ describe("the schema of a Pod", () => {
     assert.deepEqual(forgotten, []);
   });
 
-  it("has no open part in its spec, where a reference could hide", () => {
+  it("has no untyped part in its spec, where a reference could hide", () => {
     const open = fieldsOf(podSchema).filter(({ path, field }) => path[0] === "spec" && field.schema.type === "any");
     assert.deepEqual(
       open.map(textOf).filter((path) => !path.endsWith("fieldsV1")),
@@ -107,7 +107,7 @@ describe("the schema of a Pod", () => {
     );
   });
 
-  it("has the reader find each reference, with its name and path", () => {
+  it("lets the reader find each reference, with its name and path", () => {
     for (const one of marked) {
       const pod = valueWith(podSchema, one.path, one.field, "target");
       const found = podReferences({ apiVersion: "v1", kind: "Pod", metadata: {}, ...(pod as object) });
@@ -192,7 +192,7 @@ describe("a reference of a Pod", () => {
     }
   });
 
-  it("opens exactly its object to the Pod's node, until the Pod is gone", async () => {
+  it("lets the Pod's node read exactly its object, until the Pod is gone", async () => {
     for (const one of marked.filter((found) => !hasEphemeral(found))) {
       const created = await api.send(collection, { method: "POST", body: podWith(one, {}) });
       assert.equal(created.status, 201, `${textOf(one)}: ${String(created.body)}`);

@@ -15,7 +15,7 @@ const pod = (spec: Partial<Pod["spec"]> = {}): Pod => ({
 });
 
 describe("a pod", () => {
-  it("is pending, with its account under both names and a pull policy", () => {
+  it("is pending, and has its account in both fields, and a pull policy", () => {
     const { spec, status } = prepared(definition, { ...pod({ serviceAccount: "bot" }), status: { phase: "Running" } });
     assert.deepEqual(status, { phase: "Pending" });
     assert.deepEqual([spec.serviceAccount, spec.serviceAccountName], ["bot", "bot"]);
@@ -58,7 +58,7 @@ describe("the deletion of a pod", () => {
     });
   const placed = pod({ nodeName: "n" });
 
-  it("is at once when it is on no node, has ended, or gets no time", () => {
+  it("is immediate when it is on no node, has ended, or has no grace period", () => {
     assert.equal(remove(pod()), undefined);
     assert.equal(remove({ ...placed, status: { phase: "Succeeded" } }), undefined);
     assert.equal(remove(placed, 0), undefined);
@@ -69,7 +69,7 @@ describe("the deletion of a pod", () => {
     assert.deepEqual([deletionTimestamp, deletionGracePeriodSeconds], ["2026-03-04T05:06:37Z", 30]);
   });
 
-  it("can only become sooner once it has begun", () => {
+  it("can only be shortened once it has begun", () => {
     const deleted = remove(placed);
     assert.ok(deleted);
     assert.equal(remove(deleted), deleted);
@@ -87,7 +87,7 @@ describe("a pod's row", () => {
     cells(definition, { ...pod({ nodeName: "n" }), metadata, status }).slice(0, 4);
   const container = { name: "c", lastState: {}, ready: false, restartCount: 0, image: "", imageID: "" };
 
-  it("shows what its containers do", () => {
+  it("shows the state of its containers", () => {
     assert.deepEqual(row({ phase: "Pending" }), ["0/1", "Pending", "0", "<unknown>"]);
     const [startedAt, finishedAt] = ["2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"];
     const running = { ...container, ready: true, restartCount: 2, state: { running: { startedAt } } };

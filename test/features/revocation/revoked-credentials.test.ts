@@ -42,7 +42,7 @@ const spec: fc.Arbitrary<Spec> = fc.oneof(
 const token: fc.Arbitrary<Token> = fc.record({ id, account, issuedAtSeconds: seconds }, { requiredKeys: ["account"] });
 
 describe("revoked credentials", () => {
-  it("are those that one of the revocations names, whatever was added and removed before", () => {
+  it("are those that a current revocation names, whatever was added and removed before", () => {
     fc.assert(
       fc.property(
         fc.array(spec, { maxLength: 8 }),

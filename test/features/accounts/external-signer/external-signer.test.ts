@@ -78,7 +78,7 @@ const silence = (): Promise<never> =>
   Promise.reject(new GrpcError("it did not answer", { code: grpcStatus.deadlineExceeded, mayHaveRun: true }));
 
 describe("an external signer", () => {
-  it("makes tokens of its header, our claims and its signature", async () => {
+  it("produces tokens of its header, this server's claims and its signature", async () => {
     const { sealed } = await openScene();
     const [header = "", claims = ""] = (await sealed()).split(".");
     assert.deepEqual(JSON.parse(Buffer.from(claims, "base64url").toString()), { sub: "robot" });
@@ -99,7 +99,7 @@ describe("an external signer", () => {
     ["that is no JSON", "bm8", /not base64url of a JSON object/],
     ["that is longer than any", "e".repeat(5000), /too long/],
   ] as const) {
-    it(`is refused a header ${what}`, async () => {
+    it(`cannot sign with a header ${what}`, async () => {
       const { client, refused, lines } = await openScene();
       client.header = header;
       await refused();
@@ -107,7 +107,7 @@ describe("an external signer", () => {
     });
   }
 
-  it("is refused a signature of another key than it says", async () => {
+  it("has a signature refused that another key has made than it says", async () => {
     const { client, refused, lines } = await openScene();
     client.published = () => Promise.resolve(answerOf(newSignerKey("first")));
     client.key = newSignerKey("first");
@@ -115,7 +115,7 @@ describe("an external signer", () => {
     assert.match(lines.join(), /not one of the key/);
   });
 
-  it("is refused a key that it does not publish, and one that it excludes from discovery", async () => {
+  it("has a key refused that it does not publish or excludes from discovery", async () => {
     const { client, refused, lines } = await openScene();
     client.header = { alg: "ES256", kid: "second", typ: "JWT" };
     await refused();
@@ -126,7 +126,7 @@ describe("an external signer", () => {
     assert.match(lines.join(), /which it excludes from discovery/);
   });
 
-  it("may sign with a key that it has just made: its keys are read again", async () => {
+  it("may sign with a new key, which is then read again", async () => {
     const { client, sealed, signer } = await openScene();
     client.key = newSignerKey("second");
     client.header = { alg: "ES256", kid: "second", typ: "JWT" };
@@ -141,7 +141,7 @@ describe("an external signer", () => {
     );
   });
 
-  it("keeps its keys while it is away, says so once, and is asked again after 10 s", async () => {
+  it("has its keys kept while it is unreachable, which is logged once, and is asked again after 10 s", async () => {
     const { client, clock, lines, signer } = await openScene();
     clock.passSeconds(59);
     await signer.pollWhenDue();
@@ -163,7 +163,7 @@ describe("an external signer", () => {
     assert.match(lines.join("\n"), /works again/);
   });
 
-  it("that is silent is asked by one request at a time, and others fail at once", async () => {
+  it("that does not answer is asked by one request at a time, while others fail at once", async () => {
     const { client, clock, refused, sealed } = await openScene();
     const works = client.signed;
     client.signed = silence;

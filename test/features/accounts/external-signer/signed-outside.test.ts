@@ -58,7 +58,7 @@ describe("tokens that an external signer signs", () => {
   };
   const keySet = (): Promise<JSONWebKeySet> => api.json<JSONWebKeySet>("/openid/v1/jwks");
 
-  it("have its key id, are good here, and are good for relying parties that read the key set", async () => {
+  it("have its key id, and are valid for this server and for relying parties that read the key set", async () => {
     const token = await newToken();
     assert.deepEqual(decodeProtectedHeader(token), { alg: "ES256", kid: "first", typ: "JWT" });
     assert.equal(await isGood(token), true);
@@ -66,14 +66,14 @@ describe("tokens that an external signer signs", () => {
     await jwtVerify(token, createLocalJWKSet(await keySet()), options);
   });
 
-  it("live no longer than it allows", async () => {
+  it("expire no later than it allows", async () => {
     const { body, headers } = await request(200_000);
     const { spec } = JSON.parse(String(body)) as { spec: { expirationSeconds: number } };
     assert.equal(spec.expirationSeconds, 86_400);
     assert.match(JSON.stringify(headers), /shortened to 86400 seconds/);
   });
 
-  it("stay good while it is away, when new ones are refused with a 503; and it may come back with other keys", async () => {
+  it("stay valid while it is unreachable, new ones are refused with a 503, and it may return with other keys", async () => {
     const token = await newToken();
     signer.stop();
     const { status, body } = await request();
@@ -96,7 +96,7 @@ describe("tokens that an external signer signs", () => {
     );
   });
 
-  it("with a key of which this server has not heard are looked at once more", async () => {
+  it("with an unknown key are verified once more after its keys were read again", async () => {
     const before = signer.keys;
     signer.keys = [newSignerKey("third"), ...before];
     const other = await startTestServer({
@@ -121,7 +121,7 @@ describe("tokens that an external signer signs", () => {
     }
   });
 
-  it("are not made with a forged signature", async () => {
+  it("are not issued with a forged signature", async () => {
     signer.behaviour = "forges";
     assert.equal((await request()).status, 503);
     signer.behaviour = "works";
@@ -182,7 +182,7 @@ describe("tokens that an external signer signs", () => {
     ["verification keys", { "service-account-key-file": ["/k"] }, /leave out --service-account-key-file/],
     ["a longer lifetime than it signs", { "service-account-max-token-expiration": "48h" }, /longer than the 86400 s/],
   ] as const) {
-    it(`can't be had together with ${what}`, async () => {
+    it(`cannot be combined with ${what}`, async () => {
       const given = { controllers: false, "service-account-signing-endpoint": socket, ...settings };
       await assert.rejects(startTestServer({ settings: given }), message);
     });

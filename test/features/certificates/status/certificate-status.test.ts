@@ -139,8 +139,8 @@ const openssl = async (...args: readonly string[]): Promise<string> => {
   return stdout + stderr;
 };
 
-describe("certificates of a server with --revocation-url", () => {
-  it("name the part of the list that they would be in, OCSP, and their CA's certificate", async () => {
+describe("the certificates of a server with --revocation-url", () => {
+  it("name their part of the revocation list, OCSP, and their CA's certificate", async () => {
     const text = await openssl("x509", "-in", folder.file("laptop.pem"), "-noout", "-text");
     const base = "http://pki.example.com/pki";
     assert.match(text, new RegExp(`CRL Distribution Points:[^]*URI:${base}/crl/${authorityId(ca)}/[0-9a-f]\\.crl`));
@@ -153,7 +153,7 @@ describe("certificates of a server with --revocation-url", () => {
 });
 
 describe("the revocation list of a CA", () => {
-  it("is what openssl verify -crl_check takes, before and after a revocation, whole and in parts", async () => {
+  it("is accepted by openssl verify -crl_check, before and after a revocation, whole and in parts", async () => {
     const write = (name: string, der: Buffer): string => {
       writeFileSync(folder.file(name), encodePem("X509 CRL", der));
       return folder.file(name);
@@ -192,7 +192,7 @@ describe("the revocation list of a CA", () => {
     assert.deepEqual([head.status, head.body.length, head.headers["content-length"]], [200, 0, String(body.length)]);
   });
 
-  it("has a larger number each time, and forgets a hold that was lifted", async () => {
+  it("has a larger number each time, and drops a hold that was lifted", async () => {
     const phone = await obtain("phone");
     const numberOf = ({ body }: Answered): number => parseRevocationList(body).number;
     const first = numberOf(await listed(lacks(phone)));
@@ -203,7 +203,7 @@ describe("the revocation list of a CA", () => {
     assert.ok(first < held && held < lifted, `${first} ${held} ${lifted}`);
   });
 
-  it("has the certificates of a revoked subject, also those that are issued later", async () => {
+  it("has the certificates of a revoked subject, including those that are issued later", async () => {
     await revoke("tablets", { certificate: { subject: "CN=tablet" }, reason: "cessationOfOperation" });
     const tablet = await obtain("tablet");
     await listed(has(tablet));
@@ -260,7 +260,7 @@ describe("OCSP", () => {
     assert.match(await status("desktop.pem", "-no_nonce"), /desktop.pem: good/);
   });
 
-  it("answers a GET with what caches need, and the same bytes as long as nothing changes", async () => {
+  it("answers a GET with headers for caches, and with the same bytes while nothing changes", async () => {
     const request = encodeOcspRequest([encodeCertificateId(ca, laptop.serialNumber)]).toString("base64");
     const first = await ask(`/pki/ocsp/${encodeURIComponent(request)}`);
     assert.equal(first.headers["content-type"], "application/ocsp-response");
@@ -275,7 +275,7 @@ describe("OCSP", () => {
     assert.equal((await ask(`/pki/ocsp/${encodeURIComponent(withNonce)}`)).headers["cache-control"], "no-store");
   });
 
-  it("says unknown of what the CA never issued, and of a negative serial number", async () => {
+  it("says unknown for a certificate that the CA never issued, and for a negative serial number", async () => {
     const id = encodeCertificateId(ca, Buffer.alloc(20, 0x55));
     assert.equal((await post(encodeOcspRequest([id]))).answers[0]?.type, "unknown");
     const negative = Buffer.from(id);
@@ -303,7 +303,7 @@ describe("OCSP", () => {
     assert.equal((await post(encodeOcspRequest([id], Buffer.alloc(129)))).status, 1);
   });
 
-  it("answers about several certificates of one CA at once, and refuses those of two, or of another", async () => {
+  it("answers about several certificates of one CA at once, and refuses those of two CAs or of another", async () => {
     const own = encodeCertificateId(ca, laptop.serialNumber);
     const own256 = encodeCertificateId(ca, Buffer.of(1), "sha256");
     const both = await post(encodeOcspRequest([own, own256]));
@@ -330,7 +330,7 @@ describe("OCSP", () => {
     assert.equal((await ask("/pki/ocsp/@@@")).body.at(-1), 1);
   });
 
-  it("says revoked of a serial number that was revoked and is not in the inventory", async () => {
+  it("says revoked for a serial number that was revoked and is not in the inventory", async () => {
     const serialNumber = "5a".repeat(20);
     await revoke("elsewhere", { certificate: { issuer: formatDistinguishedName(ca.subject), serialNumber } });
     const id = encodeCertificateId(ca, Buffer.from(serialNumber, "hex"));
@@ -358,7 +358,7 @@ describe("the server's own certificates", () => {
     return serialNumberHex(parseCertificate(raw));
   };
 
-  it("name their lists, are on them when they are revoked, and another one is shown at once", async () => {
+  it("name their lists, are on them when they are revoked, and are replaced at once", async () => {
     const [authority] = read("ca.crt");
     const [serving] = read("serving.pem");
     assert.ok(authority && serving);
@@ -384,7 +384,7 @@ describe("the server's own certificates", () => {
 });
 
 describe("a CA that was replaced", () => {
-  it("has a list and OCSP for as long as it is trusted, and so has the one that signs", async () => {
+  it("has a list and OCSP as long as it is trusted, like the one that signs", async () => {
     const late = await obtain("late");
     const { store, dataDirectory } = server;
     const keys = { store, dataDirectory, names, sealingKey: SealingKey.open(dataDirectory) };
@@ -405,7 +405,7 @@ describe("a CA that was replaced", () => {
   });
 });
 
-describe("what needs no credentials", () => {
+describe("what is served without credentials", () => {
   it("is below /pki/ and nothing else, on the secure port and over plain HTTP", async () => {
     const secure = async (path: string, method = "GET") =>
       (
@@ -445,7 +445,7 @@ describe("what needs no credentials", () => {
     await other.stop();
   });
 
-  it("survives those who send half a request or none", async () => {
+  it("withstands clients that send half a request or none", async () => {
     const { port } = new URL(plain);
     const half = connect(Number(port), "127.0.0.1");
     half.write("POST /pki/ocsp HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nhalf");

@@ -250,7 +250,7 @@ describe("the source", () => {
     );
   });
 
-  it("has no file whose name could hold anything", () => {
+  it("has no file with a vague name", () => {
     const vague = /^(utils?|helpers?|common|misc|shared)$/;
     const found = files.filter(({ path }) =>
       [...dirname(path).split("/"), basename(path, ".ts")].some((part) => vague.test(part)),

@@ -69,12 +69,12 @@ describe("the agent's listener", () => {
     assert.equal((await ask("/livez")).code, 200);
   });
 
-  it("shakes no hands before it has a certificate", async (context) => {
+  it("completes no TLS handshake before it has a certificate", async (context) => {
     const { ask } = await listening(context);
     await assert.rejects(ask("/healthz"));
   });
 
-  it("shows a new certificate on new connections while old ones go on", async (context) => {
+  it("serves a new certificate to new connections while old ones continue", async (context) => {
     const { ask, useCertificate, serialOnNewConnection } = await listening(context);
     useCertificate(newPair());
     const { serial } = await ask("/healthz");

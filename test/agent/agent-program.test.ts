@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { statusText } from "../../src/agent/agent-program.ts";
 
 describe("the status of an agent", () => {
-  it("says who can help a request that waits", () => {
+  it("says who can approve a pending request", () => {
     const serving = {
       name: "serving",
       state: "missing",

@@ -10,8 +10,8 @@ const serial = ({ current }: CertificateManager): string =>
   current === undefined ? "none" : serialNumberHex(current.certificate);
 const minute = 60_000;
 
-describe("the keeper of a certificate", () => {
-  it("asks at once for one that is missing, and renews at its point with a new key", async (context) => {
+describe("the certificate manager", () => {
+  it("requests a missing certificate at once, and renews it at the renewal point with a new key", async (context) => {
     const scene = new SigningScene(context);
     const manager = scene.start();
     await settle();
@@ -35,7 +35,7 @@ describe("the keeper of a certificate", () => {
     assert.equal(scene.requests.size, 1);
   });
 
-  it("asks again with a new key, later and later, after a denial or a failure", async (context) => {
+  it("requests again with a new key after a denial or a failure, with growing delays", async (context) => {
     for (const behaviour of ["denies", "fails"] as const) {
       const scene = new SigningScene(context);
       scene.behaviour = behaviour;
@@ -56,7 +56,7 @@ describe("the keeper of a certificate", () => {
     }
   });
 
-  it("waits with the same key until a decision, reminds every 15 minutes, and says who can help", async (context) => {
+  it("waits with the same key for a decision, and logs every 15 minutes who can help", async (context) => {
     const scene = new SigningScene(context);
     scene.behaviour = "ignores";
     await started(scene);
@@ -93,7 +93,7 @@ describe("the keeper of a certificate", () => {
     assert.equal(scene.requests.size, 1);
   });
 
-  it("does not take a key that is in use already for the answer to a renewal, after a kill that left it pending", async (context) => {
+  it("does not mistake the key in use for the pending one after a kill during a renewal", async (context) => {
     const scene = new SigningScene(context);
     const { keyPem = "" } = (await started(scene)).current ?? {};
     await scene.stop();
@@ -105,7 +105,7 @@ describe("the keeper of a certificate", () => {
     assert.equal(scene.requests.size, 2);
   });
 
-  it("comes back to a server that was away with the key that it has", async (context) => {
+  it("continues with its key when a server that was away is back", async (context) => {
     const scene = new SigningScene(context);
     scene.behaviour = "is away";
     const manager = await started(scene);
@@ -117,7 +117,7 @@ describe("the keeper of a certificate", () => {
     assert.equal(manager.current?.keyPem, key);
   });
 
-  it("takes no certificate for another key", async (context) => {
+  it("refuses a certificate for another key", async (context) => {
     const scene = new SigningScene(context);
     scene.behaviour = "issues for another key";
     const manager = await started(scene);
@@ -126,7 +126,7 @@ describe("the keeper of a certificate", () => {
     assert.equal(scene.failures, 1);
   });
 
-  it("uses a certificate that lacks names, and asks for a better one with patience", async (context) => {
+  it("uses a certificate that lacks names, and requests a better one with growing delays", async (context) => {
     const scene = new SigningScene(context);
     scene.behaviour = "issues without names";
     const manager = await started(scene);
@@ -136,7 +136,7 @@ describe("the keeper of a certificate", () => {
     assert.ok(scene.requests.size > 3);
   });
 
-  it("asks for another one when its names change, and at once when asked to", async (context) => {
+  it("requests another certificate when its names change, and at once on command", async (context) => {
     const scene = new SigningScene(context);
     const manager = await started(scene);
     manager.renewNow();
@@ -149,7 +149,7 @@ describe("the keeper of a certificate", () => {
     assert.equal(scene.requests.size, 3);
   });
 
-  it("does not ask without end for what its clock takes for not yet valid or expired", async (context) => {
+  it("does not request endlessly when its clock takes new certificates for not yet valid or expired", async (context) => {
     for (const hours of [20, -20]) {
       const scene = new SigningScene(context);
       scene.issuedFromMilliseconds = hours * hour;

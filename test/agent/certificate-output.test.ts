@@ -30,7 +30,7 @@ function folderFor(context: TestContext): string {
 }
 
 describe("the files of a service's certificate", () => {
-  it("fit at whatever point their writer is killed, and are right after the next write", async (context) => {
+  it("match at whatever point their writer is killed, and are correct after the next write", async (context) => {
     const folder = folderFor(context);
     for (const output of outputsIn(folder)) writeCertificateOutput(output, newPair());
     for (let round = 0; round < kills; round++) {

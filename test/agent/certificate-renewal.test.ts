@@ -55,7 +55,7 @@ describe("a certificate", () => {
     assert.equal(certificateState({ ...question, now: 0 }), "current");
   });
 
-  it("is missing, refused or outdated before anything else is asked", () => {
+  it("is reported as missing, refused or outdated before its dates are checked", () => {
     assert.equal(certificateState({ ...question, certificate: undefined }), "missing");
     assert.equal(certificateState({ ...question, isRefused: true }), "refused");
     const moved = { ...wanted, subjectAltNames: { ...wanted.subjectAltNames, ipAddresses: ["10.0.0.2"] } };
@@ -68,7 +68,7 @@ describe("a certificate", () => {
   });
 });
 
-test("the next step is a request when one is wanted and no wait after a failure runs", () => {
+test("the next step is a request when one is needed and no delay after a failure runs", () => {
   const calm = {
     certificate: "current",
     dueInMilliseconds: 5000,
@@ -102,7 +102,7 @@ describe("a request", () => {
     assert.equal(requestState(request({ conditions: [condition("Approved")] })), "approved");
   });
 
-  it("is issued with a certificate, and denied or failed whatever else there is", () => {
+  it("is issued once it has a certificate, and denied or failed whatever else it has", () => {
     assert.equal(requestState(undefined), "absent");
     assert.equal(requestState(request({ certificate: "LS0=" })), "issued");
     assert.equal(requestState(request({ certificate: "LS0=", conditions: [condition("Denied")] })), "denied");
@@ -111,7 +111,7 @@ describe("a request", () => {
   });
 });
 
-test("a node asks as itself while its certificate is good, and else introduces itself if it can", () => {
+test("a node requests with its own certificate while that is valid, and otherwise with its bootstrap credential", () => {
   const certificate = certificateFor(wantedClientCertificate(platformNames, "n"), { notBefore: 0, notAfter: 10_000 });
   const question = { certificate, isRefused: false, hasBootstrap: true, now: 5000 };
   assert.equal(requestIdentity(question), "node");

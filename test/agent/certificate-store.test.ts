@@ -20,7 +20,7 @@ function folderFor(context: TestContext): string {
 }
 
 describe("the files of a certificate", () => {
-  it("are private, dated, and behind a link that stays", (context) => {
+  it("are private, have a date in their names, and are reached by a permanent link", (context) => {
     const folder = folderFor(context);
     const store = new CertificateStore(folder, "client");
     const pair = newPair();
@@ -59,7 +59,7 @@ describe("the files of a certificate", () => {
     assert.ok(serving.read());
   });
 
-  it("that hold no pair that fits are no pair", (context) => {
+  it("count as missing when certificate and key do not match", (context) => {
     const folder = folderFor(context);
     const store = new CertificateStore(folder, "client");
     assert.equal(store.read(), undefined);
@@ -79,7 +79,7 @@ describe("the files of a certificate", () => {
     assert.throws(() => keyPair({ keyPem: one.keyPem, certificatePem: other.certificatePem }), /does not belong/);
   });
 
-  it("that other users can read are no pair: the node asks for a new one", (context) => {
+  it("count as missing when other users can read them, so that the node requests a new one", (context) => {
     const store = new CertificateStore(folderFor(context), "client");
     const { keyPem } = newPair();
     store.install(newPair(), { now: 0, wantedDigest });
@@ -93,7 +93,7 @@ describe("the files of a certificate", () => {
     );
   });
 
-  it("fit at whatever point their writer is killed", async (context) => {
+  it("match at whatever point their writer is killed", async (context) => {
     const folder = folderFor(context);
     new CertificateStore(folder, "client").install(newPair(), { now: 0, wantedDigest });
     for (let round = 0; round < 5; round++) {

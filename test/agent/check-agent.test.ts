@@ -46,7 +46,7 @@ describe("the check of an agent's settings", () => {
     return lines.filter((line) => !line.startsWith("ok "));
   };
 
-  it("finds no fault with what will work", async () => {
+  it("finds no fault in settings that work", async () => {
     assert.deepEqual(await check(), []);
   });
 
@@ -60,7 +60,7 @@ describe("the check of an agent's settings", () => {
     );
   });
 
-  it("says of a server that is away what to do", async () => {
+  it("says what to do when the server cannot be reached", async () => {
     const [line = ""] = await check({ servers: ["https://127.0.0.1:1"] });
     assert.match(
       line,
@@ -83,7 +83,7 @@ describe("the check of an agent's settings", () => {
     trustBundles: [{ source: { bundleName }, file: join(folder, file), hook: undefined }],
   });
 
-  it("finds a trust bundle that the server does not have, and does not check what it may not look up", async () => {
+  it("finds a trust bundle that the server does not have, and skips those that it may not read", async () => {
     const missing = await check(bundle("nosuch", "a.pem"));
     assert.deepEqual(missing, [
       "FAULT  the trust bundle nosuch: there is none; check the name: signet trust list shows all",

@@ -33,7 +33,7 @@ function scene(context: TestContext) {
 }
 
 describe("a hook", () => {
-  it("is run one at a time, with what has changed in its environment and not in its text", async (context) => {
+  it("runs one at a time, with the changed file in its environment and not in its command", async (context) => {
     const { folder, start, idle, hookOf, trace, traces } = scene(context);
     const busy = join(folder, "busy");
     const hook = hookOf(`test ! -e '${busy}' && touch '${busy}' && ${trace.command} && rm '${busy}'`);
@@ -47,7 +47,7 @@ describe("a hook", () => {
     assert.ok(!existsSync(join(folder, "injected")));
   });
 
-  it("that has finished is not run again for the same contents, also after a restart, but for others and another command", async (context) => {
+  it("that has finished runs again only for other contents or another command, even after a restart", async (context) => {
     const { start, idle, trace, hookOf, traces } = scene(context);
     const change = { change: "trust-bundle", file: "/f", hook: trace };
     for (const digest of ["a", "a", "b"]) {
@@ -62,7 +62,7 @@ describe("a hook", () => {
     assert.equal(traces().length, 3);
   });
 
-  it("that fails is told of and run again later, and its check keeps it from being run", async (context) => {
+  it("that fails is reported and run again later, and does not run while its check fails", async (context) => {
     const { folder, start, idle, trace, hookOf, lines, time, traces } = scene(context);
     const ready = join(folder, "ready");
     const runner = start();
@@ -82,7 +82,7 @@ describe("a hook", () => {
     assert.equal(traces().length, 1);
   });
 
-  it("that its runner did not live to see finish is run by the next one", async (context) => {
+  it("that was interrupted by the end of its runner is run by the next one", async (context) => {
     const { folder, start, idle, hookOf, time, traces, trace } = scene(context);
     const begun = join(folder, "begun");
     const hook = hookOf(`${trace.command}; test -e '${begun}' || { touch '${begun}'; sleep 60; }`);
@@ -99,7 +99,7 @@ describe("a hook", () => {
     assert.equal(traces().length, 2);
   });
 
-  it("is killed with everything that it has started when it takes too long", async (context) => {
+  it("is killed with all its child processes when it takes too long", async (context) => {
     const { start, hookOf } = scene(context);
     const runner = start();
     const hook = { ...hookOf("sleep 60 & sleep 60"), timeoutMilliseconds: 50 };
@@ -109,7 +109,7 @@ describe("a hook", () => {
     await runner.stop({ graceMilliseconds: 0 });
   });
 
-  it("is run again when what is remembered cannot be read", async (context) => {
+  it("runs again when the record of finished hooks cannot be read", async (context) => {
     const { folder, start, idle, trace, traces } = scene(context);
     writeFileSync(join(folder, "hooks.json"), '{"/f": ', { mode: 0o600 });
     const runner = start();

@@ -9,7 +9,7 @@ import { startTestServer } from "../test-server.ts";
 import { newPair } from "./new-pair.ts";
 import { settingsOf } from "./settings-of.ts";
 
-test("a certificate and a token that the server refuses take turns, and one that it takes again stays", async (context) => {
+test("a refused certificate and a refused token are tried in turn, and the one that works again is kept", async (context) => {
   const server = await startTestServer({ settings: { controllers: false } });
   let token = "abcdef.0123456789abcdef";
   const settings = settingsOf({

@@ -71,7 +71,7 @@ const refused = (operation: Promise<unknown>): Promise<void> =>
   assert.rejects(operation, (error) => error instanceof ApiError && error.code === 403);
 
 describe("a node", () => {
-  it("reads and writes its own Node, and no other", async () => {
+  it("reads and writes only its own Node", async () => {
     const nodes = nodeA.resource(references.nodes);
     assert.equal((await nodes.get("a")).metadata.name, "a");
     await nodes.patch("a", { body: { status: { phase: "x" } }, subresource: "status" });
@@ -86,7 +86,7 @@ describe("a node", () => {
     await refused(nodes.patch("a", { body: { metadata: { labels: role } } }));
   });
 
-  it("renews its own Lease, and no other", async () => {
+  it("renews only its own Lease", async () => {
     const leases = nodeA.resource(references.leases, nodeLease);
     await leases.patch("a", { body: { spec: { holderIdentity: "a" } } });
     await refused(leases.get("b"));
@@ -96,7 +96,7 @@ describe("a node", () => {
     await refused(nodeA.resource(references.leases, "default").create(leaseNamed("a", "default")));
   });
 
-  it("sees and ends Pods on itself, and no other", async () => {
+  it("lists and deletes only the Pods on itself", async () => {
     const pods = nodeA.resource(references.pods, "default");
     assert.equal((await pods.get("pod-of-a")).metadata.name, "pod-of-a");
     await refused(pods.get("pod-of-b"));
@@ -106,7 +106,7 @@ describe("a node", () => {
     await refused(pods.create({ ...podOf("b"), metadata: { name: "planted", namespace: "default" } }));
   });
 
-  it("ends no Pod of another that took the name while the deletion was under way", async () => {
+  it("does not delete another node's Pod that took the name during the deletion", async () => {
     const pods = server.client.resource(references.pods, "default");
     const podOn = (node: string): Pod => ({ ...podOf(node), metadata: { name: "moving", namespace: "default" } });
     const deleteAtOnce = (client: ApiClient): Promise<unknown> =>
@@ -123,7 +123,7 @@ describe("a node", () => {
     assert.deepEqual([spec.nodeName, metadata.deletionTimestamp], ["b", undefined]);
   });
 
-  it("is judged by the selector that the list is made with, commas in values included", async () => {
+  it("is authorized by the selector that the list uses, including commas in values", async () => {
     const pods = nodeA.resource(references.pods, "");
     const { items } = await pods.list({ fieldSelector: "spec.nodeName=a,status.phase!=x" });
     assert.deepEqual(
@@ -150,7 +150,7 @@ describe("a node", () => {
     assert.equal(await review("metadata.name", "x,spec.nodeName=a"), false);
   });
 
-  it("reads the secrets of Pods on itself, and no other", async () => {
+  it("reads only the Secrets of Pods on itself", async () => {
     const secrets = nodeA.resource(references.secrets, "default");
     assert.equal((await secrets.get("secret-of-a")).metadata.name, "secret-of-a");
     await refused(secrets.get("secret-of-b"));
@@ -159,7 +159,7 @@ describe("a node", () => {
     await refused(nodeA.resource(references.secrets, names.namespaces.system).get("bootstrap-token-abcdef"));
   });
 
-  it("gets tokens for Pods on itself, and no other", async () => {
+  it("gets tokens only for Pods on itself", async () => {
     const pods = server.client.resource(references.pods, "default");
     const accounts = nodeA.resource(references.serviceAccounts, "default");
     const tokenFor = async (account: string, pod: string): Promise<unknown> => {
@@ -179,7 +179,7 @@ describe("a node", () => {
     await refused(tokenFor("account-of-b", "pod-of-a"));
   });
 
-  it("asks for certificates in its own name, and no other", async () => {
+  it("requests certificates only in its own name", async () => {
     const requests = nodeA.resource(references.certificateSigningRequests);
     const machine = { dnsNames: ["b"], ipAddresses: [] };
     const requestFor = (nodeName: string, isServing = false) =>
@@ -203,7 +203,7 @@ describe("a node", () => {
     await refused(requests.delete(name));
   });
 
-  it("publishes no trust anchors, and makes no bootstrap tokens or roles", async () => {
+  it("may not publish trust anchors, or create bootstrap tokens or roles", async () => {
     const bundles = nodeA.resource(references.clusterTrustBundles);
     await bundles.list();
     await refused(bundles.delete("any"));

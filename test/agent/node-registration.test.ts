@@ -45,7 +45,7 @@ const usual: NodeReport = {
 };
 
 describe("a node's registration", () => {
-  it("says where and what the machine is, in both naming profiles", async (context) => {
+  it("reports the addresses and properties of the machine, in both naming profiles", async (context) => {
     for (const profile of ["platform", "kubernetes"] as const) {
       const { register, nodes, names } = await scene(context, profile);
       await register();
@@ -63,7 +63,7 @@ describe("a node's registration", () => {
     }
   });
 
-  it("replaces its addresses, keeps others' conditions, and dates a change of its own", async (context) => {
+  it("replaces its addresses, keeps conditions of others, and sets the time when its own changes", async (context) => {
     const { register, nodes } = await scene(context);
     await register();
     await nodes.patch("n1", {
@@ -86,14 +86,14 @@ describe("a node's registration", () => {
     assert.deepEqual(status.conditions?.map(({ type }) => type).sort(), ["DiskFine", "Ready"]);
   });
 
-  it("is made again after the Node was deleted", async (context) => {
+  it("is repeated after the Node was deleted", async (context) => {
     const { register, nodes } = await scene(context);
     const { uid } = (await register()).metadata;
     await nodes.delete("n1");
     assert.notEqual((await register()).metadata.uid, uid);
   });
 
-  it("looks at the Node again when another client has changed it", async (context) => {
+  it("reads the Node again when another client has changed it", async (context) => {
     const { register, nodes } = await scene(context);
     await register({ isReady: true });
     await nodes.patch("n1", {
@@ -110,7 +110,7 @@ describe("a node's registration", () => {
 });
 
 describe("a node's heartbeat", () => {
-  it("makes its Lease, renews it, and gets over others who write or delete it", async (context) => {
+  it("creates its Lease, renews it, and survives others' writes and deletions", async (context) => {
     const { names, client, references, leases, nodes, register } = await scene(context);
     const time = new VirtualTime(Date.UTC(2026, 0));
     const heartbeat = new LeaseHeartbeat({

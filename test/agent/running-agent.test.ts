@@ -123,7 +123,7 @@ describe("a running agent", () => {
     }
   }
 
-  it("continues with the next server when one falls silent: certificates are renewed, and no trust bundle stays stale", async (context) => {
+  it("continues with the next server when one stops answering: it renews certificates and follows trust bundles", async (context) => {
     const fronts = [new ServerFront(() => machines.url), new ServerFront(() => machines.url)] as const;
     context.after(() => Promise.all(fronts.map((front) => front.close())));
     for (const front of fronts) await front.open();
@@ -182,7 +182,7 @@ describe("a running agent", () => {
     assert.equal((await lease("deleted"))?.metadata.uid, leaseUid);
   });
 
-  it("keeps the key of an undecided request, and reminds of it every 15 minutes", async (context) => {
+  it("keeps the key of a pending request, and logs a reminder every 15 minutes", async (context) => {
     const people = { ...service("people", join(folder, "people.pem")), signerName: "example.com/people" };
     const { agent, log } = await start(context, "undecided", { certificates: [people] });
     const requested = (): string | undefined =>
@@ -198,7 +198,7 @@ describe("a running agent", () => {
     assert.deepEqual([store.pendingKey(), requested()], [key, name]);
   });
 
-  it("publishes its port unless it listens on the loopback interface, by name or by address", async (context) => {
+  it("publishes its port unless it listens on a loopback name or address", async (context) => {
     for (const [nodeName, listenAddress, isPublished] of [
       ["by-address", "127.0.0.1", false],
       ["by-name", "localhost", false],

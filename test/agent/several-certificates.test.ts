@@ -98,7 +98,7 @@ describe("an agent with four services", () => {
     }
   });
 
-  it("leaves every file as it was on a full or read-only disk, says which, and continues when it can", async (context) => {
+  it("leaves every file unchanged on a full or read-only disk, reports which, and continues when it can", async (context) => {
     if (!canMount) return context.skip("tmpfs can't be mounted");
     await start();
     await eventually("everything is in order", () => isInOrder());

@@ -114,7 +114,7 @@ describe("an agent", () => {
     assert.ok(!log.some(({ message }) => message.includes("not connected")));
   });
 
-  it("says that its folder has another node's certificate before it replaces it, and ends when it cannot", async (context) => {
+  it("reports another node's certificate in its folder before it replaces it, and ends when it cannot", async (context) => {
     const { start, withToken, stores, log } = await scene(context);
     stores("client").install(newPair(undefined, "n2"), { now: 0, wantedDigest: "" });
     const found = "has a client certificate of system:node:n2, not of the node n1";
@@ -141,7 +141,7 @@ describe("an agent", () => {
     assert.notEqual(pair.keyPem, clientCertificate.key);
   });
 
-  it("introduces itself again when its client certificate has ended, is another node's, or of an unknown CA", async (context) => {
+  it("bootstraps again when its client certificate has expired, is another node's, or is from an unknown CA", async (context) => {
     const { start, withToken, serials, stores } = await scene(context);
     const now = Date.now();
     const pairs = [
@@ -162,7 +162,7 @@ describe("an agent", () => {
     }
   });
 
-  it("says what it lacks when there is nothing to introduce itself with, and begins when there is", async (context) => {
+  it("reports which bootstrap credential is missing, and starts when there is one", async (context) => {
     const { start, withToken, serials, log } = await scene(context);
     let token: string | undefined;
     await start({ type: "token", source: "/run/token", token: () => token });

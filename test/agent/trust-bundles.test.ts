@@ -57,7 +57,7 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
 }
 
 describe("a followed trust bundle", () => {
-  it("is written when it is there, and with every change of its anchors", async (context) => {
+  it("is written when it appears, and after every change of its anchors", async (context) => {
     const { bundles, follow, holds, seen } = await scene(context, { bundleName: "mine" });
     await bundles.create(bundle("mine", `text before\n${one}`));
     await bundles.create(bundle("other", three));
@@ -74,7 +74,7 @@ describe("a followed trust bundle", () => {
     assert.equal(seen.changes, 3);
   });
 
-  it("keeps its file when the bundle is deleted, and has none before there is a bundle", async (context) => {
+  it("keeps its file when it is deleted, and has no file before it exists", async (context) => {
     const { bundles, file, follow, holds, seen } = await scene(context, { bundleName: "mine" });
     await follow();
     await eventually("the look at nothing", () => seen.count === 0);
@@ -86,7 +86,7 @@ describe("a followed trust bundle", () => {
     assert.equal(readFileSync(file, "utf8"), one);
   });
 
-  it("is written again later when it could not be", async (context) => {
+  it("is written again later when a write failed", async (context) => {
     const { bundles, folder, follow, holds, seen, time } = await scene(context, { bundleName: "mine" });
     writeFileSync(join(folder, "trust"), "in the way of the folder");
     await bundles.create(bundle("mine", one));
@@ -97,7 +97,7 @@ describe("a followed trust bundle", () => {
     await holds(one);
   });
 
-  it("of a signer is all of the signer's bundles, each anchor once", async (context) => {
+  it("of a signer has the anchors of all of the signer's bundles, each once", async (context) => {
     const signerName = "example.com/signer";
     const { bundles, follow, holds } = await scene(context, { signerName });
     await bundles.create(bundle("example.com:signer:b", two + one, signerName));
@@ -109,7 +109,7 @@ describe("a followed trust bundle", () => {
   });
 });
 
-test("anchors are joined by the bundles' names, without anything but certificates", () => {
+test("anchors are joined in the order of the bundles' names, and contain only certificates", () => {
   const joined = joinedAnchors([
     bundle("b", `${two}${one}`),
     bundle("a", `words\n${one}${encodePem("X", Buffer.from("x"))}`),

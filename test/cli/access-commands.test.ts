@@ -29,7 +29,7 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
     return stdout;
   };
 
-  it("give permissions that hold, show them, and take them back", async () => {
+  it("grant permissions that take effect, show them, and revoke them", async () => {
     const before = await signet("auth can-i list csr --as anna --as-group dev");
     assert.deepEqual([before.code, before.stdout], [1, "no\n"]);
     await succeed("clusterrole create readers --verb get,list --resource csr,pods --non-resource-url /metrics");
@@ -70,7 +70,7 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
     );
   });
 
-  it("say who acts, and as which user", async () => {
+  it("show who the caller is, and as which user it acts", async () => {
     const review = JSON.parse(await succeed("auth whoami --as anna --as-group a --as-group b -o json")) as {
       status: { userInfo: { username: string; groups: string[] } };
     };
@@ -78,7 +78,7 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
     assert.deepEqual([username, groups], ["anna", ["a", "b", "system:authenticated"]]);
   });
 
-  it("wait for a certificate that somebody else approves, and say that it was denied", async () => {
+  it("wait until somebody else approves a certificate, and report a denial", async () => {
     const key = join(folder, "key");
     const waiting = new HostedSignet();
     try {

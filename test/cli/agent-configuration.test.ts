@@ -5,7 +5,7 @@ import { parseAgentConfiguration } from "../../src/cli/agent-configuration.ts";
 
 const header = "apiVersion: signet.platform.io/v1\nkind: AgentConfiguration\n";
 
-test("a configuration file says everything that flags do, and the certificates of services", () => {
+test("a configuration file has everything that flags have, and the certificates of services", () => {
   const { flags, certificates, trustBundles, hook } = parseAgentConfiguration(
     `${header}
 servers: ["https://one.example:6443", "https://two.example:6443"]
@@ -123,7 +123,7 @@ more: true
   );
 });
 
-test("a file that two things would write, or that is read as something else, is refused", () => {
+test("a file that two settings would write, or that another setting reads, is refused", () => {
   const text = `${header}
 caFile: ca.pem
 bootstrapTokenFile: token
@@ -157,12 +157,12 @@ certificates:
   );
 });
 
-test("a field that is there twice, and a reference to another part of the file, are refused", () => {
+test("a repeated field and a reference to another part of the file are refused", () => {
   assert.throws(() => parseAgentConfiguration(`${header}nodeName: a\nnodeName: b\n`, "/"), /unique/);
   assert.throws(() => parseAgentConfiguration(`${header}dnsNames: &names [a]\nservers: *names\n`, "/"), /Alias/);
 });
 
-test("whatever a configuration file holds, it is read or refused with an error for people", () => {
+test("any configuration file is either read or refused with an error for people", () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
       assert.throws(

@@ -34,7 +34,7 @@ const refused = (...flags: readonly string[]): Promise<void> =>
   );
 
 describe("the flags of an agent", () => {
-  it("become its settings, names and addresses in their usual form", async () => {
+  it("become its settings, with names and addresses in canonical form", async () => {
     const { caCertificates, bootstrap, ...settings } = await settingsOf(
       ...["--node-name", "n1", "--data-dir", "d", "--port", "0", "--node-ip", "FE80:0::1", "--node-ip", "10.0.0.1"],
       ...[
@@ -98,7 +98,7 @@ describe("the flags of an agent", () => {
     assert.deepEqual(settings.log, { level: "info", format: "json" });
   });
 
-  it("are refused in one line when they cannot be", async () => {
+  it("are refused with one line when they are invalid", async () => {
     await refused("--node-name", "Not A Name");
     await refused("--port", "65536");
     await refused("--node-ip", "10.0.0.256");
@@ -112,8 +112,8 @@ describe("the flags of an agent", () => {
   });
 });
 
-describe("the way to a server", () => {
-  it("reads tokens and CAs from their files when they are needed", (context) => {
+describe("the connection to a server", () => {
+  it("reads tokens and CAs from their files at each use", (context) => {
     const folder = mkdtempSync(join(tmpdir(), "signet-access-"));
     context.after(() => rmSync(folder, { recursive: true }));
     const [caFile, bootstrapTokenFile] = [join(folder, "ca.pem"), join(folder, "token")];
@@ -131,7 +131,7 @@ describe("the way to a server", () => {
     assert.equal(caCertificates(), other);
   });
 
-  it("is what a kubeconfig says, and flags come first", (context) => {
+  it("is configured by a kubeconfig, and flags take precedence", (context) => {
     const folder = mkdtempSync(join(tmpdir(), "signet-access-"));
     context.after(() => rmSync(folder, { recursive: true }));
     const kubeconfig = join(folder, "kubeconfig");
@@ -179,7 +179,7 @@ describe("a trust bundle's flag", () => {
 });
 
 describe("a new bootstrap token", () => {
-  it("is one that the server takes, until it expires", () => {
+  it("is accepted by the server until it expires", () => {
     const now = Date.UTC(2026, 0);
     const groups = ["system:bootstrappers:one", "system:bootstrappers:two"];
     const { token, secret } = newBootstrapToken(platformNames, { groups, expiresAt: now + 1000, description: "d" });
@@ -208,7 +208,7 @@ describe("a new bootstrap token", () => {
     assert.ok(!JSON.stringify(shown).includes(token.slice(7)));
   });
 
-  it("is named by its id or as a whole", () => {
+  it("can be named by its id or as a whole", () => {
     assert.equal(tokenIdOf("abc123"), "abc123");
     assert.equal(tokenIdOf("abc123.0123456789abcdef"), "abc123");
     for (const text of ["", "abc", "ABC123", "abc123.", "abc123.short", "abc123/../x"]) {

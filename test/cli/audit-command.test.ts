@@ -28,7 +28,7 @@ describe("signet audit verify", () => {
 
   after(() => rmSync(scratch, { recursive: true, force: true }));
 
-  it("finds a log whole that workers wrote across a restart, with keys that only the server can read", async () => {
+  it("verifies a log that workers wrote across a restart, with keys that only the server can read", async () => {
     const { code, stdout } = await runSignet(["audit", "verify", log, key, checkpoint]);
     assert.equal(code, 0, stdout);
     assert.match(stdout, /^the log is whole: the last of \d+ checkpoints is at number \d+$/m);
@@ -52,7 +52,7 @@ describe("signet audit verify", () => {
     assert.match(stderr, /^signet: the log is not as it was written: 1 fault; /);
   });
 
-  it("says what it could not check, and what is wrong with its arguments", async () => {
+  it("reports what it could not check, and what is wrong with its arguments", async () => {
     const { code, stdout } = await runSignet(["audit", "verify", log]);
     assert.equal(code, 0);
     assert.match(stdout, /^note: signatures were not checked: .*\nnote: the end could be missing /m);

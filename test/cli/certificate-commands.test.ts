@@ -34,7 +34,7 @@ describe("the commands for certificates", { concurrency: 4 }, () => {
     return stdout;
   };
 
-  it("lead from a new key to a certificate", async () => {
+  it("create a key, request a certificate, approve and fetch it", async () => {
     const keyFile = folder.file("walk.key");
     const created = await succeed("csr", "create", "walk", "--key-file", keyFile, "--common-name", "admin");
     assert.equal(created, "certificate request walk created\n");
@@ -52,7 +52,7 @@ describe("the commands for certificates", { concurrency: 4 }, () => {
     assert.match(await succeed("certificates", "describe", name), /^Subject: +CN=admin$/m);
   });
 
-  it("decode a request, hold it against its signer's rules and warn of what is dangerous", async () => {
+  it("decode a request, check it against its signer's rules, and warn of dangerous names", async () => {
     await scene.request({
       name: "danger",
       signerName: signerNames.nodeAgentServing(names),
@@ -119,7 +119,7 @@ describe("the commands for certificates", { concurrency: 4 }, () => {
     assert.match(await succeed("csr", "describe", "no-node"), /! the requesting node is not registered/);
   });
 
-  it("approve what is dangerous only when it is meant", async () => {
+  it("approve a dangerous request only after a confirmation", async () => {
     await scene.request({ name: "other", signerName: signerNames.apiserverClient(names), commonName: "somebody" });
     const refused = await signet("csr", "approve", "other");
     assert.equal(refused.code, 2);
@@ -129,7 +129,7 @@ describe("the commands for certificates", { concurrency: 4 }, () => {
     assert.equal((await scene.requests.get("other")).status.conditions?.[0]?.reason, "Meant");
   });
 
-  it("list certificates by their end, and those that end soon", async () => {
+  it("list certificates by their end, or only those that expire soon", async () => {
     const wish = { signerName: signerNames.apiserverClient(names), commonName: "alice" };
     await scene.obtain({ ...wish, name: "late", expirationSeconds: 7 * 86_400 });
     await scene.obtain({ ...wish, name: "soon", expirationSeconds: 86_400 });

@@ -30,7 +30,7 @@ describe("a command on the store of a server", () => {
   const absolute = (args: readonly string[]): string[] =>
     args.map((arg) => (arg === "saved" ? join(folder, arg) : arg));
 
-  it("refuses a folder in which no server has a store, and makes nothing there", async () => {
+  it("refuses a folder without a server's store, and creates nothing there", async () => {
     const other = mkdtempSync(join(folder, "other-"));
     writeFileSync(join(other, "letter.txt"), "dear");
     for (const args of commands) {
@@ -44,7 +44,7 @@ describe("a command on the store of a server", () => {
     assert.deepEqual(readdirSync(other), ["letter.txt"]);
   });
 
-  it("refuses a store that is damaged in one line, and leaves it as it is", async () => {
+  it("refuses a damaged store with one line, and does not change it", async () => {
     const data = mkdtempSync(join(folder, "damaged-"));
     const file = join(data, "store/store.mdb");
     mkdirSync(join(data, "store"), { mode: 0o700 });
@@ -68,7 +68,7 @@ describe("a command on the store of a server", () => {
     assert.equal(readFileSync(keyFile, "utf8"), encryptionKeys);
   });
 
-  it("refuses an etcd that has nothing of a server, and keeps the keys", { skip: skipsEtcd }, async () => {
+  it("refuses an etcd without a server's data, and keeps the keys", { skip: skipsEtcd }, async () => {
     const etcd = await startEtcd();
     try {
       for (const args of commands.filter(([group]) => group === "encryption" || group === "backup")) {

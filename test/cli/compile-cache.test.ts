@@ -38,13 +38,13 @@ describe("the cache of compiled code", () => {
   });
   afterEach(() => rmSync(scratch, { recursive: true, force: true }));
 
-  it("lies in the user's own cache folder, closed to everybody else", () => {
+  it("is in the user's own cache folder, closed to everybody else", () => {
     start({ HOME: home });
     assert.equal(modeOf(folder()), 0o700);
     assert.equal(readdirSync(folder()).length, 1);
   });
 
-  it("lies below XDG_CACHE_HOME where that is set", () => {
+  it("is below XDG_CACHE_HOME if that is set", () => {
     start({ HOME: join(scratch, "nowhere"), XDG_CACHE_HOME: home });
     assert.equal(readdirSync(join(home, "signet/compile-cache")).length, 1);
   });

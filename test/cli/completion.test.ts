@@ -70,13 +70,13 @@ const offers: Readonly<Record<Shell, (words: readonly string[]) => string[]>> = 
 for (const [shell, offer] of Object.entries(offers)) {
   const isThere = spawnSync(shell, ["--version"]).status === 0;
   describe(`the completion of ${shell}`, { skip: !isThere && `${shell} is not installed` }, () => {
-    it("offers commands and their commands", () => {
+    it("offers commands and subcommands", () => {
       assert.deepEqual(offer(["signet", "ser"]), ["serve"]);
       assert.deepEqual(offer(["signet", "csr", "de"]).sort(), ["deny", "describe"]);
       assert.deepEqual(offer(["signet", "bootstrap-token", ""]).sort(), ["create", "delete", "list"]);
     });
 
-    it("offers the flags of the command that the line names, whatever flags come before", () => {
+    it("offers the flags of the command in the line, whatever flags come before", () => {
       assert.deepEqual(offer(["signet", "csr", "create", "ann", "--key-t"]), ["--key-type"]);
       assert.deepEqual(offer(["signet", "csr", "list", "--key-t"]), []);
       assert.deepEqual(offer(["signet", "serve", "--profile", "platform", "--tls-sa"]), ["--tls-san"]);
@@ -89,13 +89,13 @@ for (const [shell, offer] of Object.entries(offers)) {
       assert.deepEqual(offer(["signet", "completion", "z"]), ["zsh"]);
     });
 
-    it("offers no commands where a flag needs a value that only its user knows", () => {
+    it("offers no commands when a flag needs a free value", () => {
       assert.deepEqual(offer(["signet", "csr", "create", "--common-name", ""]), []);
     });
 
     // fish is asked without a terminal: there it offers no files.
     if (shell === "fish") return;
-    it("offers files where a file is asked for", () => {
+    it("offers files when a flag or argument takes a file", () => {
       assert.deepEqual(offer(["signet", "csr", "create", "--key-file", ""]), ["FILES"]);
       assert.deepEqual(offer(["signet", "serve", "--data-dir", ""]), ["FILES"]);
     });
@@ -103,7 +103,7 @@ for (const [shell, offer] of Object.entries(offers)) {
 }
 
 describe("signet completion", () => {
-  it("knows every command and flag, in one line each", () => {
+  it("has every command and flag in one line each", () => {
     const commands = completedCommands(program);
     assert.deepEqual(
       commands.filter(({ path }) => path === "signet csr create").map(({ flags }) => flags.length > 15),
@@ -113,7 +113,7 @@ describe("signet completion", () => {
     assert.ok(descriptions.every(({ description }) => description !== "" && !description.includes("\n")));
   });
 
-  it("prints the script, and says which shells there are", async () => {
+  it("prints the script, and lists the supported shells", async () => {
     const { code, stdout } = await runSignet(["completion", "bash"]);
     assert.deepEqual([code, stdout], [0, completionScript("bash", program)]);
     const wrong = await runSignet(["completion", "tcsh"]);

@@ -38,7 +38,7 @@ describe("signet controllers", () => {
   const folder = new CertificateFolder();
   after(() => folder.remove());
 
-  it("runs the loops of a server that has none, signs with the CA it is given, and hands its lease back", async () => {
+  it("runs the loops of a server that runs none, signs with the given CA, and releases its lease", async () => {
     const authority = newAuthority("elsewhere");
     const files = {
       certificate: folder.write("ca.crt", authority.certificate),

@@ -12,7 +12,7 @@ describe("the custom signer of the documentation", () => {
   const folder = new CertificateFolder();
   after(() => folder.remove());
 
-  it("signs what was approved for it, with its own CA, and is recorded in the inventory", async () => {
+  it("signs approved requests with its own CA, and its certificates are in the inventory", async () => {
     const authority = newAuthority("lab");
     const server = await startTestServer();
     const files = [folder.write("ca.crt", authority.certificate), folder.writeKey("ca.key", authority)];

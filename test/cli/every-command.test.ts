@@ -181,7 +181,7 @@ describe("every command", { concurrency: 1 }, () => {
     assert.doesNotMatch(stderr, /^ +at |\.[jt]s:\d+|node:internal|Error:|undefined|\[object/m, words);
   };
 
-  it("is in the tables above", () => {
+  it("is in the tables of this test", () => {
     const listed = [...Object.keys(asking()), ...Object.keys(others()), ...elsewhere];
     assert.deepEqual(
       listed.toSorted(),

@@ -26,7 +26,7 @@ async function parse(words: readonly string[]): Promise<void> {
 }
 
 describe("the examples in the help", () => {
-  it("are there for every command", () => {
+  it("exist for every command", () => {
     const without = leafCommands().filter(({ command }) => examplesOf(command).length === 0);
     assert.deepEqual(
       without.map(({ words }) => words),
@@ -34,7 +34,7 @@ describe("the examples in the help", () => {
     );
   });
 
-  it("use the command that they are for, and only flags that there are", async () => {
+  it("use the command that they are for, and only existing flags", async () => {
     for (const { command, words } of leafCommands()) {
       for (const [purpose, line] of examplesOf(command)) {
         assert.ok(line.includes(words), `${words}: ${line}`);

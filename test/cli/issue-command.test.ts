@@ -67,7 +67,7 @@ describe("signet certificates issue", () => {
   const ofServices = ["--signer", "example.com/services"];
   const web = [...ofServices, "--dns", "web.services.example"];
 
-  it("writes key and certificate into one private file, and asks again only when it is due", async () => {
+  it("writes key and certificate into one private file, and requests again only when renewal is due", async () => {
     const out = file("web.pem");
     writeFileSync(out, "old", { mode: 0o644 });
     const hook = ["--hook", `echo "$SIGNET_CHANGED_FILE" >> ${file("hooks")}`];
@@ -102,7 +102,7 @@ describe("signet certificates issue", () => {
     assert.equal(text(file("mine.key")), "mine");
   });
 
-  it("replaces the certificate at the next run when something else is wanted, and only then", async () => {
+  it("replaces the certificate at the next run when its options have changed, and only then", async () => {
     const out = ["--out", file("changed.pem")];
     const wishes = [
       [...web, "--dns", "www.services.example"],
@@ -150,7 +150,7 @@ describe("signet certificates issue", () => {
     assert.equal(statSync(file("no.pem"), { throwIfNoEntry: false }), undefined);
   });
 
-  it("says that the files are written when only the hook fails", async () => {
+  it("reports that the files are written when only the hook fails", async () => {
     const failed = await issue("hook", ...web, "--out", file("hook.pem"), "--hook", "exit 3");
     assert.equal(failed.code, exitCodes.refused.code);
     assert.match(
@@ -160,7 +160,7 @@ describe("signet certificates issue", () => {
     assert.equal(parseKeyPair(text(file("hook.pem"))).certificate.subject.commonName, "web.services.example");
   });
 
-  it("says what is wrong before it asks for anything", async () => {
+  it("reports invalid options before it requests anything", async () => {
     const out = ["--out", file("x.pem")];
     const uses: readonly (readonly [words: readonly string[], says: RegExp])[] = [
       [["Web", ...web, ...out], /NAME: "Web": must be 1 to 40 lower case/],
@@ -242,7 +242,7 @@ describe("a certificate without an agent", () => {
     await again.stop();
   });
 
-  it("is one process's alone", async (context) => {
+  it("is managed by only one process", async (context) => {
     const scene = new SigningScene(context);
     const { hooks, stop } = start(scene);
     await hooks(1);

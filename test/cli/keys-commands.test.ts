@@ -54,7 +54,7 @@ describe("signet keys, beside a server that runs", () => {
     }
   };
 
-  it("show CAs in the operator's files as the operator's, and refuse to rotate them with what to do", async () => {
+  it("show CAs in the operator's files as the operator's, and say what to do instead of a rotation", async () => {
     const inFiles = createCertificateAuthority({
       subject: { commonName: "the operator's" },
       privateKey: generatePrivateKey("ECDSA P-256"),
@@ -122,7 +122,7 @@ describe("signet keys, beside a server that runs", () => {
     await whenPublished(1);
   });
 
-  it("leave one whole state, whenever they are killed", { timeout: 60_000 }, async () => {
+  it("leave a consistent state, whenever they are killed", { timeout: 60_000 }, async () => {
     const main = join(import.meta.dirname, "../../src/main.js");
     for (let kill = 0; kill < 4; kill += 1) {
       const before = await stored();
@@ -139,7 +139,7 @@ describe("signet keys, beside a server that runs", () => {
     }
   });
 
-  it("explain a wrong use, and touch nothing of another user's or of no server", async () => {
+  it("explain invalid uses, and change nothing in folders of other users or without a server", async () => {
     for (const [words, message] of [
       [["rotate", "--publish-for", "9s"], /at least 10s/],
       [["rotate", "--algorithm", "HS256"], /Allowed choices are ES256, ES384, RS256, EdDSA/],

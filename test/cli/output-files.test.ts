@@ -49,7 +49,7 @@ describe("a command that writes files", { concurrency: 1 }, () => {
       signet("bootstrap-token", "create", "--kubeconfig-file", file),
   };
   for (const [command, write] of Object.entries(secretWriters)) {
-    it(`closes a file of 0644 that was there before: ${command}`, async () => {
+    it(`makes an existing file of mode 0644 private: ${command}`, async () => {
       const file = join(folder, "secret");
       writeFileSync(file, "before");
       chmodSync(file, 0o644);
@@ -59,7 +59,7 @@ describe("a command that writes files", { concurrency: 1 }, () => {
       assert.match(readFileSync(file, "utf8"), /kind: Config|"kind": ?"Config"/);
     });
 
-    it(`replaces a link and writes nothing behind it: ${command}`, async () => {
+    it(`replaces a link without writing to its target: ${command}`, async () => {
       const target = join(folder, "target");
       const file = join(folder, "secret");
       writeFileSync(target, "before");
@@ -70,7 +70,7 @@ describe("a command that writes files", { concurrency: 1 }, () => {
       assert.equal(readFileSync(target, "utf8"), "before");
     });
 
-    it(`refuses folders, pipes, devices and - in one line before it asks the server: ${command}`, async () => {
+    it(`refuses folders, pipes, devices and - with one line before it sends a request: ${command}`, async () => {
       const names = ["folder", "pipe", "device", "missing/secret", "-"];
       mkdirSync(join(folder, "folder"));
       execFileSync("mkfifo", [join(folder, "pipe")]);
@@ -98,7 +98,7 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     "support-bundle": (file) => runSignet(["support-bundle", "--data-dir", join(folder, "none"), file]),
   };
   for (const [command, write] of Object.entries(otherWriters)) {
-    it(`keeps a file that holds a private key: ${command}`, async () => {
+    it(`does not overwrite a file with a private key: ${command}`, async () => {
       const file = join(folder, "ann.pem");
       const key = `# of ann\n${encodePrivateKeyPem(generatePrivateKey("ECDSA P-256"))}`;
       writeFileSync(file, key, { mode: 0o600 });
@@ -116,7 +116,7 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     assert.match(readFileSync(file, "utf8"), /PRIVATE KEY/);
   });
 
-  it("leaves no key of a request that the server refuses, but a key that was there before: csr create", async () => {
+  it("removes the new key of a refused request, but keeps an existing one: csr create", async () => {
     const [kept, made] = [join(folder, "kept"), join(folder, "made")];
     assert.equal((await signet("csr", "create", "taken", "--key-file", kept)).code, 0);
     const key = readFileSync(kept, "utf8");
@@ -137,7 +137,7 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     }
   });
 
-  it("makes no key in the place of a link, and uses none that others can read: csr create --key-file", async () => {
+  it("writes no key through a link, and uses none that others can read: csr create --key-file", async () => {
     const target = join(folder, "target");
     const file = join(folder, "key");
     symlinkSync(target, file); // the target does not exist yet: the attacker waits for it
@@ -168,7 +168,7 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     assert.deepEqual(readdirSync(folder), []);
   });
 
-  it("says in one line that standard output is a full disk, and ends quietly when its reader has gone", () => {
+  it("reports in one line that standard output is on a full disk, and ends quietly when its reader has gone", () => {
     const help = `"${process.execPath}" "${main}" --help`;
     const run = (script: string): string => spawnSync("sh", ["-c", script], { encoding: "utf8" }).stderr;
     const line = "signet: cannot write to standard output: no space is left on the disk; make room\n";

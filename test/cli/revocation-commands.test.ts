@@ -28,7 +28,7 @@ describe("the commands for revocations", () => {
   };
   const reviewed = async (token: string): Promise<number | null> => (await signet("token", "review", token)).code;
 
-  it("revoke a token, and all tokens that an account has got so far", async () => {
+  it("revoke a token, and all tokens that were issued to an account so far", async () => {
     const [one, two] = [await succeed("token", "create", "robot"), await succeed("token", "create", "robot")];
     assert.match(await succeed("token", "revoke", one.trim()), /^token \S+ revoked\n$/);
     assert.match(await succeed("token", "revoke", one.trim()), /^token \S+ was revoked already\n$/);
@@ -57,7 +57,7 @@ describe("the commands for revocations", () => {
     assert.match(serial, /^certificate [0-9a-f]+ of CN=\S+ revoked\n$/);
   });
 
-  it("say what is wrong", async () => {
+  it("report invalid arguments", async () => {
     const of = async (...args: string[]): Promise<readonly [number | null, string]> => {
       const { code, stderr } = await signet(...args);
       return [code, stderr];

@@ -6,7 +6,7 @@ import { it } from "node:test";
 
 const main = join(import.meta.dirname, "../../src/main.js");
 
-it("an older Node.js is told in one line which one is needed, and where it is", () => {
+it("on an older Node.js, one line names the required version and where it is", () => {
   // What an older one is known by, put in place before the program's first line.
   const older = `data:text/javascript,${encodeURIComponent(
     `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.20.2" } });

@@ -25,7 +25,7 @@ describe("a flag of the server that names a file", () => {
     "service-account-key-file",
     "approval-policy",
   ]) {
-    it(`refuses pipes and devices, which it would wait for or read for ever: --${flag}`, () => {
+    it(`refuses pipes and devices, which would block or never end: --${flag}`, () => {
       for (const file of [join(folder, "pipe"), "/dev/zero"]) {
         const other = { "tls-cert-file": "tls-private-key-file", "tls-private-key-file": "tls-cert-file" }[flag];
         const words = [`--${flag}`, file, ...(other === undefined ? [] : [`--${other}`, file])];
@@ -53,7 +53,7 @@ describe("a flag of the server that names a file", () => {
 });
 
 describe("a flag of the agent that names a file", () => {
-  it("refuses pipes, which it would wait for", () => {
+  it("refuses pipes, which would block", () => {
     const folder = mkdtempSync(join(tmpdir(), "signet-settings-"));
     const pipe = join(folder, "pipe");
     assert.equal(spawnSync("mkfifo", [pipe]).status, 0);

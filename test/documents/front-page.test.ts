@@ -14,7 +14,7 @@ describe("the front page", () => {
   });
 
   const hasZsh = spawnSync("zsh", ["-c", "true"]).status === 0;
-  it("can be read by zsh too", { skip: !hasZsh && "zsh is not installed" }, () => {
+  it("runs in zsh too", { skip: !hasZsh && "zsh is not installed" }, () => {
     const { status, stderr } = spawnSync("zsh", ["-n"], { input: frontPage().block, encoding: "utf8" });
     assert.deepEqual([status, stderr], [0, ""]);
   });

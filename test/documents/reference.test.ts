@@ -10,7 +10,7 @@ const folder = join(import.meta.dirname, "../../docs/reference");
 const written = (path: string): string => readFileSync(join(folder, path), "utf8");
 
 describe("the reference", () => {
-  it("shows the schemas as they are: run `npm run docs:api` after a change", () => {
+  it("matches the schemas: run `npm run docs:api` after a change", () => {
     for (const [path, text] of apiPages()) assert.equal(written(path), text, path);
   });
 
@@ -32,11 +32,11 @@ describe("the reference", () => {
     );
   });
 
-  it("shows the flags as they are: run `npm run docs:settings` after a change", () => {
+  it("matches the flags: run `npm run docs:settings` after a change", () => {
     assert.equal(written("settings.md"), settingsPage());
   });
 
-  it("shows the commands as they are: run `npm run docs:settings` after a change", () => {
+  it("matches the commands: run `npm run docs:settings` after a change", () => {
     assert.equal(written("commands.md"), commandsPage());
   });
 });

@@ -41,7 +41,7 @@ describe("an agent with four services", () => {
   const lines = (): number => agent?.output.split("\n").length ?? 0;
   const serials = (): string[] => serviceNames.map((name) => serialNumberHex(services.pair(name).certificate));
 
-  it("never has files that do not fit and loses no hook, at whatever points it is killed", async () => {
+  it("never has mismatched files and loses no hook, at whatever points it is killed", async () => {
     let installed = 0;
     for (let kill = 1; kill <= kills; kill++) {
       agent = new SignetProcess("agent", "--config", services.configuration);

@@ -74,7 +74,7 @@ describe("the process of an agent", () => {
     assert.match(agent.output, /^signet: another program listens on \S+; stop it, or choose another port/m);
   });
 
-  it("ends at once when nothing introduces it, but waits for a token that may still come into its file", async (context) => {
+  it("ends at once without a bootstrap credential, but waits for a token file that is missing or empty", async (context) => {
     const { folder, configure, start } = scene(context);
     configure();
     const empty = join(folder, "empty");
@@ -91,7 +91,7 @@ describe("the process of an agent", () => {
     await agent.find(/(no token: \S+token is missing, empty or cannot be read)/);
   });
 
-  it("works and ends although a hook fills its output, which is not read", async (context) => {
+  it("works and ends although a hook fills its output, which nobody reads", async (context) => {
     const { folder, config, configure } = scene(context);
     configure(`onChange: { command: "yes", timeout: 5m }`);
     const words = [process.execPath, resolve(import.meta.dirname, "../../src/main.js"), "agent", "--config", config];
@@ -125,7 +125,7 @@ describe("the process of an agent", () => {
     await agent.end("SIGTERM");
   });
 
-  it("shares its data directory with no other agent, and tells its status to the commands of its user", async (context) => {
+  it("shares its data directory with no other agent, and shows its status to its user's commands", async (context) => {
     const { configure, config, start } = scene(context);
     configure();
     const agent = start();

@@ -141,7 +141,7 @@ describe("the holder of a bootstrap token, who becomes a node", () => {
 
   const everyActor = (): Actor[] => [bootstrap, node];
 
-  it("reads no Secret of others, alone, in a list, or in a watch", async () => {
+  it("cannot read Secrets of others, by get, list or watch", async () => {
     for (const actor of everyActor()) {
       for (const path of [
         `${core}/${system}/secrets/loot`,
@@ -181,7 +181,7 @@ describe("the holder of a bootstrap token, who becomes a node", () => {
     }
   });
 
-  it("gets no certificate in another name: not signed without approval, and approves none itself", async () => {
+  it("gets no certificate in another name, and cannot approve one", async () => {
     const requested = async (actor: Actor, { commonName, organization, signerName }: Record<string, string>) => {
       const subject = { commonName: commonName ?? "", organizations: [organization ?? ""] };
       const privateKey = generatePrivateKey("ECDSA P-256");
@@ -255,7 +255,7 @@ describe("the holder of a bootstrap token, who becomes a node", () => {
     }
   });
 
-  it("gains no access through a Pod, however it is written", async () => {
+  it("gains no access through any Pod that it can write", async () => {
     const annotations = { [names.key("config.mirror")]: "x" };
     const ownerReferences = [{ apiVersion: "v1", kind: "Node", name: "evil", uid: nodeUid, controller: true }];
     const container = { name: "c", image: "i" };

@@ -9,7 +9,7 @@ import { eventually } from "./eventually.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
-it("a process explains its requests and loops in the debug log, and to a hook that is loaded with --import", async () => {
+it("a process explains its requests and loops in the debug log, and to a module that is loaded with --import", async () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-explained-"));
   const hook = ["--import", join(root, "examples/slow-requests.ts")];
   const serve = ["serve", "--data-dir", folder, "--secure-port", "0", "--log-level", "debug"];

@@ -157,7 +157,7 @@ describe("two agents and a server, each in a separate process", () => {
     }
   });
 
-  it("serve with a certificate that the published trust bundle alone verifies", async () => {
+  it("serve with a certificate that verifies with only the published trust bundle", async () => {
     for (const agent of agents) {
       assert.equal(await healthByBundle(agent), "ok");
       const metrics = await agent.read("/metrics", await publishedAnchors());
@@ -252,7 +252,7 @@ describe("two agents and a server, each in a separate process", () => {
     }
   });
 
-  it("live through a new signing CA that overlaps the old one", async () => {
+  it("continue across a new signing CA that overlaps the old one", async () => {
     const requests = steadyRequests();
     const old = agents.map((agent) => agent.apiClient());
     // First everyone gets the new CA, then it signs.
@@ -278,7 +278,7 @@ describe("two agents and a server, each in a separate process", () => {
     assert.deepEqual(requests.failures, []);
   });
 
-  it("are killed in the middle of a rotation and come back with pairs that fit", async () => {
+  it("have matching pairs after they were killed in the middle of a rotation", async () => {
     const [agent] = agents;
     const pendingKeys = (["client", "serving"] as const).map((name) =>
       join(folder, agent.nodeName, "pki", `${name}-pending.key`),

@@ -164,7 +164,7 @@ describe("a server with an online intermediate of an offline root", () => {
   };
   let issued: Certificate[] = [];
 
-  it("hands out the intermediate with each certificate, publishes the root alone, and needs no root key", async () => {
+  it("delivers the intermediate with each certificate, publishes only the root, and needs no root key", async () => {
     issued = await obtainForNode("node");
     assert.equal(subjects(issued), "system:node:n1 < Example online");
     const roots = await bundleOf(signerNames.apiserverClientNodeAgent(names));
@@ -182,7 +182,7 @@ describe("a server with an online intermediate of an offline root", () => {
     assert.equal(await userAt(other, issued.slice(0, 1)), "401");
   });
 
-  it("certifies a service that clients of Node.js, Go and openssl believe with the root alone", async () => {
+  it("certifies a service that clients of Node.js, Go and openssl trust with only the root", async () => {
     const serviceKey = generatePrivateKey("ECDSA P-256");
     const service = await scene.obtain({
       ...{ name: "web", signerName: "example.com/services", commonName: "web.example.com", privateKey: serviceKey },
@@ -208,7 +208,7 @@ describe("a server with an online intermediate of an offline root", () => {
     assert.match(openssl(...verify.split(" ")), /OK/);
   });
 
-  it("shows its own chain, which openssl and its own kubeconfig verify", async () => {
+  it("serves its own chain, which openssl and its own kubeconfig verify", async () => {
     const { port } = new URL(server.url);
     const connect = `s_client -connect 127.0.0.1:${port} -CAfile ${file("root.crt")}`;
     const asked = promisify(execFile)(
@@ -251,7 +251,7 @@ describe("a server with an online intermediate of an offline root", () => {
     assert.equal(await bundleOf(signerNames.apiserverClientNodeAgent(names)), before);
   });
 
-  it("keeps the intermediate that signs when its file is wrong, and says in the log what to do", async () => {
+  it("keeps the signing intermediate when its file is invalid, and logs what to do", async () => {
     const good = read("online.pem");
     const [intermediate] = issued.slice(1);
     assert.ok(intermediate);
@@ -276,7 +276,7 @@ describe("a server with an online intermediate of an offline root", () => {
 });
 
 describe("the start of a server with an intermediate", () => {
-  it("ends with the file and what to do when the chain is in the wrong order", async () => {
+  it("fails with the name of the file and what to do when the chain is in the wrong order", async () => {
     write("online.pem", read("root.crt"), read("next.crt"));
     await assert.rejects(
       startTestServer({ settings: settings() }),
@@ -284,7 +284,7 @@ describe("the start of a server with an intermediate", () => {
     );
   });
 
-  it("does not end when the intermediate has ended, because only what it signs has to wait", async () => {
+  it("succeeds when the intermediate has expired, because only new signatures have to wait", async () => {
     write("online.pem", read("ended.crt"), read("root.crt"));
     write("online.key", read("next.key"));
     errors.splice(0);

@@ -210,7 +210,7 @@ certificates:
     rmSync(folder, { recursive: true });
   });
 
-  it("each serve with a certificate of their own name that the followed trust bundle verifies", async () => {
+  it("each serve with a certificate of their own name, which the followed trust bundle verifies", async () => {
     assert.deepEqual(await Promise.all([get("web"), query("select 1"), get("api")]), [
       "from nginx\n",
       "1",
@@ -219,7 +219,7 @@ certificates:
     assert.equal(new Set(await serials()).size, 3);
   });
 
-  it("take renewed certificates without a lost request", async () => {
+  it("use renewed certificates without a lost request", async () => {
     const requests = new SteadyRequests([() => get("web"), () => query("select 1"), () => get("api")]);
     for (let round = 0; round < 2; round++) {
       const before = await serials();

@@ -119,7 +119,7 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
     return review.status.userInfo.username;
   };
 
-  it("show each other's writes at once: objects, tokens, permissions, and their end", async () => {
+  it("show each other's writes and deletions at once: objects, tokens and permissions", async () => {
     for (let round = 0; round < 20; round++) {
       const namespace = `round-${round}`;
       await createNamespace(namespace);
@@ -283,7 +283,7 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
     }
   });
 
-  it("answer what can't be served without etcd as unavailable, and are not ready", async () => {
+  it("answer requests that need etcd with unavailable while it is away, and are not ready", async () => {
     const lonely = await startEtcd();
     const server = await startServer(
       parseServerConfig({

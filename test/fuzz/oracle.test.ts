@@ -25,7 +25,7 @@ const answer = (status: number, body: unknown): FuzzAnswer => ({
 const refusal = { kind: "Status", code: 422, message: "no" };
 
 describe("the fuzzer's judge", () => {
-  it("takes objects, refusals that say what is wrong, and declared failures", () => {
+  it("accepts objects, refusals that say what is wrong, and declared failures", () => {
     for (const good of [
       answer(201, { kind: "Secret" }),
       answer(422, refusal),
@@ -58,7 +58,7 @@ describe("the fuzzer's judge", () => {
 });
 
 describe("the smallest request that shows a fault", () => {
-  it("has nothing in it that the fault does not need", async () => {
+  it("contains nothing that the fault does not need", async () => {
     const smallest = await minimise(request, ({ body, headers }) =>
       Promise.resolve(body.includes("bad") && headers.some(([name]) => name === "x-b")),
     );

@@ -155,11 +155,11 @@ describe("the Containerfile", () => {
 
   const healthCheck = (): string[] => ["/bin/sh", "-c", config.Docker.config.Healthcheck.Test[1]];
 
-  it("makes an image whose process is not root", () => {
+  it("builds an image whose process is not root", () => {
     assert.equal(config.OCIv1.config.User, `${user}:${user}`);
   });
 
-  it("serves on a read-only root file system, without capabilities, and tells that it is healthy", async () => {
+  it("serves on a read-only root file system without capabilities, and reports that it is healthy", async () => {
     const { Entrypoint: entry, Cmd: command } = config.OCIv1.config;
     const server = start("server", [...entry, ...command]);
     try {
@@ -180,7 +180,7 @@ describe("the Containerfile", () => {
     }
   });
 
-  it("tells that it is not healthy while no server answers", async () => {
+  it("reports that it is unhealthy while no server answers", async () => {
     const idle = start("idle", ["sh", "-c", "echo started; exec sleep 60"]);
     try {
       for await (const line of idle.lines) if (line === "started") break;

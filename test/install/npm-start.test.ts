@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { it } from "node:test";
 
-it("who ends npm start ends the server", async (context) => {
+it("a signal that ends npm start ends the server", async (context) => {
   const folder = mkdtempSync(join(tmpdir(), "signet-npm-start-"));
   context.after(() => rmSync(folder, { recursive: true, force: true }));
   const child = spawn("npm", ["start", "--silent", "--", "--data-dir", join(folder, "data"), "--secure-port", "0"], {

@@ -63,7 +63,7 @@ describe("the packed install", () => {
     },
   );
 
-  it("issues a token that it knows again", async () => {
+  it("issues a token that it accepts", async () => {
     const token = await eventually("a token of the account that the server makes", () =>
       signet("token", "create", "default", "--audience", "https://vault.example.com"),
     );

@@ -15,7 +15,7 @@ describe(
   "signet serve, started by systemd",
   { skip: !(has("python3") && has("systemd-notify")) && "no systemd" },
   () => {
-    it("serves the socket that it was passed, and says when it is ready and when it stops", async (context) => {
+    it("serves a passed socket, and notifies systemd when it is ready and when it stops", async (context) => {
       const folder = mkdtempSync(join(tmpdir(), "signet-systemd-"));
       context.after(() => rmSync(folder, { recursive: true, force: true }));
       const [program = "", ...words] = [
@@ -65,7 +65,7 @@ describe(
 );
 
 describe("the systemd units", { skip: !has("systemd-analyze") && "systemd is not installed" }, () => {
-  it("are what systemd takes, and leave little within reach", (context) => {
+  it("are accepted by systemd, and restrict what the process can reach", (context) => {
     const folder = mkdtempSync(join(tmpdir(), "signet-units-"));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
     // The program need not be installed here.

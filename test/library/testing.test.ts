@@ -18,7 +18,7 @@ import { startServer } from "../../src/library/testing.ts";
 const namespaces = namespaceResource(platformNames);
 
 describe("startServer of signet/testing", () => {
-  it("starts servers that share nothing, and gives the administrator three ways in", async () => {
+  it("starts servers that share nothing, with three ways for the administrator to connect", async () => {
     await using server = await startServer();
     await using other = await startServer();
     await server.client.resource(namespaces).create({ metadata: { name: "factory" }, spec: {} });
@@ -44,7 +44,7 @@ describe("startServer of signet/testing", () => {
     await server.client.request("/apis/certificates.k8s.io/v1");
   });
 
-  it("leaves nothing behind when it has stopped, and nothing when it could not start", async () => {
+  it("leaves nothing behind after it has stopped or failed to start", async () => {
     const server = await startServer();
     await server.stop();
     assert.equal(existsSync(dirname(server.kubeconfigFile)), false);
@@ -65,7 +65,7 @@ describe("startServer of signet/testing", () => {
     client.close();
   });
 
-  it("says on an older Node.js which one it needs", () => {
+  it("names the required Node.js on an older one", () => {
     const older = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "22.1.0" } });
       Object.defineProperty(process, "version", { value: "v22.1.0" });`;
     const file = pathToFileURL(join(import.meta.dirname, "../../src/library/testing.ts"));

@@ -36,7 +36,7 @@ describe("the file of a CA below an offline root", () => {
   const policy = below(root, "policy", { maxPathLength: 1 });
   const online = below(policy, "online");
 
-  it("is the way to the root, in whatever order the issuers are: clients get what is below the root", () => {
+  it("is a path to the root, in whatever order the issuers are, and clients get the part below the root", () => {
     for (const file of [
       [online, policy, root],
       [online, root, policy],
@@ -49,7 +49,7 @@ describe("the file of a CA below an offline root", () => {
     }
   });
 
-  it("publishes its highest CA when the root is left out, and a root to come beside it", () => {
+  it("publishes its highest CA when the root is omitted, and a future root beside it", () => {
     assert.equal(namesOf(load(online, online, policy).anchors), "policy");
     // Of the same name, and with another key: it is not the issuer.
     assert.equal(namesOf(load(policy, policy, rootNamed("root"), root).path), "policy < root");
@@ -97,7 +97,7 @@ describe("the file of a CA below an offline root", () => {
     );
   });
 
-  it("lends no usage that a CA above does not have", () => {
+  it("allows no usage that a CA above does not have", () => {
     const serving = below(root, "serving", { extendedKeyUsages: ["serverAuth"] });
     const { path } = load(serving, serving, root);
     assert.deepEqual(usageFaults(["digital signature", "server auth"], path), []);

@@ -152,14 +152,14 @@ describe("parseCertificateRequest", () => {
 describe("the check of a request's signature in the thread pool", () => {
   const field = (text: string | Buffer): string => Buffer.from(text).toString("base64");
 
-  it("is made once for the same text, when it was right", async () => {
+  it("is made once for each text when it succeeds", async () => {
     const request = parseRequestField(field(pem));
     await checkRequestSignatureInThreadPool(request);
     request.signature.fill(0); // a second check would find this
     await checkRequestSignatureInThreadPool(parseRequestField(field(pem)));
   });
 
-  it("is made each time when it was wrong", async () => {
+  it("is made again each time when it fails", async () => {
     const text = encodePem("CERTIFICATE REQUEST", requestOf({}));
     for (let time = 0; time < 2; time += 1) {
       await assert.rejects(checkRequestSignatureInThreadPool(parseRequestField(field(text))), {
@@ -195,7 +195,7 @@ describe("checkRequestSignature", () => {
     });
   });
 
-  it("refuses MD5 and what it does not know", () => {
+  it("refuses MD5 and unknown algorithms", () => {
     const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
     const { spki } = publicKeyInfoOf(rsa);
     const signedWith = (oid: string, hash: string): Buffer =>

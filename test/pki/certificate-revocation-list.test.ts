@@ -41,7 +41,7 @@ const entry = fc.record({
 });
 
 describe("a revocation list", () => {
-  it("reads as it was written, whatever is in it", async () => {
+  it("is the same after it was encoded and decoded, whatever is in it", async () => {
     const template = fc.record({
       list: fc.array(entry, { maxLength: 20 }),
       number: fc.integer({ min: 0, max: 2 ** 47 - 1 }),

@@ -68,7 +68,7 @@ describe("validateTrustAnchors", () => {
     );
   });
 
-  it("reports a duplicate anchor, whatever is between the two", () => {
+  it("reports a duplicate anchor, wherever it is in the text", () => {
     assert.deepEqual(validateTrustAnchors(`${ca1}text\n${ca2}${ca1}`), ["duplicate trust anchor (indices [0 2])"]);
     assert.deepEqual(validateTrustAnchors(ca1 + ca2 + ca2 + ca1 + ca1), [
       "duplicate trust anchor (indices [0 3 4])",
@@ -76,7 +76,7 @@ describe("validateTrustAnchors", () => {
     ]);
   });
 
-  it("wants at least one", () => {
+  it("requires at least one", () => {
     for (const text of ["", "garbage", ca1.replaceAll("\n", "\n  ").replace("-----", "  -----"), `\ufeff${ca1}`]) {
       assert.deepEqual(validateTrustAnchors(text), ["at least one trust anchor must be provided"]);
     }

@@ -81,7 +81,7 @@ describe("verifyChain", () => {
     assert.equal(reasonFor(leaf), "x509: certificate signed by unknown authority");
   });
 
-  it("does not trust an intermediate that merely came along", () => {
+  it("does not trust an intermediate only because it was sent", () => {
     const stranger = createCertificateAuthority({
       subject: { commonName: "root" },
       privateKey: generatePrivateKey("ECDSA P-256"),
@@ -139,7 +139,7 @@ describe("verifyChain", () => {
     assert.equal(reasonFor(issue(first, "leaf"), { intermediates }), "leaf < first < root");
   });
 
-  it("wants the usage in every certificate that names usages", () => {
+  it("requires the usage in every certificate that names usages", () => {
     const incompatible = "x509: certificate specifies an incompatible key usage";
     assert.equal(reasonFor(issue(root, "leaf"), { requiredUsage: "serverAuth" }), incompatible);
     assert.equal(reasonFor(issue(root, "leaf", { extendedKeyUsages: ["any"] })), "leaf < root");

@@ -65,7 +65,7 @@ describe("a distinguished name", () => {
     );
   });
 
-  it("is not recognized in another spelling, nor is what is no name", () => {
+  it("is not recognized in another spelling, and other texts are not recognized at all", () => {
     const others = [
       "foo",
       "=foo",

@@ -37,7 +37,7 @@ const certificateId = fc
   .map(([serial, hash]) => ({ serial, hash, der: encodeCertificateId(certificate, serial, hash) }));
 
 describe("a request for the status of certificates", () => {
-  it("reads as it was written", () => {
+  it("is the same after it was encoded and decoded", () => {
     const ids = fc.array(certificateId, { minLength: 1, maxLength: maximumCertificateIds });
     fc.assert(
       fc.property(ids, fc.option(octets(1, 128), { nil: undefined }), (asked, nonce) => {
@@ -131,7 +131,7 @@ describe("an answer about the status of certificates", () => {
   );
   const responder = { ...authority, chain: [certificate] };
 
-  it("reads as it was written", () => {
+  it("is the same after it was encoded and decoded", () => {
     const responses = fc.array(fc.record({ id: certificateId, status }), { minLength: 1, maxLength: 5 });
     fc.assert(
       fc.property(responses, fc.option(octets(1, 128), { nil: undefined }), (answers, nonce) => {

@@ -70,11 +70,11 @@ describe("decodePemBlocks", () => {
     assert.deepEqual(types(damaged + block), ["CERTIFICATE"]);
   });
 
-  it("treats a block whose END has another label as text", () => {
+  it("treats a block whose END line has another label as text", () => {
     assert.deepEqual(types(block.replace("END CERTIFICATE", "END OTHER")), []);
   });
 
-  it("does not see a block that is indented or right behind a byte order mark", () => {
+  it("ignores a block that is indented or right behind a byte order mark", () => {
     assert.deepEqual(types(block.replaceAll(/^/gm, "  ")), []);
     assert.deepEqual(types(`\ufeff${block}`), []);
     assert.deepEqual(types(`\ufeff\n${block}`), ["CERTIFICATE"]);

@@ -13,10 +13,10 @@ const weaknessOf = (modulus: bigint, exponent: bigint): string | undefined =>
 
 const tooSmall = "crypto/rsa: public exponent too small or negative";
 
-describe("the weakness of an RSA key", () => {
+describe("the check for weak RSA keys", () => {
   const modulus = rsaModulus(2048);
 
-  it("is an exponent that is 1, even, or above 31 bits, as in Go", () => {
+  it("rejects an exponent that is 1, even, or above 31 bits, as Go does", () => {
     assert.equal(weaknessOf(modulus, 1n), tooSmall);
     for (const exponent of [2n, 4n, 65_536n, 0x7ffffffen]) {
       assert.equal(weaknessOf(modulus, exponent), "crypto/rsa: public exponent is even");
@@ -27,14 +27,14 @@ describe("the weakness of an RSA key", () => {
     for (const exponent of [3n, 17n, 65_537n, 0x7fffffffn]) assert.equal(weaknessOf(modulus, exponent), undefined);
   });
 
-  it("is an even modulus, and one below 1024 or above 8192 bits", () => {
+  it("rejects a modulus that is even, below 1024 or above 8192 bits", () => {
     assert.equal(weaknessOf(modulus - 1n, 65_537n), "crypto/rsa: public modulus is even");
     assert.match(weaknessOf(rsaModulus(1023), 65_537n) ?? "", /1023-bit keys are insecure/);
     assert.match(weaknessOf(rsaModulus(8193), 65_537n) ?? "", /more than 8192 bits/);
     for (const bits of [1024, 8192]) assert.equal(weaknessOf(rsaModulus(bits), 65_537n), undefined);
   });
 
-  it("is no reason not to read it, while a number that is not positive is", () => {
+  it("does not keep a weak key from being parsed, unlike a number that is not positive", () => {
     assert.throws(() => parsePublicKeyInfo(rsaPublicKeyInfo(modulus, 0n)), /exponent is not a positive number/);
     assert.throws(() => parsePublicKeyInfo(rsaPublicKeyInfo(0n, 3n)), /modulus is not a positive number/);
     assert.throws(() => parsePublicKeyInfo(rsaPublicKeyInfo(modulus, 1n << 64n)), /invalid RSA public exponent/);
@@ -76,7 +76,7 @@ describe("a token key", () => {
   const publicPem = (spki: Buffer): string =>
     `-----BEGIN PUBLIC KEY-----\n${spki.toString("base64")}\n-----END PUBLIC KEY-----\n`;
 
-  it("is not one whose signatures anyone can make, nor one that costs too much to check", () => {
+  it("may not be one whose signatures anyone can make, or one that costs too much to check", () => {
     const forgeable = forgeableRsaKey();
     assert.throws(
       () => parseTokenSigningKey(forgeable.export({ type: "pkcs8", format: "pem" })),
@@ -91,7 +91,7 @@ describe("a token key", () => {
     assert.equal(parseVerificationKeys(publicPem(rsaPublicKeyInfo(modulus, 65_537n))).length, 1);
   });
 
-  it("is not one of a type or curve that no token is signed with", () => {
+  it("must have a type and curve that tokens are signed with", () => {
     const pem = (key: KeyObject): string => key.export({ type: "pkcs8", format: "pem" });
     assert.throws(() => parseTokenSigningKey(pem(generateKeyPairSync("ed448").privateKey)), /use EC, RSA or Ed25519/);
     const p224 = generateKeyPairSync("ec", { namedCurve: "secp224r1" }).privateKey;

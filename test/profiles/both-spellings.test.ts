@@ -30,7 +30,7 @@ const respelled = (text: string): string =>
 const comparable = (text: string): string =>
   profileNames.kubernetes.inbound(text).replaceAll(/"(uid|resourceVersion|token)":"[^"]*"/g, '"$1":""');
 
-describe("a server with both names", () => {
+describe("a server with both spellings", () => {
   let server: TestServer;
   let api: ApiRequester;
   before(async () => {
@@ -140,7 +140,7 @@ describe("a server with both names", () => {
       await sendInBoth({ path: `${item}/nothing` }, { status: 404 });
     });
 
-    it("to who may do nothing", async () => {
+    it("to a user without permissions", async () => {
       const headers = { "impersonate-user": "nobody-in-particular" };
       for (const [method, path] of [
         ["GET", item],
@@ -155,7 +155,7 @@ describe("a server with both names", () => {
       await sendInBoth({ method: "POST", path: collection, headers, body }, { status: 403 });
     });
 
-    it("to who has the right in either spelling, for every verb and subresource", async () => {
+    it("to a user with a permission in either spelling, for every verb and subresource", async () => {
       const targets = [plural, ...Object.keys(subresources).map((subresource) => `${plural}/${subresource}`)];
       const roles = `/apis/rbac.authorization.k8s.io/v1/clusterroles`;
       const bindings = roles.replace("clusterroles", "clusterrolebindings");
@@ -197,7 +197,7 @@ describe("a server with both names", () => {
       }
     });
 
-    it("to a watch in one spelling of what is written in the other", async () => {
+    it("to a watch in one spelling for writes in the other", async () => {
       const { metadata } = await sendJson({ path: collection });
       const query = `?watch=true&allowWatchBookmarks=true&resourceVersion=${metadata.resourceVersion}`;
       const watched = await api.open({ path: `${respelled(collection)}${query}` });
@@ -215,7 +215,7 @@ describe("a server with both names", () => {
     });
   }
 
-  it("says in discovery and OpenAPI what it serves in each, upstream's first", async () => {
+  it("lists both spellings in discovery and OpenAPI, upstream's first", async () => {
     const { groups } = await sendJson({ path: "/apis" });
     const served: string[] = groups.map((group: { name: string }) => group.name);
     const firstOwn = served.findIndex((group) => group.endsWith("platform.io"));
@@ -249,7 +249,7 @@ describe("a server with both names", () => {
     assert.equal(new Set(ids).size, ids.length, "every operation has an id of its own");
   });
 
-  it("answers reviews and token requests in the version that they were asked in", async () => {
+  it("answers reviews and token requests in the version of their request", async () => {
     const reviews = [
       ["authentication", "SelfSubjectReview", {}],
       ["authentication", "TokenReview", { spec: { token: "x" } }],

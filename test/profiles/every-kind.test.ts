@@ -122,7 +122,7 @@ describe("every kind", { concurrency: true }, () => {
           await gone();
         });
 
-        it("is listed, watched, and cut down to its metadata", async () => {
+        it("is listed, watched, and served as metadata only", async () => {
           const listed = await api.send({ path: `${collection}?labelSelector=sample` });
           assert.equal(listed.json().kind, `${kind}List`);
           const { resourceVersion } = listed.json().metadata;
@@ -149,7 +149,7 @@ describe("every kind", { concurrency: true }, () => {
           response.destroy();
         });
 
-        it("is a table for people", async () => {
+        it("is served as a table", async () => {
           const created = (await create()).json();
           const shown = await api.send({ path: `${collection}?labelSelector=sample`, headers: { accept: table } });
           const { columnDefinitions, rows } = shown.json();
@@ -165,7 +165,7 @@ describe("every kind", { concurrency: true }, () => {
           await gone();
         });
 
-        it("is protobuf for machines, in and out", async () => {
+        it("is sent and received as protobuf", async () => {
           const created = (await create()).json();
           const binary = await api.send({ path: `${collection}/${name}`, headers: { accept: protobuf } });
           assert.equal(binary.headers["content-type"], protobuf);
@@ -190,7 +190,7 @@ describe("every kind", { concurrency: true }, () => {
           assert.deepEqual(found.verbs, verbs?.toSorted() ?? allVerbs);
         });
 
-        it("has its schema and its paths in both OpenAPI documents", async () => {
+        it("has its schema and paths in both OpenAPI documents", async () => {
           const third = (await api.send({ path: `/openapi/v3${root}` })).json();
           const path = `${root}/${isNamespaced ? "namespaces/{namespace}/" : ""}${plural}`;
           assert.ok(third.paths[path].post);

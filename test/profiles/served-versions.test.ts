@@ -11,7 +11,7 @@ const versions = ["v1beta1", "v1"] as const;
 const other = { v1beta1: "v1", v1: "v1beta1" } as const;
 const apply = "application/apply-patch+yaml";
 
-describe("a trust bundle is the same object in both of its versions", () => {
+describe("a trust bundle, which is one object in both of its versions,", () => {
   let server: TestServer;
   let api: ApiRequester;
   before(async () => {
@@ -33,7 +33,7 @@ describe("a trust bundle is the same object in both of its versions", () => {
   });
 
   for (const version of versions) {
-    it(`which ${version} creates and ${other[version]} reads, replaces and deletes`, async () => {
+    it(`is created in ${version}, and read, replaced and deleted in ${other[version]}`, async () => {
       const name = `made-in-${version}`;
       const created = await api.send({ method: "POST", path: collection(version), body: bundle(version, name) });
       assert.equal(created.status, 201);
@@ -58,7 +58,7 @@ describe("a trust bundle is the same object in both of its versions", () => {
       assert.equal((await api.send({ path: `${collection(version)}/${name}` })).status, 404);
     });
 
-    it(`whose fields belong to who applied them in ${version}, also in ${other[version]}`, async () => {
+    it(`keeps the owners of fields that were applied in ${version} when ${other[version]} is used`, async () => {
       const name = `applied-in-${version}`;
       const send = (at: "v1" | "v1beta1", manager: string, label: string) =>
         api.send({
@@ -81,7 +81,7 @@ describe("a trust bundle is the same object in both of its versions", () => {
       await api.send({ method: "DELETE", path: `${collection(version)}/${name}` });
     });
 
-    it(`which a watch in ${version} shows in ${version}, however it was written`, async () => {
+    it(`is shown in ${version} by a watch in ${version}, whichever version was written`, async () => {
       const { metadata } = (await api.send({ path: collection(version) })).json();
       const watch = await api.open({
         path: `${collection(version)}?watch=true&resourceVersion=${metadata.resourceVersion}`,
@@ -99,7 +99,7 @@ describe("a trust bundle is the same object in both of its versions", () => {
     });
   }
 
-  it("and only the older version warns", async () => {
+  it("has a deprecation warning only in the older version", async () => {
     for (const [version, warning] of [
       ["v1", undefined],
       ["v1beta1", `299 - "${group}/v1beta1 ClusterTrustBundle is deprecated in v1.37+, unavailable in v1.40+"`],

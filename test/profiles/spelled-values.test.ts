@@ -27,7 +27,7 @@ const merge = { "content-type": "application/merge-patch+json" };
 /** Every pair of spellings: the first of the rule or the first writer, the second of what is compared with it. */
 const pairs = both.flatMap((one) => both.map((other) => [one, other] as const));
 
-describe("on a server with both names", () => {
+describe("on a server with both spellings", () => {
   let server: TestServer;
   let api: ApiRequester;
   before(async () => {
@@ -321,7 +321,7 @@ describe("on a server with both names", () => {
         }
       });
 
-      it("of a label is not a node's to write", async () => {
+      it("of a reserved label may not be written by a node", async () => {
         for (const key of [
           `node-restriction.${names.domain}/zone`,
           names.key("anything"),
@@ -361,7 +361,7 @@ describe("on a server with both names", () => {
         await expect(403, { method: "POST", path: "/api/v1/namespaces/default/pods", body });
       });
 
-      it("of the token's mount path leaves a Pod as it is", async () => {
+      it("of the token's mount path keeps a second token from being mounted", async () => {
         const volumeMounts = [{ name: "v", mountPath: names.tokenVolume.mountPath }];
         const spec = {
           containers: [{ name: "main", image: "i", volumeMounts }],
@@ -441,8 +441,8 @@ describe("on a server with both names", () => {
   }
 });
 
-describe("a server that gets its second spelling later", () => {
-  it("labels the namespaces that it has, and grants what roles say in that spelling", async () => {
+describe("a server that is restarted with the second spelling", () => {
+  it("labels its existing namespaces, and applies roles in that spelling", async () => {
     const dataDirectory = mkdtempSync(join(tmpdir(), "signet-spellings-"));
     const start = (settings: object) =>
       startTestServer({ storage: "lmdb", dataDirectory, settings: { ...settings, controllers: "false" } });

@@ -3,7 +3,7 @@ import { it } from "node:test";
 import { runHistory } from "./history-run.ts";
 import { workersTarget } from "./history-target.ts";
 
-it("what clients see of two workers on one store is one history, though workers are killed", async () => {
+it("what clients see of two workers on one store is linearizable, though workers are killed", async () => {
   const target = await workersTarget(2);
   try {
     const { violations, undecided, operations, faults } = await runHistory({

@@ -164,7 +164,7 @@ describe("SIGUSR1", hasProc, () => {
     }
   });
 
-  it("opens no debugger that lasts when it comes while the process begins", async () => {
+  it("opens no lasting debugger when it arrives during the start of the process", async () => {
     for (const milliseconds of [20, 40, 60]) {
       const child = signet(["serve", `--data-dir=${newData()}`, "--secure-port=0"]);
       await delay(milliseconds);
@@ -249,7 +249,7 @@ describe("a server whose output is not read", () => {
   it("continues and ends at SIGTERM when the disk is full", () => shellServer("exec > /dev/full 2>&1"));
 });
 
-describe("a server that lacks descriptors", withoutLimits, () => {
+describe("a server without free file descriptors", withoutLimits, () => {
   it("closes connections above the limit, continues, and accepts new ones when there is room", async () => {
     const launcher = ["prlimit", "--nofile=128:128"];
     const server = await startServerProcess(newData(), { launcher, flags: ["--log-level=silent"] });
@@ -275,7 +275,7 @@ describe("a server that lacks descriptors", withoutLimits, () => {
 });
 
 describe("a start that cannot succeed", () => {
-  it("is one line and exit code 2 for an audit file that cannot be written, in workers too", async () => {
+  it("ends with one line and exit code 2 for an audit file that cannot be written, in workers too", async () => {
     for (const workers of [1, 2]) {
       const flags = ["--secure-port=0", `--workers=${workers}`, `--audit-log-path=${folder}`];
       const { code, stderr } = await exitOf(signet(["serve", `--data-dir=${newData()}`, ...flags]));
@@ -286,7 +286,7 @@ describe("a start that cannot succeed", () => {
 });
 
 describe("workers that cannot be started again", () => {
-  it("leave the process that watches over them, which SIGTERM ends at once", async () => {
+  it("leave the primary process running, which SIGTERM ends at once", async () => {
     const data = newData();
     const server = await startServerProcess(data, { flags: ["--workers=2", "--log-level=silent"] });
     renameSync(join(data, "ca.key"), join(data, "ca.key.gone"));

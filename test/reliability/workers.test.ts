@@ -39,11 +39,11 @@ describe("a server of two worker processes", () => {
     rmSync(scratch, { recursive: true, force: true });
   });
 
-  it("is one process that watches over two that serve", () => {
+  it("is one primary process with two that serve", () => {
     assert.equal(server.workerIds().length, 2);
   });
 
-  it("shows through every worker what was acknowledged through any", async () => {
+  it("shows writes that any worker has acknowledged through every worker", async () => {
     for (let index = 0; index < 40; index++) {
       const writer = clients[index % clients.length] ?? clients[0];
       const name = `mine-${index}`;
@@ -60,7 +60,7 @@ describe("a server of two worker processes", () => {
     }
   });
 
-  it("gives the metrics of all workers together, through every worker", async () => {
+  it("serves the metrics of all workers together through every worker", async () => {
     const created = async (client: ApiClient): Promise<number> => {
       const text = await client.text("/metrics");
       const series = /^apiserver_request_total\{verb="CREATE",.*resource="configmaps",.*code="201"\} (\d+)$/m;
@@ -104,7 +104,7 @@ describe("a server of two worker processes", () => {
     }
   });
 
-  it("gives a worker's idle watches what another has written", async () => {
+  it("delivers the writes of one worker to idle watches of another", async () => {
     const following = new AbortController();
     const followers = clients.map((client) => {
       const follower = new WatchFollower(configMaps, namespace);
@@ -169,7 +169,7 @@ describe("a server of two worker processes", () => {
     });
   });
 
-  it("stops in order", async () => {
+  it("stops in an orderly way", async () => {
     assert.equal(await server.stop(), 0);
     assert.deepEqual(server.workerIds(), []);
   });

@@ -71,7 +71,7 @@ describe("the official JavaScript client's watches", () => {
     assert.equal(await ended.promise, null);
   });
 
-  it("keep an informer's copy right across connections that are cut", async () => {
+  it("keep an informer's copy correct across cut connections", async () => {
     const events = new EventLog();
     const informer = new ListWatch<V1ConfigMap>(
       `/api/v1/namespaces/${namespace}/configmaps`,

@@ -14,7 +14,7 @@ const program = join(import.meta.dirname, "../../../.clients/go/go-signer");
 const skip = existsSync(program) ? false : "the signer in Go is not built: npm run clients:install -- go";
 
 describe("an external signer in Go, on Kubernetes' own module and gRPC's", { skip }, () => {
-  it("signs tokens that are good here and at relying parties", async () => {
+  it("signs tokens that are valid for this server and for relying parties", async () => {
     const folder = mkdtempSync(join(tmpdir(), "signet-go-signer-"));
     const socket = join(folder, "signer.sock");
     const signer = spawn(program, [socket], { stdio: ["ignore", "pipe", "inherit"] });

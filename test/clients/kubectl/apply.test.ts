@@ -26,12 +26,12 @@ describeKubectl("kubectl apply", bothProfiles, (kubectl) => {
     assert.match(await kubectl.output("apply view-last-applied configmap b -o json"), /"x": "2"/);
   });
 
-  it("only tries with --dry-run=server", async () => {
+  it("changes nothing with --dry-run=server", async () => {
     assert.equal(await apply(manifest("c", { x: "1" }), "--dry-run=server"), "configmap/c created (server dry run)\n");
     await kubectl.refusal("get configmap c");
   });
 
-  it("prunes what was applied before and is in no manifest now", async () => {
+  it("prunes objects that were applied before and are in no manifest now", async () => {
     const flags = "--prune -l app=crane --prune-allowlist=core/v1/ConfigMap -n pruned";
     await kubectl.output("create namespace pruned");
     await apply(manifest("kept", { x: "1" }), flags);
@@ -61,7 +61,7 @@ describeKubectl("kubectl apply", bothProfiles, (kubectl) => {
     assert.match(await kubectl.refusal("apply -f - --server-side", { input: manifest("e", { x: "1" }) }), /"other"/);
   });
 
-  it("turns what was applied on the client into what is applied on the server", async () => {
+  it("migrates from client-side to server-side apply", async () => {
     await apply(manifest("f", { x: "1", z: "2" }));
     await apply(manifest("f", { x: "1" }), "--server-side");
     assert.deepEqual(await dataOf("f"), { x: "1" });
@@ -93,7 +93,7 @@ items:
 });
 
 describeKubectl("kubectl diff", bothProfiles, (kubectl) => {
-  it("shows what an apply would change, and that there is nothing", async () => {
+  it("shows what an apply would change, or that nothing would change", async () => {
     await kubectl.output("apply -f -", { input: manifest("a", { x: "1", z: "2" }) });
     const same = await kubectl.run("diff -f -", { input: manifest("a", { x: "1", z: "2" }) });
     assert.deepEqual([same.exitCode, same.output], [0, ""]);
@@ -115,7 +115,7 @@ describeKubectl("kubectl diff", bothProfiles, (kubectl) => {
     );
   });
 
-  it("shows the whole of what would be new", async () => {
+  it("shows new objects as a whole", async () => {
     const { exitCode, output } = await kubectl.run("diff -f -", { input: manifest("new", { x: "1" }) });
     assert.equal(exitCode, 1);
     assert.match(output, /^\+kind: ConfigMap$/m);

@@ -3,7 +3,7 @@ import { before, it } from "node:test";
 import { bothProfiles, describeKubectl, kubernetesOnly } from "./kubectl-scene.ts";
 
 describeKubectl("kubectl with the token of a service account", bothProfiles, (kubectl) => {
-  it("may do what the account may, and nothing else", async () => {
+  it("may do what its service account may, and nothing else", async () => {
     await kubectl.output("create serviceaccount robot");
     const group = kubectl.names.group("authentication");
     const path = "/api/v1/namespaces/default/serviceaccounts/robot/token";
@@ -45,7 +45,7 @@ describeKubectl("kubectl auth", kubernetesOnly, (kubectl) => {
     await kubectl.output("create rolebinding readers --role=reader --user=ann --group=staff");
   });
 
-  it("tells who asks", async () => {
+  it("shows who the caller is", async () => {
     assert.deepEqual((await kubectl.table("auth whoami")).slice(0, 3), [
       ["ATTRIBUTE", "VALUE"],
       ["Username", "admin"],
@@ -59,7 +59,7 @@ describeKubectl("kubectl auth", kubernetesOnly, (kubectl) => {
     );
   });
 
-  it("tells which user a caller acts as", async () => {
+  it("shows which user a caller acts as", async () => {
     assert.deepEqual(await kubectl.table("auth whoami --as=ann --as-group=staff --as-uid=7"), [
       ["ATTRIBUTE", "VALUE"],
       ["Username", "ann"],
@@ -68,21 +68,21 @@ describeKubectl("kubectl auth", kubernetesOnly, (kubectl) => {
     ]);
   });
 
-  it("tells what one may", async () => {
+  it("says what the caller may do", async () => {
     assert.equal(await kubectl.output("auth can-i create secrets"), "yes\n");
     assert.equal(await kubectl.output("auth can-i get pods --as=ann"), "yes\n");
     assert.equal(await kubectl.output("auth can-i get pods --subresource=log --as=bob --as-group=staff"), "yes\n");
     assert.equal(await kubectl.output("auth can-i get /version --as=ann"), "yes\n");
   });
 
-  it("tells what one may not", async () => {
+  it("says what the caller may not do", async () => {
     for (const line of ["get pods --as=bob", "get secrets --as=ann", "get pods -A --as=ann", "get /metrics --as=ann"]) {
       const { exitCode, output } = await kubectl.run(`auth can-i ${line}`);
       assert.deepEqual([exitCode, output], [1, "no\n"], line);
     }
   });
 
-  it("lists what one may", async () => {
+  it("lists what the caller may do", async () => {
     const rows = await kubectl.table("auth can-i --list --as=ann");
     assert.deepEqual(rows[0], ["Resources", "Non-Resource URLs", "Resource Names", "Verbs"]);
     for (const resource of ["configmaps", "pods", "pods/log"])
@@ -94,7 +94,7 @@ describeKubectl("kubectl auth", kubernetesOnly, (kubectl) => {
     assert.ok(!rows.some(([resource]) => resource === "secrets"));
   });
 
-  it("brings a role up to a file, and takes away only when it is told to", async () => {
+  it("reconciles a role with a file, and removes permissions only on request", async () => {
     const verbs = () => kubectl.output("get role keeper -o jsonpath={.rules[*].verbs}");
     const reconcile = async (wanted: string, flags = ""): Promise<string> => {
       const { exitCode, output, errors } = await kubectl.run(`auth reconcile -f - ${flags}`, { input: role(wanted) });

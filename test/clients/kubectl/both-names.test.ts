@@ -7,7 +7,7 @@ import { describeKubectlOfBoth } from "./kubectl-scene.ts";
 describeKubectlOfBoth("kubectl on a default server", (kubectl) => {
   const upstream = (plural: string): string => `${plural}.${kubernetesNames.group("certificates")}`;
 
-  it("knows who it is, creates tokens, roles and bindings, and asks what they allow", async () => {
+  it("shows its user, creates tokens, roles and bindings, and checks what they allow", async () => {
     assert.match(await kubectl.output("auth whoami"), /authentication\.kubernetes\.io\/credential-id/);
     await kubectl.output("create serviceaccount robot");
     assert.match(await kubectl.output("create token robot --duration 1h"), /^ey/);

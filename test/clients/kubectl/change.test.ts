@@ -33,7 +33,7 @@ describeKubectl("kubectl patch", kubernetesOnly, (kubectl) => {
     assert.equal(await kubectl.output(patch), "serviceaccount/robot patched (no change)\n");
   });
 
-  it("only tries with --dry-run=server", async () => {
+  it("changes nothing with --dry-run=server", async () => {
     await kubectl.output('patch sa robot --dry-run=server --type=merge -p {"secrets":null}');
     assert.equal(await kubectl.output("get sa robot -o jsonpath={.secrets[*].name}"), "a");
   });
@@ -53,7 +53,7 @@ describeKubectl("kubectl label and annotate", kubernetesOnly, (kubectl) => {
     assert.equal(await kubectl.output("get sa robot -o jsonpath={.metadata.labels}"), "");
   });
 
-  it("refuses a label that cannot be", async () => {
+  it("refuses an invalid label", async () => {
     assert.match(await kubectl.refusal("label sa robot app=-crane-"), /invalid label value|Invalid value: "-crane-"/);
   });
 
@@ -71,7 +71,7 @@ describeKubectl("kubectl label and annotate", kubernetesOnly, (kubectl) => {
     assert.equal(await kubectl.output("annotate sa robot --list"), "");
   });
 
-  it("insists on the version that it is told", async () => {
+  it("refuses a change when the given resourceVersion is not current", async () => {
     assert.match(
       await kubectl.refusal("annotate sa robot note=late --resource-version=1"),
       /the object has been modified; please apply your changes to the latest version and try again/,
@@ -104,13 +104,13 @@ describeKubectl("kubectl replace and edit", kubernetesOnly, (kubectl) => {
     assert.notEqual(await kubectl.output("get configmap settings -o jsonpath={.metadata.uid}"), before);
   });
 
-  it("takes what an editor leaves", async () => {
+  it("applies what an editor saves", async () => {
     const environment = { KUBE_EDITOR: "sed -i s/green/blue/" };
     assert.equal(await kubectl.output("edit configmap settings", { environment }), "configmap/settings edited\n");
     assert.equal(await kubectl.output("get configmap settings -o jsonpath={.data.colour}"), "blue");
   });
 
-  it("leaves an object alone when an editor does", async () => {
+  it("changes nothing when an editor changes nothing", async () => {
     const { exitCode, errors } = await kubectl.run("edit configmap settings", { environment: { KUBE_EDITOR: "true" } });
     assert.equal(exitCode, 0);
     assert.equal(errors, "Edit cancelled, no changes made.\n");

@@ -20,18 +20,18 @@ describeKubectl("kubectl create", bothProfiles, (kubectl) => {
     assert.equal(await kubectl.output("create serviceaccount robot -n fleet"), "serviceaccount/robot created\n");
   });
 
-  it("refuses what is wrong in the server's words", async () => {
+  it("refuses an invalid object in the server's words", async () => {
     const refusal = await kubectl.refusal("create serviceaccount No_Good -n fleet");
     assert.match(refusal, /ServiceAccount "No_Good" is invalid: metadata\.name: Invalid value: "No_Good": /);
   });
 
-  it("only tries with --dry-run=server", async () => {
+  it("creates nothing with --dry-run=server", async () => {
     const tried = JSON.parse(await kubectl.output("create sa ghost -n fleet --dry-run=server -o json"));
     assert.match(tried.metadata.uid, /^[0-9a-f-]{36}$/);
     await kubectl.refusal("get sa ghost -n fleet");
   });
 
-  it("creates secrets of words, files and keys", async () => {
+  it("creates secrets from literals, files and keys", async () => {
     const certificate = kubectl.file("tls.crt", kubectl.server.caCertificates);
     assert.equal(
       await kubectl.output("create secret generic door -n fleet --from-literal=key=opensesame"),
@@ -42,7 +42,7 @@ describeKubectl("kubectl create", bothProfiles, (kubectl) => {
     assert.equal(await kubectl.output("get secret files -n fleet -o jsonpath={.type}"), "example.com/ca");
   });
 
-  it("creates secrets of registries", async () => {
+  it("creates secrets for registries", async () => {
     await kubectl.output(
       "create secret docker-registry images -n fleet --docker-server=r.example --docker-username=u --docker-password=p",
     );
@@ -50,7 +50,7 @@ describeKubectl("kubectl create", bothProfiles, (kubectl) => {
     assert.equal(type, "kubernetes.io/dockerconfigjson");
   });
 
-  it("creates ConfigMaps of words and files", async () => {
+  it("creates ConfigMaps from literals and files", async () => {
     const file = kubectl.file("colours.txt", "red\ngreen\n");
     await kubectl.output(`create configmap settings -n fleet --from-literal=a=1 --from-file=${file}`);
     assert.deepEqual(JSON.parse(await kubectl.output("get configmap settings -n fleet -o jsonpath={.data}")), {
@@ -108,7 +108,7 @@ describeKubectl("kubectl create, by upstream's groups", kubernetesOnly, (kubectl
 
   const json = async (line: string) => JSON.parse(await kubectl.output(`${line} -o json`));
 
-  it("creates roles of resources and subresources", async () => {
+  it("creates roles for resources and subresources", async () => {
     const role = await json("create role reader --verb=get,list --resource=configmaps,pods/log --resource-name=a");
     assert.deepEqual(role.rules, [
       { apiGroups: [""], resourceNames: ["a"], resources: ["configmaps", "pods/log"], verbs: ["get", "list"] },
@@ -117,12 +117,12 @@ describeKubectl("kubectl create, by upstream's groups", kubernetesOnly, (kubectl
     assert.deepEqual(approver.rules[0].apiGroups, ["certificates.k8s.io"]);
   });
 
-  it("creates cluster roles of paths", async () => {
+  it("creates cluster roles for paths", async () => {
     const role = await json("create clusterrole scraper --verb=get --non-resource-url=/metrics");
     assert.deepEqual(role.rules, [{ nonResourceURLs: ["/metrics"], verbs: ["get"] }]);
   });
 
-  it("creates cluster roles that others add up to", async () => {
+  it("creates aggregated cluster roles", async () => {
     await kubectl.output("create clusterrole part --verb=get --resource=nodes");
     await kubectl.output("create clusterrole whole --aggregation-rule=team=fleet");
     await kubectl.output("label clusterrole part team=fleet");
@@ -172,7 +172,7 @@ describeKubectl("kubectl create, by upstream's groups", kubernetesOnly, (kubectl
     assert.equal(claims.secret.name, "door");
   });
 
-  it("creates no token that cannot be", async () => {
+  it("reports why a token cannot be created", async () => {
     assert.match(await kubectl.refusal("create token nobody"), /serviceaccounts "nobody" not found/);
     assert.match(
       await kubectl.refusal("create token robot --duration=5m"),

@@ -10,14 +10,14 @@ describeKubectl("kubectl delete", kubernetesOnly, (kubectl) => {
   const deletion = async (line: string, options?: KubectlOptions): Promise<string> =>
     (await kubectl.output(line, options)).replace(/ from \S+ namespace/, "");
 
-  it("deletes by name, and says what is not there", async () => {
+  it("deletes by name, and reports objects that do not exist", async () => {
     await kubectl.output("create configmap one");
     assert.equal(await deletion("delete configmap one --wait"), 'configmap "one" deleted\n');
     assert.match(await kubectl.refusal("delete configmap one"), /configmaps "one" not found/);
     assert.equal(await deletion("delete configmap one --ignore-not-found"), "");
   });
 
-  it("only tries with --dry-run=server", async () => {
+  it("deletes nothing with --dry-run=server", async () => {
     await kubectl.output("create configmap tried");
     assert.equal(
       await deletion("delete configmap tried --dry-run=server"),
@@ -113,26 +113,26 @@ describeKubectl("kubectl wait", bothProfiles, (kubectl) => {
     );
   });
 
-  it("gives up on a condition that does not come", async () => {
+  it("times out on a condition that does not come", async () => {
     assert.equal(
       await kubectl.refusal("wait --for=condition=Retired node/edge-1 --timeout=100ms"),
       "error: timed out waiting for the condition on nodes/edge-1\n",
     );
   });
 
-  it("waits for a value that is still to come", async () => {
+  it("waits for a value", async () => {
     const waiting = kubectl.output("wait --for=jsonpath={.data.colour}=green configmap/settings --timeout=20s");
     await kubectl.output('patch configmap settings -p {"data":{"colour":"green"}}');
     assert.equal(await waiting, "configmap/settings condition met\n");
   });
 
-  it("waits for what is still to be created", async () => {
+  it("waits for an object to be created", async () => {
     const waiting = kubectl.output("wait --for=create configmap/later --timeout=20s");
     await kubectl.output("create configmap later");
     assert.equal(await waiting, "configmap/later condition met\n");
   });
 
-  it("waits until an object has gone", async () => {
+  it("waits until an object is deleted", async () => {
     await kubectl.output("create configmap going");
     const waiting = kubectl.output("wait --for=delete configmap/going --timeout=20s");
     await kubectl.output("delete configmap going");
@@ -141,7 +141,7 @@ describeKubectl("kubectl wait", bothProfiles, (kubectl) => {
 });
 
 describeKubectl("kubectl get --watch", bothProfiles, (kubectl) => {
-  it("prints what is there, and then every change", async () => {
+  it("prints the existing objects, and then every change", async () => {
     await kubectl.output("create configmap settings --from-literal=colour=red");
     const watch = kubectl.follow("get configmap --watch --output-watch-events --field-selector metadata.name=settings");
     const next = async () => cells(await watch.next())[0]?.slice(0, 3);

@@ -18,14 +18,14 @@ describeKubectl("kubectl describe", bothProfiles, (kubectl) => {
     assert.match(described, /^Events: +<none>$/m);
   });
 
-  it("describes a secret without what is in it", async () => {
+  it("describes a secret without its values", async () => {
     const described = await kubectl.output("describe secret door -n fleet");
     assert.match(described, /^Type: +Opaque$/m);
     assert.match(described, /^key: +10 bytes$/m);
     assert.doesNotMatch(described, /opensesame/);
   });
 
-  it("describes a ConfigMap with what is in it", async () => {
+  it("describes a ConfigMap with its data", async () => {
     const described = await kubectl.output("describe configmap settings -n fleet");
     assert.match(described, /^colour:\n----\nred$/m);
     assert.match(described, /^Events: +<none>$/m);
@@ -67,7 +67,7 @@ describeKubectl("kubectl describe", bothProfiles, (kubectl) => {
     );
   });
 
-  it("describes several at once, and says what is not there", async () => {
+  it("describes several objects at once, and reports those that do not exist", async () => {
     const described = await kubectl.output("describe ns/fleet sa/default");
     assert.equal(described.match(/^Name: /gm)?.length, 2);
     assert.match(await kubectl.refusal("describe sa nobody"), /serviceaccounts "nobody" not found/);

@@ -59,13 +59,13 @@ describeKubectl("kubectl's discovery", bothProfiles, (kubectl) => {
     );
   });
 
-  it("tells the server's version", async () => {
+  it("shows the server's version", async () => {
     const { clientVersion, serverVersion } = JSON.parse(await kubectl.output("version -o json"));
     assert.ok(clientVersion.gitVersion);
     assert.match(serverVersion.gitVersion, /^v1\.\d+\.\d+\+signet-/);
   });
 
-  it("says where the server is with cluster-info", async () => {
+  it("shows the server's address with cluster-info", async () => {
     assert.match(await kubectl.output("cluster-info"), /control plane.* is running at .*https:/);
   });
 

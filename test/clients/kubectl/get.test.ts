@@ -140,18 +140,18 @@ describeKubectl("kubectl get", bothProfiles, (kubectl) => {
     );
   });
 
-  it("says what is not there, and prints the rest", async () => {
+  it("reports objects that do not exist, and prints the rest", async () => {
     const { exitCode, output, errors } = await kubectl.run("get sa robot nobody -n fleet");
     assert.equal(exitCode, 1);
     assert.equal(cells(output).length, 2);
     assert.equal(errors, 'Error from server (NotFound): serviceaccounts "nobody" not found\n');
   });
 
-  it("keeps quiet about it with --ignore-not-found", async () => {
+  it("does not report missing objects with --ignore-not-found", async () => {
     assert.equal(await kubectl.output("get sa nobody --ignore-not-found"), "");
   });
 
-  it("shows what Pods and Nodes have", async () => {
+  it("shows the columns of Pods and Nodes", async () => {
     await kubectl.output("apply -f -", { input: podAndNode });
     const [podHeader, pod] = await kubectl.table("get pods -n fleet -o wide");
     assert.deepEqual(podHeader, [

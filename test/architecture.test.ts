@@ -93,7 +93,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "machinery/api",
     "machinery/client",
     "machinery/files",
-    "machinery/http/yaml",
+    "machinery/http/yaml-to-json",
     "machinery/schema",
     "pki",
   ],

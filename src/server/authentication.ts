@@ -21,7 +21,7 @@ import { bearerToken, webSocketToken } from "../machinery/authentication/bearer-
 import type { Credential } from "../machinery/authentication/credential.ts";
 import { identityHeaderRemover } from "../machinery/authentication/identity-headers.ts";
 import type { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
-import { isApiPath } from "../machinery/http/parse-request-info.ts";
+import { isApiPath } from "../machinery/http/request-info.ts";
 import { firstGoodToken, forApiAudiences, tokenReviewer } from "../machinery/authentication/token-authentication.ts";
 import type { ReviewToken } from "../machinery/authentication/token-authentication.ts";
 

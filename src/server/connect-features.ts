@@ -1,6 +1,6 @@
 import type { AdmissionRule } from "../machinery/api/attributes.ts";
 import { createAuthorization } from "../machinery/authorization/authorizer.ts";
-import { accessSpelling, respelledAttributes } from "../machinery/authorization/own-spelling.ts";
+import { accessSpelling, respelledAttributes } from "../machinery/authorization/access-spelling.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import { connectAccess, connectRbac } from "../features/access/feature.ts";
 import { connectAccounts } from "../features/accounts/feature.ts";

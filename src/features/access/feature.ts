@@ -4,7 +4,7 @@ import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { UserInfo } from "../../machinery/api/user-info.ts";
 import type { Credential } from "../../machinery/authentication/credential.ts";
-import type { AccessSpelling, SpellObjectName } from "../../machinery/authorization/own-spelling.ts";
+import type { AccessSpelling, SpellObjectName } from "../../machinery/authorization/access-spelling.ts";
 import type { AuthorizerInMemory } from "../../machinery/authorization/authorizer.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
 import { parseSettingsFile, readCertificates } from "../../machinery/command-line/settings-files.ts";

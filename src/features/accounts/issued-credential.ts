@@ -1,5 +1,5 @@
 import { jsonFields } from "../../machinery/api/json-object.ts";
-import type { ParsedRequestInfo } from "../../machinery/http/parse-request-info.ts";
+import type { ParsedRequestInfo } from "../../machinery/http/request-info.ts";
 import { parseToken } from "./tokens/json-web-token.ts";
 
 /** Upstream's key (`serviceaccount.IssuedCredentialIDAuditAnnotationKey`), in both naming profiles. */

@@ -1,6 +1,6 @@
 import type { Names } from "../api/names.ts";
 import type { UserInfo } from "../api/user-info.ts";
-import type { ParsedRequestInfo } from "../http/parse-request-info.ts";
+import type { ParsedRequestInfo } from "../http/request-info.ts";
 import { auditApiVersion, auditLevels, auditStages } from "./audit-event.ts";
 import type { AuditLevel, AuditStage } from "./audit-event.ts";
 import { dnsSubdomainFaults } from "../api/name-validation.ts";

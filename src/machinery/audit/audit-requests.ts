@@ -6,7 +6,7 @@ import type { HttpRequest } from "../api/http-message.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { Names } from "../api/names.ts";
 import type { UserInfo } from "../api/user-info.ts";
-import type { ParsedRequestInfo } from "../http/parse-request-info.ts";
+import type { ParsedRequestInfo } from "../http/request-info.ts";
 import { requestUri, shortenedTo } from "../http/request-audit.ts";
 import type {
   RecordedAnswer,

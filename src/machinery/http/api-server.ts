@@ -2,7 +2,7 @@ import type { Handler } from "../api/http-message.ts";
 import { createRequestChain } from "./request-chain.ts";
 import type { AnsweredRequest, ChainLog, ChainOptions } from "./request-chain.ts";
 import { discoveryRoutes } from "./discovery-routes.ts";
-import { FairQueue } from "./fairness.ts";
+import { FairQueue } from "./fair-queue.ts";
 import { healthRoutes } from "./health-routes.ts";
 import type { HealthCheck } from "./health-routes.ts";
 import { Metrics } from "./metrics.ts";
@@ -14,7 +14,7 @@ import { withIndex } from "./path-routes.ts";
 import type { PathRoute, PathRoutes } from "./path-routes.ts";
 import { ServedResources } from "./served-resources.ts";
 import type { Definition } from "./served-resources.ts";
-import { versionRoutes } from "./document-route.ts";
+import { versionRoutes } from "./version-routes.ts";
 
 export interface ApiServerOptions extends Pick<
   ChainOptions,

@@ -3,7 +3,7 @@ import type { AuthorizationAttributes, ResourceAttributes } from "../api/attribu
 import { parseFieldSelector, requiredFieldValue } from "../api/field-selector.ts";
 import { parseLabelSelector } from "../api/label-selector.ts";
 import type { UserInfo } from "../api/user-info.ts";
-import type { ParsedRequestInfo } from "./parse-request-info.ts";
+import type { ParsedRequestInfo } from "./request-info.ts";
 
 /**
  * The authorizer's input for a request. A list or watch of one name, through a field selector, has that name; a deletion of a

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
 import { acceptedTypes, contentTypes, documentNegotiator, onlyAccepted } from "./negotiation.ts";
-import type { PathRoute, PathRoutes } from "./path-routes.ts";
+import type { PathRoute } from "./path-routes.ts";
 import { textResponse } from "./response.ts";
 
 const negotiateDocument = documentNegotiator();
@@ -50,40 +50,4 @@ export function taggedResponse(request: HttpRequest, { contentType, bytes, tag }
   const known = request.headers["if-none-match"];
   if (known !== undefined && String(known).includes(`"${tag}"`)) return { status: 304, headers, body: "" };
   return { status: 200, headers: { ...headers, "content-type": contentType }, body: bytes };
-}
-
-/**
- * Lists of kinds that are not served, for clients that read one before anything else. kubectl looks for a
- * CustomResourceDefinition before it sends a kind that has no PATCH, as TokenReview, and fails when it cannot.
- * Discovery does not know the kind, so `kubectl get customresourcedefinitions` still says that there is no such type.
- */
-export const emptyListRoutes: PathRoutes = new Map([
-  [
-    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-    documentRoute({
-      kind: "CustomResourceDefinitionList",
-      apiVersion: "apiextensions.k8s.io/v1",
-      metadata: { resourceVersion: "1" },
-      items: [],
-    }),
-  ],
-]);
-
-/** The Kubernetes release whose API clients may expect. */
-const apiMinor = "37";
-
-/** `/version` in Kubernetes' format. Signet's own version follows the plus sign. */
-export function versionRoutes(signetVersion: string): PathRoutes {
-  const document = {
-    major: "1",
-    minor: apiMinor,
-    gitVersion: `v1.${apiMinor}.0+signet-${signetVersion}`,
-    gitCommit: "",
-    gitTreeState: "clean",
-    buildDate: "",
-    goVersion: "",
-    compiler: "node",
-    platform: `${process.platform}/${process.arch === "x64" ? "amd64" : process.arch}`,
-  };
-  return new Map([["/version", documentRoute(document, { isJsonOnly: true })]]);
 }

@@ -2,7 +2,7 @@ import type { Decision } from "../api/attributes.ts";
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { UserInfo } from "../api/user-info.ts";
-import type { ParsedRequestInfo } from "./parse-request-info.ts";
+import type { ParsedRequestInfo } from "./request-info.ts";
 
 /** Records every request. Its promises are awaited. */
 export interface RequestAudit {

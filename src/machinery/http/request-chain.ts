@@ -3,14 +3,14 @@ import { ApiError, badRequest, internalError, pathNotFound, routeMethodNotAllowe
 import type { AuthorizationAttributes, Authorize, Decision } from "../api/attributes.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { Handler, HttpRequest, HttpResponse, StreamBody } from "../api/http-message.ts";
-import { requestInfo } from "./parse-request-info.ts";
-import type { ResourceRequestInfo, ParsedRequestInfo } from "./parse-request-info.ts";
+import { requestInfo } from "./request-info.ts";
+import type { ResourceRequestInfo, ParsedRequestInfo } from "./request-info.ts";
 import { mastersGroup } from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { requestChannel, RequestTrace } from "../tracing/request-trace.ts";
 import { authorizationAttributes } from "./authorization-attributes.ts";
-import { emptyListRoutes } from "./document-route.ts";
-import type { FairQueue } from "./fairness.ts";
+import { emptyListRoutes } from "./empty-list-routes.ts";
+import type { FairQueue } from "./fair-queue.ts";
 import { refuseMalformedHeaders } from "./malformed-headers.ts";
 import { routePath } from "./path-routes.ts";
 import type { PathRoutes } from "./path-routes.ts";

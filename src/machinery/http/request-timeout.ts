@@ -1,6 +1,6 @@
 import { badRequest } from "../api/api-error.ts";
 import type { HttpRequest } from "../api/http-message.ts";
-import type { ParsedRequestInfo } from "./parse-request-info.ts";
+import type { ParsedRequestInfo } from "./request-info.ts";
 
 /**
  * Refuses a `timeout` that is no duration of Go's, as upstream does before it asks who the caller is. Watches do not have one.

@@ -1,5 +1,5 @@
 import type { Verb } from "../api/attributes.ts";
-import type { ResourceRequestInfo } from "./parse-request-info.ts";
+import type { ResourceRequestInfo } from "./request-info.ts";
 import type { ResourceDefinition, ReviewDefinition } from "../registry/resource-definition.ts";
 
 export type Definition = ResourceDefinition | ReviewDefinition;

@@ -14,6 +14,30 @@ export function writeYaml(value: unknown): string {
   return block(value, lineAt(""));
 }
 
+/**
+ * Writes an object as `writeYaml` does, in parts that are made one by one: each item of a list, or of another iterable, is a
+ * part. The names of the object's members must be short.
+ */
+export function* yamlParts(object: object): Generator<string> {
+  const members: [string, unknown][] = Object.entries(object).filter(([, value]) => value !== undefined);
+  members.sort(([left], [right]) => compareKeys(left, right));
+  for (const [key, value] of members) {
+    if (!isIterable(value)) {
+      yield writeYaml({ [key]: value });
+      continue;
+    }
+    let isEmpty = true;
+    for (const item of value) {
+      yield writeYaml(isEmpty ? { [key]: [item] } : [item]);
+      isEmpty = false;
+    }
+    if (isEmpty) yield writeYaml({ [key]: [] });
+  }
+}
+
+const isIterable = (value: unknown): value is Iterable<unknown> =>
+  typeof value === "object" && value !== null && Symbol.iterator in value;
+
 type Container = readonly unknown[] | Readonly<Record<string, unknown>>;
 
 /** Whether the value takes lines of its own. Empty lists and objects do not. */
@@ -198,7 +222,7 @@ function escaped(character: string): string {
 }
 
 /** Letters after anything else, and numbers by their value (upstream: `keyList.Less`). */
-export function compareKeys(left: string, right: string): number {
+function compareKeys(left: string, right: string): number {
   const length = Math.min(left.length, right.length);
   let index = 0;
   while (index < length && left.charCodeAt(index) === right.charCodeAt(index)) index += 1;

@@ -4,7 +4,7 @@ import { namesFor, platformNames } from "../../../src/machinery/api/names.ts";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { decideAudit, parseAuditPolicy } from "../../../src/machinery/audit/audit-policy.ts";
 import type { AuditPolicy } from "../../../src/machinery/audit/audit-policy.ts";
-import { requestInfo } from "../../../src/machinery/http/parse-request-info.ts";
+import { requestInfo } from "../../../src/machinery/http/request-info.ts";
 
 const names = namesFor("platform", { hasUpstreamNames: true });
 const jane: UserInfo = { username: "jane", groups: ["devs", "system:authenticated"], extra: {} };

@@ -5,7 +5,7 @@ import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import { matchesFields, parseFieldSelector } from "../../../src/machinery/api/field-selector.ts";
 import type { FieldSelector } from "../../../src/machinery/api/field-selector.ts";
 import { authorizationAttributes } from "../../../src/machinery/http/authorization-attributes.ts";
-import { requestInfo } from "../../../src/machinery/http/parse-request-info.ts";
+import { requestInfo } from "../../../src/machinery/http/request-info.ts";
 
 const path = "/api/v1/namespaces/n/secrets";
 const user = { username: "alice", groups: [], extra: {} };

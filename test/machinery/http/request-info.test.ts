@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
-import { isApiPath, requestInfo } from "../../../src/machinery/http/parse-request-info.ts";
+import { isApiPath, requestInfo } from "../../../src/machinery/http/request-info.ts";
 
 /** The relevant words of an info, in one line. */
 function told(method: string, path: string, query = ""): string {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { writeYaml } from "../../../src/machinery/http/write-yaml.ts";
+import fc from "fast-check";
+import { writeYaml, yamlParts } from "../../../src/machinery/http/write-yaml.ts";
 
 /** Each text with what kube-apiserver 1.36 writes for it. */
 const texts: Readonly<Record<string, string>> = {
@@ -66,5 +67,44 @@ describe("written YAML", () => {
     assert.equal(writeYaml({ v: long }), `v: ${long.slice(0, 79)}\n  ${long.slice(80)}\n`);
     const key = "k".repeat(129);
     assert.equal(writeYaml({ [key]: { a: 1, b: 2 } }), `? ${key}\n: a: 1\n  b: 2\n`);
+  });
+
+  it("is the same whether it is written in parts or at once", () => {
+    const unusual = fc.constantFrom(
+      "",
+      "\n",
+      "a\nb\n",
+      " a",
+      "---\nb",
+      "yes",
+      "k: v",
+      "- ",
+      "__proto__",
+      "\u2028",
+      "x".repeat(1100),
+    );
+    const { tree: value } = fc.letrec<{ tree: unknown }>((tie) => ({
+      tree: fc.oneof(
+        { maxDepth: 3, withCrossShrink: true },
+        fc.constantFrom(null, undefined, true, -1.5, 1e30),
+        fc.string(),
+        unusual,
+        fc.array(tie("tree"), { maxLength: 3 }),
+        fc.dictionary(fc.oneof(fc.string(), unusual), tie("tree"), { maxKeys: 3 }),
+      ),
+    }));
+    const list = fc.record({
+      kind: fc.string(),
+      items: fc.array(value, { maxLength: 4 }),
+      metadata: value,
+      members: fc.dictionary(fc.string({ maxLength: 20 }), value),
+    });
+    fc.assert(
+      fc.property(list, ({ members, ...other }) => {
+        const object = { ...other, ...members };
+        assert.equal([...yamlParts(object)].join(""), writeYaml(object));
+      }),
+      { numRuns: 1000 },
+    );
   });
 });

@@ -1,7 +1,7 @@
 import type { RoleRef } from "./binding.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import type { AccessSpelling } from "../../../machinery/authorization/own-spelling.ts";
+import type { AccessSpelling } from "../../../machinery/authorization/access-spelling.ts";
 import { BindingIndex, roleKeyOf } from "./binding-index.ts";
 import type { Grant } from "./binding-index.ts";
 import type { RbacObjects } from "./rbac-objects.ts";

@@ -1,6 +1,6 @@
 import { joinedErrors } from "../../../machinery/authorization/authorizer.ts";
-import { accessSpelling } from "../../../machinery/authorization/own-spelling.ts";
-import type { SpellObjectName } from "../../../machinery/authorization/own-spelling.ts";
+import { accessSpelling } from "../../../machinery/authorization/access-spelling.ts";
+import type { SpellObjectName } from "../../../machinery/authorization/access-spelling.ts";
 import { respelledRules } from "../rbac/rule-resolver.ts";
 import type { ResolvedRules } from "../rbac/rule-resolver.ts";
 import { badRequest } from "../../../machinery/api/api-error.ts";

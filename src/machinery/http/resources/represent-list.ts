@@ -12,7 +12,7 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { parseIncludeObject } from "../../registry/table.ts";
 import { envelopeEnd, envelopeStart } from "../../schema/protobuf-envelope.ts";
 import { currentTrace } from "../../tracing/request-trace.ts";
-import { FairQueue } from "../fairness.ts";
+import { FairQueue } from "../fair-queue.ts";
 import { isPretty } from "../negotiation.ts";
 import {
   jsonParts,

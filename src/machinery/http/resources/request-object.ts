@@ -15,7 +15,7 @@ import type { FieldValidation } from "../../registry/write-options.ts";
 import { currentTrace } from "../../tracing/request-trace.ts";
 import { bodyFormat } from "../content-type.ts";
 import type { Format } from "../negotiation.ts";
-import { yamlToJson } from "../yaml.ts";
+import { yamlToJson } from "../yaml-to-json.ts";
 import type { Warnings } from "../warnings.ts";
 import { noBytes } from "../../http2/byte-accumulator.ts";
 import { longRequestTurn } from "./long-request-turn.ts";

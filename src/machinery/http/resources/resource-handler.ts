@@ -9,7 +9,7 @@ import { compileReview } from "../../registry/compile-kind.ts";
 import type { AnsweredReview } from "../../registry/create-review.ts";
 import type { ReviewDefinition } from "../../registry/resource-definition.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
-import type { ResourceRequestInfo } from "../parse-request-info.ts";
+import type { ResourceRequestInfo } from "../request-info.ts";
 import type { HandleResource } from "../request-chain.ts";
 import { longRequestTurn } from "./long-request-turn.ts";
 import { errorResponse } from "../response.ts";

@@ -8,7 +8,7 @@ import type { AnnotatedRequest, RecordObject } from "../request-audit.ts";
 import type { Warnings } from "../warnings.ts";
 import type { AdmissionRule, Authorize } from "../../api/attributes.ts";
 import type { Clock, Schedule } from "../../api/clock.ts";
-import type { ResourceRequestInfo } from "../parse-request-info.ts";
+import type { ResourceRequestInfo } from "../request-info.ts";
 
 /** An authorized request with what its answer is made of. */
 export interface ResourceRequest {

@@ -15,7 +15,7 @@ import { patchType } from "../content-type.ts";
 import type { RecordObject } from "../request-audit.ts";
 import { negotiate } from "../negotiation.ts";
 import type { MediaType } from "../negotiation.ts";
-import { yamlToJson } from "../yaml.ts";
+import { yamlToJson } from "../yaml-to-json.ts";
 import { answerReview } from "./answer-review.ts";
 import { allowsTable } from "./read-requests.ts";
 import { representStored } from "./represent-object.ts";

@@ -8,7 +8,7 @@ import { decodeEnvelope } from "../../../../src/machinery/schema/protobuf-envelo
 import type { ObjectSchema } from "../../../../src/machinery/schema/schema.ts";
 import { createResourceHandler } from "../../../../src/machinery/http/resources/resource-handler.ts";
 import type { Schedule } from "../../../../src/machinery/api/clock.ts";
-import { requestInfo } from "../../../../src/machinery/http/parse-request-info.ts";
+import { requestInfo } from "../../../../src/machinery/http/request-info.ts";
 import { apiError, toyBox, toyClock, toys } from "../../registry/toy-resource.ts";
 import type { ToyBox } from "../../registry/toy-resource.ts";
 

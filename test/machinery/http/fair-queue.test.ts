@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
-import { FairQueue } from "../../../src/machinery/http/fairness.ts";
+import { FairQueue } from "../../../src/machinery/http/fair-queue.ts";
 
 describe("a fair queue", () => {
   it("gives users their turns in rounds, however many requests one of them sends", async () => {

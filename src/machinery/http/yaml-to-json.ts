@@ -2,7 +2,6 @@ import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from "yam
 import type { Alias, Document, ParsedNode, Tags, YAMLMap } from "yaml";
 import { checkValueCount } from "../schema/value-limit.ts";
 import { badRequest, tooLarge } from "../api/api-error.ts";
-import { compareKeys, writeYaml } from "./write-yaml.ts";
 
 /**
  * Parsing YAML takes a hundred times as long as JSON, so the limit is lower. JSON that is sent as YAML is parsed as
@@ -43,30 +42,6 @@ function onlyWithDigits(tag: Exclude<Tags[number], string>): Exclude<Tags[number
 }
 
 const isSexagesimal = (tag: Exclude<Tags[number], string>): boolean => "format" in tag && tag.format === "TIME";
-
-/**
- * The text that `writeYaml` makes of an object with members of short names, in parts that are made one by one: of a member that is a
- * list, or anything else to iterate over, each item is a part.
- */
-export function* yamlParts(object: object): Generator<string> {
-  const members: [string, unknown][] = Object.entries(object).filter(([, value]) => value !== undefined);
-  members.sort(([left], [right]) => compareKeys(left, right));
-  for (const [key, value] of members) {
-    if (!isList(value)) {
-      yield writeYaml({ [key]: value });
-      continue;
-    }
-    let isEmpty = true;
-    for (const item of value) {
-      yield writeYaml(isEmpty ? { [key]: [item] } : [item]);
-      isEmpty = false;
-    }
-    if (isEmpty) yield writeYaml({ [key]: [] });
-  }
-}
-
-const isList = (value: unknown): value is Iterable<unknown> =>
-  typeof value === "object" && value !== null && Symbol.iterator in value;
 
 /**
  * Converts a YAML document to JSON text with the same meaning. Keys keep their order, their repetitions and their line

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import { writeYaml } from "../../../src/machinery/http/write-yaml.ts";
-import { yamlParts, yamlToJson } from "../../../src/machinery/http/yaml.ts";
+import { yamlToJson } from "../../../src/machinery/http/yaml-to-json.ts";
 
 const refuses = (text: string, code = 400): void =>
   assert.throws(
@@ -75,45 +75,6 @@ describe("YAML", () => {
         assert.deepEqual(JSON.parse(yamlToJson(writeYaml(plain))), plain);
       }),
       { numRuns: 300 },
-    );
-  });
-
-  it("is the same whether it is written in parts or at once", () => {
-    const unusual = fc.constantFrom(
-      "",
-      "\n",
-      "a\nb\n",
-      " a",
-      "---\nb",
-      "yes",
-      "k: v",
-      "- ",
-      "__proto__",
-      "\u2028",
-      "x".repeat(1100),
-    );
-    const { tree: value } = fc.letrec<{ tree: unknown }>((tie) => ({
-      tree: fc.oneof(
-        { maxDepth: 3, withCrossShrink: true },
-        fc.constantFrom(null, undefined, true, -1.5, 1e30),
-        fc.string(),
-        unusual,
-        fc.array(tie("tree"), { maxLength: 3 }),
-        fc.dictionary(fc.oneof(fc.string(), unusual), tie("tree"), { maxKeys: 3 }),
-      ),
-    }));
-    const list = fc.record({
-      kind: fc.string(),
-      items: fc.array(value, { maxLength: 4 }),
-      metadata: value,
-      members: fc.dictionary(fc.string({ maxLength: 20 }), value),
-    });
-    fc.assert(
-      fc.property(list, ({ members, ...other }) => {
-        const object = { ...other, ...members };
-        assert.equal([...yamlParts(object)].join(""), writeYaml(object));
-      }),
-      { numRuns: 1000 },
     );
   });
 

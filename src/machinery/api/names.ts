@@ -18,7 +18,7 @@ export const groupNames = [
 
 /**
  * Every name that differs between the two profiles: groups, annotation and label keys, claims, reserved
- * namespaces. `platform` uses the names of the API document, `kubernetes` uses upstream's.
+ * namespaces. `platform` uses Signet's names (`platform.io`), `kubernetes` uses upstream's.
  *
  * A server may understand the other profile's spelling too (`other`). It then compares names in its own spelling:
  * `ownGroup` and `ownKey` read what came from outside, once, before anything is compared.
@@ -33,7 +33,7 @@ export interface Names {
   ownGroup(group: string): string;
   /** A key in this spelling, whichever of the two it has. Other keys stay as they are. */
   ownKey(key: string): string;
-  /** Whether the server also serves the versions of upstream that the API document does not have. */
+  /** Whether the server also serves upstream's versions that Signet's names do not have. */
   readonly hasUpstreamVersions: boolean;
   /** The domain of keys, claims and signers: `platform.io` or `kubernetes.io`. */
   readonly domain: string;
@@ -120,7 +120,7 @@ function pairedNames(profile: Profile, other: () => Names): Names {
 export const platformNames = onlyNames("platform");
 export const kubernetesNames = onlyNames("kubernetes");
 
-/** The names of the API document, for a server that understands upstream's spelling too. */
+/** Signet's names, for a server that understands upstream's spelling too. */
 const bothNames = pairedNames("platform", () => upstreamSpelling);
 const upstreamSpelling = pairedNames("kubernetes", () => bothNames);
 

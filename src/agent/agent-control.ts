@@ -9,7 +9,7 @@ import type { AgentLog } from "./agent-log.ts";
 import type { AgentStatus } from "./agent-status.ts";
 import type { RunningAgent } from "./start-agent.ts";
 
-/** In the data directory, which only the agent's user can enter. */
+/** The socket's path: in the data directory, which only the agent's user can enter. */
 const socketPath = (dataDirectory: string): string => join(dataDirectory, "agent.sock");
 const answerMilliseconds = 10_000;
 

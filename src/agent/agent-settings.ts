@@ -16,7 +16,7 @@ export interface ServerAccess {
   readonly servers: readonly string[];
   /** PEM of the CAs that the server's certificate must chain to, read for each request; undefined: the system's. */
   readonly caCertificates: () => string | undefined;
-  /** For messages. */
+  /** Where the CAs come from, for messages. */
   readonly caSource?: CaSource;
   /** The name that the server's certificate must be valid for, if it is not the host's. */
   readonly serverName?: string;
@@ -68,7 +68,7 @@ export interface AgentSettings extends ServerAccess {
   readonly port: number;
   /** Empty: the address from which the machine reaches the server. */
   readonly nodeIpAddresses: readonly string[];
-  /** Besides the node's name. */
+  /** The DNS names of the machine besides the node's name. */
   readonly dnsNames: readonly string[];
   readonly trustBundles: readonly TrustBundleFile[];
   readonly certificates: readonly ServiceCertificate[];

@@ -35,7 +35,7 @@ export interface CertificateManagerOptions {
   readonly clock: Clock;
   /** A clock that is never set, for waits after failures. */
   readonly monotonic: Clock;
-  /** From 0 to 1. */
+  /** Returns random numbers from 0 to 1, as `Math.random` does. */
   readonly random: () => number;
   readonly sleep: Sleep;
   readonly log: AgentLog;

@@ -172,7 +172,7 @@ function writeVersion(
   }
 }
 
-/** In a folder that another user can write to, that user could choose where the key is written. */
+/** Refuses a folder that another user can write to: that user could choose where the key is written. */
 function checkFolder(folder: string): void {
   const { uid, mode } = statSync(folder);
   const user = process.getuid?.();

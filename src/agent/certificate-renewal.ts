@@ -58,13 +58,13 @@ export function certificateState(question: CertificateQuestion): CertificateStat
 /** Everything that decides what happens next to a certificate. */
 export interface RenewalState {
   readonly certificate: CertificateState;
-  /** Until the certificate is due; negative after that. */
+  /** The time until the certificate is due; negative after that. */
   readonly dueInMilliseconds: number;
-  /** Somebody has asked for a new certificate now. */
+  /** Whether somebody has asked for a new certificate now. */
   readonly isRenewalRequested: boolean;
-  /** There is a key whose certificate has been requested. */
+  /** Whether there is a key whose certificate has been requested. */
   readonly hasPendingRequest: boolean;
-  /** Until the next try may begin after a failure; 0 when nothing failed. */
+  /** The time until the next try may begin after a failure; 0 when nothing failed. */
   readonly retryInMilliseconds: number;
 }
 

@@ -27,7 +27,7 @@ interface HookRunnerOptions {
   readonly log: AgentLog;
   /** A clock that is never set. */
   readonly monotonic: Clock;
-  /** From 0 to 1. */
+  /** Returns random numbers from 0 to 1, as `Math.random` does. */
   readonly random: () => number;
   readonly sleep: Sleep;
 }

@@ -39,7 +39,7 @@ interface ObtainOptions {
   readonly clock: Clock;
   /** A clock that is never set. */
   readonly monotonic: Clock;
-  /** From 0 to 1. */
+  /** Returns random numbers from 0 to 1, as `Math.random` does. */
   readonly random: () => number;
   readonly sleep: Sleep;
   readonly log: AgentLog;

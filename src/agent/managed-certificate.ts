@@ -26,7 +26,7 @@ interface CertificateContext {
   readonly serverClock: Clock;
   /** A clock that is never set. */
   readonly monotonic: Clock;
-  /** From 0 to 1. */
+  /** Returns random numbers from 0 to 1, as `Math.random` does. */
   readonly random: () => number;
   readonly sleep: Sleep;
   /** Emits the name of a certificate after it was put into use. */

@@ -24,7 +24,7 @@ export interface PublishedCertificateOptions {
   readonly log: AgentLog;
 }
 
-/** Somebody may remove or change a file. */
+/** How often the files are checked: somebody may remove or change one. */
 const checkMilliseconds = 60_000;
 const retryMilliseconds = 10_000;
 

@@ -6,7 +6,7 @@ import { UsageError } from "./command-line/flag.ts";
 interface ServiceManager {
   /** The service does its work from now on. */
   ready(): void;
-  /** It was told to stop, or stops by itself. */
+  /** Reports that the process stops, for whatever reason. */
   stopping(): void;
 }
 

@@ -67,7 +67,7 @@ export function openAuthentication({
       forApiAudiences((token) => loopback.find(token), apiAudiences),
       forApiAudiences(nodes.findBootstrapToken, apiAudiences),
       forApiAudiences(access.findStaticToken, apiAudiences),
-      // Last, as upstream: they may have to ask others, and a token of our own never leaves this process.
+      // Last, as in upstream: they may have to ask others, and a token of our own never leaves this process.
       ...federation.verifiers,
     ]),
     refusalOf,

@@ -45,7 +45,7 @@ interface PublishedBefore {
 
 /**
  * The data of the ConfigMap (upstream: `clusterauthenticationtrust`). With `before`, what other servers on the same store have
- * published stays until its certificates end, as upstream: they may have other settings.
+ * published stays until its certificates end, as in upstream: they may have other settings.
  */
 export function delegatedAuthenticationData(
   { clientAuthorities, frontProxy }: DelegatedAuthentication,

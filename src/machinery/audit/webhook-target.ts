@@ -8,7 +8,7 @@ export interface WebhookTargetOptions {
   readonly transport: Transport;
   readonly initialBackoffMilliseconds: number;
   readonly schedule: Schedule;
-  /** From 0 to 1. */
+  /** Returns random numbers from 0 to 1, as `Math.random` does. */
   readonly random: () => number;
 }
 

@@ -1,7 +1,7 @@
 import type { LogSettings } from "../files/process-log.ts";
 import type { Flags, FlagValues } from "./flag.ts";
 
-/** What a process says of itself while it runs. */
+/** The flags of a process's log. */
 export const logFlags = {
   "log-level": {
     type: "string",

@@ -47,7 +47,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   readonly query: string;
   readonly headers: Headers;
   readonly connection: Connection;
-  /** When its deadline begins to run. */
+  /** The second in which its deadline begins to run. */
   startedAtSecond: number;
   protected readonly context: ExchangeContext;
   #abortController: AbortController | undefined;

@@ -91,7 +91,7 @@ export class WebSocketExchange extends Exchange {
     response.detachSocket(socket);
     const server = new WebSocketServer({
       ...serverOptions,
-      // The first: a browser fails when it has offered some and none is chosen. None changes what is sent, as upstream.
+      // Chooses the first one: a browser fails when it has offered some and none is chosen. As in upstream, none changes what is sent.
       handleProtocols: () => subprotocolsOf(this.headers).offered[0] ?? false,
     });
     server.on("headers", (lines) => {

@@ -12,7 +12,7 @@ export interface DataFrame {
   readonly data: Buffer;
   /** What the frame takes from the windows: the data with its padding. */
   readonly frameBytes: number;
-  /** Nothing follows on the stream. */
+  /** Whether nothing follows on the stream. */
   readonly isEnd: boolean;
 }
 

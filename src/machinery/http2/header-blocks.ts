@@ -6,7 +6,7 @@ import { ConnectionError, errorCodes, flags, frameTypes, maximumWindowBytes } fr
 /** A whole header block: the fields of a request, of an answer, or after a body. */
 export interface HeaderBlock {
   readonly streamId: number;
-  /** Nothing follows on the stream. */
+  /** Whether nothing follows on the stream. */
   readonly isEnd: boolean;
   readonly bytes: Buffer;
 }

@@ -35,7 +35,7 @@ export class Http2ClientStream {
   id = 0;
   isClosed = false;
   readonly pending = new PendingBytes();
-  /** Nothing more will be written. */
+  /** Whether nothing more will be written. */
   isEnding = false;
   isEndSent = false;
   /** How much the server takes. */
@@ -72,7 +72,7 @@ export class Http2ClientStream {
     this.#connection.askForMore(this);
   }
 
-  /** Nothing is called any more. */
+  /** Gives the request up. None of its callbacks is called any more. */
   cancel(): void {
     this.#connection.cancel(this);
   }

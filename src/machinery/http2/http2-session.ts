@@ -341,7 +341,7 @@ export class Http2Session implements StreamSession {
     this.#end(stream);
   }
 
-  /** Nothing more comes or goes. */
+  /** Ends a stream: nothing more is sent or received on it. */
   #end(stream: Http2Stream): void {
     this.#streams.delete(stream.id);
     this.#output.forget(stream);

@@ -69,11 +69,11 @@ export class Http2Stream {
   /** The head that is not written yet. */
   unsentHead: ResponseHead | undefined;
   unsentBody: WholeBody | undefined;
-  /** They wait for the client's window or the connection. */
+  /** The bytes that wait for the client's window or for the connection. */
   readonly pending = new PendingBytes();
-  /** Nothing follows what is queued. */
+  /** Whether nothing follows the queued bytes. */
   isEnding = false;
-  /** It waits for its turn to write. */
+  /** Whether the stream waits for its turn to write. */
   isScheduled = false;
 
   constructor(session: StreamSession, { id, head, hasBody, sendWindowBytes }: Http2StreamOptions) {

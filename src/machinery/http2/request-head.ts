@@ -1,12 +1,12 @@
 import type { FieldSink } from "./header-decoder.ts";
 
 export interface HeadLimits {
-  /** Names and values together. */
+  /** The most bytes that names and values together may have. */
   readonly headerBytes: number;
   readonly headerCount: number;
 }
 
-/** They are of one connection, and HTTP/2 has none of them (RFC 9113 section 8.2.2). */
+/** Headers about a single connection, which HTTP/2 does not allow (RFC 9113 section 8.2.2). */
 const connectionHeaders = new Set(["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]);
 
 /** Collects and checks the fields of a request (RFC 9113 section 8.3.1). */

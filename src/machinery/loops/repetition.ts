@@ -33,7 +33,7 @@ export interface RepeatOptions {
   /** Between successes. */
   readonly intervalMilliseconds: number;
   readonly backoff?: Backoff;
-  /** From 0 to 1. */
+  /** Returns random numbers from 0 to 1, as `Math.random` does. */
   readonly random: () => number;
   readonly sleep: Sleep;
   /** Called with each failure and how many there were in a row. */

@@ -18,7 +18,7 @@ import type { ObjectSchema } from "../schema/schema.ts";
 /** What follows from a definition: made once, when the server starts, and never by a request. */
 export interface CompiledKind<T extends ApiObject = ApiObject> {
   readonly schema: CompiledSchema<T>;
-  /** Of the objects that hooks and admission see, and of field ownership where fields have other names. */
+  /** The schema of the objects that hooks and admission see, and of field ownership where fields have other names. */
   readonly storedSchema: CompiledSchema<T>;
   /** From the names of the served fields to the stored ones, and back. Undefined where they are the same. */
   readonly fieldNames: FieldNames | undefined;

@@ -47,7 +47,7 @@ export function generateName(prefix: string): string {
   return name;
 }
 
-/** The 404 for an object that is not there; a 400 for a name in a path that no object can have, as upstream. */
+/** The 404 for an object that is not there; a 400 for a name in a path that no object can have, as in upstream. */
 export function notFoundOrInvalidName(resource: Named, name: string): Error {
   const faults = name.includes("/") ? [] : validatePathSegmentName(name, { isPrefix: false });
   if (faults.length === 0) return notFound(resource, name);

@@ -86,7 +86,7 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   readonly storedAs?: GroupVersion;
 
   readonly subresources?: Readonly<Record<string, Subresource<T>>>;
-  /** Its objects hold secrets: the audit log never has their bodies, whatever its policy says. */
+  /** Whether its objects hold secrets: then the audit log never has their bodies, whatever its policy says. */
   readonly isConfidential?: true;
   /** Field selectors in addition to metadata.name and metadata.namespace. */
   readonly selectableFields?: Readonly<Record<string, (object: T) => string>>;

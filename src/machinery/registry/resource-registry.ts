@@ -194,7 +194,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     return answer;
   }
 
-  /** In the order in which they are asked. */
+  /** The admission rules, in the order in which they are asked. */
   get admission(): readonly AdmissionRule[] {
     return this.#admission();
   }

@@ -97,7 +97,7 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     this.#texts = undefined;
   }
 
-  /** Its text is not in memory, and can be read from the store. */
+  /** Whether its text is not in memory, but can be read from the store. */
   get isTextEvicted(): boolean {
     return this.#content === undefined && this.#texts !== undefined;
   }

@@ -87,7 +87,7 @@ export class SortedObjects<T extends Cached> {
     return [...this.snapshot(request)];
   }
 
-  /** As `range`, for a reader that takes several turns of the event loop. `sorted`: only these objects. */
+  /** Does the same as `range`, for a reader that takes several turns of the event loop. `sorted`: only these objects. */
   snapshot(request: SortedRange, sorted: SortedMap<T | number> = this.#sorted): Snapshot<T> {
     const length = request.limit || sorted.count(request);
     // A look at each key takes longer than a copy of the map: the strings are in no cache of the processor.

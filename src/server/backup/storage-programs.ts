@@ -85,7 +85,7 @@ interface Places {
   readonly written?: string;
 }
 
-/** There is no room for what is written. */
+/** Codes of system errors that mean: there is no room for the file. */
 const fullCodes = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 
 /** Makes one line for people of what can go wrong outside this program. */

@@ -69,7 +69,7 @@ const shownSettings = (config: ServerConfig): unknown =>
     }),
   );
 
-/** Nothing for a file that the server has just removed. */
+/** Describes a file of the data directory. Empty for a file that the server has just removed. */
 function shownFile(directory: string, path: string): object[] {
   const status = statSync(join(directory, path), { throwIfNoEntry: false });
   if (status === undefined) return [];

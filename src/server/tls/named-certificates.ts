@@ -76,7 +76,7 @@ function loadPair({ certificateFile, keyFile, names }: NamedKeyPair, protocol: T
 const namesIn = ({ subject, subjectAltNames }: Certificate): string[] =>
   [subject.commonName, ...subjectAltNames.dnsNames].flatMap((name) => serverNamePattern(name) ?? []);
 
-/** Names of the flag win over names of certificates, then earlier pairs over later ones (as upstream). */
+/** Names of the flag win over names of certificates, then earlier pairs over later ones (as in upstream). */
 function contextsByName(
   pairs: readonly NamedKeyPair[],
   loaded: readonly LoadedPair[],

@@ -7,7 +7,7 @@ export interface WorkerRestarterOptions {
   /** Called for each failed start, with the number of consecutive failures. */
   readonly onFailure: (error: unknown, failures: number) => void;
   readonly sleep: Sleep;
-  /** From 0 to 1. */
+  /** Returns random numbers from 0 to 1, as `Math.random` does. */
   readonly random: () => number;
 }
 

@@ -17,7 +17,7 @@ export type RbacFlags = ConnectionFlags & OutputFlags;
 export interface RbacKind<T extends ApiObject> {
   /** The name of the kind on the command line, such as `rolebinding`. */
   readonly word: string;
-  /** In sentences: `role binding`. */
+  /** The name of the kind in sentences, such as `role binding`. */
   readonly noun: string;
   readonly resource: NamedResourceType<T>;
   readonly isNamespaced: boolean;

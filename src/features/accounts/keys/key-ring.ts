@@ -52,7 +52,7 @@ export const keyRingRecord: KeyRecord<KeyRing> = {
 
 export const emptyRing: KeyRing = { version: 1, keys: [] };
 
-/** Under which name a private key is sealed. */
+/** The name under which a private key is sealed. */
 export const sealedTokenKeyName = (kid: string): string => `the token key ${kid}`;
 
 /** The ring's key that signs at a time, by the clock of the caller. Undefined: there is none yet. */

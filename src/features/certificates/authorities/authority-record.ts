@@ -35,7 +35,7 @@ export const authorityRecord: KeyRecord<AuthorityRecord> = {
   },
 };
 
-/** Under which name a private key is sealed. */
+/** The name under which a private key is sealed. */
 export const sealedAuthorityName = (fingerprint: string): string => `the CA ${fingerprint}`;
 
 type NewGeneration = Pick<Generation, "fingerprint" | "certificate" | "sealedKey">;

@@ -11,7 +11,7 @@ import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 
 /** A CA that signs requests, and what its relying parties need. */
 export interface SigningAuthority extends Pick<CertificateAuthority, "certificate"> {
-  /** In this process, or elsewhere. */
+  /** The key of the CA, in this process or elsewhere. */
   readonly privateKey: AuthorityKey;
   /** PEM of the CA certificates that follow an issued certificate: from its issuer upwards, without the root. */
   readonly chainPem: string;

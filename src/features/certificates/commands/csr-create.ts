@@ -112,7 +112,7 @@ const isRefusal = (error: unknown): boolean => error instanceof ApiError && erro
 
 interface RequestKey {
   readonly privateKey: KeyObject;
-  /** It was made and written just now. */
+  /** Whether the key was generated just now, and written to its file. */
   readonly isNew: boolean;
 }
 

@@ -23,7 +23,7 @@ const approvalMessages: Readonly<Record<NodeClientSubresource, string>> = {
 const firstPauseMilliseconds = 200;
 const longestPauseMilliseconds = 60_000;
 
-/** Until the permissions of a requester are looked at again: as long as the request has waited. */
+/** The time until the permissions of a requester are checked again: as long as the request has waited. */
 function pauseMilliseconds({ metadata }: CertificateSigningRequest, now: number): number {
   const waited = now - Date.parse(metadata.creationTimestamp ?? "");
   return Math.min(longestPauseMilliseconds, Math.max(firstPauseMilliseconds, waited || 0));

@@ -45,7 +45,7 @@ export const csrCleaner: Controller = {
   start(context) {
     const { client, clock, informers, names } = context;
     const requests = informers.of(certificateSigningRequestResource(names));
-    /** Until the next look at a request, in milliseconds: at most an hour. Not positive: it can be removed. */
+    /** The time until the next look at a request, in milliseconds: at most an hour. Not positive: it can be removed. */
     const waitFor = (request: CertificateSigningRequest): number =>
       Math.min(removalTime(request) - clock.now(), hourMilliseconds);
     const queue = controllerQueue(context, {

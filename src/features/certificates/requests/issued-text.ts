@@ -11,7 +11,7 @@ interface IssuedText {
   readonly fault: string | undefined;
   /** The first certificate: its chain comes after it. */
   readonly leaf: Certificate | "unreadable" | undefined;
-  /** It was issued here: it can only be in a request whose certificate is in the inventory. */
+  /** Whether it was issued here. Then it can only be in a request whose certificate is in the inventory. */
   readonly isRecorded: boolean;
 }
 

@@ -44,7 +44,7 @@ export interface OpenedIssuers {
 
 /** What one version of the configuration makes. */
 interface Generation {
-  /** Their URLs. */
+  /** The URLs of the issuers. */
   readonly issuers: readonly string[];
   readonly keys: ReadonlyMap<string, IssuerKeys>;
   readonly verify: VerifyToken;

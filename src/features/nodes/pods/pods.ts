@@ -62,7 +62,7 @@ export function pods(names: Names): ResourceDefinition<Pod> {
 const nothingRunsPods =
   "nothing runs Pods here: this server keeps them as they are, for what is said of their nodes, accounts and tokens";
 
-/** A status says nothing of owners: who may write it must not have the Pod deleted with another object (as upstream). */
+/** A status says nothing of owners: who may write it must not have the Pod deleted with another object (as in upstream). */
 function withOwnersOf({ metadata: { ownerReferences } }: Pod, next: Pod): Pod {
   const { ownerReferences: _sent, ...metadata } = next.metadata;
   return { ...next, metadata: { ...metadata, ...(ownerReferences !== undefined && { ownerReferences }) } };

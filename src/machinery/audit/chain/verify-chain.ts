@@ -6,7 +6,7 @@ import { startOfChain, hashOf, isCheckpointSignedBy, keyId, parseLine } from "./
 import type { ChainPosition, ParsedLine } from "./chain-line.ts";
 
 export interface VerifyOptions {
-  /** In any order; compressed ones too. */
+  /** The files of the log in any order, compressed or not. */
   readonly files: readonly string[];
   /** Undefined: signatures are not checked. */
   readonly publicKey: KeyObject | undefined;

@@ -105,7 +105,7 @@ interface TypedValue {
 }
 
 /**
- * Returns the value without the fields of the set. A container that becomes empty is replaced by null (as upstream);
+ * Returns the value without the fields of the set. A container that becomes empty is replaced by null (as in upstream);
  * decoding drops it. Does not change its inputs. Throws UntrackableEntry.
  */
 export function removeFields({ schema, value }: TypedValue, fields: FieldSet): unknown {

@@ -12,7 +12,7 @@ export interface JsonPatchOperation {
   readonly op: string;
   readonly path: string | undefined;
   readonly from: string | undefined;
-  /** null when it was left out (as upstream). */
+  /** null when it was left out (as in upstream). */
   readonly value: unknown;
 }
 
@@ -49,7 +49,7 @@ function parseOperation(operation: unknown): JsonPatchOperation {
 }
 
 /**
- * Checks the parsed body of a JSON patch; `null` means no operations (as upstream). Throws an ApiError: 400 when it is
+ * Checks the parsed body of a JSON patch; `null` means no operations (as in upstream). Throws an ApiError: 400 when it is
  * not an array of operations or nested too deep, 413 for more than 10,000 operations.
  */
 export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {

@@ -11,7 +11,7 @@ import { patchDoesNotApply } from "./patch-error.ts";
 export type StrategicMergePatch = Readonly<JsonObject>;
 
 /**
- * Checks the parsed body of a strategic merge patch: an object; `null` means an empty one (as upstream). Throws a 400
+ * Checks the parsed body of a strategic merge patch: an object; `null` means an empty one (as in upstream). Throws a 400
  * ApiError.
  */
 export function parseStrategicMergePatch(body: unknown): StrategicMergePatch {

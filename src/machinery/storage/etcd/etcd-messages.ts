@@ -312,7 +312,7 @@ export interface WatchAnswer {
   readonly cancelReason: string;
   /** When not 0, the watch tried to start before this revision. */
   readonly compactRevision: number;
-  /** More events of the same response follow. */
+  /** Whether more events of the same response follow. */
   readonly isFragment: boolean;
   readonly events: readonly WatchEvent[];
 }

@@ -13,7 +13,7 @@ interface Page {
   /** In byte order of their keys. */
   readonly keyValues: readonly KeyValue[];
   readonly hasMore: boolean;
-  /** All keys in it are in the page. */
+  /** The range whose keys are all in the page. */
   readonly range: EtcdRange;
 }
 

@@ -44,6 +44,7 @@ export const pages: readonly Page[] = [
     server: "in memory",
     serverFiles: { "approval-policy": "policy.yaml", "signer-config": "examples/signers.yaml" },
   },
+  { file: "docs/signers.md", server: "in memory", serverFiles: { "signer-config": "examples/signers.yaml" } },
   { file: "docs/serves.md", server: "in memory" },
   { file: "docs/backup.md", server: "on LMDB" },
   {

@@ -34,7 +34,7 @@ describe("the signer configuration", () => {
 
   it("shows the examples in the documentation as they are", () => {
     const root = resolve(import.meta.dirname, "../../..");
-    const text = readFileSync(resolve(root, "docs/certificates.md"), "utf8");
+    const text = readFileSync(resolve(root, "docs/signers.md"), "utf8");
     for (const file of ["signers.yaml", "approve-services.yaml"]) {
       assert.ok(text.includes(`\`\`\`yaml\n${readFileSync(resolve(root, "examples", file), "utf8")}\`\`\``), file);
     }

@@ -87,7 +87,7 @@ export async function runAbortAuthority(keys: KeyStore, { name }: NamedAuthority
 }
 
 const operatorsNote =
-  "Operator's: replace the certificate and the key in these files; the server reads them again (docs/certificates.md)";
+  "Operator's: replace the certificate and the key in these files; the server reads them again (docs/signers.md)";
 
 /** Rejects with CommandFailure for a CA whose files the settings name: nothing that is written here would change who signs. */
 function refuseOperators(settings: CertificateSettings, name: string): void {

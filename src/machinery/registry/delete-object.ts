@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { conflict, ApiError, requestCanceled } from "../api/api-error.ts";
+import { conflict } from "../api/api-error.ts";
 import { timestamp } from "../api/clock.ts";
-import { LongWork } from "../scheduling/long-work.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { Admitted, Caller } from "./admission.ts";
@@ -13,9 +12,6 @@ import { storageKey } from "./storage-key.ts";
 import type { ObjectName } from "./storage-key.ts";
 import { encodeStored } from "./stored-object.ts";
 import type { StoredObject } from "./stored-object.ts";
-import { listObjects } from "./list-objects.ts";
-import type { ObjectList } from "./list-objects.ts";
-import type { ListOptions } from "./list-options.ts";
 
 interface DeleteRequest extends ObjectName {
   readonly options: DeleteOptions;
@@ -190,46 +186,4 @@ function withFinalizers(metadata: ObjectMeta, { propagationPolicy }: DeleteOptio
   ];
   const { finalizers: _finalizers, ...rest } = metadata;
   return finalizers.length === 0 ? rest : { ...rest, finalizers };
-}
-
-interface DeleteCollectionRequest<T extends ApiObject> {
-  readonly list: ListOptions<T>;
-  readonly options: DeleteOptions;
-  readonly caller: Caller;
-}
-
-/** How many deletions wait for the store at the same time: durable writes share a flush. */
-const parallelDeletions = 64;
-
-/**
- * Deletes every object of a list, or of one page, and returns the objects as they were. An object that is already gone
- * is not an error.
- */
-export async function deleteCollection<T extends ApiObject>(
-  registry: ResourceRegistry<T>,
-  { list, options, caller }: DeleteCollectionRequest<T>,
-): Promise<ObjectList<T>> {
-  const deleted = await listObjects(registry, { ...list, waiter: caller });
-  const items = [...deleted.items];
-  // Its contents throw. As upstream, nothing of a list is deleted that can't be read.
-  void items.find(({ unreadable }) => unreadable !== undefined)?.object;
-  const deleteOne = async ({ object: { metadata } }: StoredObject<T>): Promise<void> => {
-    const { namespace = "", name = "" } = metadata;
-    try {
-      await deleteObject(registry, { namespace, name, options, caller });
-    } catch (error) {
-      if (!(error instanceof ApiError && error.code === 404)) throw error;
-    }
-  };
-  // A dry run waits for no store.
-  const work = new LongWork();
-  for (let start = 0; start < items.length; start += parallelDeletions) {
-    const pause = work.pause();
-    if (pause !== undefined) await pause;
-    if (caller.signal.aborted) throw requestCanceled();
-    const results = await Promise.allSettled(items.slice(start, start + parallelDeletions).map(deleteOne));
-    const failed = results.find((result) => result.status === "rejected");
-    if (failed !== undefined) throw failed.reason;
-  }
-  return deleted;
 }

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { deleteCollection, deleteObject } from "../../../src/machinery/registry/delete-object.ts";
+import { deleteCollection } from "../../../src/machinery/registry/delete-collection.ts";
+import { deleteObject } from "../../../src/machinery/registry/delete-object.ts";
 import { listObjects } from "../../../src/machinery/registry/list-objects.ts";
 import { parseListOptions } from "../../../src/machinery/registry/list-options.ts";
 import type { ListOptions } from "../../../src/machinery/registry/list-options.ts";

@@ -1,0 +1,53 @@
+import { ApiError, requestCanceled } from "../api/api-error.ts";
+import type { ApiObject } from "../api/object-meta.ts";
+import { LongWork } from "../scheduling/long-work.ts";
+import type { Caller } from "./admission.ts";
+import { deleteObject } from "./delete-object.ts";
+import type { DeleteOptions } from "./delete-options.ts";
+import { listObjects } from "./list-objects.ts";
+import type { ObjectList } from "./list-objects.ts";
+import type { ListOptions } from "./list-options.ts";
+import type { ResourceRegistry } from "./resource-registry.ts";
+import type { StoredObject } from "./stored-object.ts";
+
+interface DeleteCollectionRequest<T extends ApiObject> {
+  readonly list: ListOptions<T>;
+  readonly options: DeleteOptions;
+  readonly caller: Caller;
+}
+
+/** How many deletions wait for the store at the same time: durable writes share a flush. */
+const parallelDeletions = 64;
+
+/**
+ * Deletes every object of a list, or of one page, and returns the objects as they were. An object that is already gone
+ * is not an error.
+ */
+export async function deleteCollection<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { list, options, caller }: DeleteCollectionRequest<T>,
+): Promise<ObjectList<T>> {
+  const deleted = await listObjects(registry, { ...list, waiter: caller });
+  const items = [...deleted.items];
+  // Reading an unreadable object throws. As in upstream, nothing is deleted when one object of the list can't be read.
+  void items.find(({ unreadable }) => unreadable !== undefined)?.object;
+  const deleteOne = async ({ object: { metadata } }: StoredObject<T>): Promise<void> => {
+    const { namespace = "", name = "" } = metadata;
+    try {
+      await deleteObject(registry, { namespace, name, options, caller });
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === 404)) throw error;
+    }
+  };
+  // A dry run never waits for the store, so it has to pause by itself.
+  const work = new LongWork();
+  for (let start = 0; start < items.length; start += parallelDeletions) {
+    const pause = work.pause();
+    if (pause !== undefined) await pause;
+    if (caller.signal.aborted) throw requestCanceled();
+    const results = await Promise.allSettled(items.slice(start, start + parallelDeletions).map(deleteOne));
+    const failed = results.find((result) => result.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+  }
+  return deleted;
+}

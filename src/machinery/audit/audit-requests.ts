@@ -7,7 +7,7 @@ import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { Names } from "../api/names.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { ParsedRequestInfo } from "../http/request-info.ts";
-import { requestUri, shortenedTo } from "../http/request-audit.ts";
+import { requestUri, truncated } from "../http/request-audit.ts";
 import type {
   RecordedAnswer,
   AuditedRequest,
@@ -216,7 +216,7 @@ class RecordedRequest implements AuditedRequest {
       user: user === undefined ? {} : auditUser(user),
       impersonatedUser: this.#impersonatedUser && auditUser(this.#impersonatedUser),
       sourceIPs: sourceAddresses(request),
-      userAgent: userAgent === undefined ? undefined : shortenedTo(String(userAgent), longestUserAgent),
+      userAgent: userAgent === undefined ? undefined : truncated(String(userAgent), longestUserAgent),
       objectRef: info && info.kind !== "path" ? this.#objectReference(info) : undefined,
       responseStatus: stage === "RequestReceived" ? undefined : this.#status,
       requestObject: this.#requestObject,

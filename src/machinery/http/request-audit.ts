@@ -65,12 +65,13 @@ const knownParameters: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** The path and query to write down: shortenedTo, and only with the API's own parameters. Others may carry a token by mistake. */
+/** The path and query to record: truncated, and only with the API's own parameters. Others may carry a token by mistake. */
 export function requestUri({ path, query }: HttpRequest): string {
-  if (query === "") return shortenedTo(path, longestUri);
+  if (query === "") return truncated(path, longestUri);
   const known = query.split("&").filter((parameter) => knownParameters.has(parameter.split("=", 1)[0] ?? ""));
-  return shortenedTo(known.length === 0 ? path : `${path}?${known.join("&")}`, longestUri);
+  return truncated(known.length === 0 ? path : `${path}?${known.join("&")}`, longestUri);
 }
 
-export const shortenedTo = (text: string, length: number): string =>
+/** The text, cut after `length` UTF-16 units, with a mark when it was longer (upstream's mark). */
+export const truncated = (text: string, length: number): string =>
   text.length <= length ? text : `${text.slice(0, length)}...TRUNCATED`;

@@ -1,11 +1,18 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { bodyTooLarge, routeMethodNotAllowed, statusOf } from "../api/api-error.ts";
-import type { Headers, HttpResponse } from "../api/http-message.ts";
+import type { HttpResponse } from "../api/http-message.ts";
 import { ByteAccumulator, noBytes } from "../http2/byte-accumulator.ts";
 import { incompleteBody, Exchange } from "./exchange.ts";
 import type { ExchangeContext } from "./exchange.ts";
+import type { Http1Head } from "./http1-head.ts";
 import type { TlsConnection } from "./tls-connection.ts";
+
+export interface Http1Request {
+  readonly head: Http1Head;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
 
 export class Http1Exchange extends Exchange {
   readonly #request: IncomingMessage;
@@ -14,16 +21,10 @@ export class Http1Exchange extends Exchange {
   #failBody: ((reason: Error) => void) | undefined;
 
   constructor(
-    { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
+    { head, request, response }: Http1Request,
     { context, connection }: { readonly context: ExchangeContext; readonly connection: TlsConnection },
   ) {
-    super({
-      context,
-      connection,
-      method: request.method ?? "",
-      target: request.url ?? "",
-      headers: headersOf(request.rawHeaders),
-    });
+    super({ context, connection, ...head });
     this.#request = request;
     this.#response = response;
     connection.openExchanges++;
@@ -153,18 +154,4 @@ function refusalOf(error: ParseError): Refusal {
     default:
       return badRequestRefusal;
   }
-}
-
-/** Parses raw headers: names in lower case, repeated headers as arrays in order of arrival. */
-export function headersOf(rawHeaders: readonly string[]): Headers {
-  const headers: Record<string, string | string[]> = Object.create(null);
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    const name = (rawHeaders[at] ?? "").toLowerCase();
-    const value = rawHeaders[at + 1] ?? "";
-    const known = headers[name];
-    if (known === undefined) headers[name] = value;
-    else if (typeof known === "string") headers[name] = [known, value];
-    else known.push(value);
-  }
-  return headers;
 }

@@ -17,6 +17,8 @@ import { ConnectionBound } from "./connection-bound.ts";
 import type { ConnectionLimits } from "./connection-bound.ts";
 import type { Exchange, ExchangeContext } from "./exchange.ts";
 import { Http1Exchange, refuseMalformed } from "./http1-exchange.ts";
+import { http1Head } from "./http1-head.ts";
+import type { Http1Head } from "./http1-head.ts";
 import { serveStream } from "./http2-exchange.ts";
 import { alpnProtocols, servingContextOptions } from "./serving-context.ts";
 import type { ServingCertificate, TlsProtocol } from "./serving-context.ts";
@@ -259,34 +261,42 @@ function serveBothProtocols({ server, context, limits, sessions, connections }: 
   server.on("tlsClientError", (_error, socket) => socket.destroy());
 }
 
+interface AcceptedRequest {
+  readonly connection: TlsConnection;
+  readonly head: Http1Head;
+}
+
 /** Serves the requests that Node.js has parsed. */
 function serveHttp1({ server, context, limits, log, connections }: ListenerParts): void {
-  /** The connection of a request that may be served. Others are answered here. */
-  const connectionOf = (request: IncomingMessage, response: ServerResponse): TlsConnection | undefined => {
+  /** The head and the connection of a request that may be served. Others are answered here. */
+  const accept = (request: IncomingMessage, response: ServerResponse): AcceptedRequest | undefined => {
     const connection = connections.get(request.socket);
-    const isTarget = request.url?.startsWith("/") ?? false;
     // Node.js also parses requests that say 0.9 (or no version) and 2.0.
     const isVersion = request.httpVersionMajor === 1;
     const isSmall = request.rawHeaders.length <= limits.headerCount * 2;
-    if (connection !== undefined && isTarget && isVersion && isSmall) return connection;
-    response.writeHead(!isTarget ? 400 : isVersion ? 431 : 505, { connection: "close" }).end();
+    const head = isVersion && isSmall ? http1Head(request, "https") : undefined;
+    if (connection !== undefined && head !== undefined) return { connection, head };
+    response.writeHead(!isVersion ? 505 : isSmall ? 400 : 431, { connection: "close" }).end();
     return undefined;
   };
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
-    const connection = connectionOf(request, response);
-    if (connection !== undefined) new Http1Exchange({ request, response }, { context, connection }).run();
+    const accepted = accept(request, response);
+    if (accepted === undefined) return;
+    const { head, connection } = accepted;
+    new Http1Exchange({ head, request, response }, { context, connection }).run();
   });
   // oxlint-disable-next-line max-params -- what Node.js gives
-  server.on("upgrade", (request: IncomingMessage, socket: Socket, head: Buffer) => {
+  server.on("upgrade", (request: IncomingMessage, socket: Socket, sentAhead: Buffer) => {
     const response = newServerResponse(request);
     response.assignSocket(socket);
     response.on("finish", () => socket.destroySoon());
-    const connection = connectionOf(request, response);
-    if (connection === undefined) return;
+    const accepted = accept(request, response);
+    if (accepted === undefined) return;
+    const { head, connection } = accepted;
     // Loaded for the first one: most servers never see any.
     import("./web-socket-exchange.ts").then(
       ({ WebSocketExchange }) =>
-        new WebSocketExchange({ request, response, socket, head }, { context, connection }).run(),
+        new WebSocketExchange({ head, request, response, socket, sentAhead }, { context, connection }).run(),
       (error: unknown) => {
         log?.error({ err: error }, "could not load what speaks WebSocket");
         socket.destroy();

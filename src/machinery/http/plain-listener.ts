@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
 import type { Headers, HttpResponse } from "../api/http-message.ts";
 import { ConnectionBound } from "./connection-bound.ts";
+import { http1Head } from "./http1-head.ts";
 import { plainText } from "./response.ts";
 
 export interface PlainRequest {
@@ -81,8 +82,10 @@ async function respond(
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
   answer: PlainListenerOptions["answer"],
 ): Promise<void> {
-  const { method = "", url = "", headers } = request;
-  const [path = ""] = url.split("?", 1);
+  const head = http1Head(request, "http");
+  if (head === undefined) return send(response, plainText(400, "400 bad request\n"));
+  const { method, target, headers } = head;
+  const [path = ""] = target.split("?", 1);
   const answered = await answer({
     method,
     path,

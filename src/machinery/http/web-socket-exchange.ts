@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { WebSocketServer } from "ws";
 import type { WebSocket } from "ws";
@@ -7,7 +6,7 @@ import { subprotocolsOf } from "../api/web-socket-subprotocols.ts";
 import { noBytes } from "../http2/byte-accumulator.ts";
 import { Exchange } from "./exchange.ts";
 import type { ExchangeContext } from "./exchange.ts";
-import { headersOf } from "./http1-exchange.ts";
+import type { Http1Request } from "./http1-exchange.ts";
 import type { TlsConnection } from "./tls-connection.ts";
 
 /** Clients have nothing to send but pings and the end. */
@@ -32,13 +31,11 @@ const serverOptions = {
   closeTimeout: closeTimeoutMilliseconds,
 } as const;
 
-export interface UpgradeRequest {
-  readonly request: IncomingMessage;
-  /** For an answer that is no WebSocket. The connection ends after it. */
-  readonly response: ServerResponse;
+/** Its response is for an answer that is no WebSocket. The connection ends after it. */
+export interface UpgradeRequest extends Http1Request {
   readonly socket: Socket;
   /** What the client has sent after the request. */
-  readonly head: Buffer;
+  readonly sentAhead: Buffer;
 }
 
 /**
@@ -57,14 +54,8 @@ export class WebSocketExchange extends Exchange {
     upgrade: UpgradeRequest,
     { context, connection }: { readonly context: ExchangeContext; readonly connection: TlsConnection },
   ) {
-    const { request, socket } = upgrade;
-    super({
-      context,
-      connection,
-      method: request.method ?? "",
-      target: request.url ?? "",
-      headers: headersOf(request.rawHeaders),
-    });
+    const { head, socket } = upgrade;
+    super({ context, connection, ...head });
     this.#upgrade = upgrade;
     connection.openExchanges++;
     socket.once("close", () => {
@@ -86,7 +77,7 @@ export class WebSocketExchange extends Exchange {
   }
 
   protected override sendHead({ headers, body }: HttpResponse): void {
-    const { request, response, socket, head } = this.#upgrade;
+    const { request, response, socket, sentAhead } = this.#upgrade;
     if (typeof body === "object" && "start" in body) this.#messageType = body.messageType ?? "binary";
     response.detachSocket(socket);
     const server = new WebSocketServer({
@@ -99,7 +90,7 @@ export class WebSocketExchange extends Exchange {
         for (const one of [value].flat()) lines.push(`${name}: ${one}`);
       }
     });
-    server.handleUpgrade(request, socket, head, (webSocket) => this.#listenTo(webSocket));
+    server.handleUpgrade(request, socket, sentAhead, (webSocket) => this.#listenTo(webSocket));
   }
 
   #listenTo(webSocket: WebSocket): void {

@@ -278,6 +278,12 @@ describe("the listener", () => {
     ["an unknown transfer coding", `${get}Transfer-Encoding: chunked, x\r\n\r\n`],
     ["a bare line feed", "GET /first HTTP/1.1\nHost: h\n\n"],
     ["no host", "GET /first HTTP/1.1\r\n\r\n"],
+    ["no host, with a target in absolute form", "GET https://h/first HTTP/1.1\r\n\r\n"],
+    ["a target of another scheme", "GET http://h/first HTTP/1.1\r\nHost: h\r\n\r\n"],
+    ["a target with a user's name", "GET https://u:p@h/first HTTP/1.1\r\nHost: h\r\n\r\n"],
+    ["a target without an authority", "GET https:///first HTTP/1.1\r\nHost: h\r\n\r\n"],
+    ["a target whose authority another reader ends elsewhere", "GET https://h\\@i/first HTTP/1.1\r\nHost: h\r\n\r\n"],
+    ["a target that is no path", "OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n"],
     ["garbage", "\0\x01\x02\r\n\r\n"],
   ];
   for (const [name, bytes] of attacks) {
@@ -288,6 +294,27 @@ describe("the listener", () => {
         assert.equal(received.match(/HTTP\/1\.1 /g)?.length, 1);
       }));
   }
+
+  const echoTarget: Handler = async ({ path, query, headers }) => text(JSON.stringify([headers["host"], path, query]));
+  const absolute: readonly (readonly [target: string, path: string, query: string])[] = [
+    ["https://signet.example.com:6443/api/v1?limit=1", "/api/v1", "limit=1"],
+    ["HTTPS://signet.example.com:6443//%61pi", "//%61pi", ""],
+    ["https://signet.example.com:6443", "/", ""],
+    ["https://signet.example.com:6443?a=/b", "/", "a=/b"],
+  ];
+  for (const [target, path, query] of absolute) {
+    it(`takes ${target} for ${path} of the host in it, whatever Host says (RFC 9112 section 3.2.2)`, () =>
+      withListener({ handler: echoTarget }, async (port) => {
+        const received = await sendRaw(port, `GET ${target} HTTP/1.1\r\nHost: other\r\nConnection: close\r\n\r\n`);
+        assert.deepEqual(JSON.parse(received.slice(received.indexOf("["))), ["signet.example.com:6443", path, query]);
+      }));
+  }
+
+  it("leaves two Host headers to be refused when the target names a host, too", () =>
+    withListener({ handler: echoTarget }, async (port) => {
+      const hosts = "Host: h\r\nHost: i\r\nConnection: close\r\n\r\n";
+      assert.match(await sendRaw(port, `GET https://j/first HTTP/1.1\r\n${hosts}`), /\[\["h","i"\],"\/first",""\]/);
+    }));
 
   for (const version of ["", " HTTP/0.9", " HTTP/2.0"]) {
     it(`answers a request line that ends with "${version}" with one 505 and closes`, () =>

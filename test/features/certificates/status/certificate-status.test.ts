@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { once } from "node:events";
 import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
@@ -435,6 +435,20 @@ describe("what is served without credentials", () => {
     assert.equal((await ask(list, { method: "DELETE" })).status, 405);
     const overview = (await ask("/pki/")).body.toString();
     assert.ok(overview.includes(`CN=signet-apiserver-client-ca\n  ${list}  number `), overview);
+  });
+
+  it("takes a target in absolute form with the steps of its path", async () => {
+    const statusOf = async (target: string): Promise<number | undefined> => {
+      const { hostname, port } = new URL(plain);
+      const sent = httpRequest({ hostname, port, path: target, agent: false }).end();
+      const [response] = (await once(sent, "response")) as [IncomingMessage];
+      response.resume();
+      return response.statusCode;
+    };
+    assert.equal(await statusOf("http://pki.example.com/pki/"), 200);
+    assert.equal(await statusOf("http://pki.example.com/version"), 404);
+    assert.equal(await statusOf("https://pki.example.com/pki/"), 400);
+    assert.equal(await statusOf("*"), 400);
   });
 
   it("is not served without --revocation-url", async () => {

@@ -1,4 +1,4 @@
-import { parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
+import { isNull, parseAlgorithmIdentifier } from "./algorithm-identifier.ts";
 import { contextTag, DerReader, tags } from "./der.ts";
 import { oids } from "./object-identifiers.ts";
 import { PkiError } from "./pki-error.ts";
@@ -63,7 +63,11 @@ function readRequest(request: DerReader): CertificateId {
   readExtensions(request.readOptional(contextTag(0, "constructed")));
   request.expectEnd();
   const id = new DerReader(content);
-  const { algorithm: hashAlgorithm } = parseAlgorithmIdentifier(id.read(tags.sequence, "AlgorithmIdentifier"));
+  const { algorithm: hashAlgorithm, parameters } = parseAlgorithmIdentifier(
+    id.read(tags.sequence, "AlgorithmIdentifier"),
+  );
+  // No hash has any (RFC 5754 section 2). With others, a certificate would have CertIDs without end, each with an answer of its own.
+  if (parameters.length > 0 && !isNull(parameters)) throw new PkiError("ocsp: the hash has parameters");
   const issuerNameHash = id.read(tags.octetString, "");
   const issuerKeyHash = id.read(tags.octetString, "");
   const serialNumber = id.readInteger();

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import fc from "fast-check";
 import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
-import { encodeSequence } from "../../src/pki/der-writer.ts";
+import { tags } from "../../src/pki/der.ts";
+import { encodeElement, encodeObjectIdentifier, encodeOctetString, encodeSequence } from "../../src/pki/der-writer.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 import { oids } from "../../src/pki/object-identifiers.ts";
 import { maximumCertificateIds, parseOcspRequest } from "../../src/pki/ocsp-request.ts";
@@ -102,6 +103,21 @@ describe("a request for the status of certificates", () => {
     assert.throws(() => parseOcspRequest(encodeOcspRequest([id], Buffer.alloc(129))), /nonce/);
     assert.throws(() => parseOcspRequest(Buffer.concat([many(1), Buffer.of(0)])), /trailing data/);
     assert.throws(() => parseOcspRequest(encodeSequence()), PkiError);
+  });
+
+  it("is refused with parameters of the hash, which would give a certificate names without end", () => {
+    const id = encodeCertificateId(certificate, Buffer.of(1));
+    // The parameters are the NULL between the hash's name and the first of its values.
+    const at = id.indexOf(Buffer.of(tags.null, 0));
+    const withParameters = (parameters: Buffer): Buffer => {
+      const algorithm = encodeSequence(encodeObjectIdentifier(oids.sha1), parameters);
+      return encodeSequence(algorithm, id.subarray(at + 2));
+    };
+    const read = (parameters: Buffer) => parseOcspRequest(encodeOcspRequest([withParameters(parameters)]));
+    assert.equal(read(Buffer.alloc(0)).certificateIds.length, 1);
+    assert.equal(read(encodeElement(tags.null)).certificateIds.length, 1);
+    assert.throws(() => read(encodeOctetString(Buffer.alloc(7000))), /the hash has parameters/);
+    assert.throws(() => read(encodeSequence()), /the hash has parameters/);
   });
 
   it("of openssl is read, also when it is about several certificates", () => {

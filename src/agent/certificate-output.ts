@@ -1,19 +1,16 @@
 import { createHash, randomBytes } from "node:crypto";
-import {
-  chmodSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-} from "node:fs";
+import { chmodSync, lstatSync, mkdirSync, readdirSync, readlinkSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { flushFolder, removeUnfinished, replaceLink, writeFileAtomically } from "../machinery/files/atomic-file.ts";
+import {
+  checkReplaceable,
+  flushFolder,
+  removeUnfinished,
+  replaceLink,
+  writeFileAtomically,
+} from "../machinery/files/atomic-file.ts";
 import type { FileOwnership } from "../machinery/files/atomic-file.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
+import { readRegularFile } from "../machinery/files/regular-file.ts";
 import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
 import { encodeJavaKeyStore } from "../pki/java-key-store.ts";
 import { encodePem } from "../pki/pem.ts";
@@ -111,13 +108,10 @@ interface FileContents {
 
 function isWritten(file: string, { bytes, ownership }: FileContents): boolean {
   try {
-    const { mode, uid, gid } = statSync(file);
-    return (
-      readFileSync(file).equals(bytes) &&
-      (mode & 0o7777) === ownership.mode &&
-      uid === (ownership.uid ?? uid) &&
-      gid === (ownership.gid ?? gid)
-    );
+    const found = readRegularFile(file);
+    if (found?.contents.equals(bytes) !== true) return false;
+    const { mode, uid, gid } = found.status;
+    return (mode & 0o7777) === ownership.mode && uid === (ownership.uid ?? uid) && gid === (ownership.gid ?? gid);
   } catch {
     return false; // writing it tells what is wrong
   }
@@ -143,6 +137,7 @@ function writeVersion(
   try {
     makeFolder(folder, { mode: 0o755 });
     checkFolder(folder);
+    for (const name of Object.values(names)) checkReplaceable(join(folder, name));
     const previous = linkTarget(join(folder, currentLink));
     const version = `..${new Date().toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.${randomBytes(4).toString("hex")}`;
     mkdirSync(join(folder, version));

@@ -1,9 +1,9 @@
-import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
 import { writePublicFile } from "../machinery/files/atomic-file.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
+import { readRegularFile } from "../machinery/files/regular-file.ts";
 import { Informer } from "../machinery/loops/informer.ts";
 import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/repetition.ts";
 import type { Sleep } from "../machinery/loops/repetition.ts";
@@ -90,7 +90,7 @@ function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundle
 
 function savedText(file: string): string | undefined {
   try {
-    return readFileSync(file, "utf8");
+    return readRegularFile(file)?.contents.toString("utf8");
   } catch {
     return undefined; // writing it tells what is wrong
   }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
@@ -9,6 +9,7 @@ import {
   realpathSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -75,6 +76,23 @@ describe("the files of a service's certificate", () => {
       assert.equal(statSync(file).mode & 0o777, 0o600);
       assert.equal(parseKeyPair(readFileSync(file, "utf8")).keyPem, pair.keyPem);
     }
+  });
+
+  it("are refused, and not waited for, where there is a pipe or a device", (context) => {
+    const folder = folderFor(context);
+    const [pem = assert.fail(), tls = assert.fail()] = outputsIn(folder);
+    execFileSync("mkfifo", ["-m", "600", join(folder, "web.pem")]);
+    assert.throws(
+      () => writeCertificateOutput(pem, newPair()),
+      /web\.pem is a pipe, a device or a socket; name a file/,
+    );
+    writeCertificateOutput(tls, newPair());
+    rmSync(join(folder, "tls", "tls.key"));
+    symlinkSync("/dev/zero", join(folder, "tls", "tls.key"));
+    assert.throws(
+      () => writeCertificateOutput(tls, newPair()),
+      /tls\.key is a pipe, a device or a socket; name a file/,
+    );
   });
 
   it("are not written to a folder that another user can change", (context) => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, test } from "node:test";
@@ -93,6 +94,18 @@ describe("a followed trust bundle", () => {
     await follow();
     await eventually("the fault", () => seen.faults === 1);
     rmSync(join(folder, "trust"));
+    await time.advance(10_000);
+    await holds(one);
+  });
+
+  it("is written once the pipe in the place of its file is gone, and does not wait for the pipe's writer", async (context) => {
+    const { bundles, file, folder, follow, holds, seen, time } = await scene(context, { bundleName: "mine" });
+    mkdirSync(join(folder, "trust"));
+    execFileSync("mkfifo", [file]);
+    await bundles.create(bundle("mine", one));
+    await follow();
+    await eventually("the fault", () => seen.faults === 1);
+    rmSync(file);
     await time.advance(10_000);
     await holds(one);
   });

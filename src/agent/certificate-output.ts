@@ -140,12 +140,20 @@ function writeVersion(
     for (const name of Object.values(names)) checkReplaceable(join(folder, name));
     const previous = linkTarget(join(folder, currentLink));
     const version = `..${new Date().toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.${randomBytes(4).toString("hex")}`;
-    mkdirSync(join(folder, version));
-    chmodSync(join(folder, version), 0o755);
-    for (const [file, bytes] of contents) {
-      writeFileAtomically(join(folder, version, file.slice(folder.length + 1)), { contents: bytes, ...ownership });
+    try {
+      mkdirSync(join(folder, version));
+      chmodSync(join(folder, version), 0o755);
+      for (const [file, bytes] of contents) {
+        writeFileAtomically(join(folder, version, file.slice(folder.length + 1)), { contents: bytes, ...ownership });
+      }
+      replaceLink(join(folder, currentLink), version);
+    } catch (error) {
+      // Each retry makes another one, and they hold keys.
+      if (linkTarget(join(folder, currentLink)) !== version) {
+        rmSync(join(folder, version), { recursive: true, force: true });
+      }
+      throw error;
     }
-    replaceLink(join(folder, currentLink), version);
     const wanted = new Set(Object.values(names));
     for (const name of wanted) {
       const target = `${currentLink}/${name}`;

@@ -3,6 +3,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -93,6 +94,19 @@ describe("the files of a service's certificate", () => {
       () => writeCertificateOutput(tls, newPair()),
       /tls\.key is a pipe, a device or a socket; name a file/,
     );
+  });
+
+  it("leave nothing behind of a write that failed", (context) => {
+    const folder = folderFor(context);
+    const [, output = assert.fail()] = outputsIn(folder);
+    writeCertificateOutput(output, newPair());
+    const tls = join(folder, "tls");
+    const before = readdirSync(tls);
+    rmSync(join(tls, "..data"));
+    // A link cannot be renamed over it.
+    mkdirSync(join(tls, "..data"));
+    for (let retry = 0; retry < 3; retry++) assert.throws(() => writeCertificateOutput(output, newPair()));
+    assert.deepEqual(readdirSync(tls), before);
   });
 
   it("are not written to a folder that another user can change", (context) => {

@@ -145,6 +145,11 @@ export const writePublicFile = (file: string, contents: string | Uint8Array): vo
 export function replaceLink(link: string, target: string): void {
   const temporary = `${link}.${randomBytes(6).toString("hex")}.new`;
   symlinkSync(target, temporary);
-  renameSync(temporary, link);
+  try {
+    renameSync(temporary, link);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
   flushFolder(dirname(link));
 }

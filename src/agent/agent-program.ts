@@ -105,8 +105,8 @@ export function statusText({
       ...(fileFault === undefined ? [] : [`${name}: ${fileFault}`]),
     ]),
     ...trustBundles.map(
-      ({ file, anchors }) =>
-        `${file}: ${anchors === undefined ? "not known yet" : `${anchors} ${anchors === 1 ? "anchor" : "anchors"}`}`,
+      ({ file, anchors, fault }) =>
+        `${file}: ${fault ?? (anchors === undefined ? "not known yet" : `${anchors} ${anchors === 1 ? "anchor" : "anchors"}`)}`,
     ),
     ...hookFaults,
     ...(hasPendingHooks && hookFaults.length === 0 ? ["a hook runs"] : []),

@@ -6,19 +6,24 @@ export interface AgentStatus {
   /** The time of the server's clock. */
   readonly now: number;
   readonly certificates: readonly (CertificateReport & { readonly fileFault: string | undefined })[];
-  /** `anchors` is undefined until the server has answered. */
-  readonly trustBundles: readonly { readonly file: string; readonly anchors: number | undefined }[];
+  /** `anchors` is undefined until the server has answered. `fault` says why the file is not written. */
+  readonly trustBundles: readonly {
+    readonly file: string;
+    readonly anchors: number | undefined;
+    readonly fault?: string;
+  }[];
   readonly hookFaults: readonly string[];
   /** A hook runs, or will run again. */
   readonly hasPendingHooks: boolean;
 }
 
 /** Why the agent is not ready: certificates that are missing or expired, files that cannot be written, hooks that fail. */
-export const agentFaults = ({ certificates, now, hookFaults }: AgentStatus): string[] => [
+export const agentFaults = ({ certificates, trustBundles, now, hookFaults }: AgentStatus): string[] => [
   ...certificates.flatMap(({ name, notAfter, fileFault }) => [
     ...(notAfter === undefined ? [`there is no ${name} certificate`] : []),
     ...(notAfter !== undefined && now > notAfter ? [`the ${name} certificate has expired`] : []),
     ...(fileFault === undefined ? [] : [`the files of the ${name} certificate are not written: ${fileFault}`]),
   ]),
+  ...trustBundles.flatMap(({ fault }) => (fault === undefined ? [] : [`a trust bundle is not written: ${fault}`])),
   ...hookFaults,
 ];

@@ -17,6 +17,7 @@ import type { ManagedCertificate } from "./managed-certificate.ts";
 import type { NodeIdentity } from "./node-identity.ts";
 import type { ServerClock } from "./server-clock.ts";
 import { followTrustBundles } from "./trust-bundle-follower.ts";
+import type { TrustBundleState } from "./trust-bundle-follower.ts";
 import { wantedClientCertificate, wantedServiceCertificate, wantedServingCertificate } from "./wanted-certificate.ts";
 import type { MachineNames } from "./wanted-certificate.ts";
 import { clusterTrustBundleResource } from "../features/certificates/resources.ts";
@@ -40,8 +41,7 @@ export interface AgentParts {
   readonly services: readonly (ManagedCertificate & { readonly service: ServiceCertificate })[];
   /** Says what the file of a trust bundle contains. */
   readonly onTrustBundle: (file: string, pem: string) => void;
-  /** How many anchors the server has for a file. */
-  readonly onAnchors: (file: string, count: number) => void;
+  readonly onAnchors: (file: string, state: TrustBundleState) => void;
   /** Emits the name of a certificate after it was put into use. */
   readonly certificateInstalled: EventTarget;
 }

@@ -15,6 +15,7 @@ import { managedCertificate } from "./managed-certificate.ts";
 import { NodeIdentity } from "./node-identity.ts";
 import { runAgent } from "./run-agent.ts";
 import { logSkew, ServerClock } from "./server-clock.ts";
+import type { TrustBundleState } from "./trust-bundle-follower.ts";
 import type { Connect } from "./agent-clients.ts";
 
 export interface StartAgentOptions {
@@ -84,12 +85,12 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     ...managedCertificate(context, { ...asNode, name: service.name, service }),
   }));
   const certificates = [client, serving, ...services];
-  const anchors = new Map<string, number>();
+  const bundles = new Map<string, TrustBundleState>();
   const status = (): AgentStatus => ({
     nodeName: settings.nodeName,
     now: serverClock.now(),
     certificates: certificates.map(({ manager, published }) => ({ ...manager.status, fileFault: published.fault })),
-    trustBundles: settings.trustBundles.map(({ file }) => ({ file, anchors: anchors.get(file) })),
+    trustBundles: settings.trustBundles.map(({ file }) => ({ file, anchors: undefined, ...bundles.get(file) })),
     hookFaults: hooks.faults(),
     hasPendingHooks: !hooks.isIdle,
   });
@@ -116,9 +117,9 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
         const digest = createHash("sha256").update(pem).digest("hex");
         if (hook !== undefined) hooks.changed({ change: "trust-bundle", file, digest, hook });
       },
-      onAnchors(file, count) {
-        anchors.set(file, count);
-        metrics.trustBundle(file, count);
+      onAnchors(file, state) {
+        bundles.set(file, state);
+        metrics.trustBundle(file, state.anchors);
       },
     },
     stopping.signal,

@@ -20,7 +20,14 @@ export interface TrustBundleFollowerOptions {
   readonly log: AgentLog;
   /** Called with the file's contents at the start, and after each change. */
   readonly onContents: (file: string, pem: string) => void;
-  readonly onAnchors: (file: string, count: number) => void;
+  readonly onAnchors: (file: string, state: TrustBundleState) => void;
+}
+
+export interface TrustBundleState {
+  /** How many anchors the server has for the file. */
+  readonly anchors: number;
+  /** Why the file is not written. */
+  readonly fault?: string;
 }
 
 /** The wait before a failed write is tried again, for example on a full disk. */
@@ -69,18 +76,24 @@ function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundle
   const { source, file } = options.followed;
   const { log, onContents, onAnchors } = options;
   const { pem, count } = joinedAnchors(found);
-  onAnchors(file, count);
   if (count === 0) {
+    onAnchors(file, { anchors: 0 });
     log.warn({ ...source, file }, "there is no such trust bundle: the file stays as it is");
     return true;
   }
   try {
     // Their order means nothing, so programs need not be reloaded for another order.
-    if (isSameAnchors(savedText(file), pem)) return true;
-    makeFolder(dirname(file), { mode: 0o755 });
-    writePublicFile(file, pem);
+    const isWritten = isSameAnchors(savedText(file), pem);
+    if (!isWritten) {
+      makeFolder(dirname(file), { mode: 0o755 });
+      writePublicFile(file, pem);
+    }
+    onAnchors(file, { anchors: count });
+    if (isWritten) return true;
   } catch (error) {
-    log.error({ ...source, file }, `the trust bundle stays as it was: ${messageOf(error)}`);
+    const fault = messageOf(error);
+    onAnchors(file, { anchors: count, fault });
+    log.error({ ...source, file }, `the trust bundle stays as it was: ${fault}`);
     return false;
   }
   log.info({ ...source, file, anchors: count }, "wrote the trust bundle");

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { statusText } from "../../src/agent/agent-program.ts";
+import { agentFaults } from "../../src/agent/agent-status.ts";
 
 describe("the status of an agent", () => {
   it("says who can approve a pending request", () => {
@@ -26,5 +27,20 @@ describe("the status of an agent", () => {
       text,
       /\nserving: waits for request node-csr-x; unless it is approved, a user who may "approve" for the signer example.com\/serving can run: signet csr approve node-csr-x$/,
     );
+  });
+
+  it("has a fault when a trust bundle cannot be written, and shows why", () => {
+    const fault = "cannot write ca.pem: no space is left on the disk; make room";
+    const status = {
+      nodeName: "n1",
+      now: 0,
+      certificates: [],
+      trustBundles: [{ file: "ca.pem", anchors: 1, fault }],
+      hookFaults: [],
+      hasPendingHooks: false,
+    };
+    assert.match(statusText(status), new RegExp(`\\nca.pem: ${fault}$`));
+    assert.deepEqual(agentFaults(status), [`a trust bundle is not written: ${fault}`]);
+    assert.deepEqual(agentFaults({ ...status, trustBundles: [{ file: "ca.pem", anchors: 1 }] }), []);
   });
 });

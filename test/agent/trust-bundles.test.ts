@@ -33,7 +33,7 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
   const stopping = new AbortController();
   const file = join(folder, "trust", "anchors.pem");
   const bundles = server.client.resource(resourceReferences(platformNames).clusterTrustBundles);
-  const seen = { changes: 0, count: -1, faults: 0 };
+  const seen: { changes: number; count: number; faults: number; fault?: string } = { changes: 0, count: -1, faults: 0 };
   const time = new VirtualTime(0);
   context.after(async () => {
     stopping.abort();
@@ -49,7 +49,7 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
         sleep: time.sleep,
         log: { info() {}, warn() {}, error: () => void seen.faults++ },
         onContents: () => void seen.changes++,
-        onAnchors: (_file, count) => void (seen.count = count),
+        onAnchors: (_file, { anchors, fault }) => void Object.assign(seen, { count: anchors, fault }),
       },
       stopping.signal,
     );
@@ -93,9 +93,11 @@ describe("a followed trust bundle", () => {
     await bundles.create(bundle("mine", one));
     await follow();
     await eventually("the fault", () => seen.faults === 1);
+    assert.match(seen.fault ?? "", /anchors\.pem/);
     rmSync(join(folder, "trust"));
     await time.advance(10_000);
     await holds(one);
+    assert.equal(seen.fault, undefined);
   });
 
   it("is written once the pipe in the place of its file is gone, and does not wait for the pipe's writer", async (context) => {

@@ -6,6 +6,12 @@ export interface Clock {
 
 export const systemClock: Clock = { now: Date.now };
 
+/**
+ * How long ago a time was. When the clock was set back since, that step counts as passed: what waits for a duration must not
+ * wait until the clock is there again.
+ */
+export const millisecondsSince = (time: number, clock: Clock): number => Math.abs(clock.now() - time);
+
 /** Formats a time as Kubernetes does in JSON: RFC 3339 in UTC, whole seconds. */
 export function timestamp(milliseconds: number): string {
   const second = Math.floor(milliseconds / 1000);

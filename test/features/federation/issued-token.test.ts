@@ -209,6 +209,13 @@ describe("an issuer", () => {
     assert.equal(issuer.fetches - fetches, 2);
   });
 
+  it("is asked again at once after the clock was set back", async () => {
+    using issuers = disposable(await ready());
+    issuer.rotate("second");
+    clock.passSeconds(-3600);
+    assert.equal((await issuers.verify(await tokenOf(), api)).outcome, "authenticated");
+  });
+
   it("that becomes unreachable has its keys used for a day, and no longer", async () => {
     using issuers = disposable(await ready());
     issuer.isAway = true;

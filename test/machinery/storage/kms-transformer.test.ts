@@ -133,6 +133,18 @@ describe("a KMS v2 provider", () => {
     });
   }
 
+  it("is asked again at once after the clock was set back", async () => {
+    const stored = await process().transformer.encrypt(plain, storageKey);
+    const scene = process();
+    plugin.behaviour = "fails";
+    await assert.rejects(scene.decrypt(stored), /the HSM is on fire/);
+    await assert.rejects(scene.transformer.encrypt(plain, storageKey), /the HSM is on fire/);
+    plugin.behaviour = "works";
+    scene.time.now -= minutes(60);
+    assert.deepEqual(await scene.decrypt(stored), { plain, isStale: false });
+    await scene.transformer.encrypt(plain, storageKey);
+  });
+
   it("reports a value as unreadable while its key cannot be unwrapped, and notifies when it can", async () => {
     const stored = await process().transformer.encrypt(plain, storageKey);
     const scene = process();

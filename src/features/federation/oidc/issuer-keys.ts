@@ -2,6 +2,7 @@ import { constants, createPublicKey, verify } from "node:crypto";
 import type { VerifyKeyObjectInput, webcrypto } from "node:crypto";
 import type { Logger } from "pino";
 import { jsonFields } from "../../../machinery/api/json-object.ts";
+import { millisecondsSince } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { OutageReport } from "../../../machinery/logging/outage-report.ts";
 import type { FetchDocument } from "./fetch-document.ts";
@@ -116,7 +117,7 @@ export class IssuerKeys {
 
   /** The keys that may be used now. Undefined: there are none yet, or the issuer has been away too long. */
   current(): readonly IssuerKey[] | undefined {
-    const age = this.#options.clock.now() - this.#fetchedAt;
+    const age = millisecondsSince(this.#fetchedAt, this.#options.clock);
     if (this.#keys === undefined || age >= this.#ageMilliseconds) void this.#fetchNow();
     return age < longestOutageMilliseconds ? this.#keys : undefined;
   }
@@ -140,9 +141,10 @@ export class IssuerKeys {
 
   #fetchNow(): Promise<void> {
     if (this.#attempt !== undefined) return this.#attempt;
-    const now = this.#options.clock.now();
-    if (now - this.#attemptedAt < retryMilliseconds || this.#closing.signal.aborted) return Promise.resolve();
-    this.#attemptedAt = now;
+    const { clock } = this.#options;
+    const isTooSoon = millisecondsSince(this.#attemptedAt, clock) < retryMilliseconds;
+    if (isTooSoon || this.#closing.signal.aborted) return Promise.resolve();
+    this.#attemptedAt = clock.now();
     this.#attempt = this.#fetch()
       .catch((error: unknown) => {
         if (!this.#closing.signal.aborted) this.#outage.failed(error);

@@ -182,6 +182,18 @@ describe("an external signer", () => {
     await sealed();
   });
 
+  it("is asked again at once after the clock was set back", async () => {
+    const { client, clock, signer, sealed, refused } = await openScene();
+    const { signed } = client;
+    client.signed = silence;
+    await refused();
+    client.signed = signed;
+    clock.passSeconds(-3600);
+    await signer.pollWhenDue();
+    assert.equal(client.fetches, 2);
+    await sealed();
+  });
+
   it("is asked for an unknown key once a second, however many tokens name one", async () => {
     const { client, clock, signer } = await openScene();
     assert.equal(signer.learn("first"), undefined);

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "pino";
 import { serviceUnavailable } from "../../../../machinery/api/api-error.ts";
+import { millisecondsSince } from "../../../../machinery/api/clock.ts";
 import type { Clock } from "../../../../machinery/api/clock.ts";
 import { OutageReport } from "../../../../machinery/logging/outage-report.ts";
 import { GrpcError, grpcStatus } from "../../../../machinery/grpc/grpc-error.ts";
@@ -80,14 +81,14 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   learn(kid: string): Promise<void> | undefined {
     if (this.#knows(kid)) return undefined;
     if (this.#polling !== undefined) return this.#polling;
-    const isTooSoon = this.#options.clock.now() - this.#polledAt < shortestPollMilliseconds;
+    const isTooSoon = millisecondsSince(this.#polledAt, this.#options.clock) < shortestPollMilliseconds;
     return isTooSoon ? undefined : this.#poll();
   }
 
   /** Fetches the keys when the time that the signer gave is over. Never rejects. */
   async pollWhenDue(): Promise<void> {
     const after = this.#fetching.reason !== undefined ? failedPollMilliseconds : this.#refreshSeconds * 1000;
-    if (this.#options.clock.now() - this.#polledAt >= after) await this.#poll();
+    if (millisecondsSince(this.#polledAt, this.#options.clock) >= after) await this.#poll();
   }
 
   /** Rejects with a 503 when the signer does not answer in time, or its answer breaks the rules. */
@@ -97,9 +98,8 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   }
 
   async #tryToSign(payload: object): Promise<string> {
-    if (this.#isSilent && (this.#isProbing || this.#options.clock.now() - this.#silentAt < pauseMilliseconds)) {
-      throw notNow();
-    }
+    const isPausing = this.#isProbing || millisecondsSince(this.#silentAt, this.#options.clock) < pauseMilliseconds;
+    if (this.#isSilent && isPausing) throw notNow();
     const isProbe = this.#isSilent;
     if (isProbe) this.#isProbing = true;
     try {

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { messageOf } from "../../../api/thrown-error.ts";
 import { dnsSubdomainFaults } from "../../../api/name-validation.ts";
+import { millisecondsSince } from "../../../api/clock.ts";
 import type { Clock } from "../../../api/clock.ts";
 import type { MaybePromise } from "../../../api/maybe-promise.ts";
 import { GrpcError, grpcStatus } from "../../../grpc/grpc-error.ts";
@@ -114,7 +115,7 @@ export class KmsTransformer implements ValueTransformer {
   /** Asks the plugin for its key when it is time to. Never rejects. */
   async pollWhenDue(): Promise<void> {
     const interval = this.#failure === undefined ? healthyPollMilliseconds : failedPollMilliseconds;
-    if (this.#options.clock.now() - this.#polledAt < interval) return;
+    if (millisecondsSince(this.#polledAt, this.#options.clock) < interval) return;
     await this.#poll();
     if (this.#failure === undefined) await this.#retryFailedKeys();
   }
@@ -130,12 +131,13 @@ export class KmsTransformer implements ValueTransformer {
   }
 
   #isWritable(): boolean {
-    return this.#writing !== undefined && this.#options.clock.now() - this.#writing.confirmedAt < writableMilliseconds;
+    const { clock } = this.#options;
+    return this.#writing !== undefined && millisecondsSince(this.#writing.confirmedAt, clock) < writableMilliseconds;
   }
 
   async #pollUnlessFailing(): Promise<void> {
-    if (this.#options.clock.now() - this.#polledAt >= failFastMilliseconds || this.#polling !== undefined)
-      await this.#poll();
+    const isDue = millisecondsSince(this.#polledAt, this.#options.clock) >= failFastMilliseconds;
+    if (isDue || this.#polling !== undefined) await this.#poll();
   }
 
   /** All who need it share one look. */
@@ -196,7 +198,8 @@ export class KmsTransformer implements ValueTransformer {
 
   async #askKey({ wrappedKey, keySource: source }: DataKey): Promise<Cipher> {
     const { client, clock, name } = this.#options;
-    if (clock.now() - this.#unwrapFailedAt < failFastMilliseconds) throw this.#away("it failed a moment ago");
+    if (millisecondsSince(this.#unwrapFailedAt, clock) < failFastMilliseconds)
+      throw this.#away("it failed a moment ago");
     let key: Buffer;
     try {
       key = await client.decrypt(wrappedKey);

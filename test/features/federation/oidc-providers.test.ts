@@ -253,6 +253,13 @@ describe("oidc-provider that fails, hangs, lies, rotates and comes back", () => 
         /that of another issuer/,
       ],
       cut: [(request) => request.destroy(), /socket hang up|ECONNRESET/],
+      cutInBody: [
+        (_request, response) => {
+          response.writeHead(200, { "content-length": 100 });
+          response.write("{", () => response.destroy());
+        },
+        /openid-configuration: its answer broke off/,
+      ],
     };
     site.answer = (_request, response) => response.writeHead(503).end();
     const issuers = openIssuers(

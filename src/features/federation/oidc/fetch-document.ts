@@ -1,4 +1,4 @@
-import { messageOf } from "../../../machinery/api/thrown-error.ts";
+import { errorCode, messageOf } from "../../../machinery/api/thrown-error.ts";
 import https from "node:https";
 import { getCACertificates } from "node:tls";
 
@@ -26,9 +26,10 @@ export type FetchDocument = (url: string, options: FetchOptions) => Promise<Fetc
  * followed. Rejects with an Error that names the URL.
  */
 export const fetchDocument: FetchDocument = async (url, { certificateAuthority, signal }) => {
+  const timeout = AbortSignal.timeout(timeoutMilliseconds);
   const response = await get(url, {
     ca: certificateAuthority ?? systemAuthorities(),
-    signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMilliseconds)]),
+    signal: AbortSignal.any([signal, timeout]),
   });
   try {
     const status = response.statusCode ?? 0;
@@ -49,7 +50,9 @@ export const fetchDocument: FetchDocument = async (url, { certificateAuthority, 
       maximumAgeMilliseconds: maximumAgeOf(response.headers["cache-control"]),
     };
   } catch (error) {
-    throw fetchFault(url, error);
+    // Whatever breaks off a body that has begun, Node.js says "aborted".
+    if (errorCode(error) !== "ECONNRESET") throw fetchFault(url, error);
+    throw fetchFault(url, timeout.aborted ? timeout.reason : new Error("its answer broke off"));
   } finally {
     response.destroy();
   }
@@ -68,7 +71,7 @@ const get = (
   });
 
 const fetchFault = (url: string, error: unknown): Error => {
-  const isLate = error instanceof Error && error.name === "AbortError";
+  const isLate = error instanceof Error && ["AbortError", "TimeoutError"].includes(error.name);
   const reason = isLate ? "no answer in time" : messageOf(error);
   return new Error(`${url}: ${reason}`, { cause: error });
 };

@@ -113,6 +113,20 @@ describe("csr-signing", () => {
     }
   });
 
+  it("fails a request with a control character in its subject, even when a person has approved it", async () => {
+    for (const [index, organization] of ["system:masters\0", "dev\nops", "\x9b2J"].entries()) {
+      const name = `steering-${index}`;
+      const organizations = ["dev", organization];
+      await scene.request({ name, signerName: apiserverClient, commonName: "alice", organizations });
+      await scene.approve(name);
+      const failed = await scene.settled(name, (request) => conditionOf(request, "Failed") !== undefined);
+      const { reason, message } = conditionOf(failed, "Failed") ?? {};
+      assert.equal(reason, "SignerValidationFailure");
+      assert.equal(message, `the subject's ${JSON.stringify(organization)} has a control character in it`);
+      assert.equal(failed.status.certificate, undefined);
+    }
+  });
+
   it("accepts a request with an RSA key below 2048 bits, but does not sign it", async () => {
     const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 1024 });
     await scene.request({ name: "small", signerName: apiserverClient, commonName: "alice", privateKey });

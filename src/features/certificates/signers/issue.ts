@@ -61,6 +61,9 @@ export function issuingFaults(request: CertificateRequest, issuers: readonly Cer
       faults.push(`the name ${JSON.stringify(name)} is empty, or has a blank or a control character in it`);
     }
   }
+  for (const { value } of subject.relativeNames.flat()) {
+    if (/\p{Cc}/u.test(value)) faults.push(`the subject's ${JSON.stringify(value)} has a control character in it`);
+  }
   for (const { nameConstraints } of issuers) {
     if (nameConstraints === undefined) continue;
     // Check what would be issued, not how the request encodes it or what else it contains.
@@ -72,7 +75,10 @@ export function issuingFaults(request: CertificateRequest, issuers: readonly Cer
   return faults;
 }
 
-/** Programs disagree where another name ends: some would take `a.example.com\0.evil.test` for `a.example.com`. */
+/**
+ * Programs disagree where another name ends: some would take `a.example.com\0.evil.test` for `a.example.com`, and the organization
+ * `system:masters\0` for `system:masters`.
+ */
 const isReadAlike = (name: string): boolean => /^[!-~]+$/.test(name);
 
 /**

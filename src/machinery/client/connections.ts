@@ -32,5 +32,9 @@ export class RequestNotTaken extends Error {
   }
 }
 
+/** An error with the code of a cut HTTP/1.1 connection, so that both protocols are explained in the same words. */
+export const connectionEnded = (options?: ErrorOptions): Error =>
+  Object.assign(new Error("the connection ended before the answer was complete", options), { code: "ECONNRESET" });
+
 export const connectionTimeout = ({ server }: { readonly server: string }): Error =>
   new Error(`no answer from ${new URL(server).hostname} in time`);

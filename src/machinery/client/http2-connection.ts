@@ -2,7 +2,7 @@ import { connect, constants } from "node:http2";
 import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { errorCode } from "../api/thrown-error.ts";
-import { connectionTimeout, RequestNotTaken } from "./connections.ts";
+import { RequestNotTaken, connectionEnded, connectionTimeout } from "./connections.ts";
 import type { WireRequest } from "./connections.ts";
 import type { ClientResponse } from "./transport.ts";
 
@@ -119,10 +119,6 @@ export class Http2Connection {
     this.#socket.destroy();
   }
 }
-
-/** An error with the code of a cut HTTP/1.1 connection, so that both are explained in the same words. */
-const connectionEnded = (): Error =>
-  Object.assign(new Error("the connection ended before the answer was complete"), { code: "ECONNRESET" });
 
 async function* bodyOf(stream: ClientHttp2Stream): AsyncGenerator<Uint8Array> {
   try {

@@ -1,6 +1,10 @@
 import { once } from "node:events";
 import { connect } from "node:tls";
-import { RequestNotTaken } from "./connections.ts";
+import { systemSchedule } from "../api/clock.ts";
+import type { Schedule } from "../api/clock.ts";
+import { boundedAnswer } from "./bounded-answer.ts";
+import type { AnswerBounds } from "./bounded-answer.ts";
+import { connectionTimeout, RequestNotTaken } from "./connections.ts";
 import type { Connections, WireRequest } from "./connections.ts";
 import { NegotiatedConnections } from "./negotiated-connections.ts";
 import { tlsOptions } from "./tls-options.ts";
@@ -22,8 +26,15 @@ export interface HttpsTransportOptions extends TlsCredentials, TlsServer {
   readonly userAgent?: string;
   /** Sent with every request. A list is a header for each value. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
-  /** A request other than a watch fails after this many milliseconds without a byte; 0: never. Default 30,000. */
+  /**
+   * A request other than a watch fails after this many milliseconds without a byte, and when its answer has not ended after two
+   * minutes; 0: never. Default 30,000.
+   */
   readonly timeoutMilliseconds?: number;
+  /** A longer answer fails, unless it is a watch. Default 500 MiB: about the longest text that the runtime can hold. */
+  readonly largestAnswerBytes?: number;
+  /** When the two minutes are over. */
+  readonly schedule?: Schedule;
   /**
    * A watch with bookmarks fails after this many milliseconds without a byte: the connection is dead, though nothing said
    * so. Default 120,000, since servers send a bookmark every minute.
@@ -43,19 +54,27 @@ export function httpsTransport(options: HttpsTransportOptions): Transport {
   return tracedTransport({
     async send(request) {
       const sent = wireRequest(request, { prefix, options });
-      for (let tries = 1; ; tries++) {
-        try {
-          return await connections.get().send(sent);
-        } catch (error) {
-          if (!(error instanceof RequestNotTaken) || tries === maximumTries) throw error;
-        }
-      }
+      return boundedAnswer(
+        async (signal) => {
+          for (let tries = 1; ; tries++) {
+            try {
+              return await connections.get().send({ ...sent, signal });
+            } catch (error) {
+              if (!(error instanceof RequestNotTaken) || tries === maximumTries) throw error;
+            }
+          }
+        },
+        boundsOf(request, options),
+      );
     },
     close: () => connections.close(),
   });
 }
 
 const defaultTimeoutMilliseconds = 30_000;
+/** Servers end all requests but watches after a minute (upstream: `--request-timeout`). */
+const longestAnswerMilliseconds = 120_000;
+const defaultLargestAnswerBytes = 500 * 2 ** 20;
 /** A server that closes a connection may close the next one too, but not all of them. */
 const maximumTries = 3;
 
@@ -121,6 +140,18 @@ function wireRequest(request: ClientRequest, { prefix, options }: Wire): WireReq
     body,
     signal,
     silenceMilliseconds: longestSilenceMilliseconds(request, options),
+  };
+}
+
+function boundsOf({ query, signal }: ClientRequest, options: HttpsTransportOptions): AnswerBounds {
+  const { timeoutMilliseconds, largestAnswerBytes = defaultLargestAnswerBytes, schedule = systemSchedule } = options;
+  const isWatch = new URLSearchParams(query).get("watch") === "true";
+  return {
+    largestBytes: isWatch ? Infinity : largestAnswerBytes,
+    longestMilliseconds: isWatch || timeoutMilliseconds === 0 ? Infinity : longestAnswerMilliseconds,
+    schedule,
+    signal,
+    late: () => connectionTimeout(options),
   };
 }
 

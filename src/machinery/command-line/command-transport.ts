@@ -7,16 +7,13 @@ import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
 import { PkiError } from "../../pki/pki-error.ts";
 import { timestamp } from "../api/clock.ts";
 
-/** The longest text that the runtime can hold, about: a larger answer could not be read anyway. */
-const largestAnswerBytes = 500 * 2 ** 20;
-
 interface CommandTransportOptions {
   readonly transport: HttpsTransportOptions;
   /** For each answer, from the request to its last byte; 0 is no limit. Watches end by their own signal. */
   readonly timeoutMilliseconds: number;
 }
 
-/** How commands reach a server: every answer is bounded in time and bytes, and every failure is explained. */
+/** How commands reach a server: every answer is bounded in time, and every failure is explained. */
 export function commandTransport({ transport, timeoutMilliseconds }: CommandTransportOptions): Transport {
   // The bound on the whole answer takes the place of the bound between two bytes.
   const https = httpsTransport({ ...transport, timeoutMilliseconds: 0 });
@@ -35,7 +32,7 @@ export function commandTransport({ transport, timeoutMilliseconds }: CommandTran
           const serverDate = String(response.headers["date"] ?? "");
           throw refusedCredentials({ status, transport, serverDate, now: Date.now() });
         }
-        return { ...response, body: boundedBody(response.body, { explain, isWatch, server: transport.server }) };
+        return { ...response, body: explainedBody(response.body, explain) };
       } catch (error) {
         throw explain(error);
       }
@@ -49,30 +46,12 @@ function signalOf(request: ClientRequest, timeout: AbortSignal | undefined): Pic
   return signals.length === 0 ? {} : { signal: AbortSignal.any(signals) };
 }
 
-interface BodyBounds {
-  readonly explain: (error: unknown) => unknown;
-  readonly isWatch: boolean;
-  readonly server: string;
-}
-
-async function* boundedBody(
+async function* explainedBody(
   body: ClientResponse["body"],
-  { explain, isWatch, server }: BodyBounds,
-): AsyncGenerator<Uint8Array> {
-  let bytes = 0;
+  explain: (error: unknown) => unknown,
+): ClientResponse["body"] {
   try {
-    for await (const chunk of body) {
-      bytes += isWatch ? 0 : chunk.length;
-      if (bytes > largestAnswerBytes) {
-        throw new CommandFailure(
-          `the server ${server} answers with more than ${largestAnswerBytes} bytes; ask for less`,
-          {
-            exit: "unreachable",
-          },
-        );
-      }
-      yield chunk;
-    }
+    yield* body;
   } catch (error) {
     throw explain(error);
   }

@@ -179,12 +179,51 @@ for (const { protocol, serve } of protocols) {
       await ask(transport, "/");
     });
 
+    it("fails a request whose answer has more bytes than it may have, but not a watch", async (context) => {
+      const { transport } = await start(context, { largestAnswerBytes: 2 ** 20 });
+      await assert.rejects(ask(transport, "/endless"), /the answer has more than 1 MiB/);
+      const { body } = await transport.send({ method: "GET", path: "/endless", query: "watch=true" });
+      let bytes = 0;
+      for await (const chunk of body) if ((bytes += chunk.length) > 2 ** 21) break;
+      assert.ok(bytes > 2 ** 21);
+      await ask(transport, "/");
+    });
+
+    it("fails a request whose answer does not end in two minutes, but not a watch", async (context) => {
+      const scheduled: (readonly [milliseconds: number, end: () => void])[] = [];
+      let cancelled = 0;
+      const { transport, behaviour } = await start(context, {
+        schedule: (end, milliseconds) => {
+          scheduled.push([milliseconds, end]);
+          return () => void cancelled++;
+        },
+      });
+      const held = ["", "watch=true", ""].map((query) => transport.send({ method: "GET", path: "/held", query }));
+      await behaviour.holds(3);
+      assert.deepEqual(
+        scheduled.map(([milliseconds]) => milliseconds),
+        [120_000, 120_000],
+      );
+      const [begun, watch, other] = await Promise.all(held);
+      for (const [, end] of scheduled) end();
+      for (const late of [begun, other]) {
+        await assert.rejects(readText(late?.body ?? assert.fail()), /no answer from 127\.0\.0\.1 in time/);
+      }
+      for (const answer of behaviour.held) answer.end();
+      await readText(watch?.body ?? assert.fail());
+      await ask(transport, "/");
+      assert.equal(cancelled, 3);
+    });
+
     it("fails when the connection is cut in the middle of an answer, and connects again", async (context) => {
       const { transport, front, behaviour } = await start(context);
       const { body } = await transport.send({ method: "GET", path: "/held" });
       await behaviour.holds(1);
       front.cut();
-      await assert.rejects(readText(body), { code: "ECONNRESET" });
+      await assert.rejects(readText(body), {
+        code: "ECONNRESET",
+        message: "the connection ended before the answer was complete",
+      });
       await ask(transport, "/");
     });
 

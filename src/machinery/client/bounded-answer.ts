@@ -1,0 +1,56 @@
+import { errorCode } from "../api/thrown-error.ts";
+import type { Schedule } from "../api/clock.ts";
+import { connectionEnded } from "./connections.ts";
+import { UnreadableAnswer } from "./transport.ts";
+import type { ClientResponse } from "./transport.ts";
+
+export interface AnswerBounds {
+  /** Infinity: any. */
+  readonly largestBytes: number;
+  /** From the request to the last byte of its answer. Infinity: any. */
+  readonly longestMilliseconds: number;
+  readonly schedule: Schedule;
+  /** Ends the request when nobody wants its answer any more. */
+  readonly signal: AbortSignal | undefined;
+  /** What the request fails with when its time is over. */
+  readonly late: () => Error;
+}
+
+/**
+ * Gets an answer within bounds, however slowly and endlessly a server sends it. `send` gets the signal that ends the request. A
+ * body that breaks off fails in the same words for all protocols.
+ */
+export async function boundedAnswer(
+  send: (signal: AbortSignal | undefined) => Promise<ClientResponse>,
+  { largestBytes, longestMilliseconds, schedule, signal, late }: AnswerBounds,
+): Promise<ClientResponse> {
+  const deadline = new AbortController();
+  const isTimed = longestMilliseconds !== Infinity;
+  const cancel = isTimed ? schedule(() => deadline.abort(), longestMilliseconds) : () => {};
+  async function* body(answer: ClientResponse): ClientResponse["body"] {
+    let bytes = 0;
+    try {
+      for await (const chunk of answer.body) {
+        bytes += chunk.length;
+        if (bytes > largestBytes) {
+          throw new UnreadableAnswer(`the answer has more than ${Math.floor(largestBytes / 2 ** 20)} MiB`);
+        }
+        yield chunk;
+      }
+    } catch (error) {
+      if (deadline.signal.aborted) throw late();
+      const isCut = errorCode(error) === "ECONNRESET" && signal?.aborted !== true;
+      throw isCut ? connectionEnded({ cause: error }) : error;
+    } finally {
+      cancel();
+    }
+  }
+  try {
+    const signals = [signal, isTimed ? deadline.signal : undefined].filter((one) => one !== undefined);
+    const answer = await send(signals.length > 1 ? AbortSignal.any(signals) : signals[0]);
+    return { ...answer, body: body(answer) };
+  } catch (error) {
+    cancel();
+    throw deadline.signal.aborted ? late() : error;
+  }
+}

@@ -187,6 +187,7 @@ export class CertificateManager {
         },
         signal,
       );
+      this.#refuseWorse(pair, specification);
       store.install(pair, { now: clock.now(), wantedDigest: wantedDigest(specification.wanted, lifetimeSeconds) });
       this.#use(pair);
       this.#isRenewalRequested = false;
@@ -203,6 +204,18 @@ export class CertificateManager {
       this.#fail(error);
       return `failed, will retry: ${this.#failure}`;
     }
+  }
+
+  /** Throws RequestRefused when the pair in use is good, and the issued one is not: programs would fail with it. */
+  #refuseWorse({ certificate }: KeyPair, specification: CertificateSpecification): void {
+    const { store, clock } = this.#options;
+    const { wanted } = specification;
+    const question = { certificate, wanted, isSpecificationChanged: false, isRefused: false, renewAt: Infinity };
+    const issued = certificateState({ ...question, now: clock.now() });
+    if (issued === "current" || !["current", "due"].includes(this.#state(specification))) return;
+    // The same request would give the same certificate.
+    store.forgetPendingKey();
+    throw new RequestRefused(`the signer issued a certificate that is already ${issued}: the one in use stays`);
   }
 
   #use(pair: KeyPair | undefined): void {

@@ -110,7 +110,8 @@ const isUndecided = (request: CertificateSigningRequest): boolean =>
 const createdAt = ({ metadata }: CertificateSigningRequest): number =>
   Date.parse(metadata.creationTimestamp ?? "") || 0;
 
-const decode = (base64 = ""): string => Buffer.from(base64, "base64").toString("utf8");
+/** The server may answer with anything. */
+const decode = (base64: unknown): string => Buffer.from(String(base64), "base64").toString("utf8");
 
 /** The key of the pending request. Undefined when there is none, or the key has another type. */
 function pendingKey(store: PendingKeys, keyType: KeyType): string | undefined {

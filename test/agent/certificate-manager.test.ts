@@ -136,6 +136,29 @@ describe("the certificate manager", () => {
     assert.ok(scene.requests.size > 3);
   });
 
+  it("keeps a good certificate when the next one has expired or lacks names, and asks again with a new key", async (context) => {
+    for (const spoil of [
+      (scene: SigningScene) => (scene.behaviour = "issues without names"),
+      (scene: SigningScene) => (scene.issuedFromMilliseconds = -20 * hour),
+    ]) {
+      const scene = new SigningScene(context);
+      const manager = await started(scene);
+      const good = serial(manager);
+      spoil(scene);
+      manager.renewNow();
+      await settle();
+      assert.equal(serial(manager), good);
+      assert.equal(scene.failures, 1);
+      assert.match(scene.log.at(-1) ?? "", /already (?:outdated|expired): the one in use stays/);
+      scene.behaviour = "issues";
+      scene.issuedFromMilliseconds = 0;
+      await scene.time.advance(minute);
+      assert.notEqual(serial(manager), good);
+      assert.equal(scene.requests.size, 3);
+      await scene.stop();
+    }
+  });
+
   it("requests another certificate when its names change, and at once on command", async (context) => {
     const scene = new SigningScene(context);
     const manager = await started(scene);

@@ -52,11 +52,11 @@ function answer(response: ServerResponse, agent: RunningAgent | undefined): void
   const send = (code: number, body: unknown): void => {
     response.writeHead(code, { "content-type": "application/json" }).end(JSON.stringify(body));
   };
-  const { pathname, searchParams } = new URL(url, "http://agent");
+  const [pathname, query] = url.split("?", 2);
   if (agent === undefined) send(503, { message: "the agent is reading its settings again" });
   else if (method === "GET" && pathname === "/status") send(200, agent.status());
   else if (method === "POST" && pathname === "/renew") {
-    const isKnown = agent.renewNow(searchParams.get("name") ?? "");
+    const isKnown = agent.renewNow(new URLSearchParams(query).get("name") ?? "");
     const names = agent.status().certificates.map(({ name }) => name);
     const message = isKnown ? "accepted" : `there is no certificate of this name; there are ${names.join(", ")}`;
     send(isKnown ? 202 : 404, { message });

@@ -514,4 +514,14 @@ describe("a server, like upstream,", () => {
     const answered = await api.send({ path: `${objects}/configmaps?watch=1&timeoutSeconds=-1` });
     assert.deepEqual([answered.status, answered.bytes.length], [200, 0]);
   });
+
+  it("list everything for version 0, whatever the limit", async () => {
+    const path = "/api/v1/namespaces";
+    const [, all] = await answer({ path });
+    for (const match of ["", "&resourceVersionMatch=NotOlderThan"]) {
+      const [status, { items, metadata }] = await answer({ path: `${path}?limit=1&resourceVersion=0${match}` });
+      assert.deepEqual([status, items.length, metadata.continue], [200, all.items.length, undefined]);
+    }
+    assert.equal((await answer({ path: `${path}?limit=1` }))[1].items.length, 1);
+  });
 });

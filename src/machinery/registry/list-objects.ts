@@ -49,7 +49,9 @@ export async function listObjects<T extends ApiObject>(
 
   if (resourceVersion === "") await registry.waitForFreshCache(waiter);
   else if (registry.cache.revision < revision) await registry.waitForRevision(revision);
-  return listCached(registry, { range: selector.range, options });
+  // Version 0 asks for what is in memory: all of it (upstream: `computeListLimit`).
+  const limited = resourceVersion === "0" ? { ...options, limit: 0 } : options;
+  return listCached(registry, { range: selector.range, options: limited });
 }
 
 interface PageRequest<T extends ApiObject> {

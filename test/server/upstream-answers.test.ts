@@ -524,4 +524,12 @@ describe("a server, like upstream,", () => {
     }
     assert.equal((await answer({ path: `${path}?limit=1` }))[1].items.length, 1);
   });
+
+  it("take an empty precondition in a query for none", async () => {
+    const path = `${objects}/configmaps`;
+    await answer({ method: "POST", path, body: { metadata: { name: "unconditional" } } });
+    const query = "uid=&resourceVersion=&fieldSelector=metadata.name%3Dunconditional";
+    const [status, { items }] = await answer({ method: "DELETE", path: `${path}?${query}` });
+    assert.deepEqual([status, items.length], [200, 1]);
+  });
 });

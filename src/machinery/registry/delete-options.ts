@@ -36,11 +36,11 @@ export function deleteOptionsOfQuery(query: string): DeleteOptions {
   const gracePeriodSeconds = parseInteger(parameters, "gracePeriodSeconds");
   const orphanDependents = parseBoolean(parameters, "orphanDependents");
   const propagationPolicy = parameters.get("propagationPolicy");
-  const uid = parameters.get("uid");
-  const resourceVersion = parameters.get("resourceVersion");
+  const uid = parameters.get("uid") ?? "";
+  const resourceVersion = parameters.get("resourceVersion") ?? "";
   return checked({
     dryRun: parameters.getAll("dryRun"),
-    preconditions: { ...(uid !== null && { uid }), ...(resourceVersion !== null && { resourceVersion }) },
+    preconditions: { ...(uid !== "" && { uid }), ...(resourceVersion !== "" && { resourceVersion }) },
     ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
     ...(orphanDependents !== undefined && { orphanDependents }),
     ...(propagationPolicy !== null && { propagationPolicy }),

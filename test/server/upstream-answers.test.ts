@@ -532,4 +532,12 @@ describe("a server, like upstream,", () => {
     const [status, { items }] = await answer({ method: "DELETE", path: `${path}?${query}` });
     assert.deepEqual([status, items.length], [200, 1]);
   });
+
+  it("refuse to answer a review as a list", async () => {
+    const headers = { accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io" };
+    const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    const [status, { message }] = await answer({ method: "POST", path, body: {}, headers });
+    assert.equal(status, 406);
+    assert.match(message, /the requested object is not a list \(\*authentication\.SelfSubjectReview\)$/);
+  });
 });

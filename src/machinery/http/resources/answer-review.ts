@@ -7,7 +7,7 @@ import { decodeValue } from "../../registry/decode-object.ts";
 import type { GroupVersion } from "../../registry/resource-definition.ts";
 import { parseWriteOptions } from "../../registry/write-options.ts";
 import { negotiate } from "../negotiation.ts";
-import { representObject } from "./represent-object.ts";
+import { notOfAList, representObject } from "./represent-object.ts";
 import { decodeBody, readBody } from "./request-object.ts";
 import { requestCaller, requestManager } from "./resource-request.ts";
 import type { ResourceRequest } from "./resource-request.ts";
@@ -49,6 +49,7 @@ export async function answerReview(review: AnsweredReview, resourceRequest: Reso
   });
   for (const warning of answer.warnings ?? []) warnings.add(warning);
   const representation = { request, status: 201, mediaType };
+  if (mediaType.conversion?.kind === "PartialObjectMetadataList") throw notOfAList(review);
   if (mediaType.conversion?.kind !== "PartialObjectMetadata") {
     return representObject(answer.object, { ...representation, schema });
   }

@@ -43,11 +43,7 @@ export function representStored<T extends ApiObject>(
     return representObject(registry.served(stored.object), { ...representation, schema: registry.compiled.schema });
   }
   const { object } = stored;
-  if (conversion.kind === "PartialObjectMetadataList") {
-    throw notAcceptable(
-      `you requested PartialObjectMetadataList, but the requested object is not a list (*${goTypeName(registry.definition)})`,
-    );
-  }
+  if (conversion.kind === "PartialObjectMetadataList") throw notOfAList(registry.definition);
   if (conversion.kind === "PartialObjectMetadata") {
     const partial = partialObjectMetadata(object, conversion.version);
     return representObject(partial, { ...representation, schema: compiledPartialMetadata });
@@ -62,6 +58,12 @@ export function representStored<T extends ApiObject>(
   });
   return textResponse(table, representation);
 }
+
+/** The 406 for who asks for the metadata of a list where there is one object. */
+export const notOfAList = (kind: { readonly group: string; readonly kind: string }): Error =>
+  notAcceptable(
+    `you requested PartialObjectMetadataList, but the requested object is not a list (*${goTypeName(kind)})`,
+  );
 
 /** Encodes any object in the negotiated format. */
 export const representObject = <T extends { readonly kind: string; readonly apiVersion: string }>(

@@ -540,4 +540,20 @@ describe("a server, like upstream,", () => {
     assert.equal(status, 406);
     assert.match(message, /the requested object is not a list \(\*authentication\.SelfSubjectReview\)$/);
   });
+
+  it("leave out of discovery the group and the version that its documents have anyway", async () => {
+    const headers = { accept: "application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io" };
+    const [, { items }] = await answer({ path: "/api", headers });
+    const [accounts] = items[0].versions[0].resources.filter((one: object) =>
+      Object.values(one).includes("serviceaccounts"),
+    );
+    assert.deepEqual(accounts.responseKind, { group: "", version: "", kind: "ServiceAccount" });
+    const kind = { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
+    assert.deepEqual(accounts.subresources[0].responseKind, kind);
+  });
+
+  it("hash in discovery what a kind is stored as", async () => {
+    const [, { resources }] = await answer({ path: "/apis/events.k8s.io/v1" });
+    assert.equal(resources[0].storageVersionHash, "r2yiGXH7wu8=");
+  });
 });

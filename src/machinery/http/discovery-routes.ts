@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { apiPathOf, apiVersionOf } from "../api/resource-type.ts";
+import { storedAs } from "../registry/resource-definition.ts";
 import { documentRoute, taggedDocument, taggedResponse } from "./document-route.ts";
 import type { TaggedDocument } from "./document-route.ts";
 import { contentTypes, documentNegotiator } from "./negotiation.ts";
@@ -94,7 +95,7 @@ const resourceList = (group: string, { version, definitions }: Version): object 
 });
 
 function apiResources(definition: Definition): object[] {
-  const { group, version, kind, plural, singular, scope } = definition;
+  const { kind, plural, singular, scope } = definition;
   const namespaced = scope === "Namespaced";
   const resource = {
     name: plural,
@@ -103,20 +104,18 @@ function apiResources(definition: Definition): object[] {
     kind,
     verbs: [...verbsOf(definition)].sort(),
     ...namesOf(definition),
-    ...(isStored(definition) && { storageVersionHash: storageVersionHash(`${group}/${version}/${kind}`) }),
+    ...(isStored(definition) && { storageVersionHash: storageVersionHash(definition) }),
   };
-  const subresources = subresourcesOf(definition).map(({ name, responseKind, verbs }) => {
-    const { group: ownGroup, version: ownVersion, kind: ownKind } = responseKind;
-    const isOwn = ownGroup === group && ownVersion === version;
-    return {
+  const subresources = subresourcesOf(definition).map(
+    ({ name, responseKind: { group, version, kind: ownKind }, verbs }) => ({
       name: `${plural}/${name}`,
       singularName: "",
       namespaced,
-      ...(!isOwn && { group: ownGroup, version: ownVersion }),
+      ...(version !== "" && { group, version }),
       kind: ownKind,
       verbs,
-    };
-  });
+    }),
+  );
   return [resource, ...subresources];
 }
 
@@ -131,9 +130,16 @@ function namesOf(definition: Definition): {
   return { ...(shortNames.length > 0 && { shortNames }), ...(categories.length > 0 && { categories }) };
 }
 
+/** Group and version are empty where they are those of the document (upstream: `ConvertGroupVersionIntoToDiscovery`). */
+interface ResponseKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}
+
 interface DiscoveredSubresource {
   readonly name: string;
-  readonly responseKind: { readonly group: string; readonly version: string; readonly kind: string };
+  readonly responseKind: ResponseKind;
   readonly verbs: readonly string[];
 }
 
@@ -143,13 +149,20 @@ function subresourcesOf(definition: Definition): DiscoveredSubresource[] {
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .map(([name, subresource]) => {
       const { group, version, kind } = subresource.type === "create" ? subresource : definition;
-      return { name, responseKind: { group, version, kind }, verbs: [...verbsOfSubresource(definition, name)].sort() };
+      const isOwn = group === definition.group && version === definition.version;
+      const responseKind = isOwn ? ownResponseKind(kind) : { group, version, kind };
+      return { name, responseKind, verbs: [...verbsOfSubresource(definition, name)].sort() };
     });
 }
 
-/** Upstream's hash: the first 8 bytes of SHA-256. */
-const storageVersionHash = (groupVersionKind: string): string =>
-  createHash("sha256").update(groupVersionKind).digest().subarray(0, 8).toString("base64");
+const ownResponseKind = (kind: string): ResponseKind => ({ group: "", version: "", kind });
+
+/** Upstream's hash of what a kind is stored as: the first 8 bytes of SHA-256. */
+function storageVersionHash(definition: Definition): string {
+  const { group, version } = storedAs(definition);
+  const hash = createHash("sha256").update(`${group}/${version}/${definition.kind}`);
+  return hash.digest().subarray(0, 8).toString("base64");
+}
 
 // ---- aggregated ---------------------------------------------------------------------------------
 
@@ -189,7 +202,7 @@ const aggregated = (groups: readonly Group[], version: string): object => ({
 });
 
 function aggregatedResource(definition: Definition): object {
-  const { group, version, kind, plural, singular, scope } = definition;
+  const { kind, plural, singular, scope } = definition;
   const subresources = subresourcesOf(definition).map(({ name, responseKind, verbs }) => ({
     subresource: name,
     responseKind,
@@ -197,7 +210,7 @@ function aggregatedResource(definition: Definition): object {
   }));
   return {
     resource: plural,
-    responseKind: { group, version, kind },
+    responseKind: ownResponseKind(kind),
     scope,
     singularResource: singular,
     verbs: [...verbsOf(definition)].sort(),

@@ -38,11 +38,8 @@ export const contentTypes: Readonly<Record<Format, string>> = {
 
 /** The supported types, in the server's order of preference. */
 export const acceptedTypes: readonly string[] = Object.values(contentTypes);
-const collectionTypes: readonly string[] = [
-  ...acceptedTypes,
-  "application/json;stream=watch",
-  `${protobufMediaType};stream=watch`,
-];
+const streamTypes: readonly string[] = [contentTypes.json, contentTypes.protobuf].map((type) => `${type};stream=watch`);
+const collectionTypes: readonly string[] = [...acceptedTypes, ...streamTypes];
 
 const formats: readonly { readonly format: Format; readonly subtype: string; readonly isStreamable: boolean }[] = [
   { format: "json", subtype: "json", isStreamable: true },
@@ -126,17 +123,16 @@ export interface RequestedConversion {
 interface Restrictions {
   readonly isConversionAllowed?: ((requested: RequestedConversion) => boolean) | undefined;
   readonly isConversionRequired?: boolean;
-  readonly isStream?: boolean;
 }
 
 /** Chooses the first acceptable clause (upstream: `NegotiateMediaTypeOptions`). Unknown parameters are ignored. */
 function agree(header: string, restrictions: Restrictions): Agreed | undefined {
-  const { isConversionAllowed, isConversionRequired = false, isStream = false } = restrictions;
+  const { isConversionAllowed, isConversionRequired = false } = restrictions;
   if (header === "" && !isConversionRequired)
     return { format: "json", as: "", version: "", group: "", isPretty: false };
   for (const clause of parseAccept(header)) {
     for (const { format, subtype, isStreamable } of formats) {
-      if (!matches(clause, subtype) || (isStream && !isStreamable)) continue;
+      if (!matches(clause, subtype)) continue;
       const { parameters } = clause;
       const stream = parameters.get("stream");
       if (stream && (!isStreamable || stream !== "watch")) continue;
@@ -166,19 +162,15 @@ function endpointNegotiator({ isCollection, allowsTable }: Endpoint): EndpointNe
     return kind === "Table" ? allowsTable && format !== "protobuf" : /^PartialObjectMetadata(?:List)?$/.test(kind);
   };
   const produces = isCollection ? collectionTypes : acceptedTypes;
-  const mediaTypeOf = (header: string, { isStream = false } = {}): MediaType | undefined => {
-    const agreed = agree(header, { isConversionAllowed, isStream });
-    return agreed && mediaType(agreed);
-  };
   const whole = cachedByHeader((header) => {
     if (header !== "" && !routeAccepts(header, produces)) return routeNotAcceptable(produces);
-    return mediaTypeOf(header) ?? onlyAccepted(acceptedTypes);
+    const agreed = agree(header, { isConversionAllowed });
+    return agreed ? mediaType(agreed) : onlyAccepted(acceptedTypes);
   });
-  const stream = cachedByHeader((header) => {
-    const first = whole(header);
-    if (first instanceof Error) return first;
-    return mediaTypeOf(header, { isStream: true }) ?? onlyAccepted([contentTypes.json, contentTypes.protobuf]);
-  });
+  const stream = (header: string): MediaType | Error => {
+    const agreed = whole(header);
+    return agreed instanceof Error || agreed.format !== "yaml" ? agreed : onlyAccepted(streamTypes);
+  };
   return { whole: orThrow(whole), stream: orThrow(stream) };
 }
 

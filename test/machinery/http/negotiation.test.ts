@@ -75,7 +75,9 @@ describe("negotiate", () => {
     const stream = (accept: string): string => negotiateWatch({ headers: { accept } }, { allowsTable: true }).format;
     assert.equal(stream("application/json;stream=watch"), "json");
     assert.equal(stream("application/vnd.kubernetes.protobuf;stream=watch"), "protobuf");
-    assert.throws(() => stream("application/yaml"), refused(406, /^only the following media types are accepted: /));
+    const text = /^only the following media types are accepted: application\/json;stream=watch, /;
+    assert.throws(() => stream("application/yaml"), refused(406, text));
+    assert.throws(() => stream("application/yaml,application/json;q=0.9"), refused(406, text));
     assert.throws(() => stream("text/html"), refused(406, /^406/));
   });
 

@@ -53,6 +53,7 @@ export function decodeEnvelope(bytes: Uint8Array): Envelope {
       `provided data does not appear to be a protobuf message, expected prefix [${[...magic].join(" ")}]`,
     );
   }
+  if (bytes.length === magic.length) throw new ProtobufError("empty body");
   const reader = ProtobufReader.bounded(bytes.subarray(magic.length));
   let typeMeta = { apiVersion: "", kind: "" };
   let raw: Buffer = Buffer.alloc(0);

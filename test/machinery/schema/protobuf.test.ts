@@ -161,6 +161,7 @@ test("bytes without the magic prefix are refused as an envelope", () => {
     message: "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]",
   });
   assert.throws(() => decodeEnvelope(Buffer.alloc(0)), { message: "empty data" });
+  assert.throws(() => decodeEnvelope(Buffer.from("k8s\0")), { message: "empty body" });
 });
 
 test("__proto__ as a map key does not change any prototype", () => {

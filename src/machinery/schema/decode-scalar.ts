@@ -2,7 +2,7 @@ import type { DecodeContext } from "./decode-context.ts";
 import { normalizeMicroTime, normalizeTime } from "./go-time.ts";
 import { numberLiteralAt } from "./json-reader.ts";
 import type { ScalarSchema, ScalarType } from "./schema.ts";
-import { TypeMismatch } from "./decode-faults.ts";
+import { canonicalQuantity } from "./quantity.ts";
 
 /**
  * The largest number below 2^63. Integers beyond 2^53 become the nearest number, which for the largest ones is 2^63: shown to
@@ -78,11 +78,9 @@ const decoderMakers: Readonly<Record<ScalarType, (schema: ScalarSchema) => Decod
   bytes: bytesDecoder,
   time: textDecoder(normalizeTime),
   microTime: textDecoder(normalizeMicroTime),
-  quantity: () => (value) => {
-    const isText = typeof value === "string" || typeof value === "number";
-    if (!isText || !quantityPattern.test(String(value))) throw new TypeMismatch(invalidQuantity);
-    return String(value);
-  },
+  quantity: () => (value) =>
+    // What is neither becomes a text that is no quantity.
+    canonicalQuantity(typeof value === "string" || typeof value === "number" ? String(value).trim() : "{}"),
   intOrString: (schema) => {
     const decodeInteger = integerDecoder(32)(schema);
     return (value, context) => (typeof value === "string" ? value : decodeInteger(value, context));
@@ -94,10 +92,6 @@ function literalOf(context: DecodeContext): string | undefined {
   const key = context.path.at(-1);
   return typeof key === "object" || key === undefined ? undefined : numberLiteralAt(context.container, key);
 }
-
-/** Digits can match in one way only: otherwise a long text would take time that grows with its square. */
-const quantityPattern = /^[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+|[KMGTPE]i|[numkMGTPE])?$/;
-const invalidQuantity = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 /**
  * Returns standard padded base64 in canonical form: without the line breaks and stray bits that Go's decoder accepts.

@@ -556,4 +556,18 @@ describe("a server, like upstream,", () => {
     const [, { resources }] = await answer({ path: "/apis/events.k8s.io/v1" });
     assert.equal(resources[0].storageVersionHash, "r2yiGXH7wu8=");
   });
+
+  it("warn of a Secret for TLS whose certificate and key are no pair", async () => {
+    const path = `${objects}/secrets`;
+    const data = { "tls.crt": "", "tls.key": "" };
+    const body = { metadata: { name: "no-pair" }, type: "kubernetes.io/tls", data };
+    const warning = '299 - "tls: failed to find any PEM data in certificate input"';
+    for (const [method, at] of [
+      ["POST", path],
+      ["PUT", `${path}/no-pair`],
+    ] as const) {
+      const { status, headers } = await api.send({ method, path: at, body });
+      assert.deepEqual([status < 300, headers["warning"]], [true, warning]);
+    }
+  });
 });

@@ -16,6 +16,7 @@ import { boolean, bytes, mapOf, named, string } from "../../machinery/schema/sch
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
 import { omitEmpty, pointer, struct } from "../../machinery/schema/struct.ts";
+import { tlsPairFault } from "../../pki/tls-pair.ts";
 
 const maximumBytes = 1024 * 1024;
 
@@ -43,6 +44,7 @@ export function secrets(names: Names): ResourceDefinition<Secret> {
     ...validateData(secret.data ?? {}),
     ...validateSecretType(secret, names),
   ];
+  const warnings = (secret: Secret): string[] => warningsOf(secret, names);
   return defineResource({
     ...secretResource(names),
     singular: "secret",
@@ -52,6 +54,8 @@ export function secrets(names: Names): ResourceDefinition<Secret> {
     setDefaults: mergeStringData,
     validate,
     validateUpdate: (next, { previous }) => [...validateImmutable(next, previous), ...validate(next)],
+    warningsOnCreate: warnings,
+    warningsOnUpdate: warnings,
     selectableFields: { type: ({ type }) => type ?? "" },
     comparedAs: (_field, value) => names.ownKey(value),
     columns: [
@@ -128,6 +132,14 @@ function validateSecretType(secret: Secret, names: Names): FieldError[] {
     default:
       return [];
   }
+}
+
+/** A pair that TLS cannot use is stored all the same (upstream: `warningsForSecret`). */
+function warningsOf({ type, data = {} }: Secret, names: Names): string[] {
+  if (names.ownKey(type ?? "") !== names.key("tls")) return [];
+  const [certificate = "", key = ""] = [data["tls.crt"], data["tls.key"]];
+  const fault = tlsPairFault(Buffer.from(certificate, "base64"), Buffer.from(key, "base64"));
+  return fault === undefined ? [] : [fault];
 }
 
 function validateJsonObject(data: Readonly<Record<string, string>>, key: string): FieldError[] {

@@ -570,4 +570,21 @@ describe("a server, like upstream,", () => {
       assert.deepEqual([status < 300, headers["warning"]], [true, warning]);
     }
   });
+
+  it("say of a new Pod how important it is, of which class, and how long it stays on lost nodes", async () => {
+    const containers = [{ name: "c", image: "i", resources: { limits: { cpu: "1000m" } } }];
+    const body = { metadata: { name: "complete" }, spec: { containers } };
+    const [, { metadata, spec, status }] = await answer({ method: "POST", path: `${objects}/pods?dryRun=All`, body });
+    assert.deepEqual([metadata.generation, spec.priority, spec.preemptionPolicy], [1, 0, "PreemptLowerPriority"]);
+    assert.deepEqual([spec.securityContext, status.qosClass], [{}, "Burstable"]);
+    assert.deepEqual(spec.containers[0].resources, { limits: { cpu: "1" }, requests: { cpu: "1" } });
+    const toleration = (key: string): object => ({
+      key,
+      operator: "Exists",
+      effect: "NoExecute",
+      tolerationSeconds: 300,
+    });
+    const keys = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+    assert.deepEqual(spec.tolerations, keys.map(toleration));
+  });
 });

@@ -17,7 +17,7 @@ const pod = (spec: Partial<Pod["spec"]> = {}): Pod => ({
 describe("a pod", () => {
   it("is pending, and has its account in both fields, and a pull policy", () => {
     const { spec, status } = prepared(definition, { ...pod({ serviceAccount: "bot" }), status: { phase: "Running" } });
-    assert.deepEqual(status, { phase: "Pending" });
+    assert.deepEqual(status, { phase: "Pending", qosClass: "BestEffort" });
     assert.deepEqual([spec.serviceAccount, spec.serviceAccountName], ["bot", "bot"]);
     const policies = ["a", "a:latest", "a:1", "host:5000/a", "a@sha256:0"].map(
       (image) =>
@@ -25,6 +25,52 @@ describe("a pod", () => {
           ?.imagePullPolicy,
     );
     assert.deepEqual(policies, ["Always", "Always", "IfNotPresent", "Always", "IfNotPresent"]);
+  });
+
+  it("tolerates lost nodes for five minutes, unless it says something else of them", () => {
+    const tolerations = (sent: Pod["spec"]["tolerations"] = []): unknown =>
+      prepared(definition, pod({ tolerations: sent })).spec.tolerations?.map(({ key, tolerationSeconds }) => [
+        key,
+        tolerationSeconds,
+      ]);
+    assert.deepEqual(tolerations(), [
+      ["node.platform.io/not-ready", 300],
+      ["node.platform.io/unreachable", 300],
+    ]);
+    const own = { key: "node.platform.io/unreachable", effect: "NoExecute", tolerationSeconds: 5 };
+    assert.deepEqual(tolerations([own]), [
+      [own.key, 5],
+      ["node.platform.io/not-ready", 300],
+    ]);
+    assert.deepEqual(tolerations([{ operator: "Exists" }]), [[undefined, undefined]]);
+  });
+
+  it("asks for what it is limited to, and is of a class by both", () => {
+    const made = (...resources: NonNullable<Pod["spec"]["containers"]>[number]["resources"][]): Pod =>
+      prepared(definition, pod({ containers: resources.map((one, index) => ({ name: `c${index}`, resources: one })) }));
+    const limits = { cpu: "1", memory: "1Gi" };
+    assert.deepEqual(made({ limits, requests: { cpu: "500m" } }).spec.containers?.[0]?.resources.requests, {
+      cpu: "500m",
+      memory: "1Gi",
+    });
+    const classOf = (...resources: Parameters<typeof made>): unknown => made(...resources).status.qosClass;
+    assert.equal(classOf({}, { requests: { cpu: "0" } }), "BestEffort");
+    assert.equal(classOf({ limits }, { limits }), "Guaranteed");
+    assert.equal(classOf({ limits }, {}), "Burstable");
+    assert.equal(classOf({ limits: { cpu: "1" } }), "Burstable");
+    assert.equal(classOf({ limits, requests: { cpu: "500m" } }), "Burstable");
+  });
+
+  it("keeps what the server said of it when an update leaves it out, and counts the changes of its spec", () => {
+    const previous = prepared(definition, pod());
+    const { priority, preemptionPolicy, tolerations, ...sent } = previous.spec;
+    assert.deepEqual([priority, preemptionPolicy, previous.metadata.generation], [0, "PreemptLowerPriority", 1]);
+    const update = (spec: Pod["spec"]): Pod | undefined =>
+      definition.prepareForUpdate?.({ ...previous, spec }, { ...context, previous });
+    assert.deepEqual(update(sent), previous);
+    assert.equal(update({ ...sent, activeDeadlineSeconds: 5 })?.metadata.generation, 2);
+    assert.equal(prepared(definition, pod({ priorityClassName: "other" })).spec.priority, undefined);
+    assert.equal(tolerations?.length, 2);
   });
 
   it("needs containers with names and images", () => {
@@ -40,12 +86,12 @@ describe("a pod", () => {
   });
 
   it("cannot move to another node or account, and may change its image", () => {
-    const previous = pod({ nodeName: "n", serviceAccountName: "bot" });
+    const previous = prepared(definition, pod({ nodeName: "n", serviceAccountName: "bot" }));
     for (const change of [{ nodeName: "m" }, { serviceAccountName: "admin" }]) {
       const [fault = ""] = faultsOfChange(definition, pod({ ...previous.spec, ...change }), previous);
       assert.match(fault, /^spec: Forbidden: pod updates may not change fields other than/);
     }
-    const containers = [{ name: "c", image: "other", resources: {} }];
+    const containers = (previous.spec.containers ?? []).map((one) => ({ ...one, image: "other" }));
     assert.deepEqual(faultsOfChange(definition, pod({ ...previous.spec, containers }), previous), []);
   });
 });

@@ -1,7 +1,7 @@
-import { allValues } from "../all-values.ts";
 import { podResource } from "../resources.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { mirrorAnnotations } from "./pod-object.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
@@ -11,9 +11,12 @@ import type {
   ResourceDefinition,
   UpdateContext,
 } from "../../../machinery/registry/resource-definition.ts";
+import { withDefaultTolerations } from "./default-tolerations.ts";
 import { podColumns } from "./pod-columns.ts";
+import { podDefaults } from "./pod-defaults.ts";
 import { podSchema } from "./pod-schema.ts";
-import type { Container, Pod } from "./pod-schema.ts";
+import type { Pod } from "./pod-schema.ts";
+import { qosClassOf } from "./qos-class.ts";
 import { validateMirrorAnnotation, validateNewPod, validatePodUpdate } from "./pod-validation.ts";
 
 export function pods(names: Names): ResourceDefinition<Pod> {
@@ -28,12 +31,15 @@ export function pods(names: Names): ResourceDefinition<Pod> {
     answersDeletedObject: true,
     schema: podSchema,
     validateName: validateDnsSubdomainName,
-    setDefaults,
-    prepareForCreate: (pod) => ({ ...pod, status: { phase: "Pending" } }),
-    prepareForUpdate: (next, { previous }) => ({ ...next, status: previous.status }),
+    setDefaults: podDefaults,
+    prepareForCreate: (pod) => newPod(pod, names),
+    prepareForUpdate: (next, { previous }) => changedPod(next, { previous, names }),
     validate: (pod) => validateNewPod(pod, annotations),
     warningsOnCreate: ({ spec }) => ((spec.nodeName ?? "") === "" ? [nothingRunsPods] : []),
-    validateUpdate: (next, context) => [...validatePodUpdate(next, context.previous), ...validateMirror(next, context)],
+    validateUpdate: (next, context) => [
+      ...validatePodUpdate(next, podDefaults(context.previous)),
+      ...validateMirror(next, context),
+    ],
     prepareForDelete,
     resetFields: [["status"]],
     subresources: {
@@ -68,33 +74,31 @@ function withOwnersOf({ metadata: { ownerReferences } }: Pod, next: Pod): Pod {
   return { ...next, metadata: { ...metadata, ...(ownerReferences !== undefined && { ownerReferences }) } };
 }
 
-function setDefaults(pod: Pod): Pod {
-  const { spec, status } = pod;
-  const podIPs = allValues(
-    status.podIP,
-    status.podIPs?.map(({ ip }) => ip),
-  );
-  const [podIP] = podIPs;
-  const serviceAccountName = spec.serviceAccountName ?? spec.serviceAccount;
+/** What the server says of a new Pod (upstream: `podStrategy.PrepareForCreate`, the admission plugin Priority). */
+function newPod(pod: Pod, names: Names): Pod {
+  const { priority = 0, preemptionPolicy = "PreemptLowerPriority", priorityClassName = "" } = pod.spec;
+  const spec = withDefaultTolerations(pod.spec, names);
   return {
     ...pod,
-    spec: {
-      ...spec,
-      // The old name of the field always says the same.
-      ...(serviceAccountName !== undefined && { serviceAccountName, serviceAccount: serviceAccountName }),
-      containers: (spec.containers ?? []).map(withPullPolicy),
-      ...(spec.initContainers !== undefined && { initContainers: spec.initContainers.map(withPullPolicy) }),
-    },
-    status: { ...status, ...(podIP !== undefined && { podIP, podIPs: podIPs.map((ip) => ({ ip })) }) },
+    metadata: { ...pod.metadata, generation: 1 },
+    // No PriorityClass is served: what another one would say is unknown.
+    spec: priorityClassName === "" ? { ...spec, priority, preemptionPolicy } : spec,
+    status: { phase: "Pending", qosClass: qosClassOf(pod) },
   };
 }
 
-function withPullPolicy(container: Container): Container {
-  if ((container.imagePullPolicy ?? "") !== "") return container;
-  const image = container.image ?? "";
-  const name = image.slice(image.lastIndexOf("/") + 1);
-  const isLatest = !image.includes("@") && (!name.includes(":") || name.endsWith(":latest"));
-  return { ...container, imagePullPolicy: isLatest ? "Always" : "IfNotPresent" };
+/** A client may leave out what the server said. */
+function changedPod(next: Pod, { previous, names }: { readonly previous: Pod; readonly names: Names }): Pod {
+  const { priority, preemptionPolicy } = previous.spec;
+  const spec = {
+    ...(priority !== undefined && { priority }),
+    ...(preemptionPolicy !== undefined && { preemptionPolicy }),
+    ...withDefaultTolerations(next.spec, names),
+  };
+  const { generation = 0 } = previous.metadata;
+  const isNewGeneration = generation > 0 && !isSemanticallyEqual(spec, previous.spec);
+  const metadata = isNewGeneration ? { ...next.metadata, generation: generation + 1 } : next.metadata;
+  return { ...next, metadata, spec, status: previous.status };
 }
 
 /**

@@ -1,0 +1,25 @@
+import type { Names } from "../../../machinery/api/names.ts";
+import type { Pod } from "./pod-schema.ts";
+
+type Toleration = NonNullable<Pod["spec"]["tolerations"]>[number];
+
+const defaultSeconds = 300;
+
+/**
+ * A Pod stays for five minutes on a node that is not ready or cannot be reached, unless it says something else of these taints
+ * (upstream: the admission plugin DefaultTolerationSeconds).
+ */
+export function withDefaultTolerations(spec: Pod["spec"], names: Names): Pod["spec"] {
+  const { tolerations = [] } = spec;
+  const missing = ["not-ready", "unreachable"]
+    .map((state) => names.subdomainKey("node", state))
+    .filter((taint) => !tolerations.some((one) => isAbout(one, { taint, names })))
+    .map((key) => ({ key, operator: "Exists", effect: "NoExecute", tolerationSeconds: defaultSeconds }));
+  return missing.length === 0 ? spec : { ...spec, tolerations: [...tolerations, ...missing] };
+}
+
+/** Whether it is about a taint with this key, in either spelling, that makes Pods leave. */
+const isAbout = (
+  { key = "", effect = "" }: Toleration,
+  { taint, names }: { readonly taint: string; readonly names: Names },
+): boolean => (key === "" || names.ownKey(key) === taint) && (effect === "" || effect === "NoExecute");

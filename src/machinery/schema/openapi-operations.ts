@@ -47,6 +47,8 @@ export interface Operation {
   /** Upstream's `x-kubernetes-action`. */
   readonly action: string;
   readonly id: string;
+  /** Generators of clients make a class of the operations with one tag: `core_v1` is `CoreV1Api`. */
+  readonly tag: string;
   readonly description: string;
   readonly kind: GroupVersionKind;
   readonly parameters: readonly string[];
@@ -81,6 +83,7 @@ const deleteParameters = [
   "dryRun",
   "gracePeriodSeconds",
   "ignoreStoreReadErrorWithClusterBreakingPotential",
+  "orphanDependents",
   "propagationPolicy",
 ];
 const deleteCollectionParameters = [...deleteParameters, ...selectionParameters];
@@ -105,7 +108,7 @@ const deleteCollection: Action = {
   verb: "deletecollection",
   method: "delete",
   action: "deletecollection",
-  word: "deleteCollection",
+  word: "delete",
   parameters: deleteCollectionParameters,
   statusCodes: [200],
 };
@@ -142,7 +145,6 @@ const remove: Action = {
   statusCodes: [200, 202],
 };
 
-const collectionActions = [list, create, deleteCollection];
 const itemActions = [get, update, patch, remove];
 
 /** All operations of a resource and its subresources. `groupWord` is what their ids call the group. */
@@ -156,10 +158,13 @@ export function operationsOf(resource: DescribedResource, groupWord = wordOfGrou
   const idName = `${isNamespaced ? "Namespaced" : ""}${resource.kind}`;
   const body: Body = { schema: resource.schema, kind: kindOf(resource) };
   const serves = ({ verb }: Action): boolean => resource.verbs === undefined || resource.verbs.includes(verb);
-  const at = (place: Omit<OperationPlace, "resource">) => (action: Action) => operation(action, { ...place, resource });
+  const tag = `${groupWord.charAt(0).toLowerCase()}${groupWord.slice(1)}_${resource.version}`;
+  const at = (place: Omit<OperationPlace, "resource" | "tag">) => (action: Action) =>
+    operation(action, { ...place, resource, tag });
 
   const operations = [
-    ...collectionActions.filter(serves).map(at({ path: collection, id: `${idPrefix}${idName}`, body })),
+    ...[list, create].filter(serves).map(at({ path: collection, id: `${idPrefix}${idName}`, body })),
+    ...[deleteCollection].filter(serves).map(at({ path: collection, id: `${idPrefix}Collection${idName}`, body })),
     ...itemActions.filter(serves).map(at({ path: item, id: `${idPrefix}${idName}`, body })),
   ];
   if (isNamespaced && serves(list)) {
@@ -181,11 +186,12 @@ export function operationsOf(resource: DescribedResource, groupWord = wordOfGrou
 interface OperationPlace {
   readonly path: string;
   readonly id: string;
+  readonly tag: string;
   readonly body: Body;
   readonly resource: DescribedResource;
 }
 
-function operation(action: Action, { path, id, body, resource }: OperationPlace): Operation {
+function operation(action: Action, { path, id, tag, body, resource }: OperationPlace): Operation {
   const { verb, method, word, parameters, statusCodes } = action;
   const isDelete = verb === "delete" || verb === "deletecollection";
   const isWrite = verb === "create" || verb === "update";
@@ -197,7 +203,8 @@ function operation(action: Action, { path, id, body, resource }: OperationPlace)
     action: action.action,
     kind: body.kind,
     id: `${word}${id}`,
-    description: `${word} ${body.kind.kind}`,
+    tag,
+    description: `${word} ${verb === "deletecollection" ? "collection of " : ""}${body.kind.kind}`,
     ...(isWrite && { requestBody: body }),
     ...(verb === "patch" && { requestBody: "patch" }),
     ...(isDelete && { requestBody: "deleteOptions" }),
@@ -254,6 +261,7 @@ export const parameterTypes: Readonly<Record<string, { readonly type: string; re
   name: { type: "string", description: "The name of the object." },
   namespace: { type: "string", description: "The namespace of the object." },
   pretty: { type: "string", description: "Whether the answer is indented." },
+  orphanDependents: { type: "boolean", description: "Deprecated: use propagationPolicy." },
   propagationPolicy: { type: "string", description: "What happens to dependents: Orphan, Background or Foreground." },
   resourceVersion: { type: "string", description: "The version to read, or to watch from." },
   resourceVersionMatch: { type: "string", description: "How a list uses resourceVersion: Exact or NotOlderThan." },

@@ -74,6 +74,7 @@ const pathItem = (item: PathItemV2): Message => [
 ];
 
 const operationMessage = (operation: OperationV2): Message => [
+  ...repeated(1, operation.tags),
   [3, operation.description],
   [5, operation.operationId],
   ...repeated(6, operation.produces),

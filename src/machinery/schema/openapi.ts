@@ -40,6 +40,7 @@ export type PathItemV2 = { readonly [method in HttpMethod]?: OperationV2 } & {
 export interface OperationV2 {
   readonly description: string;
   readonly operationId: string;
+  readonly tags: readonly string[];
   readonly consumes: readonly string[];
   readonly produces: readonly string[];
   /** Absent when there are none: Kubernetes' own reader tells an empty list from an absent one. */
@@ -171,6 +172,7 @@ function operationV3(operation: Operation, collector: DefinitionCollector): unkn
   return {
     description: operation.description,
     operationId: operation.id,
+    tags: [operation.tag],
     ...parametersOf(operation.parameters.map(parameterV3)),
     ...(requestBody !== undefined && {
       requestBody: {
@@ -214,6 +216,7 @@ function operationV2(operation: Operation, collector: DefinitionCollector): Oper
   return {
     description: operation.description,
     operationId: operation.id,
+    tags: [operation.tag],
     consumes: requestBody === "patch" ? patchMediaTypes : ["*/*"],
     produces: mediaTypesOf(operation),
     ...parametersOf([...body, ...operation.parameters.map(parameterV2)]),

@@ -141,15 +141,19 @@ test("a patch accepts every patch format and has the fieldValidation parameter",
   });
 });
 
-test("operation ids are unique and named as upstream's", () => {
-  const ids = Object.values(everything.paths).flatMap(({ get, put, post, patch, delete: remove }) =>
-    [get, put, post, patch, remove].flatMap((operation) => operation?.operationId ?? []),
+test("operation ids and tags are upstream's, and ids are unique", () => {
+  const operations = Object.values(everything.paths).flatMap(({ get, put, post, patch, delete: remove }) =>
+    [get, put, post, patch, remove].filter((operation) => operation !== undefined),
   );
+  const ids = operations.map(({ operationId }) => operationId);
+  const tags = new Set(operations.flatMap((operation) => operation.tags));
   assert.equal(new Set(ids).size, ids.length);
   assert.ok(ids.includes("readCoreV1NamespacedServiceAccount"));
   assert.ok(ids.includes("listCoreV1ServiceAccountForAllNamespaces"));
   assert.ok(ids.includes("patchCertificatesV1CertificateSigningRequestApproval"));
   assert.ok(ids.includes("createCoreV1NamespacedServiceAccountToken"));
+  assert.ok(ids.includes("deleteCoreV1CollectionNamespacedServiceAccount"));
+  assert.ok(tags.has("core_v1") && tags.has("certificates_v1"));
 });
 
 test("the protobuf document holds the same paths and definitions", () => {

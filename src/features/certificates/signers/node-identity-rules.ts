@@ -22,5 +22,5 @@ export function nodeUsageFaults(usages: readonly string[], extendedUsage: "clien
   given.delete("key encipherment");
   return given.size === wanted.size && [...wanted].every((usage) => given.has(usage))
     ? []
-    : [`usages did not match [digital signature key encipherment ${extendedUsage}]`];
+    : [`usages did not match [${["digital signature", "key encipherment", extendedUsage].sort().join(" ")}]`];
 }

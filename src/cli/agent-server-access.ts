@@ -44,7 +44,9 @@ export function serverAccess(flags: ServerAccessFlags): ServerAccess {
 /** The agent has the flag --kubeconfig, and neither --context nor --token. */
 function kubeconfigTransport(file: string): HttpsTransportOptions {
   try {
-    return readKubeconfig({ file, hasFlags: false }).transport;
+    const { transport } = readKubeconfig({ file, hasFlags: false });
+    if (transport.headers === undefined) return transport;
+    throw new KubeconfigError(`kubeconfig ${file}: its user acts as another one, which no agent can; remove "as"`);
   } catch (cause) {
     if (!(cause instanceof KubeconfigError)) throw cause;
     throw new UsageError(`--kubeconfig: ${cause.message}`, { cause });

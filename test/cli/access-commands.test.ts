@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -76,6 +76,16 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
     };
     const { username, groups } = review.status.userInfo;
     assert.deepEqual([username, groups], ["anna", ["a", "b", "system:authenticated"]]);
+  });
+
+  it("act as the user that the kubeconfig says, unless a flag says another", async () => {
+    const acting = join(folder, "acting");
+    const text = readFileSync(server.kubeconfigFile, "utf8");
+    writeFileSync(acting, text.replace(/^( +)user:\n/m, "$&$1  as: anna\n$1  as-groups: [a]\n"));
+    const whoami = async (...flags: string[]) =>
+      (await host.run(["auth", "whoami", "--kubeconfig", acting, ...flags])).stdout.replaceAll(/ +/g, " ");
+    assert.match(await whoami(), /Username anna\nGroups a, system:authenticated\n/);
+    assert.match(await whoami("--as", "bob"), /Username bob\nGroups system:authenticated\n/);
   });
 
   it("wait until somebody else approves a certificate, and report a denial", async () => {

@@ -318,6 +318,7 @@ describe(
         ["a webhook for tokens whose kubeconfig has no context", serve("--authentication-token-webhook-config-file", write("no-context", "{}")), "usage", /--authentication-token-webhook-config-file: kubeconfig \S+ has no current-context; write one there$/m],
         ["a webhook authorizer whose kubeconfig is not there", serve("--authorization-mode", "RBAC,Webhook", "--authorization-webhook-config-file", file("none")), "usage", /--authorization-webhook-config-file: .*there is no such file; name another$/m],
         ["an agent whose kubeconfig has no context", ["agent", "--data-dir", file("agent"), "--kubeconfig", file("no-context")], "usage", /--kubeconfig: kubeconfig \S+ has no current-context; write one there$/m],
+        ["an agent whose kubeconfig acts as another user", ["agent", "--data-dir", file("agent"), "--kubeconfig", kubeconfig("acting", { user: { token: "t", as: "ann" } })], "usage", /--kubeconfig: kubeconfig \S+: its user acts as another one, which no agent can; remove "as"$/m],
         ["keys of no server", ["keys", "list", "--data-dir", file("none")], "usage", /none does not exist; name the data directory of a server$/m],
         ["encryption of no server", ["encryption", "status", "--data-dir", file("none")], "usage", /none does not exist; name the data directory of a server$/m],
         ["controllers without a kubeconfig file", ["controllers", "--kubeconfig", file("none")], "usage", /there is no such file; name another/],

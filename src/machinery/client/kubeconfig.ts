@@ -3,8 +3,10 @@ import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { homedir } from "node:os";
 import { parse, stringify } from "yaml";
 import { errorCode, messageOf } from "../api/thrown-error.ts";
-import { jsonFields } from "../api/json-object.ts";
+import { isJsonObject, jsonFields } from "../api/json-object.ts";
 import type { HttpsTransportOptions } from "./https-transport.ts";
+import { actingHeaders } from "./acting-headers.ts";
+import type { ActingUser } from "./acting-headers.ts";
 
 /** A kubeconfig cannot be used. The message is one line that names the file and what to do. */
 export class KubeconfigError extends Error {
@@ -181,7 +183,9 @@ function contextOf(
   const cluster = named("clusters", text(chosen["cluster"]) ?? "");
   const userName = text(chosen["user"]);
   const user = userName === undefined ? { path: cluster.path, fields: {} } : named("users", userName);
-  if (!isTokenGiven) checkLogin(user, { who: `${where}: user ${JSON.stringify(userName)}`, hasFlags });
+  const who = `${where}: user ${JSON.stringify(userName)}`;
+  if (!isTokenGiven) checkLogin(user, { who, hasFlags });
+  const actsAs = actingUserOf(user, who);
   return {
     namespace: text(chosen["namespace"]) ?? "default",
     files: [
@@ -189,7 +193,11 @@ function contextOf(
       ...namedFiles(cluster, ["certificate-authority"]),
       ...namedFiles(user, ["client-certificate", "client-key"]),
     ],
-    transport: { ...serverOf(cluster, where), ...(!isTokenGiven && credentialsOf(user)) },
+    transport: {
+      ...serverOf(cluster, where),
+      ...(!isTokenGiven && credentialsOf(user)),
+      ...(actsAs !== undefined && { headers: actingHeaders(actsAs) }),
+    },
   };
 }
 
@@ -198,6 +206,12 @@ function serverOf(cluster: Entry, where: string): HttpsTransportOptions {
   if (server === undefined) throw new KubeconfigError(`${where}: the cluster has no server; write its URL there`);
   if (!URL.canParse(server) || new URL(server).protocol !== "https:") {
     throw new KubeconfigError(`${where}: the server ${JSON.stringify(server)} is not a URL that begins with https://`);
+  }
+  const { username, password } = new URL(server);
+  if (username !== "" || password !== "") {
+    throw new KubeconfigError(
+      `${where}: the server's URL has a user or a password in it, which are not used; remove them`,
+    );
   }
   const caCertificates = embedded(cluster, "certificate-authority");
   const serverName = text(cluster.fields["tls-server-name"]);
@@ -224,6 +238,33 @@ function checkLogin({ fields }: Entry, { who, hasFlags }: { readonly who: string
     const missing = hasCertificate ? "client-key" : "client-certificate";
     throw new KubeconfigError(`${who} has no ${missing}; certificate and key go together`);
   }
+}
+
+/** Whom a user acts as, as kubectl reads it. To leave a part of it out would be to act with rights that nobody meant. */
+function actingUserOf({ fields }: Entry, who: string): ActingUser | undefined {
+  const wrong = (key: string, what: string): KubeconfigError =>
+    new KubeconfigError(`${who} acts as another user, but ${key} is not ${what}; correct it`);
+  const name = (value: unknown, key: string): string => {
+    if (typeof value === "string" && value !== "" && !/\p{Cc}/u.test(value)) return value;
+    throw wrong(key, "a text without control characters");
+  };
+  const names = (value: unknown, key: string): string[] => {
+    if (Array.isArray(value)) return value.map((one) => name(one, key));
+    throw wrong(key, "a list");
+  };
+  const [user, uid, groups, extra] = ["as", "as-uid", "as-groups", "as-user-extra"].map(
+    (key) => fields[key] ?? undefined,
+  );
+  if ([user, uid, groups, extra].every((value) => value === undefined || value === "")) return undefined;
+  if (extra !== undefined && !isJsonObject(extra)) throw wrong("as-user-extra", "a mapping");
+  return {
+    user: name(user, "as"),
+    ...(uid !== undefined && { uid: name(uid, "as-uid") }),
+    ...(groups !== undefined && { groups: names(groups, "as-groups") }),
+    extra: Object.fromEntries(
+      Object.entries(jsonFields(extra)).map(([key, values]) => [name(key, "as-user-extra"), names(values, key)]),
+    ),
+  };
 }
 
 const hasPem = (fields: Fields, key: string): boolean =>

@@ -1,6 +1,7 @@
 import { Option } from "commander";
 import type { Command } from "commander";
-import { headerOctets } from "../api/header-text.ts";
+import { actingHeaders } from "../client/acting-headers.ts";
+import type { ActingUser } from "../client/acting-headers.ts";
 import type { Names } from "../api/names.ts";
 import { ApiClient } from "../client/api-client.ts";
 import type { HttpsTransportOptions } from "../client/https-transport.ts";
@@ -67,13 +68,16 @@ export async function connect(
   observed: (transport: Transport) => Transport = (transport) => transport,
 ): Promise<ServerConnection> {
   const { token, timeout: timeoutMilliseconds = defaultTimeout.milliseconds } = flags;
-  const headers = impersonationHeaders(flags);
+  const actsAs = actingUserOf(flags);
   const { transport: configured, namespace } = readKubeconfig({
     ...(flags.kubeconfig !== undefined && { file: flags.kubeconfig }),
     ...(flags.context !== undefined && { context: flags.context }),
     isTokenGiven: token !== undefined,
   });
-  const transport = { ...withToken(configured, token), headers };
+  const transport = {
+    ...withToken(configured, token),
+    ...(actsAs !== undefined && { headers: actingHeaders(actsAs) }),
+  };
   const client = new ApiClient(observed(commandTransport({ transport, timeoutMilliseconds })));
   try {
     const names = await detectNames(client, transport.server);
@@ -119,15 +123,13 @@ function withToken(transport: HttpsTransportOptions, token: string | undefined):
   return { ...anonymous, bearerToken: () => token };
 }
 
-function impersonationHeaders({ as: user, asGroup: groups = [] }: ConnectionFlags): Record<string, string | string[]> {
+/** Undefined: whom the kubeconfig says. */
+function actingUserOf({ as: user, asGroup: groups = [] }: ConnectionFlags): ActingUser | undefined {
   if (user === undefined && groups.length > 0) throw new UsageError("--as-group: give --as too");
   for (const name of [user ?? "", ...groups]) {
     if (/\p{Cc}/u.test(name)) throw new UsageError("--as, --as-group: no name has control characters");
   }
-  return {
-    ...(user !== undefined && { "impersonate-user": headerOctets(user) }),
-    ...(groups.length > 0 && { "impersonate-group": groups.map(headerOctets) }),
-  };
+  return user === undefined ? undefined : { user, groups };
 }
 
 /** Detects the names that the server uses. */

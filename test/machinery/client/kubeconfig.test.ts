@@ -93,6 +93,43 @@ test("the error for a kubeconfig lists its contexts, and names an unknown login 
   assert.throws(() => bearerToken?.(), /the user's token is empty, or has spaces or line breaks/);
 });
 
+test("whom a kubeconfig's user acts as is said with every request", () => {
+  const acting = `as: Zoë, as-uid: "7", as-groups: [a, b], as-user-extra: {example.com/Team(1): [x, y]}`;
+  assert.deepEqual(parseKubeconfig(inline(acting), { path: "x" }).transport.headers, {
+    "impersonate-user": "Zo\u00c3\u00ab",
+    "impersonate-uid": "7",
+    "impersonate-group": ["a", "b"],
+    "impersonate-extra-example.com%2FTeam%281%29": ["x", "y"],
+  });
+  assert.equal(parseKubeconfig(inline("token: t"), { path: "x" }).transport.headers, undefined);
+});
+
+test("a kubeconfig that says wrongly whom its user acts as is refused, and not used with the user's own rights", () => {
+  for (const acting of [
+    "as: {a: b}",
+    'as: "a\\r\\nEvil: 1"',
+    "as-groups: [a]",
+    'as: "", as-uid: u',
+    "as: a, as-groups: b",
+    "as: a, as-groups: [1]",
+    "as: a, as-uid: 5",
+    "as: a, as-user-extra: [b]",
+    "as: a, as-user-extra: {b: c}",
+  ]) {
+    assert.throws(() => parseKubeconfig(inline(acting), { path: "x" }), /user "u" acts as another user, but /, acting);
+  }
+});
+
+test("a password in the URL of a kubeconfig's server is refused without being shown", () => {
+  assert.throws(
+    () => parseKubeconfig(inline("", "server: 'https://u:secret@h'"), { path: "x" }),
+    (error) =>
+      error instanceof KubeconfigError &&
+      /has a user or a password/.test(error.message) &&
+      !/secret/.test(error.message),
+  );
+});
+
 test("the files of $KUBECONFIG are merged: the first one with a value wins, and missing files are ignored", (context) => {
   const folder = mkdtempSync(join(tmpdir(), "signet-kubeconfig-"));
   const before = process.env["KUBECONFIG"];

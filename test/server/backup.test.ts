@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   existsSync,
@@ -157,6 +158,16 @@ describe("a backup of a running server", () => {
       await assert.rejects(restoreBackup(locationOf(directory), { file: bad, signal }), DamagedBackup, what);
       assert.equal(existsSync(directory), false, what);
     }
+  });
+
+  it("is refused as a pipe or a device, and not waited for", async () => {
+    const pipe = join(folder, "pipe");
+    execFileSync("mkfifo", [pipe]);
+    for (const bad of [pipe, "/dev/zero"]) {
+      const restored = restoreBackup(locationOf(join(folder, "of-pipe")), { file: bad, signal });
+      await assert.rejects(restored, /a backup is read twice; write it to a file/);
+    }
+    rmSync(pipe);
   });
 
   it("writes no file outside the data directory", async () => {

@@ -1,4 +1,4 @@
-import { createReadStream } from "node:fs";
+import { createReadStream, statSync } from "node:fs";
 import { createGunzip, createGzip } from "node:zlib";
 import { pipeline } from "node:stream/promises";
 import { Readable } from "node:stream";
@@ -32,13 +32,15 @@ export async function writeBackupFile(file: string, items: AsyncIterable<BackupI
 /** The items of a backup, see `parseBackup`. Throws DamagedBackup, and the system's errors. */
 export const readBackupFile = (file: string): AsyncIterable<BackupItem> => parseBackup(linesOf(file));
 
-/** What a backup says of itself, once all of it has been read and is what was written. Throws as above. */
+/** What a backup says of itself, once all of it has been read and is what was written. Throws as above, and when `signal` aborts. */
 export async function verifyBackupFile(
   file: string,
+  signal?: AbortSignal,
 ): Promise<{ readonly header: BackupHeader; readonly files: number; readonly objects: number }> {
   let header: BackupHeader | undefined;
   const count = { file: 0, object: 0 };
   for await (const item of readBackupFile(file)) {
+    signal?.throwIfAborted();
     if (item.type === "header") ({ header } = item);
     else count[item.type] += 1;
   }
@@ -66,6 +68,11 @@ async function* linesOf(file: string): AsyncIterable<string> {
 }
 
 async function* uncompressed(file: string): AsyncIterable<Buffer> {
+  const status = statSync(file);
+  // Opening a pipe may wait for ever, past Ctrl-C.
+  if (!status.isFile() && !status.isDirectory()) {
+    throw new DamagedBackup("it is a pipe, a device or a socket, but a backup is read twice; write it to a file");
+  }
   const source = createReadStream(file);
   const gunzip = createGunzip();
   // A pipe does not hand on errors: without this the reader below would wait forever.

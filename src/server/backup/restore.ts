@@ -54,7 +54,7 @@ export async function restoreBackup(
   { file, signal }: RestoreOptions,
 ): Promise<RestoreReport> {
   refuseUsed(directory);
-  const { header, files } = await verifyBackupFile(file);
+  const { header, files } = await verifyBackupFile(file, signal);
   const { profile, withoutKeys } = header;
   const isNew = !existsSync(directory);
   const folder = lockDataDirectory(directory);

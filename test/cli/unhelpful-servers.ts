@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import http from "node:http";
+import http2 from "node:http2";
 import https from "node:https";
 import net from "node:net";
 import { join } from "node:path";
@@ -39,6 +40,16 @@ export class UnhelpfulServers {
   /** Answers over TLS. */
   readonly answering = (answer: Answer): Promise<string> =>
     this.#listen(https.createServer({ key: this.#pem, cert: this.#pem }, answer));
+
+  /** Speaks HTTP/2, and ends each request with an error code in place of an answer. */
+  resetting(code: number): Promise<string> {
+    const server = http2.createSecureServer({ key: this.#pem, cert: this.#pem });
+    server.on("stream", (stream) => {
+      stream.on("error", () => {});
+      stream.close(code);
+    });
+    return this.#listen(server);
+  }
 
   /** Speaks HTTP without TLS. */
   readonly plain = (): Promise<string> => this.#listen(http.createServer((_, response) => response.end("{}")));

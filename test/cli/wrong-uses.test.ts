@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { constants } from "node:http2";
 import { execFile, execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
@@ -206,6 +207,8 @@ describe(
         ["it sends half an answer and goes", of(await at("cut", unhelpful.answering((_, response) => void response.write(half, () => response.destroy())))), "unreachable", /closed the connection before it had answered; try again/],
         ["it ends in the middle", of(await at("short", answer(half))), "unreachable", /not JSON, or only a part of it came; check that the kubeconfig/],
         ["it closes at once", of(await at("close", unhelpful.answering((request) => void request.socket.destroy()))), "unreachable", /closed the connection/],
+        ["it takes no requests", of(await at("refusing", unhelpful.resetting(constants.NGHTTP2_REFUSED_STREAM))), "unreachable", /it takes no requests now, and may be stopping; try again$/m],
+        ["it resets requests", of(await at("resetting", unhelpful.resetting(constants.NGHTTP2_PROTOCOL_ERROR))), "unreachable", /closed the connection before it had answered; try again/],
         ["it speaks no TLS", of(await at("plain", unhelpful.plain())), "unreachable", /does not speak TLS; check the server's URL/],
         ["it is a web site", of(await at("page", answer("<html>hello</html>"))), "unreachable", /not JSON/],
         ["it is another API server's, which has no such API", of(await at("lacking", answer("404 page not found\n", 404))), "unreachable", /the server does not have this API \(404\): 404 page not found; it may not be Signet: check its URL/],

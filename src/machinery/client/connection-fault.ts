@@ -1,4 +1,5 @@
 import { errorCode } from "../api/thrown-error.ts";
+import { RequestNotTaken } from "./connections.ts";
 
 /** Why there was no answer, and what to do next. */
 export interface ConnectionFault {
@@ -22,6 +23,8 @@ export function connectionFault(error: Error, caSource: CaSource): ConnectionFau
     return { text: `its certificate has expired, ${clock}; set the clock, or restart the server, which renews it` };
   }
   if (code === "CERT_NOT_YET_VALID") return { text: `its certificate is not valid yet, ${clock}; set the clock` };
+  if (error instanceof RequestNotTaken) return { text: texts.notTaken() };
+  if (code.startsWith("ERR_HTTP2_")) return { text: texts.closed() };
   if (code.startsWith("HPE_")) return { text: texts.noHttp(url) };
   if (code.startsWith("ERR_SSL_")) {
     const where = hasKubeconfig ? " in the kubeconfig" : "";
@@ -43,6 +46,7 @@ const texts = {
   noRoute: (url: string) => `there is no way to it on the network; check the network and ${url}`,
   late: (url: string) => `it did not answer in time; check the network and ${url}`,
   closed: () => "it closed the connection before it had answered; try again, and look at the server's log",
+  notTaken: () => "it takes no requests now, and may be stopping; try again",
   noTls: (url: string) => `what listens there does not speak TLS; check ${url}`,
   noHttp: (url: string) => `the program that listens there is not an API server; check ${url}`,
   otherNames: () =>

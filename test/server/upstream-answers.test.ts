@@ -587,4 +587,27 @@ describe("a server, like upstream,", () => {
     const keys = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
     assert.deepEqual(spec.tolerations, keys.map(toleration));
   });
+
+  it("refuse who grants what they do not hold before the role is validated, and by what they sent", async () => {
+    const group = "rbac.authorization.k8s.io";
+    const roles = `/apis/${group}/v1/namespaces/default/roles`;
+    const own = [{ apiGroups: [group], resources: ["roles"], verbs: ["get", "create", "update", "patch"] }];
+    const strong = [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"] }];
+    const subjects = [{ kind: "User", name: "writer" }];
+    const roleRef = { apiGroup: group, kind: "Role", name: "writer" };
+    await answer({ method: "POST", path: roles, body: { metadata: { name: "writer" }, rules: own } });
+    const bindings = roles.replace("roles", "rolebindings");
+    await answer({ method: "POST", path: bindings, body: { metadata: { name: "writer" }, roleRef, subjects } });
+    const [, stored] = await answer({
+      method: "POST",
+      path: roles,
+      body: { metadata: { name: "strong" }, rules: strong },
+    });
+    const asWriter = async (method: string, path: string, body: object): Promise<number> =>
+      (await api.send({ method, path, body, headers: { "impersonate-user": "writer" } })).status;
+    assert.equal(await asWriter("POST", roles, { metadata: { name: "A/B" }, rules: [...strong, { verbs: [] }] }), 403);
+    assert.equal(await asWriter("POST", roles, { metadata: { name: "A/B" }, rules: [] }), 422);
+    assert.equal(await asWriter("PUT", `${roles}/strong`, { metadata: { name: "strong" }, rules: strong }), 403);
+    assert.equal(await asWriter("PUT", `${roles}/strong`, stored), 200);
+  });
 });

@@ -25,7 +25,7 @@ function guards(objects: TestRbac) {
   };
   const rules = [roleEscalation(platformNames, options), bindingEscalation(platformNames, options)];
   return async (attributes: AdmissionAttributes): Promise<void> => {
-    for (const rule of rules) if (rule.appliesTo?.(attributes) !== false) await rule.validate?.(attributes);
+    for (const rule of rules) if (rule.appliesTo?.(attributes) !== false) await rule.admit?.(attributes);
   };
 }
 
@@ -166,6 +166,15 @@ describe("the author of a binding", () => {
       code: 404,
       details: { name: "absent", group, kind: "rolebindings" },
     });
+  });
+
+  it("gets an error for a reference that names no role", async () => {
+    const admit = guards(objects());
+    const refused = (message: string) => ({ code: 400, message });
+    await assert.rejects(admit(written(binding("Role", "weak"))), refused("Namespace parameter required."));
+    await assert.rejects(admit(written(binding("Role", "", "ns"))), refused("Name parameter required."));
+    const unknown = binding("Nope", "weak", "ns");
+    await assert.rejects(admit(written(unknown)), refused('unsupported role reference kind: "Nope"'));
   });
 
   it("may grant any role with the verb bind on that role", async () => {

@@ -3,7 +3,7 @@ import type { AdmissionRule, AdmissionAttributes, Authorize } from "../../../mac
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { ClusterRole, Role } from "./roles.ts";
-import { notFound, forbidden } from "../../../machinery/api/api-error.ts";
+import { badRequest, notFound, forbidden } from "../../../machinery/api/api-error.ts";
 import type { ApiError } from "../../../machinery/api/api-error.ts";
 import { roleResourceOf } from "./binding.ts";
 import type { RoleRef } from "./binding.ts";
@@ -15,7 +15,8 @@ import type { UserInfo } from "../../../machinery/api/user-info.ts";
 /**
  * Users may not write a role with more permissions than they hold in its namespace, not even change its labels
  * (upstream: the policybased storage of roles), unless they have the verb `escalate` for that role. An aggregated role
- * may collect any rules, so writing one requires all permissions.
+ * may collect any rules, so writing one requires all permissions. As upstream, it is asked before the role is validated, and looks at
+ * what was sent.
  */
 export function roleEscalation(names: Names, options: EscalationOptions): AdmissionRule {
   const group = names.group("rbac.authorization");
@@ -26,10 +27,10 @@ export function roleEscalation(names: Names, options: EscalationOptions): Admiss
       (attributes.resource === "roles" || attributes.resource === "clusterroles") &&
       attributes.subresource === "" &&
       attributes.operation !== "DELETE",
-    async validate(attributes) {
+    async admit(attributes) {
       const { user, resource, name, object, oldObject } = attributes;
-      if (object === undefined || isMaster(user) || changesOnlyGarbageCollection(attributes)) return;
-      if (await hasEscalationVerb(options, { attributes, verb: "escalate", resource, name })) return;
+      if (object === undefined || isMaster(user) || changesOnlyGarbageCollection(attributes)) return undefined;
+      if (await hasEscalationVerb(options, { attributes, verb: "escalate", resource, name })) return undefined;
       const refusal = escalationError(options, { attributes, wanted: options.ownRules(asRole(object).rules ?? []) });
       if (refusal !== undefined) throw refusal;
       const needsEverything = hasAggregationRule(object) || (oldObject !== undefined && hasAggregationRule(oldObject));
@@ -37,6 +38,7 @@ export function roleEscalation(names: Names, options: EscalationOptions): Admiss
         const message = "must have cluster-admin privileges to use the aggregationRule";
         throw forbidden({ group: attributes.requestedGroup, resource }, { name, message });
       }
+      return undefined;
     },
   };
 }
@@ -45,7 +47,8 @@ export function roleEscalation(names: Names, options: EscalationOptions): Admiss
 const asRole = (object: ApiObject): Role => object as Role;
 
 // A Role has no such field.
-const hasAggregationRule = (object: ApiObject): boolean => (object as ClusterRole).aggregationRule !== undefined;
+const hasAggregationRule = (object: ApiObject): boolean =>
+  ((object as ClusterRole).aggregationRule?.clusterRoleSelectors ?? []).length > 0;
 
 interface BindingEscalationOptions extends EscalationOptions {
   /** The rules of the role that a binding in a namespace names. Undefined when the role does not exist. */
@@ -54,7 +57,8 @@ interface BindingEscalationOptions extends EscalationOptions {
 
 /**
  * Users may not bind a role with more permissions than they hold (upstream: the policybased storage of bindings),
- * unless they have the verb `bind` for that role. A role that does not exist is a 404: its rules cannot be compared.
+ * unless they have the verb `bind` for that role. A role that does not exist is a 404: its rules cannot be compared. It is asked
+ * before the binding is validated, too.
  */
 export function bindingEscalation(names: Names, options: BindingEscalationOptions): AdmissionRule {
   const group = names.group("rbac.authorization");
@@ -65,16 +69,22 @@ export function bindingEscalation(names: Names, options: BindingEscalationOption
       (attributes.resource === "rolebindings" || attributes.resource === "clusterrolebindings") &&
       attributes.subresource === "" &&
       attributes.operation !== "DELETE",
-    async validate(attributes) {
+    async admit(attributes) {
       const { user, requestedGroup, resource, namespace, object } = attributes;
-      if (object === undefined || isMaster(user) || changesOnlyGarbageCollection(attributes)) return;
+      if (object === undefined || isMaster(user) || changesOnlyGarbageCollection(attributes)) return undefined;
       const { roleRef } = object as RoleBinding; // the group and resource guarantee it: the schema decoded it
       const bind = { attributes, verb: "bind", resource: roleResourceOf(roleRef), name: roleRef.name } as const;
-      if (await hasEscalationVerb(options, bind)) return;
+      if (roleRef.kind !== "Role" && roleRef.kind !== "ClusterRole") {
+        throw badRequest(`unsupported role reference kind: ${JSON.stringify(shortened(roleRef.kind))}`);
+      }
+      if (await hasEscalationVerb(options, bind)) return undefined;
+      if (roleRef.kind === "Role" && namespace === "") throw badRequest("Namespace parameter required.");
+      if (roleRef.name === "") throw badRequest("Name parameter required.");
       const wanted = options.rulesOfRole(roleRef, namespace);
       if (wanted === undefined) throw notFound({ group: requestedGroup, resource }, roleRef.name);
       const refusal = escalationError(options, { attributes, wanted });
       if (refusal !== undefined) throw refusal;
+      return undefined;
     },
   };
 }

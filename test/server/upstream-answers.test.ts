@@ -610,4 +610,14 @@ describe("a server, like upstream,", () => {
     assert.equal(await asWriter("PUT", `${roles}/strong`, { metadata: { name: "strong" }, rules: strong }), 403);
     assert.equal(await asWriter("PUT", `${roles}/strong`, stored), 200);
   });
+
+  it("read the kind and the apiVersion of a body in any case", async () => {
+    const path = `${objects}/configmaps?dryRun=All`;
+    const create = async (type: object): Promise<number> =>
+      (await answer({ method: "POST", path, body: { ...type, metadata: { name: "cased" } } }))[0];
+    assert.equal(await create({ KIND: "ConfigMap", APIVersion: "v1" }), 201);
+    assert.equal(await create({ kind: "ConfigMap", Kind: null }), 201);
+    assert.equal(await create({ kind: "ConfigMap", Kind: "Secret" }), 400);
+    assert.equal(await create({ Kind: 1 }), 400);
+  });
 });

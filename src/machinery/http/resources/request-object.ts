@@ -159,6 +159,12 @@ export function parseValue(
   }
 }
 
+/** Go reads them in any case, and the last one counts. */
+const typeMembers = new Map<string, "kind" | "apiVersion">([
+  ["kind", "kind"],
+  ["apiversion", "apiVersion"],
+]);
+
 /**
  * The kind and apiVersion of a value, "" for missing ones. `refuse` creates the 400 for a value that can have neither.
  */
@@ -174,13 +180,14 @@ export function typeOf(
       'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
     throw unfit(`${jsonTypeOf(value)} into Go value of type ${goStruct}`);
   }
-  const members: { readonly kind?: unknown; readonly apiVersion?: unknown } = value;
-  const text = (member: "kind" | "apiVersion"): string => {
-    const found = Object.hasOwn(members, member) ? (members[member] ?? "") : "";
-    if (typeof found !== "string") throw unfit(`${jsonTypeOf(found)} into Go struct field .${member} of type string`);
-    return found;
-  };
-  return { kind: text("kind"), apiVersion: text("apiVersion") };
+  const found = { kind: "", apiVersion: "" };
+  for (const [key, text] of Object.entries(value)) {
+    const member = typeMembers.get(key.toLowerCase());
+    if (member === undefined || text === null) continue;
+    if (typeof text !== "string") throw unfit(`${jsonTypeOf(text)} into Go struct field .${member} of type string`);
+    found[member] = text;
+  }
+  return found;
 }
 
 function jsonTypeOf(value: unknown): string {

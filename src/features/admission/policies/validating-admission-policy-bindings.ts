@@ -80,7 +80,7 @@ export const validatingAdmissionPolicyBindings = (names: Names): ResourceDefinit
       {
         name: "ParamRef",
         type: "string",
-        description: "ParamRef indicates the param resource which sets the configration param",
+        description: "ParamRef indicates the param resource which sets the configuration param",
         cell({ spec }) {
           const params = spec.paramRef;
           return params === undefined ? "<unset>" : `${params.namespace ?? ""}/${params.name ?? "*"}`;

@@ -1,16 +1,13 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
-import { join } from "node:path";
 import type { Clock } from "../machinery/api/clock.ts";
 import { backoffMilliseconds } from "../machinery/loops/repetition.ts";
 import type { Backoff, Sleep } from "../machinery/loops/repetition.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { Hook } from "./agent-settings.ts";
-import { writePrivateFile } from "../machinery/files/atomic-file.ts";
-import { readPrivateFile } from "../machinery/files/private-file.ts";
-import { UnusableFile } from "../machinery/files/unusable-file.ts";
+import type { HookMemory } from "./hook-memory.ts";
 
 /** A file or folder that has been written, and the hook that must know. */
 interface FileChange {
@@ -182,44 +179,5 @@ function killGroup(child: ChildProcess | undefined): void {
     process.kill(-child.pid, "SIGKILL");
   } catch {
     // It has just ended.
-  }
-}
-
-/** For which contents of which file a hook has finished. Kept in the data directory, so that a restart knows. */
-export class HookMemory {
-  readonly #file: string;
-  readonly #log: AgentLog;
-  readonly #finished: Map<string, string>;
-
-  constructor(dataDirectory: string, log: AgentLog) {
-    this.#file = join(dataDirectory, "hooks.json");
-    this.#log = log;
-    this.#finished = readMemory(this.#file);
-  }
-
-  finishedContents(file: string): string | undefined {
-    return this.#finished.get(file);
-  }
-
-  /** When it cannot be written, the hook runs once more after the next start. */
-  finish(file: string, contents: string): void {
-    this.#finished.set(file, contents);
-    try {
-      writePrivateFile(this.#file, `${JSON.stringify(Object.fromEntries(this.#finished), undefined, 2)}\n`);
-    } catch (error) {
-      this.#log.warn({ file }, `cannot record that the hook has finished: ${messageOf(error)}`);
-    }
-  }
-}
-
-/** A file that is not there, or is damaged, remembers nothing: hooks may run once more than needed. */
-function readMemory(file: string): Map<string, string> {
-  try {
-    const parsed = JSON.parse(readPrivateFile(file) ?? "{}") as unknown; // checked below
-    if (typeof parsed !== "object" || parsed === null) return new Map();
-    return new Map(Object.entries(parsed).filter((entry): entry is [string, string] => typeof entry[1] === "string"));
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof UnusableFile) return new Map();
-    throw error;
   }
 }

@@ -1,53 +1,18 @@
 import { once } from "node:events";
-import { isLoopback } from "../machinery/api/is-loopback.ts";
 import type { Names } from "../machinery/api/names.ts";
 import { namesOfServer } from "../machinery/client/names-of-server.ts";
 import { Repetition } from "../machinery/loops/repetition.ts";
-import type { Backoff, Sleep } from "../machinery/loops/repetition.ts";
+import type { Backoff } from "../machinery/loops/repetition.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
+import type { AgentParts, NodeParts } from "./agent-parts.ts";
 import { LeaseHeartbeat, leaseIntervalMilliseconds } from "./lease-heartbeat.ts";
-import { addressTowards, nodeSystemInfo } from "./machine.ts";
-import { registerNode } from "./node-registration.ts";
-import type { AgentListener } from "./agent-listener.ts";
-import type { AgentLog } from "./agent-log.ts";
-import type { AgentMetrics } from "./agent-metrics.ts";
-import type { AgentSettings, ServiceCertificate } from "./agent-settings.ts";
-import type { ManagedCertificate } from "./managed-certificate.ts";
-import type { NodeIdentity } from "./node-identity.ts";
-import type { ServerClock } from "./server-clock.ts";
+import { NodeReporter } from "./node-reporter.ts";
 import { followTrustBundles } from "./trust-bundle-follower.ts";
-import type { TrustBundleState } from "./trust-bundle-follower.ts";
-import { wantedClientCertificate, wantedServiceCertificate, wantedServingCertificate } from "./wanted-certificate.ts";
-import type { MachineNames } from "./wanted-certificate.ts";
+import { wantedClientCertificate } from "./wanted-certificate.ts";
 import { clusterTrustBundleResource } from "../features/certificates/resources.ts";
 import { leaseResource } from "../features/core/resources.ts";
-import { nodeResource } from "../features/nodes/resources.ts";
-import type { Node } from "../features/nodes/resources.ts";
 
-/** What the loops of an agent share. */
-export interface AgentParts {
-  readonly settings: AgentSettings;
-  readonly version: string;
-  readonly log: AgentLog;
-  readonly metrics: AgentMetrics;
-  readonly identity: NodeIdentity;
-  readonly serverClock: ServerClock;
-  readonly random: () => number;
-  readonly sleep: Sleep;
-  readonly listener: AgentListener;
-  readonly client: ManagedCertificate;
-  readonly serving: ManagedCertificate;
-  readonly services: readonly (ManagedCertificate & { readonly service: ServiceCertificate })[];
-  /** Says what the file of a trust bundle contains. */
-  readonly onTrustBundle: (file: string, pem: string) => void;
-  readonly onAnchors: (file: string, state: TrustBundleState) => void;
-  /** Emits the name of a certificate after it was put into use. */
-  readonly certificateInstalled: EventTarget;
-}
-
-/** How often a kubelet reports an unchanged status. */
-const statusIntervalMilliseconds = 5 * 60_000;
 /** Shorter than the duration of the Lease, so that a short outage does not make the node look lost. */
 const leaseBackoff: Backoff = { firstMilliseconds: 200, longestMilliseconds: 7000 };
 
@@ -96,59 +61,40 @@ async function findNames(
 }
 
 /** Everything that a machine with an identity does. */
-async function runNode(parts: AgentParts & { readonly names: Names }, signal: AbortSignal): Promise<void> {
-  const { names, settings, log, metrics, identity, serverClock, random, sleep, serving, services } = parts;
-  const { nodeName, trustBundles } = settings;
-  const { node: client } = identity.connection;
-  const nodeInfo = nodeSystemInfo(`signet-agent/${parts.version}`);
-  const nodes = client.resource(nodeResource(names));
-  let node: Node | undefined;
-  let registering: Promise<Node> | undefined;
+async function runNode(parts: NodeParts, signal: AbortSignal): Promise<void> {
+  const { names, log, identity, random, sleep, serving, services } = parts;
+  const reporter = new NodeReporter(parts);
+  parts.certificateInstalled.addEventListener("serving", () => reporter.reports.now(), { signal });
+  const bundles = identity.connection.node.resource(clusterTrustBundleResource(names));
+  const { onTrustBundle: onContents, onAnchors } = parts;
+  await Promise.all([
+    reporter.reports.run(signal),
+    serving.manager.run(signal),
+    ...services.map(({ manager }) => manager.run(signal)),
+    heartbeats(parts, () => reporter.registeredUid()).run(signal),
+    ...parts.settings.trustBundles.map((followed) =>
+      followTrustBundles({ followed, bundles, random, sleep, log, onContents, onAnchors }, signal),
+    ),
+  ]);
+}
 
-  const register = async (): Promise<Node> => {
-    const machine = await machineNames(parts);
-    const report = {
-      nodeName,
-      machine,
-      nodeInfo,
-      port: isLoopback(settings.listenAddress) ? 0 : parts.listener.port,
-      isReady: (serving.manager.current?.certificate.notAfter ?? 0) > serverClock.now(),
-      now: serverClock.now(),
-    };
-    node = await registerNode({ names, nodes, log, known: node }, report);
-    // Only now, because approvers compare the requests with the Node.
-    const named = { nodeName, ...machine };
-    serving.manager.specify({ names, wanted: wantedServingCertificate(names, named) });
-    for (const { manager, service } of services) {
-      manager.specify({ names, wanted: wantedServiceCertificate(service, named) });
-    }
-    return node;
-  };
-  const reportNode = traced("node", async () => {
-    registering = register();
-    await registering.finally(() => (registering = undefined));
-    return "reported";
-  });
-  const registration = new Repetition(() => reportNode(nodeName), {
-    intervalMilliseconds: statusIntervalMilliseconds,
-    random,
-    sleep,
-    onFailure: (error, failures) => log.warn({ failures }, `could not report the node: ${messageOf(error)}`),
-  });
-  parts.certificateInstalled.addEventListener("serving", () => registration.now(), { signal });
-
+/** Renews the node's Lease at its interval, and more often after a failure. */
+function heartbeats(
+  { names, settings: { nodeName }, log, metrics, identity, serverClock, random, sleep }: NodeParts,
+  registeredNodeUid: () => Promise<string | undefined>,
+): Repetition {
   const heartbeat = new LeaseHeartbeat({
     names,
     nodeName,
-    leases: client.resource(leaseResource(names), names.namespaces.nodeLease),
+    leases: identity.connection.node.resource(leaseResource(names), names.namespaces.nodeLease),
     clock: serverClock,
-    registeredNodeUid: async () => (await (registering ?? register())).metadata.uid,
+    registeredNodeUid,
   });
   const beat = traced("lease", async () => {
     await heartbeat.beat();
     return "renewed";
   });
-  const heartbeats = new Repetition(
+  return new Repetition(
     async () => {
       await beat(nodeName);
       metrics.leaseRenewal("success");
@@ -164,27 +110,4 @@ async function runNode(parts: AgentParts & { readonly names: Names }, signal: Ab
       },
     },
   );
-
-  const bundles = client.resource(clusterTrustBundleResource(names));
-  await Promise.all([
-    registration.run(signal),
-    serving.manager.run(signal),
-    ...services.map(({ manager }) => manager.run(signal)),
-    heartbeats.run(signal),
-    ...trustBundles.map((followed) =>
-      followTrustBundles(
-        { followed, bundles, random, sleep, log, onContents: parts.onTrustBundle, onAnchors: parts.onAnchors },
-        signal,
-      ),
-    ),
-  ]);
-}
-
-/** The names and addresses of the settings, or the address that the server sees. The node's name comes first. */
-async function machineNames({ settings }: AgentParts): Promise<MachineNames> {
-  const { nodeName, dnsNames, nodeIpAddresses, servers } = settings;
-  return {
-    dnsNames: [...new Set([nodeName, ...dnsNames])],
-    ipAddresses: nodeIpAddresses.length > 0 ? nodeIpAddresses : [await addressTowards(servers)],
-  };
 }

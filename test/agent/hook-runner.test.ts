@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import type { Hook } from "../../src/agent/agent-settings.ts";
-import { HookMemory, HookRunner } from "../../src/agent/hook-runner.ts";
+import { HookMemory } from "../../src/agent/hook-memory.ts";
+import { HookRunner } from "../../src/agent/hook-runner.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { VirtualTime } from "./virtual-time.ts";
 

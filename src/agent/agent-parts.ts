@@ -1,0 +1,36 @@
+import type { Names } from "../machinery/api/names.ts";
+import type { Sleep } from "../machinery/loops/repetition.ts";
+import type { AgentListener } from "./agent-listener.ts";
+import type { AgentLog } from "./agent-log.ts";
+import type { AgentMetrics } from "./agent-metrics.ts";
+import type { AgentSettings, ServiceCertificate } from "./agent-settings.ts";
+import type { ManagedCertificate } from "./managed-certificate.ts";
+import type { NodeIdentity } from "./node-identity.ts";
+import type { ServerClock } from "./server-clock.ts";
+import type { TrustBundleState } from "./trust-bundle-follower.ts";
+
+/** What the loops of an agent share. */
+export interface AgentParts {
+  readonly settings: AgentSettings;
+  readonly version: string;
+  readonly log: AgentLog;
+  readonly metrics: AgentMetrics;
+  readonly identity: NodeIdentity;
+  readonly serverClock: ServerClock;
+  readonly random: () => number;
+  readonly sleep: Sleep;
+  readonly listener: AgentListener;
+  readonly client: ManagedCertificate;
+  readonly serving: ManagedCertificate;
+  readonly services: readonly (ManagedCertificate & { readonly service: ServiceCertificate })[];
+  /** Says what the file of a trust bundle contains. */
+  readonly onTrustBundle: (file: string, pem: string) => void;
+  readonly onAnchors: (file: string, state: TrustBundleState) => void;
+  /** Emits the name of a certificate after it was put into use. */
+  readonly certificateInstalled: EventTarget;
+}
+
+/** The same, once the server's naming profile is known. */
+export interface NodeParts extends AgentParts {
+  readonly names: Names;
+}

@@ -1,0 +1,46 @@
+import { join } from "node:path";
+import { messageOf } from "../machinery/api/thrown-error.ts";
+import { writePrivateFile } from "../machinery/files/atomic-file.ts";
+import { readPrivateFile } from "../machinery/files/private-file.ts";
+import { UnusableFile } from "../machinery/files/unusable-file.ts";
+import type { AgentLog } from "./agent-log.ts";
+
+/** Remembers for which contents of each file a hook has finished. It is kept in the data directory, so that a restart knows. */
+export class HookMemory {
+  readonly #file: string;
+  readonly #log: AgentLog;
+  readonly #finished: Map<string, string>;
+
+  constructor(dataDirectory: string, log: AgentLog) {
+    this.#file = join(dataDirectory, "hooks.json");
+    this.#log = log;
+    this.#finished = readMemory(this.#file);
+  }
+
+  /** The digest of the contents and the hook that have finished for a file. Undefined: none has. */
+  finishedContents(file: string): string | undefined {
+    return this.#finished.get(file);
+  }
+
+  /** Records that the hook has finished. When that cannot be written, it runs once more after the next start. */
+  finish(file: string, contents: string): void {
+    this.#finished.set(file, contents);
+    try {
+      writePrivateFile(this.#file, `${JSON.stringify(Object.fromEntries(this.#finished), undefined, 2)}\n`);
+    } catch (error) {
+      this.#log.warn({ file }, `cannot record that the hook has finished: ${messageOf(error)}`);
+    }
+  }
+}
+
+/** A file that is not there, or is damaged, remembers nothing: hooks may run once more than needed. */
+function readMemory(file: string): Map<string, string> {
+  try {
+    const parsed = JSON.parse(readPrivateFile(file) ?? "{}") as unknown; // checked below
+    if (typeof parsed !== "object" || parsed === null) return new Map();
+    return new Map(Object.entries(parsed).filter((entry): entry is [string, string] => typeof entry[1] === "string"));
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof UnusableFile) return new Map();
+    throw error;
+  }
+}

@@ -10,8 +10,8 @@ import { agentFaults } from "./agent-status.ts";
 import { approvalAdvice } from "./certificate-manager.ts";
 import type { AgentStatus } from "./agent-status.ts";
 import { checkAgent } from "./check-agent.ts";
-import { runAgentUntilStopped } from "./run-until-stopped.ts";
-import type { SettingsSource } from "./run-until-stopped.ts";
+import { runAgentUntilStopped } from "./run-agent-until-stopped.ts";
+import type { SettingsSource } from "./run-agent-until-stopped.ts";
 import { startAgent } from "./start-agent.ts";
 
 /** A command of `signet agent`. */

@@ -1,6 +1,5 @@
 import { isProxyIgnored } from "../machinery/client/http1-connections.ts";
 import { listenFault } from "../machinery/command-line/listen-fault.ts";
-import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog, openProcessOutput } from "../machinery/files/process-log.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
@@ -8,8 +7,9 @@ import { serviceManager } from "../machinery/service-manager.ts";
 import { sendTraces } from "../machinery/trace-export/send-traces.ts";
 import { openControlSocket } from "./agent-control.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
-import type { AgentLog } from "./agent-log.ts";
 import type { AgentSettings } from "./agent-settings.ts";
+import { AgentEvents } from "./agent-events.ts";
+import type { AgentEvent } from "./agent-events.ts";
 import { startAgent } from "./start-agent.ts";
 import type { RunningAgent } from "./start-agent.ts";
 
@@ -23,8 +23,6 @@ export interface SettingsSource {
 
 /** A reload waits for a running hook; no hook may run longer. */
 const reloadGraceMilliseconds = 3_600_000;
-
-type Wake = { readonly reason: "stop"; readonly signal: string } | { readonly reason: "reload"; readonly why: string };
 
 /**
  * Runs an agent until SIGTERM or SIGINT, and ends at most five seconds after that. SIGHUP, and a change of the configuration
@@ -44,7 +42,7 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
   await sendTraces({ log, service: { name: "signet-agent", version } });
   const manager = serviceManager(log);
   let agent: RunningAgent | undefined;
-  const events = new Wakes(source, log);
+  const events = new AgentEvents(source.configurationFile, log);
   process.on("SIGUSR2", () => {
     log.info({}, "renewing all certificates, as requested by SIGUSR2");
     agent?.renewNow();
@@ -71,14 +69,14 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
       manager.ready();
     }
     isAnnounced = true;
-    const wake = await nextUsable();
-    if (wake.reason === "stop") {
-      log.info({ signal: wake.signal }, "stopping");
+    const event = await nextUsable();
+    if (event.reason === "stop") {
+      log.info({ signal: event.signal }, "stopping");
       manager.stopping();
       await agent.stop();
       break;
     }
-    log.info({}, `reading the settings again: ${wake.why}`);
+    log.info({}, `reading the settings again: ${event.why}`);
     await agent.stop({ hookGraceMilliseconds: reloadGraceMilliseconds });
     agent = undefined;
   }
@@ -91,10 +89,10 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
   }
 
   /** The next event; settings that cannot be used are only logged. */
-  async function nextUsable(): Promise<Wake> {
+  async function nextUsable(): Promise<AgentEvent> {
     for (;;) {
-      const wake = await events.next();
-      if (wake.reason === "stop") return wake;
+      const event = await events.next();
+      if (event.reason === "stop") return event;
       try {
         const next = source.load();
         if (next.dataDirectory !== dataDirectory) {
@@ -102,54 +100,10 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
         }
         settings = next;
         log.level = next.log.level;
-        return wake;
+        return event;
       } catch (error) {
         log.error({}, `the settings cannot be used, the old ones stay: ${messageOf(error)}`);
       }
     }
-  }
-}
-
-/** The signals and file changes that wake a running agent. A second SIGTERM or SIGINT does not wait for anything. */
-class Wakes {
-  readonly #followed: FollowedFiles;
-  readonly #waiting: Wake[] = [];
-  #notify: (() => void) | undefined;
-
-  constructor({ configurationFile }: SettingsSource, log: AgentLog) {
-    this.#followed = new FollowedFiles({ log, pollMilliseconds: followMilliseconds });
-    let isStopping = false;
-    const stop = (signal: string): void => {
-      if (isStopping) process.exit(1);
-      isStopping = true;
-      this.#add({ reason: "stop", signal });
-    };
-    process.on("SIGTERM", stop).on("SIGINT", stop);
-    process.on("SIGHUP", () => this.#add({ reason: "reload", why: "SIGHUP" }));
-    if (configurationFile === undefined) return;
-    this.#followed.follow({
-      setting: "config",
-      files: () => [configurationFile],
-      load: () => undefined,
-      onChange: () => this.#add({ reason: "reload", why: `${configurationFile} has changed` }),
-    });
-  }
-
-  async next(): Promise<Wake> {
-    for (;;) {
-      const stop = this.#waiting.find(({ reason }) => reason === "stop");
-      const wake = stop ?? this.#waiting.shift();
-      if (wake !== undefined) return wake;
-      await new Promise<void>((resolve) => (this.#notify = resolve));
-    }
-  }
-
-  close(): void {
-    this.#followed.stop();
-  }
-
-  #add(wake: Wake): void {
-    if (wake.reason === "stop" || this.#waiting.length === 0) this.#waiting.push(wake);
-    this.#notify?.();
   }
 }

@@ -1,0 +1,56 @@
+import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
+import type { AgentLog } from "./agent-log.ts";
+
+/** What ends or restarts the agent inside its process. */
+export type AgentEvent =
+  { readonly reason: "stop"; readonly signal: string } | { readonly reason: "reload"; readonly why: string };
+
+/**
+ * The signals and the changes of the configuration file that a running agent reacts to. A second SIGTERM or SIGINT ends the
+ * process at once.
+ */
+export class AgentEvents {
+  readonly #followed: FollowedFiles;
+  readonly #waiting: AgentEvent[] = [];
+  #notify: (() => void) | undefined;
+
+  /** Listens to the signals of the process from now on, and until the process ends. */
+  constructor(configurationFile: string | undefined, log: AgentLog) {
+    this.#followed = new FollowedFiles({ log, pollMilliseconds: followMilliseconds });
+    let isStopping = false;
+    const stop = (signal: string): void => {
+      if (isStopping) process.exit(1);
+      isStopping = true;
+      this.#add({ reason: "stop", signal });
+    };
+    process.on("SIGTERM", stop).on("SIGINT", stop);
+    process.on("SIGHUP", () => this.#add({ reason: "reload", why: "SIGHUP" }));
+    if (configurationFile === undefined) return;
+    this.#followed.follow({
+      setting: "config",
+      files: () => [configurationFile],
+      load: () => undefined,
+      onChange: () => this.#add({ reason: "reload", why: `${configurationFile} has changed` }),
+    });
+  }
+
+  /** Waits for the next event. To stop comes before all else; several reloads are one. */
+  async next(): Promise<AgentEvent> {
+    for (;;) {
+      const stop = this.#waiting.find(({ reason }) => reason === "stop");
+      const event = stop ?? this.#waiting.shift();
+      if (event !== undefined) return event;
+      await new Promise<void>((resolve) => (this.#notify = resolve));
+    }
+  }
+
+  /** Stops following the file. */
+  close(): void {
+    this.#followed.stop();
+  }
+
+  #add(event: AgentEvent): void {
+    if (event.reason === "stop" || this.#waiting.length === 0) this.#waiting.push(event);
+    this.#notify?.();
+  }
+}

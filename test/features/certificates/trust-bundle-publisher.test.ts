@@ -4,7 +4,7 @@ import { after, describe, it } from "node:test";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../../src/machinery/client/https-transport.ts";
-import { publishedAnchors } from "../../../src/features/certificates/bundles/trust-bundle-publisher.ts";
+import { publishedAnchors } from "../../../src/features/certificates/bundles/published-anchors.ts";
 import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
 import { encodePrivateKeyPem, generatePrivateKey } from "../../../src/pki/keys.ts";
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";

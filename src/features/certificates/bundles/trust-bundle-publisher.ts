@@ -1,5 +1,4 @@
-import { timestamp } from "../../../machinery/api/clock.ts";
-import { fingerprintOf } from "../../../pki/certificate.ts";
+import type { Names } from "../../../machinery/api/names.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
@@ -8,6 +7,7 @@ import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { clusterTrustBundleResource } from "../resources.ts";
+import { formatRetired, parseRetired, publishedAnchors } from "./published-anchors.ts";
 
 export interface TrustBundlePublisherOptions {
   /** Called at each interval: there may be new ones. */
@@ -35,40 +35,10 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
     start(context) {
       const { client, clock, informers, names } = context;
       const bundles = informers.of(clusterTrustBundleResource(names));
-      const retiredKey = `${names.group("signet")}/retired-trust-anchors`;
+      const retiredKey = retiredAnnotation(names);
       const isSame = (one: ClusterTrustBundle, other: ClusterTrustBundle): boolean =>
         one.spec.trustBundle === other.spec.trustBundle &&
         one.metadata.annotations?.[retiredKey] === other.metadata.annotations?.[retiredKey];
-      const bundleOf = (
-        signerName: string,
-        {
-          anchors,
-          existing,
-        }: { readonly anchors: readonly Certificate[]; readonly existing: ClusterTrustBundle | undefined },
-      ): ClusterTrustBundle => {
-        const published = existing === undefined ? [] : parseCertificatesPem(existing.spec.trustBundle);
-        const wanted = publishedAnchors({
-          current: anchors,
-          published: published.filter((anchor) => !options.isRetired(anchor)),
-          retired: parseRetired(existing?.metadata.annotations?.[retiredKey]),
-          now: clock.now(),
-          overlapMilliseconds: options.overlapMilliseconds(signerName),
-        });
-        return {
-          apiVersion: `${names.group("certificates")}/v1beta1`,
-          kind: "ClusterTrustBundle",
-          ...existing,
-          metadata: {
-            name: bundleName(signerName),
-            ...existing?.metadata,
-            annotations: { ...existing?.metadata.annotations, [retiredKey]: formatRetired(wanted.retired) },
-          },
-          spec: {
-            signerName,
-            trustBundle: wanted.anchors.map(({ der }) => encodePem("CERTIFICATE", der)).join(""),
-          },
-        };
-      };
       const queue = controllerQueue(context, {
         name: this.name,
         reconcile: async (signerName) => {
@@ -78,7 +48,7 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
           if (anchors.length === 0) return "nothing to do: the signer has no CA here";
           const writer = client.resource(clusterTrustBundleResource(names));
           const existing = bundles.get(bundleName(signerName));
-          const bundle = bundleOf(signerName, { anchors, existing });
+          const bundle = bundleOf(signerName, { existing, anchors, names, now: clock.now(), options });
           if (existing === undefined) {
             await ignoreCodes([409], writer.create(bundle));
             return "published the signer's CA in a new bundle";
@@ -108,41 +78,42 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
   };
 }
 
-/** When each replaced anchor is removed: SHA-256 fingerprint to milliseconds since the epoch. */
-type Retired = ReadonlyMap<string, number>;
+/** When each replaced anchor is removed, in an annotation of its bundle. */
+const retiredAnnotation = (names: Names): string => `${names.group("signet")}/retired-trust-anchors`;
 
-interface PublishedState {
-  readonly current: readonly Certificate[];
-  readonly published: readonly Certificate[];
-  readonly retired: Retired;
-  readonly now: number;
-  readonly overlapMilliseconds: number;
-}
-
-/** The anchors to publish: the current ones, then the replaced ones that are not due for removal. */
-export function publishedAnchors({ current, published, retired, now, overlapMilliseconds }: PublishedState): {
+interface BundleParts {
+  readonly existing: ClusterTrustBundle | undefined;
+  /** The CA certificates that the signer uses now. */
   readonly anchors: readonly Certificate[];
-  readonly retired: Retired;
-} {
-  const currentFingerprints = new Set(current.map(fingerprintOf));
-  const next = new Map<string, number>();
-  const kept = published.filter((anchor) => {
-    const key = fingerprintOf(anchor);
-    if (currentFingerprints.has(key)) return false;
-    const until = Math.min(retired.get(key) ?? now + overlapMilliseconds, anchor.notAfter);
-    if (until <= now) return false;
-    next.set(key, until);
-    return true;
-  });
-  return { anchors: [...current, ...kept], retired: next };
+  readonly names: Names;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly options: TrustBundlePublisherOptions;
 }
 
-const formatRetired = (retired: Retired): string =>
-  [...retired].map(([key, until]) => `${key}=${timestamp(until)}`).join(",");
-
-function parseRetired(text = ""): Retired {
-  const entries = text.split(",").map((entry) => entry.split("="));
-  return new Map(
-    entries.flatMap(([key = "", until = ""]) => (Number.isNaN(Date.parse(until)) ? [] : [[key, Date.parse(until)]])),
-  );
+/** The bundle as it should be: what else is in the existing one stays. */
+function bundleOf(signerName: string, { existing, anchors, names, now, options }: BundleParts): ClusterTrustBundle {
+  const retiredKey = retiredAnnotation(names);
+  const published = existing === undefined ? [] : parseCertificatesPem(existing.spec.trustBundle);
+  const wanted = publishedAnchors({
+    current: anchors,
+    published: published.filter((anchor) => !options.isRetired(anchor)),
+    retired: parseRetired(existing?.metadata.annotations?.[retiredKey]),
+    now,
+    overlapMilliseconds: options.overlapMilliseconds(signerName),
+  });
+  return {
+    apiVersion: `${names.group("certificates")}/v1beta1`,
+    kind: "ClusterTrustBundle",
+    ...existing,
+    metadata: {
+      name: bundleName(signerName),
+      ...existing?.metadata,
+      annotations: { ...existing?.metadata.annotations, [retiredKey]: formatRetired(wanted.retired) },
+    },
+    spec: {
+      signerName,
+      trustBundle: wanted.anchors.map(({ der }) => encodePem("CERTIFICATE", der)).join(""),
+    },
+  };
 }

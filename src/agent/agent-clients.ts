@@ -105,7 +105,7 @@ export class AgentClients {
 
   #client({ clientCertificate, bearerToken, onSend, explain }: ClientIdentity): ApiClient {
     const { access, serverClock, localClock, monotonic, userAgent, connect = httpsTransport } = this.#options;
-    const { servers, serverName, caSource } = access;
+    const { servers, serverName, proxyUrl, caSource } = access;
     const tlsCredentials = currentCredentials(access.caCertificates, clientCertificate);
     const transports = servers.map((server) =>
       explained(
@@ -113,6 +113,7 @@ export class AgentClients {
           server,
           tlsCredentials,
           ...(serverName !== undefined && { serverName }),
+          ...(proxyUrl !== undefined && { proxyUrl }),
           ...(bearerToken !== undefined && { bearerToken }),
           timeoutMilliseconds,
           largestAnswerBytes,

@@ -20,6 +20,8 @@ export interface ServerAccess {
   readonly caSource?: CaSource;
   /** The name that the server's certificate must be valid for, if it is not the host's. */
   readonly serverName?: string;
+  /** The proxy for all servers, in place of what the environment says. */
+  readonly proxyUrl?: string;
   readonly bootstrap: BootstrapCredential;
 }
 

@@ -37,6 +37,7 @@ export function serverAccess(flags: ServerAccessFlags): ServerAccess {
       ? { caSource: "--ca-file" as const }
       : transport !== undefined && { caSource: "the kubeconfig" as const }),
     ...(transport?.serverName !== undefined && { serverName: transport.serverName }),
+    ...(transport?.proxyUrl !== undefined && { proxyUrl: transport.proxyUrl }),
     bootstrap: bootstrapCredential(flags, transport),
   };
 }

@@ -7,7 +7,8 @@ import type { TlsCredentials, TlsServer } from "./tls-options.ts";
 import type { ClientResponse } from "./transport.ts";
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-const knowsProxies = major > 24 || (major === 24 && minor >= 5);
+/** Whether this version of Node.js can go through a proxy. */
+export const knowsProxies = major > 24 || (major === 24 && minor >= 5);
 
 const namesProxy = (environment: NodeJS.ProcessEnv): boolean =>
   Boolean(environment["HTTPS_PROXY"] ?? environment["https_proxy"]);
@@ -16,13 +17,16 @@ const namesProxy = (environment: NodeJS.ProcessEnv): boolean =>
 export const isProxyIgnored = (environment: NodeJS.ProcessEnv): boolean => !knowsProxies && namesProxy(environment);
 
 /**
- * Whether connections to a server may go through the proxy of the environment. As in Go, a loopback address is never reached
- * through a proxy.
+ * Whether connections to a server may go through a proxy: its own, or that of the environment. As in Go, the latter is never used
+ * for a loopback address.
  */
-export const mayUseProxy = ({ server }: TlsServer): boolean =>
-  knowsProxies && namesProxy(process.env) && !isLoopback(new URL(server).hostname);
+export const mayUseProxy = ({ server, proxyUrl }: TlsServer): boolean =>
+  knowsProxies && (proxyUrl !== undefined || (namesProxy(process.env) && !isLoopback(new URL(server).hostname)));
 
-/** HTTP/1.1: a connection for each request that is under way. They go through the proxy of the environment. */
+const proxyEnvironment = ({ proxyUrl }: TlsServer): NodeJS.ProcessEnv =>
+  proxyUrl === undefined ? process.env : { HTTPS_PROXY: proxyUrl };
+
+/** HTTP/1.1: a connection for each request that is under way. They go through the server's proxy, or that of the environment. */
 export class Http1Connections implements Connections {
   readonly #server: TlsServer;
   readonly #agent: https.Agent;
@@ -31,7 +35,7 @@ export class Http1Connections implements Connections {
     this.#server = server;
     this.#agent = new https.Agent({
       keepAlive: true,
-      ...(mayUseProxy(server) && { proxyEnv: process.env }),
+      ...(mayUseProxy(server) && { proxyEnv: proxyEnvironment(server) }),
       ...tlsOptions(server, credentials),
     });
   }

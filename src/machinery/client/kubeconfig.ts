@@ -5,6 +5,7 @@ import { parse, stringify } from "yaml";
 import { errorCode, messageOf } from "../api/thrown-error.ts";
 import { isJsonObject, jsonFields } from "../api/json-object.ts";
 import type { HttpsTransportOptions } from "./https-transport.ts";
+import { knowsProxies } from "./http1-connections.ts";
 import { actingHeaders } from "./acting-headers.ts";
 import type { ActingUser } from "./acting-headers.ts";
 
@@ -220,7 +221,26 @@ function serverOf(cluster: Entry, where: string): HttpsTransportOptions {
     ...(caCertificates !== undefined && { caCertificates }),
     ...(serverName !== undefined && { serverName }),
     ...(cluster.fields["insecure-skip-tls-verify"] === true && { skipsServerVerification: true }),
+    ...proxyOf(cluster, where),
   };
+}
+
+/** A proxy that cannot be used is refused: a direct connection may be what it is there to prevent. */
+function proxyOf({ fields }: Entry, where: string): Pick<HttpsTransportOptions, "proxyUrl"> {
+  const proxyUrl = text(fields["proxy-url"]);
+  if (proxyUrl === undefined) return {};
+  // The URL may have a password in it.
+  if (!URL.canParse(proxyUrl) || !/^https?:$/.test(new URL(proxyUrl).protocol)) {
+    throw new KubeconfigError(
+      `${where}: the cluster's proxy-url does not begin with http:// or https://; name such a proxy, or remove it`,
+    );
+  }
+  if (!knowsProxies) {
+    throw new KubeconfigError(
+      `${where}: the cluster's proxy-url needs Node.js 24.5 or later, and this is ${process.version}; run signet with a later one`,
+    );
+  }
+  return { proxyUrl };
 }
 
 /** Ways to log in that kubectl knows and Signet does not, each with what to do. */

@@ -16,6 +16,8 @@ export interface TlsServer {
   readonly serverName?: string;
   /** For development only: accepts any server certificate. */
   readonly skipsServerVerification?: boolean;
+  /** `http://…` or `https://…`: the proxy for this server, in place of what the environment says. */
+  readonly proxyUrl?: string;
 }
 
 /** How to open a TLS connection to a server. */

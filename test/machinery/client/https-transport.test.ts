@@ -396,3 +396,25 @@ test("requests go through the proxy of HTTPS_PROXY, except to loopback and the h
   }
   assert.deepEqual(asked, ["signet.invalid:6443"]);
 });
+
+test("requests to a server with a proxy of its own go through that, also on loopback and whatever NO_PROXY says", async (context) => {
+  const asked: string[] = [];
+  const proxy = createProxy().on("connect", (request, socket) => {
+    asked.push(request.url ?? "");
+    socket.end("HTTP/1.1 502 Bad Gateway\r\n\r\n");
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  process.env["NO_PROXY"] = "*";
+  context.after(() => {
+    delete process.env["NO_PROXY"];
+    proxy.close();
+  });
+  const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`; // listens on a port
+  for (const host of ["signet.invalid:6443", "127.0.0.1:1"]) {
+    const transport = httpsTransport({ server: `https://${host}`, proxyUrl });
+    await assert.rejects(transport.send({ method: "GET", path: "/" }));
+    transport.close();
+  }
+  assert.deepEqual(asked, ["signet.invalid:6443", "127.0.0.1:1"]);
+});

@@ -130,6 +130,22 @@ test("a password in the URL of a kubeconfig's server is refused without being sh
   );
 });
 
+test("a kubeconfig's proxy is used, and refused without being shown when it is none that Signet speaks to", () => {
+  const through = (proxy: string): string =>
+    certificateUser.replace("cluster:\n", `cluster:\n      proxy-url: ${proxy}\n`);
+  const { transport } = parseKubeconfig(through("http://proxy.example.com:3128"), { path: "x" });
+  assert.equal(transport.proxyUrl, "http://proxy.example.com:3128");
+  for (const wrong of ["socks5://user:secret@proxy.example.com", "proxy secret"]) {
+    assert.throws(
+      () => parseKubeconfig(through(wrong), { path: "x" }),
+      (error) =>
+        error instanceof KubeconfigError &&
+        /kubeconfig x: the cluster's proxy-url does not begin with http/.test(error.message) &&
+        !/secret/.test(error.message),
+    );
+  }
+});
+
 test("the files of $KUBECONFIG are merged: the first one with a value wins, and missing files are ignored", (context) => {
   const folder = mkdtempSync(join(tmpdir(), "signet-kubeconfig-"));
   const before = process.env["KUBECONFIG"];

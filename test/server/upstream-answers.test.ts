@@ -620,4 +620,16 @@ describe("a server, like upstream,", () => {
     assert.equal(await create({ kind: "ConfigMap", Kind: "Secret" }), 400);
     assert.equal(await create({ Kind: 1 }), 400);
   });
+
+  it("warn of fields of a Node that nothing reads, and of a Pod's name that is no host name", async () => {
+    const warningsOf = async (path: string, body: object): Promise<string> =>
+      (await api.send({ method: "POST", path: `${path}?dryRun=All`, body })).headers["warning"] ?? "";
+    const metadata = { name: "a.b" };
+    const node = { metadata, spec: { externalID: "x" } };
+    const unused = '299 - "spec.externalID: this field is deprecated, and is unused by Kubernetes"';
+    assert.equal(await warningsOf("/api/v1/nodes", node), unused);
+    const containers = [{ name: "c", image: "i" }];
+    const warning = await warningsOf(`${objects}/pods`, { metadata, spec: { containers } });
+    assert.match(warning, /^299 - "metadata\.name: this is used in the Pod's hostname, .*: \[must not contain dots\]"/);
+  });
 });

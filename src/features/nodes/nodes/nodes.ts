@@ -21,6 +21,8 @@ export const nodes = (names: Names): ResourceDefinition<Node> =>
     validate: validateNode,
     prepareForUpdate: (next, { previous }) => ({ ...next, status: previous.status }),
     validateUpdate: validateNodeUpdate,
+    warningsOnCreate: deprecations,
+    warningsOnUpdate: deprecations,
     resetFields: [["status"]],
     subresources: {
       status: {
@@ -33,6 +35,9 @@ export const nodes = (names: Names): ResourceDefinition<Node> =>
     selectableFields: { "spec.unschedulable": ({ spec }) => String(spec.unschedulable ?? false) },
     columns: nodeColumns(names),
   });
+
+const deprecations = ({ spec }: Node): string[] =>
+  (spec.externalID ?? "") === "" ? [] : ["spec.externalID: this field is deprecated, and is unused by Kubernetes"];
 
 function setDefaults({ spec, status, ...node }: Node): Node {
   const { capacity } = status;

@@ -4,7 +4,7 @@ import { mirrorAnnotations } from "./pod-object.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
+import { dnsLabelFaults, validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type {
   DeleteContext,
@@ -35,7 +35,10 @@ export function pods(names: Names): ResourceDefinition<Pod> {
     prepareForCreate: (pod) => newPod(pod, names),
     prepareForUpdate: (next, { previous }) => changedPod(next, { previous, names }),
     validate: (pod) => validateNewPod(pod, annotations),
-    warningsOnCreate: ({ spec }) => ((spec.nodeName ?? "") === "" ? [nothingRunsPods] : []),
+    warningsOnCreate: ({ metadata, spec }) => [
+      ...hostnameWarning(metadata.name ?? ""),
+      ...((spec.nodeName ?? "") === "" ? [nothingRunsPods] : []),
+    ],
     validateUpdate: (next, context) => [
       ...validatePodUpdate(next, podDefaults(context.previous)),
       ...validateMirror(next, context),
@@ -62,6 +65,13 @@ export function pods(names: Names): ResourceDefinition<Pod> {
     },
     columns: podColumns(names),
   });
+}
+
+function hostnameWarning(name: string): string[] {
+  const faults = dnsLabelFaults(name);
+  const effect =
+    "this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended";
+  return faults.length === 0 ? [] : [`metadata.name: ${effect}: [${faults.join(" ")}]`];
 }
 
 /** For `kubectl run`: there is no scheduler either, so such a Pod stays as it is. */

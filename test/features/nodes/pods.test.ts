@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { podSchema } from "../../../src/features/nodes/pods/pod-schema.ts";
 import type { Pod } from "../../../src/features/nodes/pods/pod-schema.ts";
+import { compileDecoder } from "../../../src/machinery/schema/compile-decoder.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
+import { podDefaults } from "../../../src/features/nodes/pods/pod-defaults.ts";
 import { pods } from "../../../src/features/nodes/pods/pods.ts";
 import { cells, context, faultsOfChange, faultsOfNew, prepared } from "../resource-scene.ts";
 
 const definition = pods(platformNames);
+const decode = compileDecoder(podSchema);
 const pod = (spec: Partial<Pod["spec"]> = {}): Pod => ({
   apiVersion: "v1",
   kind: "Pod",
@@ -85,8 +89,16 @@ describe("a pod", () => {
     ]);
   });
 
+  it("that an earlier version stored, with quantities as they were sent, can still be changed", () => {
+    const limited = (cpu: string): Pod =>
+      pod({ containers: [{ name: "c", image: "image", resources: { limits: { cpu } } }] });
+    const sent = (cpu: string): Pod => podDefaults(decode(limited(cpu)).value);
+    assert.deepEqual(faultsOfChange(definition, sent("1"), limited("1000m")), []);
+    assert.equal(faultsOfChange(definition, sent("2"), limited("1000m")).length, 1);
+  });
+
   it("cannot move to another node or account, and may change its image", () => {
-    const previous = prepared(definition, pod({ nodeName: "n", serviceAccountName: "bot" }));
+    const previous = prepared(definition, decode(pod({ nodeName: "n", serviceAccountName: "bot" })).value);
     for (const change of [{ nodeName: "m" }, { serviceAccountName: "admin" }]) {
       const [fault = ""] = faultsOfChange(definition, pod({ ...previous.spec, ...change }), previous);
       assert.match(fault, /^spec: Forbidden: pod updates may not change fields other than/);

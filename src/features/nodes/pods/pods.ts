@@ -5,6 +5,7 @@ import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { dnsLabelFaults, validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
+import { CompiledSchema } from "../../../machinery/registry/compiled-schema.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type {
   DeleteContext,
@@ -21,6 +22,9 @@ import { validateMirrorAnnotation, validateNewPod, validatePodUpdate } from "./p
 
 export function pods(names: Names): ResourceDefinition<Pod> {
   const annotations = mirrorAnnotations(names);
+  const schema = new CompiledSchema(podSchema);
+  /** A stored Pod as it would be written now: earlier versions left out defaults, and kept quantities as they were sent. */
+  const asWrittenNow = (stored: Pod): Pod => podDefaults(schema.decode(stored).value);
   const validateMirror = (next: Pod, { previous }: UpdateContext<Pod>): FieldError[] =>
     annotations.flatMap((mirrorAnnotation) => validateMirrorAnnotation(next, { previous, mirrorAnnotation }));
   return defineResource({
@@ -40,7 +44,7 @@ export function pods(names: Names): ResourceDefinition<Pod> {
       ...((spec.nodeName ?? "") === "" ? [nothingRunsPods] : []),
     ],
     validateUpdate: (next, context) => [
-      ...validatePodUpdate(next, podDefaults(context.previous)),
+      ...validatePodUpdate(next, asWrittenNow(context.previous)),
       ...validateMirror(next, context),
     ],
     prepareForDelete,

@@ -141,6 +141,7 @@ export function bootstrapPolicy(names: Names, signers: readonly SignerGrants[] =
     toGroups("system:basic-user", authenticatedGroup),
     toGroups("system:public-info-viewer", authenticatedGroup, unauthenticatedGroup),
     toGroups("system:service-account-issuer-discovery", serviceAccountsGroup),
+    // The document lets every authenticated user read trust bundles. Upstream lets service accounts alone.
     toGroups("system:cluster-trust-bundle-discovery", authenticatedGroup, serviceAccountsGroup),
     clusterRoleBinding("system:node", []),
   ];

@@ -94,6 +94,7 @@ export function startElectedControllers(options: ElectedControllersOptions): Ele
     leaseName: controllersLeaseName,
     identity: processIdentity(),
     clock,
+    monotonic: performance,
     schedule: systemSchedule,
     log,
     isHolderGone: hasProcessEnded,

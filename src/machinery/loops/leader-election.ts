@@ -22,7 +22,10 @@ export interface LeaderElectionOptions {
   readonly leaseName: string;
   /** Unique among all candidates, including earlier runs of the same process. */
   readonly identity: string;
+  /** The times in the Lease. */
   readonly clock: Clock;
+  /** Measures durations: it never jumps. A clock that is set back must not keep a lease held that nobody renews. */
+  readonly monotonic: Clock;
   readonly schedule: Schedule;
   readonly log: ControllerLog;
   /**
@@ -45,7 +48,7 @@ const renewIntervalMilliseconds = 4_000;
 /**
  * Uses a Lease to let one of several processes run the controllers (upstream: client-go's leader election). A free
  * lease is taken immediately. Clocks of different machines are never compared: a lease has expired when it did not
- * change for its duration on this process's own clock.
+ * change for its duration, as this process measures it.
  */
 export class LeaderElection {
   readonly #options: LeaderElectionOptions;
@@ -87,12 +90,12 @@ export class LeaderElection {
 
   async #turn(): Promise<void> {
     if (this.#isStopped) return;
-    const { clock, schedule, log, leaseName, identity, onElected } = this.#options;
-    const startedAt = clock.now();
+    const { monotonic, schedule, log, leaseName, identity, onElected } = this.#options;
+    const startedAt = monotonic.now();
     try {
-      if (await this.#takeOrRenew(startedAt)) {
+      if (await this.#takeOrRenew()) {
         this.#cancelDeadline();
-        const left = renewDeadlineMilliseconds - (clock.now() - startedAt);
+        const left = renewDeadlineMilliseconds - (monotonic.now() - startedAt);
         this.#cancelDeadline = schedule(
           () => {
             this.#stepDown().catch((error: unknown) => this.#tellFailure(error));
@@ -119,14 +122,14 @@ export class LeaderElection {
   }
 
   /** Whether this candidate holds the lease now. Rejects when the server does not answer. */
-  async #takeOrRenew(now: number): Promise<boolean> {
+  async #takeOrRenew(): Promise<boolean> {
     const { leases, leaseName } = this.#options;
     // Try with the known lease first. If it has changed, read it again.
     for (const known of this.#isLeading ? [this.#lease, undefined] : [undefined]) {
       const lease = known ?? (await leases.find(leaseName));
-      if (lease !== undefined && !this.#isFree(lease, now)) return false;
+      if (lease !== undefined && !this.#isFree(lease)) return false;
       try {
-        const mine = this.#claimed(lease, now);
+        const mine = this.#claimed(lease);
         this.#lease = await (lease === undefined ? leases.create(mine) : leases.update(mine));
         return true;
       } catch (error) {
@@ -137,8 +140,9 @@ export class LeaderElection {
     return false;
   }
 
-  #isFree({ metadata, spec }: ElectionLease, now: number): boolean {
-    const { identity, isHolderGone } = this.#options;
+  #isFree({ metadata, spec }: ElectionLease): boolean {
+    const { identity, isHolderGone, monotonic } = this.#options;
+    const now = monotonic.now();
     const { holderIdentity: holder = "", leaseDurationSeconds: duration = leaseDurationSeconds } = spec;
     const version = metadata.resourceVersion ?? "";
     if (version !== this.#observed.version) this.#observed = { version, at: now };
@@ -146,9 +150,9 @@ export class LeaderElection {
     return now >= this.#observed.at + duration * 1000;
   }
 
-  #claimed(lease: ElectionLease | undefined, now: number): ElectionLease {
-    const { identity, leaseName } = this.#options;
-    const time = microTimestamp(now);
+  #claimed(lease: ElectionLease | undefined): ElectionLease {
+    const { identity, leaseName, clock } = this.#options;
+    const time = microTimestamp(clock.now());
     const isMine = lease?.spec.holderIdentity === identity;
     const { acquireTime, leaseTransitions = -1 } = lease?.spec ?? {};
     return {

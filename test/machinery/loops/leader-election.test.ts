@@ -6,11 +6,12 @@ import { LeaderElection } from "../../../src/machinery/loops/leader-election.ts"
 import type { LeaderElectionOptions } from "../../../src/machinery/loops/leader-election.ts";
 import type { Lease } from "../../../src/features/core/leases.ts";
 
-/** A server with one lease, and a clock that only the test moves. */
+/** A server with one lease, and clocks that only the test moves. */
 class Scene {
   lease: Lease | undefined;
   isDown = false;
   now = Date.parse("2026-03-04T05:06:07Z");
+  #elapsed = 0;
   #version = 0;
   #timers: { at: number; run: () => void }[] = [];
 
@@ -39,8 +40,9 @@ class Scene {
       leaseName: "loops",
       identity,
       clock: { now: () => this.now },
+      monotonic: { now: () => this.#elapsed },
       schedule: (run, milliseconds) => {
-        const timer = { at: this.now + milliseconds, run };
+        const timer = { at: this.#elapsed + milliseconds, run };
         this.#timers.push(timer);
         return () => (this.#timers = this.#timers.filter((one) => one !== timer));
       },
@@ -56,8 +58,9 @@ class Scene {
   async pass(seconds: number): Promise<void> {
     for (let second = 0; second < seconds; second++) {
       this.now += 1000;
-      const due = this.#timers.filter(({ at }) => at <= this.now);
-      this.#timers = this.#timers.filter(({ at }) => at > this.now);
+      this.#elapsed += 1000;
+      const due = this.#timers.filter(({ at }) => at <= this.#elapsed);
+      this.#timers = this.#timers.filter(({ at }) => at > this.#elapsed);
       for (const { run } of due) run();
       await settle();
     }
@@ -112,6 +115,29 @@ describe("a leader election", () => {
     await scene.pass(5);
     assert.deepEqual(other.events, ["elected"]);
   });
+
+  for (const [direction, hours] of [
+    ["forward", 1],
+    ["back", -1],
+  ] as const) {
+    it(`takes over after the duration of the lease when the clock is set ${direction} meanwhile, not earlier or later`, async () => {
+      const scene = new Scene();
+      scene.lease = {
+        apiVersion: "",
+        kind: "Lease",
+        metadata: { name: "loops", resourceVersion: "1000" },
+        spec: { holderIdentity: "silent", leaseDurationSeconds: 15 },
+      };
+      const other = scene.candidate("other");
+      other.election.start();
+      await settle();
+      scene.now += hours * 3_600_000;
+      await scene.pass(14);
+      assert.deepEqual(other.events, []);
+      await scene.pass(5);
+      assert.deepEqual(other.events, ["elected"]);
+    });
+  }
 
   it("does not wait for a holder that is known to be gone", async () => {
     const scene = new Scene();

@@ -108,7 +108,7 @@ interface FileContents {
 
 function isWritten(file: string, { bytes, ownership }: FileContents): boolean {
   try {
-    const found = readRegularFile(file);
+    const found = readRegularFile(file, { largestBytes: bytes.length });
     if (found?.contents.equals(bytes) !== true) return false;
     const { mode, uid, gid } = found.status;
     return (mode & 0o7777) === ownership.mode && uid === (ownership.uid ?? uid) && gid === (ownership.gid ?? gid);

@@ -32,6 +32,8 @@ export interface TrustBundleState {
 
 /** The wait before a failed write is tried again, for example on a full disk. */
 const rewriteMilliseconds = 10_000;
+/** A larger file than any answer of a server is not one that the agent has written. */
+const largestBundleBytes = 64 * 2 ** 20;
 
 /**
  * Keeps a file with the anchors of one bundle, or of all bundles of a signer, up to date until `signal` aborts. When there is
@@ -103,7 +105,7 @@ function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundle
 
 function savedText(file: string): string | undefined {
   try {
-    return readRegularFile(file)?.contents.toString("utf8");
+    return readRegularFile(file, { largestBytes: largestBundleBytes })?.contents.toString("utf8");
   } catch {
     return undefined; // writing it tells what is wrong
   }

@@ -1,5 +1,6 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { readSync } from "node:fs";
 import { messageOf } from "../api/thrown-error.ts";
+import { withOpenFile } from "../files/open-file.ts";
 import { unreadableFileReason } from "../files/unusable-file.ts";
 import { UsageError } from "./flag.ts";
 import type { Certificate } from "../../pki/certificate.ts";
@@ -13,17 +14,17 @@ const largestSettingsBytes = 16 * 2 ** 20;
 
 /** Reads a file that a flag names. Throws UsageError for what is not a regular file of at most 16 MiB. */
 export const readSettingsFile = (flag: string, file: string): string =>
-  readRegularFile({ flag, file, largestBytes: largestSettingsBytes });
+  readBounded({ flag, file, largestBytes: largestSettingsBytes });
 
 /** Reads a small file that a flag names, such as one that is read again whenever it changes: as above, of at most 1 MiB. */
 export const readFollowedFile = (flag: string, file: string): string =>
-  readRegularFile({ flag, file, largestBytes: largestFollowedBytes });
+  readBounded({ flag, file, largestBytes: largestFollowedBytes });
 
 /**
  * Reads a file that a flag names and that is read again while the server runs. It may have been replaced by something
  * that never ends, such as a pipe or a device. Throws UsageError unless it is a regular file of at most 1 MiB.
  */
-function readRegularFile({
+function readBounded({
   flag,
   file,
   largestBytes,
@@ -32,26 +33,22 @@ function readRegularFile({
   readonly file: string;
   readonly largestBytes: number;
 }): string {
-  let descriptor: number | undefined;
   try {
-    // Do not block: opening a pipe waits for its writer.
-    descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
-    const stats = fstatSync(descriptor);
-    if (stats.isDirectory()) throw new UsageError(`--${flag}: ${file} is a folder; name a file`);
-    if (!stats.isFile())
-      throw new UsageError(
-        `--${flag}: ${file} is not a regular file; it may be read again later, so write it to a file and name that`,
-      );
-    if (stats.size > largestBytes) {
-      throw new UsageError(`--${flag}: ${file} is larger than ${largestBytes / 2 ** 20} MiB; name a smaller one`);
-    }
-    const buffer = Buffer.alloc(stats.size);
-    return buffer.toString("utf8", 0, readSync(descriptor, buffer, 0, stats.size, 0));
+    return withOpenFile(file, ({ descriptor, status }) => {
+      if (status.isDirectory()) throw new UsageError(`--${flag}: ${file} is a folder; name a file`);
+      if (!status.isFile())
+        throw new UsageError(
+          `--${flag}: ${file} is not a regular file; it may be read again later, so write it to a file and name that`,
+        );
+      if (status.size > largestBytes) {
+        throw new UsageError(`--${flag}: ${file} is larger than ${largestBytes / 2 ** 20} MiB; name a smaller one`);
+      }
+      const buffer = Buffer.alloc(status.size);
+      return buffer.toString("utf8", 0, readSync(descriptor, buffer, 0, status.size, 0));
+    });
   } catch (cause) {
     if (cause instanceof UsageError) throw cause;
     throw new UsageError(`--${flag}: cannot read ${file}: ${unreadableFileReason(cause)}`, { cause });
-  } finally {
-    if (descriptor !== undefined) closeSync(descriptor);
   }
 }
 

@@ -1,5 +1,7 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { errorCode } from "../api/thrown-error.ts";
+import { withOpenFile } from "./open-file.ts";
+import type { OpenFile } from "./open-file.ts";
 import { UnusableFile } from "./unusable-file.ts";
 
 /**
@@ -8,33 +10,24 @@ import { UnusableFile } from "./unusable-file.ts";
  * does not exist.
  */
 export function readPrivateFile(file: string): string | undefined {
-  const descriptor = openIfExists(file);
-  if (descriptor === undefined) return undefined;
   try {
-    // Check the open file, so that it cannot be replaced between the check and the read.
-    const status = fstatSync(descriptor);
-    if (!status.isFile()) throw new UnusableFile(`${file} is not a file; name one that holds the key`);
-    const user = process.getuid?.();
-    if (user === undefined) return readFileSync(descriptor, "utf8"); // Windows has no file modes
-    if (status.uid !== user && status.uid !== 0) {
-      throw new UnusableFile(`${file} belongs to another user (uid ${status.uid}); chown it, or name another`);
-    }
-    if ((status.mode & 0o077) !== 0) {
-      const mode = (status.mode & 0o777).toString(8).padStart(4, "0");
-      throw new UnusableFile(`${file} is open to other users (mode ${mode}); chmod 600 it, or make a new key`);
-    }
-    return readFileSync(descriptor, "utf8");
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-function openIfExists(file: string): number | undefined {
-  const { O_RDONLY, O_NONBLOCK } = constants; // opening a pipe without a writer would block forever
-  try {
-    return openSync(file, O_RDONLY | O_NONBLOCK);
+    return withOpenFile(file, (opened) => privateText(file, opened));
   } catch (error) {
     if (errorCode(error) === "ENOENT") return undefined;
     throw error;
   }
+}
+
+function privateText(file: string, { descriptor, status }: OpenFile): string {
+  if (!status.isFile()) throw new UnusableFile(`${file} is not a file; name one that holds the key`);
+  const user = process.getuid?.();
+  if (user === undefined) return readFileSync(descriptor, "utf8"); // Windows has no file modes
+  if (status.uid !== user && status.uid !== 0) {
+    throw new UnusableFile(`${file} belongs to another user (uid ${status.uid}); chown it, or name another`);
+  }
+  if ((status.mode & 0o077) !== 0) {
+    const mode = (status.mode & 0o777).toString(8).padStart(4, "0");
+    throw new UnusableFile(`${file} is open to other users (mode ${mode}); chmod 600 it, or make a new key`);
+  }
+  return readFileSync(descriptor, "utf8");
 }

@@ -1,5 +1,6 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import type { Stats } from "node:fs";
+import { withOpenFile } from "./open-file.ts";
 
 export interface RegularFile {
   readonly contents: Buffer;
@@ -7,15 +8,13 @@ export interface RegularFile {
 }
 
 /**
- * Reads what is in a place where others may have put anything. Undefined unless it is a file: opening a pipe could wait for
- * ever, and so could reading a device. Throws the system's error when there is nothing, or it cannot be read.
+ * Reads what is in a place where others may have put anything. Undefined unless it is a file of at most so many bytes: opening a
+ * pipe could wait for ever, and so could reading a device. Throws the system's error when there is nothing, or it cannot be read.
  */
-export function readRegularFile(file: string): RegularFile | undefined {
-  const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
-  try {
-    const status = fstatSync(descriptor);
-    return status.isFile() ? { contents: readFileSync(descriptor), status } : undefined;
-  } finally {
-    closeSync(descriptor);
-  }
-}
+export const readRegularFile = (
+  file: string,
+  { largestBytes }: { readonly largestBytes: number },
+): RegularFile | undefined =>
+  withOpenFile(file, ({ descriptor, status }) =>
+    status.isFile() && status.size <= largestBytes ? { contents: readFileSync(descriptor), status } : undefined,
+  );

@@ -53,7 +53,8 @@ export function httpsTransport(options: HttpsTransportOptions): Transport {
   const prefix = pathname.replace(/\/$/, "");
   return tracedTransport({
     async send(request) {
-      const sent = wireRequest(request, { prefix, options });
+      const limits = limitsOf(request, options);
+      const sent = wireRequest(request, { prefix, options, silenceMilliseconds: limits.silenceMilliseconds });
       return boundedAnswer(
         async (signal) => {
           for (let tries = 1; ; tries++) {
@@ -64,7 +65,7 @@ export function httpsTransport(options: HttpsTransportOptions): Transport {
             }
           }
         },
-        boundsOf(request, options),
+        { ...limits, signal: request.signal, late: () => connectionTimeout(options) },
       );
     },
     close: () => connections.close(),
@@ -72,6 +73,7 @@ export function httpsTransport(options: HttpsTransportOptions): Transport {
 }
 
 const defaultTimeoutMilliseconds = 30_000;
+const defaultWatchIdleMilliseconds = 120_000;
 /** Servers end all requests but watches after a minute (upstream: `--request-timeout`). */
 const longestAnswerMilliseconds = 120_000;
 const defaultLargestAnswerBytes = 500 * 2 ** 20;
@@ -121,9 +123,10 @@ class CurrentConnections {
 interface Wire {
   readonly prefix: string;
   readonly options: HttpsTransportOptions;
+  readonly silenceMilliseconds: number;
 }
 
-function wireRequest(request: ClientRequest, { prefix, options }: Wire): WireRequest {
+function wireRequest(request: ClientRequest, { prefix, options, silenceMilliseconds }: Wire): WireRequest {
   const { method, path, query = "", signal } = request;
   const token = options.bearerToken?.();
   const body = bodyText(request);
@@ -139,29 +142,31 @@ function wireRequest(request: ClientRequest, { prefix, options }: Wire): WireReq
     },
     body,
     signal,
-    silenceMilliseconds: longestSilenceMilliseconds(request, options),
+    silenceMilliseconds,
   };
 }
 
-function boundsOf({ query, signal }: ClientRequest, options: HttpsTransportOptions): AnswerBounds {
-  const { timeoutMilliseconds, largestAnswerBytes = defaultLargestAnswerBytes, schedule = systemSchedule } = options;
-  const isWatch = new URLSearchParams(query).get("watch") === "true";
-  return {
-    largestBytes: isWatch ? Infinity : largestAnswerBytes,
-    longestMilliseconds: isWatch || timeoutMilliseconds === 0 ? Infinity : longestAnswerMilliseconds,
-    schedule,
-    signal,
-    late: () => connectionTimeout(options),
-  };
-}
-
-/** A watch without bookmarks may be silent until its own end, and a little longer. */
-function longestSilenceMilliseconds({ query }: ClientRequest, options: HttpsTransportOptions): number {
-  const { timeoutMilliseconds = defaultTimeoutMilliseconds, watchIdleMilliseconds = 120_000 } = options;
+/** How long a request may take, and how large its answer may be. A watch is only limited in how long it is silent. */
+function limitsOf(
+  { query }: ClientRequest,
+  options: HttpsTransportOptions,
+): Pick<AnswerBounds, "largestBytes" | "longestMilliseconds" | "schedule"> & Pick<Wire, "silenceMilliseconds"> {
+  const { timeoutMilliseconds = defaultTimeoutMilliseconds, schedule = systemSchedule } = options;
   const parameters = new URLSearchParams(query);
-  if (parameters.get("watch") !== "true") return timeoutMilliseconds;
-  if (parameters.get("allowWatchBookmarks") === "true") return watchIdleMilliseconds;
-  return Number(parameters.get("timeoutSeconds")) * 1000 + timeoutMilliseconds;
+  if (parameters.get("watch") !== "true") {
+    return {
+      schedule,
+      silenceMilliseconds: timeoutMilliseconds,
+      largestBytes: options.largestAnswerBytes ?? defaultLargestAnswerBytes,
+      longestMilliseconds: timeoutMilliseconds === 0 ? Infinity : longestAnswerMilliseconds,
+    };
+  }
+  // Without bookmarks it may be silent until its own end, and a little longer.
+  const silenceMilliseconds =
+    parameters.get("allowWatchBookmarks") === "true"
+      ? (options.watchIdleMilliseconds ?? defaultWatchIdleMilliseconds)
+      : Number(parameters.get("timeoutSeconds")) * 1000 + timeoutMilliseconds;
+  return { schedule, silenceMilliseconds, largestBytes: Infinity, longestMilliseconds: Infinity };
 }
 
 /**

@@ -374,7 +374,8 @@ describe("a transport that shares one connection of HTTP/2", () => {
   });
 });
 
-test("requests go through the proxy of HTTPS_PROXY, except to loopback and the hosts of NO_PROXY", async (context) => {
+/** A proxy that refuses every connection, with the hosts that it was asked for. */
+async function refusingProxy(context: TestContext): Promise<{ readonly url: string; readonly asked: string[] }> {
   const asked: string[] = [];
   const proxy = createProxy().on("connect", (request, socket) => {
     asked.push(request.url ?? "");
@@ -382,39 +383,37 @@ test("requests go through the proxy of HTTPS_PROXY, except to loopback and the h
   });
   proxy.listen(0, "127.0.0.1");
   await once(proxy, "listening");
-  process.env["HTTPS_PROXY"] = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`; // listens on a port
+  context.after(() => proxy.close());
+  return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, asked }; // listens on a port
+}
+
+/** Sends a request to each host through a transport of its own. */
+async function askEach(hosts: readonly string[], options: Partial<HttpsTransportOptions> = {}): Promise<void> {
+  for (const host of hosts) {
+    const transport = httpsTransport({ ...options, server: `https://${host}` });
+    await assert.rejects(transport.send({ method: "GET", path: "/" }));
+    transport.close();
+  }
+}
+
+test("requests go through the proxy of HTTPS_PROXY, except to loopback and the hosts of NO_PROXY", async (context) => {
+  const { url, asked } = await refusingProxy(context);
+  process.env["HTTPS_PROXY"] = url;
   process.env["NO_PROXY"] = "direct.invalid";
   context.after(() => {
     delete process.env["HTTPS_PROXY"];
     delete process.env["NO_PROXY"];
-    proxy.close();
   });
-  for (const host of ["signet.invalid:6443", "direct.invalid:6443", "127.0.0.1:1"]) {
-    const transport = httpsTransport({ server: `https://${host}` });
-    await assert.rejects(transport.send({ method: "GET", path: "/" }));
-    transport.close();
-  }
+  await askEach(["signet.invalid:6443", "direct.invalid:6443", "127.0.0.1:1"]);
   assert.deepEqual(asked, ["signet.invalid:6443"]);
 });
 
 test("requests to a server with a proxy of its own go through that, also on loopback and whatever NO_PROXY says", async (context) => {
-  const asked: string[] = [];
-  const proxy = createProxy().on("connect", (request, socket) => {
-    asked.push(request.url ?? "");
-    socket.end("HTTP/1.1 502 Bad Gateway\r\n\r\n");
-  });
-  proxy.listen(0, "127.0.0.1");
-  await once(proxy, "listening");
+  const { url: proxyUrl, asked } = await refusingProxy(context);
   process.env["NO_PROXY"] = "*";
   context.after(() => {
     delete process.env["NO_PROXY"];
-    proxy.close();
   });
-  const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`; // listens on a port
-  for (const host of ["signet.invalid:6443", "127.0.0.1:1"]) {
-    const transport = httpsTransport({ server: `https://${host}`, proxyUrl });
-    await assert.rejects(transport.send({ method: "GET", path: "/" }));
-    transport.close();
-  }
+  await askEach(["signet.invalid:6443", "127.0.0.1:1"], { proxyUrl });
   assert.deepEqual(asked, ["signet.invalid:6443", "127.0.0.1:1"]);
 });

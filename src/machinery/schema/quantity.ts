@@ -5,8 +5,9 @@ import { TypeMismatch } from "./decode-faults.ts";
  * takes for canonical stays as it is. Throws a TypeMismatch in upstream's words.
  */
 export function canonicalQuantity(text: string): string {
-  const [, sign = "", digits = "", fraction = "", suffix = ""] = quantityPattern.exec(text) ?? [];
-  if (text === "" || !quantityPattern.test(text)) throw new TypeMismatch(invalidQuantity);
+  const match = quantityPattern.exec(text);
+  if (match === null || text === "") throw new TypeMismatch(invalidQuantity);
+  const [, sign = "", digits = "", fraction = "", suffix = ""] = match;
   const exponent = /^[eE]([+-]?\d+)$/.exec(suffix)?.[1];
   const power = exponent === undefined ? decimalSuffixes.indexOf(suffix) * 3 - 9 : Number(exponent);
   const binaryPower = binarySuffixes.indexOf(suffix);

@@ -1,3 +1,4 @@
+import { millisecondsSince } from "../../../machinery/api/clock.ts";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import type { Names } from "../../../machinery/api/names.ts";
@@ -114,7 +115,7 @@ export function openSigningAuthorities(options: ServerAuthorityOptions): Signing
       return authority;
     },
     clientAuthorities: () =>
-      refreshed !== undefined && Math.abs(clock.now() - refreshed.at) < pollMilliseconds
+      refreshed !== undefined && millisecondsSince(refreshed.at, clock) < pollMilliseconds
         ? refreshed.certificates
         : refresh(),
   };

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { millisecondsSince } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { oids } from "../../../pki/object-identifiers.ts";
@@ -114,9 +115,8 @@ export class OcspAnswers {
 
   #authorities(): readonly AnsweringAuthority[] {
     const { clock, authorities } = this.#options;
-    const now = clock.now();
-    if (this.#refreshed === undefined || Math.abs(now - this.#refreshed.at) >= pollMilliseconds) {
-      this.#refreshed = { at: now, authorities: authorities() };
+    if (this.#refreshed === undefined || millisecondsSince(this.#refreshed.at, clock) >= pollMilliseconds) {
+      this.#refreshed = { at: clock.now(), authorities: authorities() };
     }
     return this.#refreshed.authorities;
   }

@@ -120,6 +120,7 @@ export class FleetAgent {
     return new LeaseHeartbeat({
       names,
       nodeName: this.#name,
+      leaseDurationSeconds: 40,
       leases: this.#client.resource(leaseResource(names), names.namespaces.nodeLease),
       clock: systemClock,
       registeredNodeUid: () => Promise.resolve(nodeUid),

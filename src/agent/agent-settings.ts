@@ -77,6 +77,8 @@ export interface AgentSettings extends ServerAccess {
   /** For the node's own certificates, and for every file that has no hook of its own. */
   readonly hook: Hook | undefined;
   readonly log: LogSettings;
+  /** How long others may consider the node alive after a renewal of its Lease. */
+  readonly leaseDurationSeconds: number;
   /** How long the node's own certificates are asked for; undefined: as long as the signer gives. */
   readonly certificateLifetimeSeconds: number | undefined;
 }

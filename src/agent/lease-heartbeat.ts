@@ -5,13 +5,13 @@ import { ignoreCodes } from "../machinery/client/ignore-codes.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
 import type { Lease } from "../features/core/resources.ts";
 
-/** Like a kubelet: renewed every 10 s; others consider the node lost after 40 s. */
-export const leaseIntervalMilliseconds = 10_000;
-const leaseDurationSeconds = 40;
+/** Like a kubelet, the agent renews the Lease four times in its duration. */
+export const renewalIntervalMilliseconds = (leaseDurationSeconds: number): number => (leaseDurationSeconds * 1000) / 4;
 
 export interface LeaseHeartbeatOptions {
   readonly names: Names;
   readonly nodeName: string;
+  readonly leaseDurationSeconds: number;
   /** In the namespace of node leases. */
   readonly leases: ResourceClient<Lease>;
   /** The server's time. */
@@ -63,7 +63,7 @@ export class LeaseHeartbeat {
   }
 
   #renewed(lease: Lease): Lease {
-    const { nodeName, clock } = this.#options;
+    const { nodeName, leaseDurationSeconds, clock } = this.#options;
     return {
       ...lease,
       spec: {

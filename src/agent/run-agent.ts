@@ -6,7 +6,7 @@ import type { Backoff } from "../machinery/loops/repetition.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { AgentParts, NodeParts } from "./agent-parts.ts";
-import { LeaseHeartbeat, leaseIntervalMilliseconds } from "./lease-heartbeat.ts";
+import { LeaseHeartbeat, renewalIntervalMilliseconds } from "./lease-heartbeat.ts";
 import { NodeReporter } from "./node-reporter.ts";
 import { followTrustBundles } from "./trust-bundle-follower.ts";
 import { wantedClientCertificate } from "./wanted-certificate.ts";
@@ -80,12 +80,22 @@ async function runNode(parts: NodeParts, signal: AbortSignal): Promise<void> {
 
 /** Renews the node's Lease at its interval, and more often after a failure. */
 function heartbeats(
-  { names, settings: { nodeName }, log, metrics, identity, serverClock, random, sleep }: NodeParts,
+  {
+    names,
+    settings: { nodeName, leaseDurationSeconds },
+    log,
+    metrics,
+    identity,
+    serverClock,
+    random,
+    sleep,
+  }: NodeParts,
   registeredNodeUid: () => Promise<string | undefined>,
 ): Repetition {
   const heartbeat = new LeaseHeartbeat({
     names,
     nodeName,
+    leaseDurationSeconds,
     leases: identity.connection.node.resource(leaseResource(names), names.namespaces.nodeLease),
     clock: serverClock,
     registeredNodeUid,
@@ -100,7 +110,7 @@ function heartbeats(
       metrics.leaseRenewal("success");
     },
     {
-      intervalMilliseconds: leaseIntervalMilliseconds,
+      intervalMilliseconds: renewalIntervalMilliseconds(leaseDurationSeconds),
       backoff: leaseBackoff,
       random,
       sleep,

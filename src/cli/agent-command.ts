@@ -9,7 +9,13 @@ import { environmentName, UsageError } from "../machinery/command-line/flag.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import type { Example } from "../machinery/command-line/examples.ts";
 import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
-import { readAgentConfiguration, logFormats, logLevels } from "./agent-configuration.ts";
+import {
+  leaseDurationFault,
+  leaseSecondsOf,
+  logFormats,
+  logLevels,
+  readAgentConfiguration,
+} from "./agent-configuration.ts";
 import type { AgentConfiguration, AgentFlags } from "./agent-configuration.ts";
 import { serverAccess } from "./agent-server-access.ts";
 import { argumentAction } from "../machinery/command-line/argument-action.ts";
@@ -79,6 +85,7 @@ export function agent(path: AgentCommandPath, run: (program: AgentProgram) => Pr
       "--certificate-lifetime <duration>",
       "how long the node's certificates are requested for, 10m at least; default: the signer's",
     )
+    .option("--lease-duration <duration>", "of the node's Lease, 10s at least; it is renewed four times in it", "40s")
     .addOption(new Option("--log-level <level>", "what is logged").choices(logLevels).default("info"))
     .addOption(
       new Option(
@@ -205,6 +212,7 @@ function settingsOf(flags: CommandLine, configuration: AgentConfiguration): Agen
     certificates: configuration.certificates,
     hook,
     certificateLifetimeSeconds: parseLifetime(flags.certificateLifetime),
+    leaseDurationSeconds: parseLeaseDuration(flags.leaseDuration),
     log: { level: flags.logLevel, format: flags.logFormat },
   };
 }
@@ -233,6 +241,12 @@ function parseLifetime(text: string | undefined): number | undefined {
   const seconds = Math.round((parseDuration(text) ?? 0) / 1000);
   if (seconds >= minimumExpirationSeconds) return seconds;
   throw new UsageError(`--certificate-lifetime: ${JSON.stringify(text)} is not a duration of at least 10m`);
+}
+
+function parseLeaseDuration(text: string): number {
+  const seconds = leaseSecondsOf(text);
+  if (seconds !== undefined) return seconds;
+  throw new UsageError(`--lease-duration: ${JSON.stringify(text)} ${leaseDurationFault}`);
 }
 
 function parseTimeout(text: string): number {

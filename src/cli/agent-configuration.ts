@@ -85,6 +85,10 @@ function flagsOf(root: Fields, folder: string): Partial<AgentFlags> {
   if (certificateLifetime !== undefined && (parseDuration(certificateLifetime) ?? 0) < 600_000) {
     root.fault("certificateLifetime", "must be a duration such as 24h, at least 10m");
   }
+  const leaseDuration = root.text("leaseDuration");
+  if (leaseDuration !== undefined && leaseSecondsOf(leaseDuration) === undefined) {
+    root.fault("leaseDuration", leaseDurationFault);
+  }
   const given = {
     server: root.texts("servers", serverFault),
     caFile: fileOf("caFile"),
@@ -101,6 +105,7 @@ function flagsOf(root: Fields, folder: string): Partial<AgentFlags> {
     ),
     dnsName: root.texts("dnsNames", (text) => validateDnsSubdomainName(text.toLowerCase(), { isPrefix: false })[0]),
     certificateLifetime,
+    leaseDuration,
     logLevel,
     logFormat,
   };
@@ -201,9 +206,18 @@ export interface AgentFlags extends ServerAccessFlags {
   readonly nodeIp: readonly string[];
   readonly dnsName: readonly string[];
   readonly certificateLifetime?: string;
+  readonly leaseDuration: string;
   readonly logLevel: string;
   readonly logFormat?: LogFormat;
 }
+
+/** Undefined when the text is no duration that a node's Lease may have. */
+export function leaseSecondsOf(text: string): number | undefined {
+  const seconds = (parseDuration(text) ?? 0) / 1000;
+  return seconds >= 10 && seconds <= 86_400 && Number.isInteger(seconds) ? seconds : undefined;
+}
+
+export const leaseDurationFault = "must be a duration in whole seconds, from 10s to 24h";
 
 export const logFormats: readonly LogFormat[] = ["text", "json"];
 

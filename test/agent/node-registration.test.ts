@@ -116,6 +116,7 @@ describe("a node's heartbeat", () => {
     const heartbeat = new LeaseHeartbeat({
       names,
       nodeName: "n1",
+      leaseDurationSeconds: 120,
       leases: client.resource(references.leases, names.namespaces.nodeLease),
       clock: time,
       registeredNodeUid: async () => (await register()).metadata.uid,
@@ -130,7 +131,7 @@ describe("a node's heartbeat", () => {
     assert.deepEqual(metadata.ownerReferences, [{ apiVersion: "v1", kind: "Node", name: "n1", uid }]);
     assert.deepEqual(spec, {
       holderIdentity: "n1",
-      leaseDurationSeconds: 40,
+      leaseDurationSeconds: 120,
       renewTime: "2026-01-01T00:00:00.000000Z",
     });
     assert.equal((await beatAt(10_000)).spec.renewTime, "2026-01-01T00:00:10.000000Z");

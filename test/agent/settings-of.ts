@@ -13,6 +13,7 @@ export const settingsOf = (
   certificates: [],
   hook: undefined,
   certificateLifetimeSeconds: undefined,
+  leaseDurationSeconds: 40,
   log: { level: "silent", format: undefined },
   ...settings,
 });

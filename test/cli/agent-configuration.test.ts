@@ -13,6 +13,7 @@ caFile: ca.crt
 caBundle: example:server-ca
 bootstrapTokenFile: /run/token
 nodeName: n1
+leaseDuration: 2m
 listen: { address: "::1", port: 0 }
 onChange: { command: "true" }
 trustBundles:
@@ -39,6 +40,7 @@ certificates:
     caFile: "/etc/signet/ca.crt",
     bootstrapTokenFile: "/run/token",
     nodeName: "n1",
+    leaseDuration: "2m",
     listenAddress: "::1",
     port: "0",
   });
@@ -171,4 +173,10 @@ test("any configuration file is either read or refused with an error for people"
       );
     }),
   );
+});
+
+test("the times of a configuration file are refused when they are too short", () => {
+  assert.throws(() => parseAgentConfiguration(`${header}\ncertificateLifetime: 9m\nleaseDuration: 9s\n`, "/"), {
+    message: /certificateLifetime: must be .* at least 10m; leaseDuration: must be .* from 10s to 24h/,
+  });
 });

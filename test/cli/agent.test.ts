@@ -42,6 +42,8 @@ describe("the flags of an agent", () => {
         "N1.Example",
         "--certificate-lifetime",
         "1h30m",
+        "--lease-duration",
+        "2m",
         "--on-change",
         "true",
         "--bootstrap-token",
@@ -62,6 +64,7 @@ describe("the flags of an agent", () => {
       certificates: [],
       hook: { command: "true", check: undefined, timeoutMilliseconds: 60_000 },
       certificateLifetimeSeconds: 5400,
+      leaseDurationSeconds: 120,
       log: { level: "info", format: undefined },
     });
   });
@@ -104,6 +107,7 @@ describe("the flags of an agent", () => {
     await refused("--node-ip", "10.0.0.256");
     await refused("--dns-name", "*.example");
     await refused("--certificate-lifetime", "9m");
+    for (const duration of ["9s", "10.5s", "25h", "40"]) await refused("--lease-duration", duration);
     await refused("--trust-bundle", "anchors.pem");
     await refused("--ca-file", "/no/such/file");
     await refused("--client-certificate", "c.pem");

@@ -4,12 +4,25 @@ import type { Store } from "../machinery/storage/store.ts";
 /** The time limit of a health check. A slower store counts as unhealthy. */
 const checkMilliseconds = 2_000;
 
-/** Checks that the store can be reached and that the caches follow it. */
+/** A write that takes longer makes the server unready. A busy disk may well take seconds. */
+const writeMilliseconds = 10_000;
+
+/** Checks that the store can be reached, that it writes, and that the caches follow it. */
 export function storeChecks(store: Store, copies: { waitUntilCurrent(): Promise<void> }): HealthCheck[] {
   return [
     { name: "store", check: () => withinBounds(store.latestRevision()) },
+    { name: "store-writes", endpoints: ["readyz"], check: () => refuseStuckWrite(store) },
     { name: "watch-cache", endpoints: ["readyz"], check: () => withinBounds(copies.waitUntilCurrent()) },
   ];
+}
+
+function refuseStuckWrite(store: Store): void {
+  const milliseconds = store.writingMilliseconds?.() ?? 0;
+  if (milliseconds <= writeMilliseconds) return;
+  throw new Error(
+    `a write has waited for ${Math.floor(milliseconds / 1000)} s: ` +
+      "look whether the disk answers, and whether another process of this data directory is suspended",
+  );
 }
 
 async function withinBounds(checked: unknown): Promise<void> {

@@ -79,6 +79,9 @@ export interface Store {
   /** How large the backend's files are, where it is not a file of this machine. For metrics. */
   sizeBytes?(): Promise<number | undefined>;
 
+  /** How long the write that is under way has taken by now. 0: none is. Absent: the backend ends slow writes itself. */
+  writingMilliseconds?(): number;
+
   close(): Promise<void>;
 }
 

@@ -63,6 +63,8 @@ export class WriteQueue {
   readonly #options: WriteQueueOptions;
   #pending: PendingTransaction[] = [];
   #running: Promise<void> | undefined;
+  /** When the batch that is being written was taken. */
+  #batchTakenAt: number | undefined;
 
   constructor(options: WriteQueueOptions) {
     this.#options = options;
@@ -73,6 +75,11 @@ export class WriteQueue {
       this.#pending.push({ requests, resolve, reject });
       this.#running ??= this.#run();
     });
+  }
+
+  /** How long the batch that is being written has taken by now. 0: none is. */
+  writingMilliseconds(): number {
+    return this.#batchTakenAt === undefined ? 0 : performance.now() - this.#batchTakenAt;
   }
 
   /** Resolves when no write is waiting. */
@@ -86,6 +93,7 @@ export class WriteQueue {
       this.#removeAbandoned();
       const batch = this.#takeBatch();
       if (batch.length === 0) break;
+      this.#batchTakenAt = performance.now();
       try {
         const { results, changes } = await this.#commit(batch.map(({ requests }) => requests));
         this.#options.onCommitted(changes);
@@ -99,6 +107,7 @@ export class WriteQueue {
         for (const { reject } of batch) reject(refusal);
       }
     }
+    this.#batchTakenAt = undefined;
     this.#running = undefined;
   }
 

@@ -72,6 +72,10 @@ export class LmdbStore implements Store {
     return this.#counter("revision");
   }
 
+  writingMilliseconds(): number {
+    return this.#writes.writingMilliseconds();
+  }
+
   notify(): void {
     if (this.#watches.isBehind(this.latestRevision())) this.#watches.catchUp();
   }

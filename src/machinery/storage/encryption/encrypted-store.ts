@@ -65,6 +65,10 @@ export class EncryptedStore implements Store {
     return this.#store.latestRevision();
   }
 
+  writingMilliseconds(): number {
+    return this.#store.writingMilliseconds?.() ?? 0;
+  }
+
   notify(): void {
     this.#store.notify();
   }

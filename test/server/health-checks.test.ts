@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { LmdbStore } from "../../src/machinery/storage/backends/lmdb.ts";
+import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
+import { EncryptedStore } from "../../src/machinery/storage/encryption/encrypted-store.ts";
+import { EncryptionRules } from "../../src/machinery/storage/encryption/encryption-rules.ts";
+import { storeChecks } from "../../src/server/health-checks.ts";
+import { put } from "../machinery/storage/store-contract.ts";
+import { temporaryDirectory } from "../machinery/storage/temporary-directory.ts";
+import { startTestServer } from "../test-server.ts";
+import { sendInProcess } from "./in-process.ts";
+
+/** A store in memory that says that the write under way has taken so long. */
+class SlowStore extends MemoryStore {
+  milliseconds = 0;
+
+  writingMilliseconds(): number {
+    return this.milliseconds;
+  }
+}
+
+describe("the health check of writes", () => {
+  it("passes while a write takes seconds; after more than ten it makes the server unready, not dead", async () => {
+    const store = new SlowStore();
+    const server = await startTestServer({ store });
+    const statuses = async (): Promise<Record<string, number>> => {
+      const found: Record<string, number> = {};
+      for (const path of ["/readyz", "/readyz/store-writes", "/livez"]) {
+        found[path] = (await sendInProcess(server, path, { token: server.adminToken })).status;
+      }
+      return found;
+    };
+    try {
+      store.milliseconds = 10_000;
+      assert.deepEqual(await statuses(), { "/readyz": 200, "/readyz/store-writes": 200, "/livez": 200 });
+      store.milliseconds = 10_001;
+      assert.deepEqual(await statuses(), { "/readyz": 500, "/readyz/store-writes": 500, "/livez": 200 });
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it("tells the operator's log what to look at", () => {
+    const store = new SlowStore();
+    store.milliseconds = 14_500;
+    const checks = storeChecks(store, { waitUntilCurrent: () => Promise.resolve() });
+    assert.throws(() => checks.find(({ name }) => name === "store-writes")?.check(), {
+      message:
+        "a write has waited for 14 s: look whether the disk answers, and whether another process of this data directory is suspended",
+    });
+  });
+});
+
+describe("the time that the LMDB store has been writing", () => {
+  it("counts while a write is under way, also below encryption, and is 0 before and after", async () => {
+    const directory = temporaryDirectory();
+    const rules = new EncryptionRules({ rules: [] });
+    const store = new EncryptedStore(new LmdbStore({ directory: directory.path, profile: "platform" }), {
+      current: () => rules,
+      refreshed: () => rules,
+      onReadable: () => {},
+    });
+    assert.equal(store.writingMilliseconds(), 0);
+    const written = put(store, "/a/1", "one");
+    // The queue takes a batch a few microtasks later, before the disk can answer.
+    for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+    assert(store.writingMilliseconds() > 0);
+    await written;
+    assert.equal(store.writingMilliseconds(), 0);
+    await store.close();
+    directory.remove();
+  });
+});

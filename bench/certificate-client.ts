@@ -30,7 +30,7 @@ const createRequest = (_: unknown, index: number): string =>
 export class CertificateClient {
   readonly #caller: Http2Caller;
   readonly #watch: ClientHttp2Stream;
-  readonly #waiting = new Map<string, () => void>();
+  readonly #waiting = new Map<string, PromiseWithResolvers<void>>();
   readonly #requests = Array.from({ length: keyCount }, createRequest);
   #made = 0;
 
@@ -39,18 +39,28 @@ export class CertificateClient {
     this.#watch = caller.watch(`${path}?watch=true`, (line) => {
       const { object } = JSON.parse(line) as { object: Request }; // a watch event
       if (!object.status?.certificate) return;
-      this.#waiting.get(object.metadata.name)?.();
+      this.#waiting.get(object.metadata.name)?.resolve();
       this.#waiting.delete(object.metadata.name);
+    });
+    // As when this process reads more slowly than the server issues: nobody would tell of the other certificates.
+    this.#watch.on("close", () => {
+      for (const { reject } of this.#waiting.values())
+        reject(new Error("the watch ended before all certificates came"));
     });
   }
 
-  /** Resolves when the watch has brought the last certificate. `concurrency` of them are requested and approved at a time. */
+  /**
+   * Resolves when the watch has brought the last certificate. `concurrency` of them are requested and approved at a time.
+   * Rejects when the watch ends before.
+   */
   async issue(count: number, { concurrency }: { readonly concurrency: number }): Promise<void> {
     const issued: Promise<void>[] = [];
     const work = async (): Promise<void> => {
       while (issued.length < count) {
         const name = `bench-${this.#made++}`;
-        issued.push(new Promise((resolve) => this.#waiting.set(name, resolve)));
+        const waiting = Promise.withResolvers<void>();
+        this.#waiting.set(name, waiting);
+        issued.push(waiting.promise);
         await this.#requestAndApprove(name);
       }
     };

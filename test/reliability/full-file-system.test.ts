@@ -68,6 +68,17 @@ describe("a server on a file system that is full", { concurrency: 1 }, () => {
     }
   });
 
+  it("does not let LMDB fail to write a page at a large position, which damages the memory of the process", (context) => {
+    if (!canMount) return context.skip("tmpfs can't be mounted");
+    empty(180 * 1024);
+    const words = [join(import.meta.dirname, "fill-store.ts"), disk];
+    const { stdout, stderr, status, signal } = spawnSync(process.execPath, words, { encoding: "utf8" });
+    assert.deepEqual(
+      { stdout, stderr, status, signal },
+      { stdout: "StoreUnavailable\n", stderr: "", status: 0, signal: null },
+    );
+  });
+
   for (const { kibibytes, bytes, workers } of [
     { kibibytes: 1028, bytes: 10, workers: 1 },
     { kibibytes: 1300, bytes: 3000, workers: 2 },

@@ -1,8 +1,9 @@
-import { statfsSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import type { RootDatabase } from "lmdb";
 import { messageOf } from "../../api/thrown-error.ts";
 import { StoreUnavailable } from "../store.ts";
+import { freeBytesIn, NoRoomOnDisk } from "./disk-room.ts";
+import type { DiskRoom } from "./disk-room.ts";
 
 /** The part of lmdb's native environment that its JavaScript calls; its types leave it out. */
 interface NativeEnvironment {
@@ -34,11 +35,12 @@ function withoutPrinting(call: () => unknown): unknown {
 
 const CAUSE_WAIT_MILLISECONDS = 100;
 
-/** Converts lmdb's rejection of a commit to an error for clients. Nothing of the transaction was written. */
+/** Converts the rejection of a commit, lmdb's mostly, to an error for clients. Nothing of the transaction was written. */
 export async function commitFailure(
-  { directory }: { readonly directory: string },
+  { directory, room }: { readonly directory: string; readonly room: DiskRoom },
   rejection: unknown,
 ): Promise<StoreUnavailable> {
+  room.doubt();
   let cause = rejection;
   if (rejection instanceof Error && "commitError" in rejection) {
     try {
@@ -48,9 +50,10 @@ export async function commitFailure(
       cause = commitError;
     }
   }
-  const reason = isFull(directory)
-    ? `no space is left on the server's disk; make room (${messageOf(cause)})`
-    : messageOf(cause);
+  const reason =
+    cause instanceof NoRoomOnDisk || isFull(directory)
+      ? `no space is left on the server's disk; make room (${messageOf(cause)})`
+      : messageOf(cause);
   return new StoreUnavailable(`the store can't be written: ${reason}`, { cause });
 }
 
@@ -58,11 +61,4 @@ export async function commitFailure(
 const fewFreeBytes = 16 * 2 ** 20;
 
 /** LMDB takes what did not fit for an I/O error. */
-function isFull(directory: string): boolean {
-  try {
-    const { bavail, bsize } = statfsSync(directory);
-    return bavail * bsize < fewFreeBytes;
-  } catch {
-    return false;
-  }
-}
+const isFull = (directory: string): boolean => (freeBytesIn(directory) ?? Infinity) < fewFreeBytes;

@@ -2,6 +2,7 @@ import { chmodSync, existsSync, realpathSync } from "node:fs";
 import { getLastVersion, open } from "lmdb";
 import type { Database, RootDatabase } from "lmdb";
 import { messageOf } from "../../api/thrown-error.ts";
+import { DiskRoom } from "./disk-room.ts";
 import { silenceCommitErrors } from "./lmdb-commit-failure.ts";
 import { makeStoreFiles, makeStoreFolder, openingLockIn, storeFileIn } from "./lmdb-files.ts";
 import { copied, decodeHead, decodeLogHead, REVISION_BYTES } from "./lmdb-records.ts";
@@ -16,6 +17,8 @@ export interface LmdbEnvironment {
   readonly directory: string;
   /** Commit with it. */
   readonly opening: OpeningLock;
+  /** Ask it before each commit. */
+  readonly room: DiskRoom;
   readonly root: RootDatabase<Buffer, Buffer>;
   /** Revision -> the write, see lmdb-records.ts. */
   readonly log: Database<Buffer, Buffer>;
@@ -92,7 +95,7 @@ export function openEnvironment({ directory, profile, firstRevision = 1 }: LmdbE
       makeStoreFiles(directory);
       const root = openRoot(storeFileIn(directory));
       return orClose(root, () => {
-        const tables = { directory, opening, root, ...openTables(root) };
+        const tables = { directory, opening, room: new DiskRoom(directory), root, ...openTables(root) };
         checkFormat(tables, { profile, firstRevision });
         counterOf(tables, "revision"); // the first read takes a place for readers, and there may be none
         return tables;
@@ -136,7 +139,9 @@ function openRoot(file: string): RootDatabase<Buffer, Buffer> {
   return root;
 }
 
-function openTables(root: RootDatabase<Buffer, Buffer>): Omit<LmdbEnvironment, "directory" | "opening" | "root"> {
+function openTables(
+  root: RootDatabase<Buffer, Buffer>,
+): Omit<LmdbEnvironment, "directory" | "opening" | "room" | "root"> {
   const binary = { encoding: "binary", keyEncoding: "binary" } as const;
   return {
     log: root.openDB<Buffer, Buffer>("log", binary),

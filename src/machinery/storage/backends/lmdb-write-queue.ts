@@ -11,6 +11,9 @@ import { decodeCreateRevision, decodeHead, encodeHead, encodeLogRecord, encodeRe
 const MAX_BATCH_WRITES = 1000;
 const MAX_BATCH_BYTES = 8 * 2 ** 20;
 
+/** The rest of a value's last page, a page of the log, and two of the heads: the one with the key may be split. */
+const PAGES_OF_A_WRITE = 4;
+
 /** Other processes' commits that a batch loses to before it pauses after each. */
 const LOSSES_BEFORE_PAUSES = 10;
 const MAX_PAUSE_MILLISECONDS = 10;
@@ -195,7 +198,8 @@ export class WriteQueue {
 
   /** False when another process wrote first: then nothing was written. */
   async #write(latestRevision: number, writes: readonly PlannedWrite[]): Promise<boolean> {
-    const { meta, log, heads, opening } = this.#options.environment;
+    const { room, meta, log, heads, opening } = this.#options.environment;
+    room.check({ bytes: bytesOf(writes), pages: writes.length * PAGES_OF_A_WRITE });
     const commit = (): Promise<boolean> =>
       meta.ifVersion("revision", latestRevision, () => {
         const last = writes.at(-1)?.change.revision ?? latestRevision;
@@ -217,6 +221,12 @@ export class WriteQueue {
     return await opening.commit(commit);
   }
 }
+
+const bytesOf = (writes: readonly PlannedWrite[]): number => {
+  let bytes = 0;
+  for (const { change } of writes) bytes += 2 * change.key.length + (change.value?.length ?? 0);
+  return bytes;
+};
 
 const shortPause = (): Promise<void> => delay(Math.random() * MAX_PAUSE_MILLISECONDS);
 

@@ -7,6 +7,9 @@ import { encodeRevision } from "./lmdb-records.ts";
 /** How many log records one transaction examines. */
 const STEP_LENGTH = 500;
 
+/** How many pages the removal of a record changes: one of the log, one of the heads. */
+const PAGES_OF_A_REMOVAL = 2;
+
 const NOTHING = Buffer.alloc(0);
 
 export interface SweepOptions {
@@ -61,6 +64,7 @@ async function sweepStep(
       writes.push(meta.put("swept", NOTHING, looked < STEP_LENGTH ? upTo : last));
     });
   try {
+    environment.room.check({ bytes: 0, pages: records.length * PAGES_OF_A_REMOVAL });
     const outcomes = await opening.commit(() => {
       const batch = sweep(); // fills the writes
       return Promise.allSettled([batch, ...writes]);
@@ -81,6 +85,7 @@ async function raiseCompacted(environment: LmdbEnvironment, revision: number): P
     const current = counterOf(environment, "compacted");
     if (current >= revision) return current;
     try {
+      environment.room.check({ bytes: 0, pages: 0 });
       if (await opening.commit(() => meta.put("compacted", NOTHING, revision, current))) return revision;
     } catch (error) {
       throw await commitFailure(environment, error);

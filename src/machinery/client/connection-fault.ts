@@ -23,6 +23,10 @@ export function connectionFault(error: Error, caSource: CaSource): ConnectionFau
     return { text: `its certificate has expired, ${clock}; set the clock, or restart the server, which renews it` };
   }
   if (code === "CERT_NOT_YET_VALID") return { text: `its certificate is not valid yet, ${clock}; set the clock` };
+  if (code === "ERR_PROXY_TUNNEL") {
+    const where = hasKubeconfig ? "proxy-url in the kubeconfig, HTTPS_PROXY and NO_PROXY" : "HTTPS_PROXY and NO_PROXY";
+    return { text: `there is no way through the proxy (${error.message}); check the proxy, and ${where}` };
+  }
   if (error instanceof RequestNotTaken) return { text: texts.notTaken() };
   if (code.startsWith("ERR_HTTP2_")) return { text: texts.closed() };
   if (code.startsWith("HPE_")) return { text: texts.noHttp(url) };

@@ -26,6 +26,17 @@ export const mayUseProxy = ({ server, proxyUrl }: TlsServer): boolean =>
 const proxyEnvironment = ({ proxyUrl }: TlsServer): NodeJS.ProcessEnv =>
   proxyUrl === undefined ? process.env : { HTTPS_PROXY: proxyUrl };
 
+/**
+ * An error of a request that got no connection. Without a proxy it has a socket before it is connected, so the proxy was not
+ * reached: the error then has the code of a proxy that makes no tunnel.
+ */
+function proxyFault(error: NodeJS.ErrnoException): Error {
+  const isOfConnecting = error.syscall === "connect" || error.syscall === "getaddrinfo";
+  return isOfConnecting
+    ? Object.assign(new Error(error.message, { cause: error }), { code: "ERR_PROXY_TUNNEL" })
+    : error;
+}
+
 /** HTTP/1.1: a connection for each request that is under way. They go through the server's proxy, or that of the environment. */
 export class Http1Connections implements Connections {
   readonly #server: TlsServer;
@@ -47,7 +58,7 @@ export class Http1Connections implements Connections {
         (incoming) => resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: incoming }),
       );
       outgoing.on("timeout", () => outgoing.destroy(connectionTimeout(this.#server)));
-      outgoing.on("error", reject);
+      outgoing.on("error", (error) => reject(outgoing.socket === null ? proxyFault(error) : error));
       outgoing.end(body);
     });
   }

@@ -21,7 +21,16 @@ describe("the message about a failed connection", () => {
   });
 
   it("names a kubeconfig only where there is one", () => {
-    for (const code of ["ECONNREFUSED", "ENOTFOUND", "ENETUNREACH", "ETIMEDOUT", "EPROTO", "HPE_X", "ERR_SSL_X"]) {
+    for (const code of [
+      "ECONNREFUSED",
+      "ENOTFOUND",
+      "ENETUNREACH",
+      "ETIMEDOUT",
+      "EPROTO",
+      "HPE_X",
+      "ERR_SSL_X",
+      "ERR_PROXY_TUNNEL",
+    ]) {
       assert.match(textFor(code, "the kubeconfig"), /in the kubeconfig/);
       for (const source of ["--ca-file", undefined] as const) assert.doesNotMatch(textFor(code, source), /kubeconfig/);
     }

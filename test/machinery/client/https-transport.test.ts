@@ -9,6 +9,7 @@ import type { AddressInfo, Server } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { describe, it, test } from "node:test";
 import type { TestContext } from "node:test";
+import { connectionFault } from "../../../src/machinery/client/connection-fault.ts";
 import { httpsTransport } from "../../../src/machinery/client/https-transport.ts";
 import type { HttpsTransportOptions } from "../../../src/machinery/client/https-transport.ts";
 import type { TlsCredentials } from "../../../src/machinery/client/tls-options.ts";
@@ -416,4 +417,19 @@ test("requests to a server with a proxy of its own go through that, also on loop
   });
   await askEach(["signet.invalid:6443", "127.0.0.1:1"], { proxyUrl });
   assert.deepEqual(asked, ["signet.invalid:6443", "127.0.0.1:1"]);
+});
+
+test("a proxy that cannot be reached is not mistaken for the server", async () => {
+  for (const proxyUrl of ["http://127.0.0.1:1", "http://proxy.invalid:3128"]) {
+    const transport = httpsTransport({ server: "https://127.0.0.1:1", proxyUrl });
+    await assert.rejects(transport.send({ method: "GET", path: "/" }), (error: Error) =>
+      /^there is no way through the proxy \((?:connect ECONNREFUSED 127\.0\.0\.1:1|getaddrinfo \w+ proxy\.invalid)\); check the proxy/.test(
+        connectionFault(error, "the kubeconfig")?.text ?? "",
+      ),
+    );
+    transport.close();
+  }
+  const transport = httpsTransport({ server: "https://127.0.0.1:1" });
+  await assert.rejects(transport.send({ method: "GET", path: "/" }), { code: "ECONNREFUSED" });
+  transport.close();
 });

@@ -43,7 +43,7 @@ function commandLineReport(error: CommanderError, commandPath: string): FailureR
   // Help was printed in place of an error.
   if (error.code === "commander.help") return { exitCode, message: "" };
   const reason = error.message
-    .replace(/^error: /, "")
+    .replace(/^error: (?:command-argument value )?/, "")
     .replaceAll("\n", " ")
     .replace(/\.$/, "");
   return { exitCode, message: printable(`${reason}; see ${commandPath} --help`) };

@@ -75,7 +75,8 @@ export function parseSettingsFile<T>(
 /** Reads the certificates of a PEM bundle. Refuses a bundle without certificates, and a key that is too weak to use. */
 export function readCertificates(flag: string, file: string): Certificate[] {
   const certificates = parseSettingsFile({ flag, file }, parseCertificatesPem);
-  if (certificates.length === 0) throw new UsageError(`--${flag}: ${file} holds no certificate`);
+  if (certificates.length === 0)
+    throw new UsageError(`--${flag}: ${file} holds no certificate; name a PEM file of certificates`);
   for (const [index, { publicKey, subject }] of certificates.entries()) {
     if (publicKey.weakness === undefined) continue;
     const which = `certificate ${index + 1} (${formatDistinguishedName(subject)})`;

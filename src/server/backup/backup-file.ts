@@ -71,7 +71,9 @@ async function* uncompressed(file: string): AsyncIterable<Buffer> {
   const status = statSync(file);
   // Opening a pipe may wait for ever, past Ctrl-C.
   if (!status.isFile() && !status.isDirectory()) {
-    throw new DamagedBackup("it is a pipe, a device or a socket, but a backup is read twice; write it to a file");
+    throw new DamagedBackup("it is a pipe, a device or a socket, but a backup is read twice", {
+      advice: "write it to a file",
+    });
   }
   const source = createReadStream(file);
   const gunzip = createGunzip();

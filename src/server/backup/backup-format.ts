@@ -31,10 +31,18 @@ export type BackupItem =
   | { readonly type: "file"; readonly file: BackupFileEntry }
   | { readonly type: "object"; readonly object: CopiedObject };
 
+interface DamagedBackupOptions extends ErrorOptions {
+  /** What to do next. */
+  readonly advice?: string;
+}
+
 /** A file is not a backup, or a backup is incomplete or changed. The message is for people. */
 export class DamagedBackup extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
+  constructor(
+    reason: string,
+    { advice = "name a whole file of signet backup", ...options }: DamagedBackupOptions = {},
+  ) {
+    super(`${reason}; ${advice}`, options);
     this.name = "DamagedBackup";
   }
 }
@@ -117,9 +125,9 @@ function headerOf(fields: Fields): BackupItem {
   const { version, profile, revision, withoutKeys, signet, time } = Object.fromEntries(fields);
   if (fields.get("format") !== "signet-backup") throw new DamagedBackup("it is not a backup of Signet");
   if (version !== 1) {
-    throw new DamagedBackup(
-      `it has version ${JSON.stringify(version)}: restore it with the Signet that made it, or a later one`,
-    );
+    throw new DamagedBackup(`it has version ${JSON.stringify(version)}`, {
+      advice: "restore it with the Signet that made it, or a later one",
+    });
   }
   const isWhole =
     typeof profile === "string" &&

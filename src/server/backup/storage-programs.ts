@@ -106,7 +106,7 @@ async function explained<T>({ read, written }: Places, run: () => Promise<T>): P
         });
       }
       const path = "path" in error && typeof error.path === "string" ? error.path : (read ?? written);
-      const reason = path === read && error.syscall === "open" ? unreadableFileReason(error) : fileFailureReason(error);
+      const reason = path === read ? unreadableFileReason(error) : fileFailureReason(error);
       throw new UsageError(`${path}: ${reason}`, { cause: error });
     }
     throw error;

@@ -1,9 +1,11 @@
+import { isIP } from "node:net";
 import { keyPairFiles, UsageError } from "../machinery/command-line/flag.ts";
 import type { FlagValues, Flags, KeyPairFiles } from "../machinery/command-line/flag.ts";
 import { namedKeyPairs, namedKeyPairsFlags } from "./tls/named-key-pairs.ts";
 import type { NamedKeyPair } from "./tls/named-key-pairs.ts";
 import { tlsProtocolFlags, tlsProtocolSettings } from "./tls/tls-protocol-settings.ts";
 import type { TlsProtocolSettings } from "./tls/tls-protocol-settings.ts";
+import { hostNameOf } from "../pki/dns-name.ts";
 
 export const listenerFlags = {
   "bind-address": { type: "string", default: "127.0.0.1", help: "The address to listen on." },
@@ -79,7 +81,9 @@ export interface ListenerSettings {
 
 /** Throws UsageError for invalid settings. */
 export function listenerSettings(values: FlagValues<typeof listenerFlags>): ListenerSettings {
-  const { "bind-address": host, "advertise-address": advertised } = values;
+  const { "bind-address": host, "advertise-address": advertised, "tls-san": names } = values;
+  if (advertised !== undefined) checkHost({ flag: "advertise-address", host: advertised, allowsWildcard: false });
+  for (const name of names) checkHost({ flag: "tls-san", host: name, allowsWildcard: true });
   return {
     host,
     port: values["secure-port"],
@@ -89,10 +93,24 @@ export function listenerSettings(values: FlagValues<typeof listenerFlags>): List
     certificate: keyPairFiles(values, { certificateFlag: "tls-cert-file", keyFlag: "tls-private-key-file" }),
     namedCertificates: namedKeyPairs(values),
     tls: tlsProtocolSettings(values),
-    names: [host, advertised ?? "", ...values["tls-san"]].filter((name) => name !== ""),
+    names: [host, advertised ?? "", ...names].filter((name) => name !== ""),
     maximumConnections: values["max-connections"],
     maximumConnectionsPerAddress: values["max-connections-per-address"],
   };
+}
+
+interface NamedHost {
+  readonly flag: string;
+  readonly host: string;
+  readonly allowsWildcard: boolean;
+}
+
+/** Refuses what no client can connect to. An empty name is left out later. */
+function checkHost({ flag, host, allowsWildcard }: NamedHost): void {
+  if (host === "" || isIP(host) !== 0 || hostNameOf(host, { allowsWildcard }) !== undefined) return;
+  throw new UsageError(
+    `--${flag}: ${JSON.stringify(host)} is not a DNS name or an IP address; give it without a scheme and a port`,
+  );
 }
 
 const hourMilliseconds = 3_600_000;

@@ -80,30 +80,14 @@ export async function openCertificateStatus(options: CertificateStatusOptions): 
     ].flatMap(({ signerName, authority }) =>
       authority === undefined ? [] : withOtherGenerations(authority).map((one) => ({ signerName, authority: one })),
     );
-  const answer = await connectStatus({ ...options, authorities });
+  const answer = await openAnswers({ ...options, authorities });
   return {
     routes: new Map([[revocationPath, { methods: "any", handle: answer }]]),
     listPublisher: revocationListPublisher({
       settings,
       authorities: () => authorities().map(({ authority }) => authority),
     }),
-    async keepRecordOf(shown, revocation) {
-      let recorded = "";
-      const record = async (): Promise<void> => {
-        const pem = shown();
-        const [certificate] = parseCertificatesPem(pem);
-        if (pem === recorded || certificate === undefined) return;
-        const signerName = signerNames.apiserverServing(names);
-        const own = { certificate, signerName, username: certificate.subject.commonName };
-        await recordOwnCertificate({ client: options.client(), names }, own);
-        recorded = pem;
-      };
-      const onFailure = (error: unknown): void =>
-        log.error({ err: error }, "could not put the serving certificate into the inventory, will retry");
-      await record();
-      revocation.onRevoked(() => void record().catch(onFailure));
-      return periodically({ milliseconds: pollMilliseconds, task: record, onFailure });
-    },
+    keepRecordOf: (shown, revocation) => keepRecordOf(shown, { ...options, revocation }),
     async listen({ revocationAddress, isPortShared }) {
       if (revocationAddress === undefined) return undefined;
       const { startPlainListener } = await import("../../../machinery/http/plain-listener.ts");
@@ -119,7 +103,33 @@ export async function openCertificateStatus(options: CertificateStatusOptions): 
   };
 }
 
-interface StatusConnection {
+interface RecordOptions extends Pick<CertificateStatusOptions, "names" | "log" | "client"> {
+  readonly revocation: Parameters<CertificateStatusService["keepRecordOf"]>[1];
+}
+
+/** See `CertificateStatusService.keepRecordOf`. */
+async function keepRecordOf(
+  shown: () => string,
+  { names, log, client, revocation }: RecordOptions,
+): Promise<{ stop(): void }> {
+  let recorded = "";
+  const record = async (): Promise<void> => {
+    const pem = shown();
+    const [certificate] = parseCertificatesPem(pem);
+    if (pem === recorded || certificate === undefined) return;
+    const signerName = signerNames.apiserverServing(names);
+    const username = certificate.subject.commonName;
+    await recordOwnCertificate({ client: client(), names }, { certificate, signerName, username });
+    recorded = pem;
+  };
+  const onFailure = (error: unknown): void =>
+    log.error({ err: error }, "could not put the serving certificate into the inventory, will retry");
+  await record();
+  revocation.onRevoked(() => void record().catch(onFailure));
+  return periodically({ milliseconds: pollMilliseconds, task: record, onFailure });
+}
+
+interface AnswerOptions {
   readonly names: Names;
   readonly clock: Clock;
   readonly log: Pick<Logger, "error">;
@@ -129,15 +139,8 @@ interface StatusConnection {
   readonly client: () => ApiClient;
 }
 
-/** Serves revocation lists and OCSP. */
-async function connectStatus({
-  names,
-  clock,
-  log,
-  stores,
-  authorities,
-  client,
-}: StatusConnection): Promise<AnswerStatus> {
+/** What answers requests for revocation lists and OCSP, once the stored lists are read. */
+async function openAnswers({ names, clock, log, stores, authorities, client }: AnswerOptions): Promise<AnswerStatus> {
   const badList = rateLimitedReport<{ name: string; fault: unknown }>(({ name, fault }, count) =>
     log.error(
       { name, err: fault, count },

@@ -76,7 +76,12 @@ export class ListedCertificates {
 
   /** Whether a list changes: a subject may be revoked before it gets this certificate. */
   addRecord(record: IssuedCertificate): boolean {
-    return this.#lookAt(record);
+    const facts = recordFacts(record);
+    const found = this.#revoked.find(facts);
+    if (found === undefined) return false;
+    const { issuer, serialNumber } = facts;
+    this.#put({ ...found, issuer, serialNumber, expiresAt: Date.parse(record.spec.notAfter) });
+    return true;
   }
 
   /**
@@ -102,7 +107,7 @@ export class ListedCertificates {
   async #search({ records, expiredBefore, work }: RefreshOptions): Promise<void> {
     this.#searches++;
     for (const record of records()) {
-      this.#lookAt(record);
+      this.addRecord(record);
       const turn = work.pause();
       if (turn !== undefined) await turn;
     }
@@ -142,15 +147,6 @@ export class ListedCertificates {
     const isCurrent = [...ofIssuer].every(([shard, { encoded }]) => encoded === parts.get(shard));
     if (isCurrent) this.#encoded.set(issuer, list);
     return list;
-  }
-
-  #lookAt(record: IssuedCertificate): boolean {
-    const facts = recordFacts(record);
-    const found = this.#revoked.find(facts);
-    if (found === undefined) return false;
-    const { issuer, serialNumber } = facts;
-    this.#put({ ...found, issuer, serialNumber, expiresAt: Date.parse(record.spec.notAfter) });
-    return true;
   }
 
   #put(found: RevokedSerialNumber): void {

@@ -32,7 +32,8 @@ export interface RevocationListPublisherOptions {
   readonly authorities: () => readonly SigningAuthority[];
 }
 
-const everything = "lists";
+/** The keys of the queue: to publish all lists, and to look whether there are other CAs. */
+const listsKey = "lists";
 const authoritiesKey = "authorities";
 /** How often to look for new CAs: certificates name their lists at once. */
 const pollMilliseconds = 2000;
@@ -68,8 +69,8 @@ class RevocationListPublisher {
   readonly #writer: ListWriter;
   readonly #listed = new ListedCertificates();
   readonly #withoutKeys: ListsWithoutKeys;
-  /** The ids of the CAs whose certificates do not allow lists, once that was logged. */
-  readonly #unable = new Set<string>();
+  /** The ids of the CAs of which it was logged that their certificates do not allow lists. */
+  readonly #loggedAsUnable = new Set<string>();
 
   #isSynced = false;
   /** All lists are in the queue. */
@@ -78,7 +79,7 @@ class RevocationListPublisher {
   #notBefore = 0;
   #searchedAt = 0;
   /** The fingerprints of the CAs whose lists were published. */
-  #published = "";
+  #publishedFor = "";
   #encodedLines = 0;
 
   constructor(context: ControllerContext, options: RevocationListPublisherOptions) {
@@ -107,40 +108,47 @@ class RevocationListPublisher {
 
   run(): StartedController {
     this.#revocations.addHandler({
-      onAdd: (revocation) => void (this.#listed.addRevocation(revocation) && this.#soon()),
-      onDelete: (revocation) => void (this.#listed.removeRevocation(revocation) && this.#soon()),
+      onAdd: (revocation) => {
+        if (this.#listed.addRevocation(revocation)) this.#publishSoon();
+      },
+      onDelete: (revocation) => {
+        if (this.#listed.removeRevocation(revocation)) this.#publishSoon();
+      },
     });
     this.#records.addHandler({
       isInterested: () => this.#listed.hasRevocations,
-      onAdd: (record) => void (this.#listed.addRecord(record) && this.#soon()),
+      onAdd: (record) => {
+        if (this.#listed.addRecord(record)) this.#publishSoon();
+      },
     });
     this.#configMaps.addHandler({
-      onDelete: ({ metadata: { namespace, name = "" } }) =>
-        void (namespace === this.#namespace && parseStoredListName(name) !== undefined && this.#soon()),
+      onDelete: ({ metadata: { namespace, name = "" } }) => {
+        if (namespace === this.#namespace && parseStoredListName(name) !== undefined) this.#publishSoon();
+      },
     });
     return {
       queue: this.#queue,
       onSynced: () => {
         this.#isSynced = true;
-        this.#queue.add(everything);
+        this.#queue.add(listsKey);
         this.#queue.addAfter(authoritiesKey, pollMilliseconds);
       },
     };
   }
 
-  #soon(): void {
+  #publishSoon(): void {
     if (this.#isDue || !this.#isSynced) return;
     this.#isDue = true;
     const pauseMilliseconds = Math.max(settlingMilliseconds, this.#notBefore - this.#clock.now());
     // No longer, also when the clock was set back.
-    this.#queue.addAfter(everything, Math.min(longestPauseMilliseconds, pauseMilliseconds));
+    this.#queue.addAfter(listsKey, Math.min(longestPauseMilliseconds, pauseMilliseconds));
   }
 
   async #reconcile(key: string): Promise<string> {
-    if (key === everything) return this.#publishAll();
+    if (key === listsKey) return this.#publishAll();
     this.#queue.addAfter(authoritiesKey, pollMilliseconds);
-    if (fingerprints(this.#authorities()) === this.#published) return "nothing to do: the CAs are the same";
-    this.#soon();
+    if (fingerprints(this.#authorities()) === this.#publishedFor) return "nothing to do: the CAs are the same";
+    this.#publishSoon();
     return "will publish the lists of other CAs";
   }
 
@@ -151,7 +159,7 @@ class RevocationListPublisher {
   async #publishAll(): Promise<string> {
     this.#isDue = false;
     const authorities = this.#authorities();
-    this.#published = fingerprints(authorities);
+    this.#publishedFor = fingerprints(authorities);
     let busyMilliseconds = await this.#refresh();
     let written = 0;
     for (const authority of authorities) {
@@ -165,7 +173,7 @@ class RevocationListPublisher {
     const stored = { configMaps: this.#configMaps, namespace: this.#namespace };
     await this.#withoutKeys.report({ ...stored, signed, now: this.#clock.now() });
     this.#notBefore = this.#clock.now() + Math.min(longestPauseMilliseconds, busyMilliseconds / busyShare);
-    this.#queue.addAfter(everything, this.#refreshMilliseconds);
+    this.#queue.addAfter(listsKey, this.#refreshMilliseconds);
     const encoded = this.#listed.encodedLines - this.#encodedLines;
     this.#encodedLines = this.#listed.encodedLines;
     return `published ${written} revocation lists; encoded ${encoded} entries`;
@@ -188,14 +196,14 @@ class RevocationListPublisher {
   #maySign({ certificate }: SigningAuthority): boolean {
     if (maySignLists(certificate)) return true;
     const id = authorityId(certificate);
-    if (!this.#unable.has(id)) {
+    if (!this.#loggedAsUnable.has(id)) {
       this.#log.error(
         { controller: controllerName, ca: certificate.subject.commonName },
         "this CA's key usage lacks cRLSign, so verifiers would not accept its revocation list and none is published: " +
           "replace its certificate as docs/revocation.md says",
       );
     }
-    this.#unable.add(id);
+    this.#loggedAsUnable.add(id);
     return false;
   }
 

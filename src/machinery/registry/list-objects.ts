@@ -240,14 +240,10 @@ function decodeContinue(token: string): ContinuePoint {
     throw invalidToken(`server does not recognize this encoded version ${sentVersion}`);
   }
   if (typeof rv !== "number" || !Number.isSafeInteger(rv) || rv < -1 || rv === 0) {
-    throw badRequest(
-      "invalid continue token: continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
-    );
+    throw invalidToken(`incorrect encoded start resourceVersion (version ${tokenVersion})`);
   }
   if (typeof start !== "string" || start === "") {
-    throw badRequest(
-      "invalid continue token: continue key is not valid: encoded start key empty (version meta.k8s.io/v1)",
-    );
+    throw invalidToken(`encoded start key empty (version ${tokenVersion})`);
   }
   return { revision: rv, start };
 }

@@ -366,17 +366,21 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       return result;
     } catch (error) {
       if (error instanceof StoreUnavailable) this.#onRefused?.(error);
-      if (error instanceof WriteAbandoned) throw requestCanceled();
-      if (error instanceof TransactionRefused) {
-        const name = request.key.slice(request.key.lastIndexOf("/") + 1);
-        throw conflict(this.resource, { name, message: error.message });
-      }
-      if (error instanceof ValueTooLarge) throw tooLarge(`the store can't hold the object: ${error.message}`);
-      if (error instanceof WriteOutcomeUnknown) throw timeout(`${error.message}: read the object to learn it`);
-      if (error instanceof StoreUnavailable)
-        throw serviceUnavailable(`the store takes no writes now: ${error.message}`);
-      throw error;
+      throw this.#writeFailure(error, request.key);
     }
+  }
+
+  /** What a client is told of a write that failed. Other errors stay as they are. */
+  #writeFailure(error: unknown, key: string): unknown {
+    // Before StoreUnavailable, which it is too.
+    if (error instanceof WriteOutcomeUnknown) return timeout(`${error.message}: read the object to learn it`);
+    if (error instanceof StoreUnavailable) return serviceUnavailable(`the store takes no writes now: ${error.message}`);
+    if (error instanceof WriteAbandoned) return requestCanceled();
+    if (error instanceof ValueTooLarge) return tooLarge(`the store can't hold the object: ${error.message}`);
+    if (error instanceof TransactionRefused) {
+      return conflict(this.resource, { name: key.slice(key.lastIndexOf("/") + 1), message: error.message });
+    }
+    return error;
   }
 
   /**

@@ -235,15 +235,17 @@ interface SelectedChange<T extends ApiObject> {
 }
 
 /** The last event, and what it means to each selector, by its text: all watches get the same event, one after the other. */
-let last: { readonly event: object; readonly changes: Map<string, SelectedChange<ApiObject> | undefined> } | undefined;
+let lastEvent:
+  { readonly event: object; readonly changes: Map<string, SelectedChange<ApiObject> | undefined> } | undefined;
 
 function selectedChange<T extends ApiObject>(
   selector: ListOptions<T>["selector"],
   event: CacheEvent<StoredObject<T>>,
 ): SelectedChange<T> | undefined {
-  if (last?.event !== event) last = { event, changes: new Map() };
-  if (!last.changes.has(selector.text)) last.changes.set(selector.text, selectedChangeOf(event, selector));
-  return last.changes.get(selector.text) as unknown as SelectedChange<T> | undefined; // made of this event of T
+  if (lastEvent?.event !== event) lastEvent = { event, changes: new Map() };
+  const { changes } = lastEvent;
+  if (!changes.has(selector.text)) changes.set(selector.text, selectedChangeOf(event, selector));
+  return changes.get(selector.text) as unknown as SelectedChange<T> | undefined; // made of this event of T
 }
 
 /** For a watch, an object is added when it starts to match, and deleted when it stops to match. */

@@ -15,13 +15,17 @@ import type { SettingsSource } from "./run-agent-until-stopped.ts";
 import { startAgent } from "./start-agent.ts";
 
 /** A command of `signet agent`. */
-export type AgentProgram = SettingsSource & {
-  /** The data directory of the settings. Needs no server. */ readonly dataDirectory: () => string;
-} & (
+export type AgentProgram = AgentSource &
+  (
     | { readonly type: "run" | "status" | "check" }
     | { readonly type: "once"; readonly timeoutMilliseconds: number }
     | { readonly type: "renew"; readonly name: string }
   );
+
+interface AgentSource extends SettingsSource {
+  /** The data directory of the settings. Needs no server. */
+  readonly dataDirectory: () => string;
+}
 
 /** Runs a command. Sets the process's exit code to 1 when what it shows is not in order. */
 export async function runAgentProgram(program: AgentProgram, version: string): Promise<void> {

@@ -112,14 +112,14 @@ export class HookRunner {
     const { log, memory, monotonic, random } = this.#options;
     const { change, file, hook } = task.change;
     const fields = { change, file };
-    const fault = (await this.#faultOf(task.change)) ?? undefined;
+    const fault = await this.#faultOf(task.change);
     const isStopped = this.#stopping.signal.aborted && fault !== undefined;
     if (fault === undefined) memory.finish(file, task.contents);
     // Newer contents have taken the place of this task, or the agent stops.
     if (this.#tasks.get(file) !== task || isStopped) return;
     if (fault === undefined) {
       this.#tasks.delete(file);
-      log.info({ ...fields }, "the hook has finished");
+      log.info(fields, "the hook has finished");
       return;
     }
     const failures = task.failures + 1;

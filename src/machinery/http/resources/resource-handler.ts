@@ -44,7 +44,7 @@ export function createResourceHandler({
   schedule = systemSchedule,
 }: ResourceHandlerOptions): HandleResource {
   const registryOf = new Map(
-    registries.flatMap(({ versions }) => versions.map((registry) => [keyOf({ ...registry.definition }), registry])),
+    registries.flatMap(({ versions }) => versions.map((registry) => [keyOf(registry.definition), registry])),
   );
   const reviewOf = new Map<string, AnsweredReview>(
     reviews.map((review) => [
@@ -75,7 +75,7 @@ export function createResourceHandler({
     };
     if (registry !== undefined) {
       const { deprecationWarning } = registry.compiled;
-      if (deprecationWarning !== undefined) resourceRequest.warnings.add(deprecationWarning);
+      if (deprecationWarning !== undefined) warnings.add(deprecationWarning);
       // Other verbs read their bodies before they wait for a turn: many bodies may come at once.
       const waitsNow = resourceRequest.mayTakeLong && bodiless.has(info.verb);
       const answer = waitsNow ? answerInTurn : answers[info.verb];

@@ -84,7 +84,7 @@ class Pool {
   /** The workers that were told to stop while the others serve. */
   readonly #leaving = new Set<Worker>();
   readonly #restarts: WorkerRestarter;
-  readonly #metrics = new MetricsExchange<Worker>((worker, id) => send(worker, { type: "tell-metrics", id }));
+  readonly #metrics = new MetricsExchange((worker, id) => send(worker, { type: "tell-metrics", id }));
   #leader: Worker | undefined;
   #isStopping = false;
 
@@ -105,11 +105,11 @@ class Pool {
   async add(): Promise<Ready> {
     const worker = cluster.fork();
     this.#running.add(worker);
+    const { promise, resolve, reject: fail } = Promise.withResolvers<Ready>();
     const late = setTimeout(() => {
       fail(new WorkerFailed(`it did not serve within ${startingMilliseconds / 1000} seconds`));
       worker.process.kill("SIGKILL");
     }, startingMilliseconds);
-    const { promise, resolve, reject: fail } = Promise.withResolvers<Ready>();
     worker.on("message", (message: FromWorker) => {
       if (message.type === "written") return this.#tellOthers(worker);
       if (message.type === "metrics") return this.#metrics.answered(message);
@@ -236,7 +236,7 @@ interface Collection {
 }
 
 /** For the process that started the workers: asks several of them for their metrics, and waits for the answers. */
-class MetricsExchange<Worker> {
+class MetricsExchange {
   readonly #ask: (worker: Worker, id: number) => void;
   readonly #running = new Map<number, Collection>();
   #nextId = 1;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
+import { pino } from "pino";
 import { systemClock } from "../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
@@ -70,6 +71,25 @@ describe("the CAs of a data directory", () => {
       certificate: readFileSync(join(dataDirectory, `${name}.crt`)),
       privateKey: readFileSync(join(dataDirectory, `${name}.key`)),
     });
+
+  it("are reported at the start when they were made while the clock was wrong, with what to do", async () => {
+    const year = 365 * 86_400_000;
+    const lines: string[] = [];
+    const log = pino({ level: "error" }, { write: (line: string) => lines.push(line) });
+    const startAt = async (time: number): Promise<void> => {
+      const server = await startTestServer({ dataDirectory, log, clock: { now: () => time } });
+      await server.stop();
+    };
+    await startAt(Date.now() + year);
+    assert.deepEqual(lines, []);
+    await startAt(Date.now());
+    const reports = lines.map((line) => JSON.parse(line) as Record<string, string>);
+    assert.deepEqual(new Set(reports.map(({ authority }) => authority)), new Set(files));
+    for (const { reason = "", msg = "" } of reports) {
+      assert.match(reason, /begins only at \d{4}-.*: wait, or set the clock of this machine$/);
+      assert.match(msg, /clock is right, replace the CA: signet ca prepare, then signet ca switch --force$/);
+    }
+  });
 
   it("are one for the server and one for each signer, and each is trusted only for its own purpose", async () => {
     const server = await start();

@@ -102,9 +102,16 @@ describe("signet doctor beside a running server", () => {
   });
 
   it("finds the server's own certificates that are not valid yet, and says what to do about the clock", async () => {
-    const early = (await examine({}, Date.now() - 10 * day)).filter(({ found }) =>
-      /^the (?:serving )?certificate /.test(found),
+    const findings = await examine({}, Date.now() - 10 * day);
+    assert.deepEqual(
+      findings.filter(({ found }) => found.includes("ca.crt")).map(({ advice }) => advice),
+      Array.from(
+        { length: 4 },
+        () =>
+          "set this machine's clock if it is slow; if it is right, replace the certificate (signet ca replaces CAs)",
+      ),
     );
+    const early = findings.filter(({ found }) => /^the (?:serving )?certificate /.test(found));
     const advice =
       "set this machine's clock if it is slow; if it is right, restart the server, which makes a new one, and copy admin.kubeconfig again to where it is used";
     assert.deepEqual(

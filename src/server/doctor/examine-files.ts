@@ -179,7 +179,8 @@ function examineCertificateFile(file: string, now: number): Finding[] {
       const begin = new Date(notBefore).toISOString();
       return bad("clock", {
         found: `${what} begins only at ${begin}`,
-        advice: "set this machine's clock; it may be slow",
+        advice:
+          "set this machine's clock if it is slow; if it is right, replace the certificate (signet ca replaces CAs)",
       });
     }
     if (notAfter <= now) return bad(subject, { found: `${what} ended at ${end}`, advice: "replace it now" });

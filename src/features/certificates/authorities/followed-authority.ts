@@ -5,6 +5,7 @@ import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import { writePrivateFile, writePublicFile } from "../../../machinery/files/atomic-file.ts";
 import type { FollowedKeyRecords } from "../../../machinery/keys/key-records.ts";
 import type { SealingKey } from "../../../machinery/keys/sealing-key.ts";
+import { validityFault } from "../../../pki/authority-path.ts";
 import { loadCertificateAuthority } from "../../../pki/certificate-authority.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
@@ -56,6 +57,7 @@ export class FollowedAuthority {
     this.#rotated = this.#read();
     this.#current = this.#rotated === undefined ? authorityOfFiles(options) : this.#opened(this.#rotated);
     this.#copyToFiles();
+    this.#reportInvalid();
     options.records.onChange(() => this.#recordChanged());
   }
 
@@ -77,6 +79,17 @@ export class FollowedAuthority {
   /** Calls `listener` after each change. It must not throw. */
   onChange(listener: () => void): void {
     this.#listeners.add(listener);
+  }
+
+  /** A CA that was made while the clock was wrong lets the server start, but no client accepts what it signs. */
+  #reportInvalid(): void {
+    const { clock, log } = this.#options;
+    const reason = validityFault([this.#current.certificate], clock.now());
+    if (reason === undefined) return;
+    log.error(
+      { authority: this.name, reason },
+      "clients refuse what this CA signs; if this machine's clock is right, replace the CA: signet ca prepare, then signet ca switch --force",
+    );
   }
 
   #read(): RotatedAuthority | undefined {

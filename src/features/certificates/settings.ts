@@ -1,4 +1,5 @@
 import { kubernetesNames, platformNames } from "../../machinery/api/names.ts";
+import { minimumExpirationSeconds } from "./resources.ts";
 import { bySigner, wellKnownSigners } from "./signers/well-known-signers.ts";
 import type { SignerShortName } from "./signers/well-known-signers.ts";
 import { keyPairFiles, UsageError } from "../../machinery/command-line/flag.ts";
@@ -96,10 +97,14 @@ export interface RevocationSettings {
   readonly isSharded: boolean;
 }
 
-/** Throws UsageError for a certificate without its key. */
+/** Throws UsageError for a certificate without its key, and for lifetimes that no certificate has. */
 export function certificateSettings(values: FlagValues<typeof certificateFlags>): CertificateSettings {
+  const { "cluster-signing-duration": maximumLifetimeMilliseconds } = values;
+  if (maximumLifetimeMilliseconds < minimumExpirationSeconds * 1000) {
+    throw new UsageError(`--cluster-signing-duration must be at least ${minimumExpirationSeconds / 60}m`);
+  }
   return {
-    maximumLifetimeMilliseconds: values["cluster-signing-duration"],
+    maximumLifetimeMilliseconds,
     authority: keyPairFiles(values, {
       certificateFlag: "cluster-signing-cert-file",
       keyFlag: "cluster-signing-key-file",

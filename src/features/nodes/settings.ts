@@ -1,3 +1,4 @@
+import { UsageError } from "../../machinery/command-line/flag.ts";
 import type { Flags, FlagValues } from "../../machinery/command-line/flag.ts";
 
 /** The flags of `signet serve` and `signet controllers` about nodes. */
@@ -19,7 +20,13 @@ export interface NodeSettings {
   readonly retentionMilliseconds: number | undefined;
 }
 
-export const nodeSettings = (values: FlagValues<typeof nodeFlags>): NodeSettings => ({
-  graceMilliseconds: values["node-monitor-grace-period"],
-  retentionMilliseconds: values["node-retention"],
-});
+/** Throws UsageError for a grace period in which no machine can renew its Lease. */
+export function nodeSettings(values: FlagValues<typeof nodeFlags>): NodeSettings {
+  const { "node-monitor-grace-period": graceMilliseconds, "node-retention": retentionMilliseconds } = values;
+  if (graceMilliseconds < 1000) {
+    throw new UsageError(
+      "--node-monitor-grace-period must be at least 1s, and longer than machines take to renew their Leases",
+    );
+  }
+  return { graceMilliseconds, retentionMilliseconds };
+}

@@ -27,26 +27,36 @@ export function readEncryptionKeys(settings: EncryptionSettings, dataDirectory: 
   const file = encryptionKeyFile(settings, dataDirectory);
   if (settings.keyFile === undefined) {
     const text = readPrivateFile(file);
-    return text === undefined ? undefined : parseEncryptionKeys(text, file);
+    return text === undefined ? undefined : parseEncryptionKeys(text, { file, advice: "restore it from a backup" });
   }
-  if (existsSync(file)) return parseEncryptionKeys(readFollowedFile(flag, file), file);
+  if (existsSync(file)) {
+    return parseEncryptionKeys(readFollowedFile(flag, file), {
+      file: `--${flag}: ${file}`,
+      advice: "name the file with the keys, or restore it from a backup",
+    });
+  }
   throw new UsageError(`--${flag}: ${file} does not exist: make a key with "openssl rand -base64 32 > ${file}"`);
 }
 
+interface KeyFile {
+  /** How messages name it. */
+  readonly file: string;
+  /** What to do when it holds something else. */
+  readonly advice: string;
+}
+
 /** Throws UsageError. No message quotes what is in the file. */
-function parseEncryptionKeys(text: string, file: string): NamedKey[] {
+function parseEncryptionKeys(text: string, { file, advice }: KeyFile): NamedKey[] {
   const lines = text
     .split("\n")
     .map((line, index) => ({ line: line.trim(), number: index + 1 }))
     .filter(({ line }) => line !== "" && !line.startsWith("#"));
-  if (lines.length === 0) throw new UsageError(`${file} holds no key: restore it from a backup`);
+  if (lines.length === 0) throw new UsageError(`${file} holds no key: ${advice}`);
   if (lines.length > maximumKeys) throw new UsageError(`${file} holds more than ${maximumKeys} keys: retire old ones`);
   return lines.map(({ line, number }) => {
     const secret = Buffer.from(line, "base64");
     if (secret.length !== keyBytes || secret.toString("base64") !== line) {
-      throw new UsageError(
-        `${file}, line ${number}: must be the base64 of ${keyBytes} bytes: restore it from a backup`,
-      );
+      throw new UsageError(`${file}, line ${number}: must be the base64 of ${keyBytes} bytes: ${advice}`);
     }
     return { name: nameOf(secret), secret };
   });

@@ -21,12 +21,22 @@ export async function runCommandLine(argv: readonly string[], program: Command):
   }
   reportOutputFailures();
   try {
-    await program.parseAsync([...argv]);
+    await program.parseAsync(askedFor(argv, program));
   } catch (error) {
     const { exitCode, message } = failureReport(error, commandPath);
     process.exitCode = exitCode;
     if (message !== "") console.error(`signet: ${message}`);
   }
+}
+
+/** The command line. For the help of an unknown command it is that command: commander would show the help of all others. */
+function askedFor(argv: readonly string[], program: Command): string[] {
+  const [runtime = "", file = "", first, name] = argv;
+  const isUnknown =
+    first === "help" &&
+    name !== undefined &&
+    !program.commands.some((command) => [command.name(), ...command.aliases()].includes(name));
+  return isUnknown ? [runtime, file, name] : [...argv];
 }
 
 interface NamedCommand {

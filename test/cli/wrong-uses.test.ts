@@ -98,6 +98,7 @@ describe(
       // prettier-ignore
       await checkAll([
         ["an unknown command", words("crs list"), "usage", /unknown command 'crs' \(Did you mean csr\?\); see signet --help/],
+        ["the help of an unknown command", words("help crs"), "usage", /^signet: unknown command 'crs' \(Did you mean csr\?\); see signet --help$/m],
         ["an unknown subcommand", words("csr lst"), "usage", /Did you mean list\?\); see signet csr --help/],
         ["an unknown flag", words("csr list --singer x"), "usage", /'--singer' \(Did you mean --signer\?\); see signet csr list --help/],
         ["a flag without its value", words("csr list --signer"), "usage", /argument missing; see signet csr list --help/],

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
+import { envelopeEnd, envelopeStart } from "../../src/machinery/schema/protobuf-envelope.ts";
+import { ProtobufWriter } from "../../src/machinery/schema/protobuf-wire.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { InProcess } from "./in-process.ts";
@@ -301,17 +303,80 @@ describe("creations of one name at the same time", () => {
   });
 });
 
-it("keep an object with the largest integer readable, in JSON and in protobuf", async () => {
-  const target = `${namespace}/configmaps/large`;
-  const largest = 2n ** 63n - 1n;
-  const body = `{"metadata":{"name":"large","generation":${largest}}}`;
-  const created = await api.send(`${namespace}/configmaps`, { method: "POST", body });
-  assert.equal(created.status, 201);
-  const protobuf = await api.send(target, { headers: { accept: "application/vnd.kubernetes.protobuf" } });
-  const headers = { "content-type": "application/vnd.kubernetes.protobuf" };
-  for (const sent of [{ body: protobuf.body, headers }, { body: created.body }]) {
-    assert.equal((await api.send(target, { method: "PUT", ...sent })).status, 200);
-    const [, shown = ""] = /"generation":(\d+)/.exec(String((await api.send(target)).body)) ?? [];
-    assert.ok(BigInt(shown) > 2n ** 62n && BigInt(shown) <= largest, shown);
-  }
+describe("an integer that JavaScript cannot keep exactly", () => {
+  const beyond = "9007199254740993";
+  const faultAt = (field: string): object => ({
+    code: 422,
+    details: { causes: [{ reason: "FieldValueInvalid", field }] },
+  });
+  const answerTo = async (target: string, method: string, body: string | Buffer, type = "json"): Promise<unknown> => {
+    const { body: answer } = await api.send(target, {
+      method,
+      body,
+      headers: { "content-type": `application/${type}`, accept: "application/json" },
+    });
+    return JSON.parse(String(answer));
+  };
+
+  it("is refused in each format and kind of write, with its field", async () => {
+    const configMaps = `${namespace}/configmaps`;
+    const body = `{"metadata":{"name":"large","generation":${beyond}}}`;
+    assert.partialDeepStrictEqual(await answerTo(configMaps, "POST", body), faultAt("metadata.generation"));
+    assert.partialDeepStrictEqual(await answerTo(configMaps, "POST", body, "yaml"), faultAt("metadata.generation"));
+    const pods = `${namespace}/pods`;
+    const spec = (seconds: string): string =>
+      `{"metadata":{"name":"slow"},"spec":{"containers":[{"name":"c","image":"i"}],"terminationGracePeriodSeconds":${seconds}}}`;
+    const field = "spec.terminationGracePeriodSeconds";
+    assert.partialDeepStrictEqual(await answerTo(pods, "POST", spec(beyond)), faultAt(field));
+    assert.equal((await api.send(pods, { method: "POST", body: spec("9007199254740991") })).status, 201);
+    const status = `{"status":{"observedGeneration":${beyond}}}`;
+    for (const type of ["merge-patch+json", "strategic-merge-patch+json"]) {
+      const answer = await answerTo(`${pods}/slow/status`, "PATCH", status, type);
+      assert.partialDeepStrictEqual(answer, faultAt("status.observedGeneration"));
+    }
+    const operations = `[{"op":"add","path":"/status/observedGeneration","value":${beyond}}]`;
+    const patched = await answerTo(`${pods}/slow/status`, "PATCH", operations, "json-patch+json");
+    assert.partialDeepStrictEqual(patched, faultAt("status.observedGeneration"));
+    const applied = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"slow"},${status.slice(1)}`;
+    const answer = await answerTo(
+      `${pods}/slow/status?fieldManager=m&force=true`,
+      "PATCH",
+      applied,
+      "apply-patch+yaml",
+    );
+    assert.partialDeepStrictEqual(answer, faultAt("status.observedGeneration"));
+    const options = await answerTo(`${pods}/slow`, "DELETE", `{"gracePeriodSeconds":${beyond}}`);
+    assert.partialDeepStrictEqual(options, faultAt("gracePeriodSeconds"));
+  });
+
+  it("is refused in protobuf", async () => {
+    const writer = new ProtobufWriter();
+    // Object { metadata: 1 }, ObjectMeta { name: 1, generation: 7 }, from the end to the start.
+    writer.messageField(1, () => {
+      writer.varintField(7, 2 ** 62);
+      writer.stringField(1, "large");
+    });
+    const message = writer.finish();
+    const start = envelopeStart({ apiVersion: "v1", kind: "ConfigMap" }, message.length);
+    const body = Buffer.concat([start, message, envelopeEnd]);
+    const answer = await answerTo(`${namespace}/configmaps`, "POST", body, "vnd.kubernetes.protobuf");
+    assert.partialDeepStrictEqual(answer, faultAt("metadata.generation"));
+  });
+
+  it("is told of in the words of the field's own limit, where it has one", async () => {
+    const body = '{"spec":{"expirationSeconds":1152921504606846976}}';
+    const answer = await answerTo(`${namespace}/serviceaccounts/default/token`, "POST", body);
+    const fault = "Invalid value: 1152921504606846976: may not specify a duration larger than 2^32 seconds";
+    assert.ok(JSON.stringify(answer).includes(fault));
+  });
+
+  it("is kept in a quantity, or refused where a patch has rounded it", async () => {
+    const body = `{"metadata":{"name":"exact"},"spec":{"containers":[{"name":"c","image":"i","resources":{"limits":{"memory":${beyond}}}}]}}`;
+    const answer = await answerTo(`${namespace}/pods`, "POST", body);
+    assert.match(JSON.stringify(answer), new RegExp(`"memory":"${beyond}"`));
+    const operations = `[{"op":"add","path":"/status/allocatable","value":{}},{"op":"add","path":"/status/allocatable/memory","value":${beyond}}]`;
+    await api.json("/api/v1/nodes", { method: "POST", body: { metadata: { name: "exact" } } });
+    const patched = await answerTo("/api/v1/nodes/exact/status", "PATCH", operations, "json-patch+json");
+    assert.partialDeepStrictEqual(patched, { code: 422 });
+  });
 });

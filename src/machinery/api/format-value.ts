@@ -38,6 +38,9 @@ export function formatValue(value: unknown): string {
     if (value.length <= maximumShownLength) return goQuoted(value);
     return `${goQuoted(value.slice(0, maximumShownLength))}... (${value.length} characters)`;
   }
+  // JSON would round the last digits of a large integer again.
+  if (typeof value === "number" && Number.isInteger(value) && Math.abs(value) < 2 ** 63)
+    return BigInt(value).toString();
   if (typeof value !== "object") return JSON.stringify(value) ?? "null";
   const writer = new BeginningWriter();
   writer.write(value);

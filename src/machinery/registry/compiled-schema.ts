@@ -6,8 +6,10 @@ import { listSchema } from "../schema/meta-schemas.ts";
 import { compileProtobuf } from "../schema/protobuf.ts";
 import type { ProtobufCodec } from "../schema/protobuf.ts";
 import type { ObjectSchema, Field, Schema } from "../schema/schema.ts";
+import type { FieldError } from "../api/field-error.ts";
 import { isJsonObject } from "../api/json-object.ts";
 import type { JsonObject } from "../api/json-object.ts";
+import { compileInexactIntegers } from "./inexact-integers.ts";
 
 /** A schema with what follows from it. Each part is made when it is first used, so that a start does not wait for it, and kept. */
 export class CompiledSchema<T = unknown> {
@@ -17,6 +19,7 @@ export class CompiledSchema<T = unknown> {
   #list: CompiledSchema<ApiList<T>> | undefined;
   #emptyObject: Readonly<JsonObject> | undefined;
   #withOwnTimes: ((value: unknown) => unknown) | undefined;
+  #inexactIntegers: ((value: unknown) => readonly FieldError[]) | undefined;
 
   constructor(schema: ObjectSchema<T>) {
     this.schema = schema;
@@ -39,6 +42,11 @@ export class CompiledSchema<T = unknown> {
   /** The fields that an object has before its first write. Shared and immutable. */
   get emptyObject(): Readonly<JsonObject> {
     return (this.#emptyObject ??= emptyObject(this.schema));
+  }
+
+  /** The faults of integers that are not what the client sent: see `compileInexactIntegers`. */
+  inexactIntegers(value: unknown): readonly FieldError[] {
+    return (this.#inexactIntegers ??= compileInexactIntegers(this.schema))(value);
   }
 
   /** A value with the times that its structs always have: see `compileOwnTimes`. */

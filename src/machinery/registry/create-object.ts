@@ -13,6 +13,7 @@ import { generateName, inRequestNamespace } from "./requested-name.ts";
 import { withoutRepeatedOwners } from "./owner-references.ts";
 import type { HookContext } from "./resource-definition.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
+import { withInexactIntegers } from "./inexact-integers.ts";
 import { parseResourceVersion } from "./resource-version.ts";
 import { storageKey } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
@@ -129,15 +130,20 @@ function validateNew<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { object, validate }: { readonly object: T; readonly validate: () => readonly FieldError[] },
 ): void {
-  const { definition } = registry;
-  const faults = firstFaults(() => [
-    ...validateObjectMeta(object.metadata, {
-      isNamespaced: definition.scope === "Namespaced",
-      allowsShortFinalizers: definition.allowsShortFinalizers,
-      validateName: (name, options) => definition.validateName(name, { ...options, object }),
-    }),
-    ...validate(),
-  ]);
+  const { definition, compiled } = registry;
+  const faults = firstFaults(() =>
+    withInexactIntegers(
+      [
+        ...validateObjectMeta(object.metadata, {
+          isNamespaced: definition.scope === "Namespaced",
+          allowsShortFinalizers: definition.allowsShortFinalizers,
+          validateName: (name, options) => definition.validateName(name, { ...options, object }),
+        }),
+        ...validate(),
+      ],
+      compiled.storedSchema.inexactIntegers(object),
+    ),
+  );
   const found = faults.length > 0 ? faults : validatePathSafeNames(object.metadata);
   if (found.length > 0) throw invalid(registry.kind, { name: object.metadata.name ?? "", faults: found });
 }

@@ -1,5 +1,6 @@
 import type { AdmissionRule } from "../api/attributes.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import { invalid } from "../api/api-error.ts";
 import { apiVersionOf } from "../api/resource-type.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { AdmissionTarget, Caller } from "./admission.ts";
@@ -40,6 +41,9 @@ export interface CreateReviewRequest {
 export async function createReview(request: CreateReviewRequest): Promise<ReviewAnswer> {
   const { review, requested, resource, subresource, namespace, admission, caller, now } = request;
   const tracked = trackedReview(request);
+  // Whoever answers checks the rest: a lifetime has a lower limit, and words of its own.
+  const faults = review.schema.inexactIntegers({ metadata: tracked.metadata });
+  if (faults.length > 0) throw invalid({ group: requested.group, resource: review.kind }, { faults });
   const name = request.name || (tracked.metadata.name ?? "");
   const { group, version, plural } = resource;
   const storedAs = subresource === "" ? review.storedAs : { group, version };

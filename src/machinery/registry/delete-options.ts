@@ -87,6 +87,7 @@ function checked(sent: SentOptions): DeleteOptions {
           }),
         ]),
     ...validateDryRun(dryRun),
+    ...compiledDeleteOptions.inexactIntegers(sent),
   ];
   if (faults.length > 0) throw invalidOptions("DeleteOptions", faults);
   const policy = orphanDependents === undefined ? propagationPolicy : orphanDependents ? "Orphan" : "Background";

@@ -6,6 +6,7 @@ import { currentTrace } from "../tracing/request-trace.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { Admitted, Caller } from "./admission.ts";
 import { trackUpdate } from "./apply/track-update.ts";
+import { newInexactIntegers, withInexactIntegers } from "./inexact-integers.ts";
 import { createTracked } from "./create-object.ts";
 import { finishedDeletion, removeObject } from "./delete-object.ts";
 import { checkName, inRequestNamespace } from "./requested-name.ts";
@@ -153,15 +154,20 @@ async function nextVersion<T extends ApiObject>(
   const strategy = updateStrategy(registry, subresource);
   const next = strategy.prepareForUpdate?.(merged, context) ?? merged;
 
-  const faults = firstFaults(() => [
-    ...validateObjectMetaUpdate(next.metadata, {
-      previous: oldObject.metadata,
-      isNamespaced: definition.scope === "Namespaced",
-      allowsShortFinalizers: definition.allowsShortFinalizers,
-      validateName: (text, options) => definition.validateName(text, { ...options, object: next }),
-    }),
-    ...(strategy.validateUpdate?.(next, context) ?? []),
-  ]);
+  const faults = firstFaults(() =>
+    withInexactIntegers(
+      [
+        ...validateObjectMetaUpdate(next.metadata, {
+          previous: oldObject.metadata,
+          isNamespaced: definition.scope === "Namespaced",
+          allowsShortFinalizers: definition.allowsShortFinalizers,
+          validateName: (text, options) => definition.validateName(text, { ...options, object: next }),
+        }),
+        ...(strategy.validateUpdate?.(next, context) ?? []),
+      ],
+      newInexactIntegers(registry.compiled.storedSchema, { next, previous: oldObject }),
+    ),
+  );
   if (faults.length > 0) throw invalid(registry.kind, { name: next.metadata.name ?? "", faults });
   for (const warning of strategy.warningsOnUpdate?.(next, context) ?? []) caller.warn(warning);
   return { next, admitted: await validateAdmission(registry, { ...subject, object: next }) };

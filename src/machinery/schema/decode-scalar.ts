@@ -78,9 +78,18 @@ const decoderMakers: Readonly<Record<ScalarType, (schema: ScalarSchema) => Decod
   bytes: bytesDecoder,
   time: textDecoder(normalizeTime),
   microTime: textDecoder(normalizeMicroTime),
-  quantity: () => (value) =>
+  quantity: (schema) => (value, context) => {
+    if (typeof value === "number") {
+      const literal = literalOf(context);
+      // A patch has moved the number away from its literal, and it is rounded.
+      if (literal === undefined && Math.abs(value) > Number.MAX_SAFE_INTEGER) {
+        throw context.mismatch(value, { schema, literal: String(value) });
+      }
+      return canonicalQuantity(literal ?? String(value));
+    }
     // What is neither becomes a text that is no quantity.
-    canonicalQuantity(typeof value === "string" || typeof value === "number" ? String(value).trim() : "{}"),
+    return canonicalQuantity(typeof value === "string" ? value.trim() : "{}");
+  },
   intOrString: (schema) => {
     const decodeInteger = integerDecoder(32)(schema);
     return (value, context) => (typeof value === "string" ? value : decodeInteger(value, context));
@@ -89,8 +98,9 @@ const decoderMakers: Readonly<Record<ScalarType, (schema: ScalarSchema) => Decod
 
 /** The literal of a number that was not a plain integer. */
 function literalOf(context: DecodeContext): string | undefined {
-  const key = context.path.at(-1);
-  return typeof key === "object" || key === undefined ? undefined : numberLiteralAt(context.container, key);
+  const step = context.path.at(-1);
+  if (step === undefined) return undefined;
+  return numberLiteralAt(context.container, typeof step === "object" ? step.key : step);
 }
 
 /**

@@ -11,6 +11,12 @@ export const context = (bent: Partial<ReviewContext> = {}): ReviewContext => ({
   namespace: "",
   name: "",
   isDryRun: false,
+  caller: {
+    user: { username: "alice", groups: ["system:authenticated"], extra: {} },
+    isDryRun: false,
+    signal: new AbortController().signal,
+    warn: () => {},
+  },
   now,
   ...bent,
 });

@@ -232,9 +232,12 @@ for (const profile of ["platform", "kubernetes"] as const satisfies readonly Pro
           ["", false],
         ] as const) {
           if (one.verbs.includes("create")) {
-            const body = { apiVersion: one.apiVersion, kind: one.kind, metadata: {}, ...reviewFields[one.kind] };
+            const body = { apiVersion: one.apiVersion, kind: one.kind, metadata: { name }, ...reviewFields[one.kind] };
             const questions = await questionsOf(`${item}${dryRun}`, { method: "POST", body });
-            assert.deepEqual(questions, question(one, "CREATE", { name, isDry }), item);
+            // An eviction deletes.
+            const deletion: string[] =
+              one.subresource === "eviction" ? question(parent, "DELETE", { name, isDry }) : [];
+            assert.deepEqual(questions, [...question(one, "CREATE", { name, isDry }), ...deletion], item);
           }
           if (one.verbs.includes("update")) {
             const body = await api.json<object>(path);

@@ -22,6 +22,7 @@ import { nodeAuthorizer } from "./node-authorizer.ts";
 import { nodeObjects } from "./node-objects.ts";
 import { csiNodes } from "./nodes/csi-nodes.ts";
 import { nodes } from "./nodes/nodes.ts";
+import { answerEviction } from "./pods/eviction.ts";
 import { podGarbageCollector } from "./pods/pod-garbage-collector.ts";
 import { podReferences } from "./pods/pod-schema.ts";
 import { pods } from "./pods/pods.ts";
@@ -66,6 +67,8 @@ export interface ConnectedNodes {
 export function connectNodes(connection: NodesConnection): ConnectedNodes {
   const { names, clock, stores, authorize, apiAudiences, certifiesNodes, client } = connection;
   const locked = lockedNodes(stores);
+  const pods = stores.of(podResource);
+  pods.answerSubresource("eviction", answerEviction(pods));
   return {
     admission: {
       nodeRestriction: nodeRestriction({

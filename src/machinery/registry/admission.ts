@@ -1,25 +1,13 @@
-import type { AdmissionAttributes, AdmissionListener, AdmissionRule } from "../api/attributes.ts";
+import type { AdmissionAttributes, AdmissionRule } from "../api/attributes.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { ApiObject } from "../api/object-meta.ts";
-import type { UserInfo } from "../api/user-info.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
 import type { TransactionMember } from "../api/transaction.ts";
+import type { Caller } from "./caller.ts";
 import { storedAs } from "./resource-definition.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { ApiError, forbidden } from "../api/api-error.ts";
 import type { StatusCause } from "../api/status.ts";
-
-/** The caller of a request, and what it wants. Hooks and admission rules receive it with every write. */
-export interface Caller extends AdmissionListener {
-  readonly user: UserInfo;
-  readonly isDryRun: boolean;
-  /**
-   * Aborted when the deadline passes or the client disconnects. A write that has not started by then is not executed.
-   */
-  readonly signal: AbortSignal;
-  /** The transaction that the write is a part of. Undefined: it is written alone. */
-  readonly transaction?: TransactionMember | undefined;
-}
 
 /** The target of a write, with the admission rules that apply to it. A registry is one. */
 export interface AdmissionTarget {

@@ -7,7 +7,7 @@ import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { validateObjectMeta, validatePathSafeNames } from "../api/object-meta-validation.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
 import { admit, validateAdmission } from "./admission.ts";
-import type { Caller } from "./admission.ts";
+import type { Caller } from "./caller.ts";
 import { trackUpdate } from "./apply/track-update.ts";
 import { generateName, inRequestNamespace } from "./requested-name.ts";
 import { withoutRepeatedOwners } from "./owner-references.ts";

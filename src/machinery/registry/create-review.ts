@@ -3,7 +3,8 @@ import type { ApiObject } from "../api/object-meta.ts";
 import { invalid } from "../api/api-error.ts";
 import { apiVersionOf } from "../api/resource-type.ts";
 import { admit, validateAdmission } from "./admission.ts";
-import type { AdmissionTarget, Caller } from "./admission.ts";
+import type { AdmissionTarget } from "./admission.ts";
+import type { Caller } from "./caller.ts";
 import type { CompiledReview } from "./compile-kind.ts";
 import { withoutSystemFields } from "./create-object.ts";
 import { inRequestNamespace } from "./requested-name.ts";
@@ -59,6 +60,7 @@ export async function createReview(request: CreateReviewRequest): Promise<Review
     namespace,
     name: request.name,
     isDryRun,
+    caller,
     now,
   });
 }

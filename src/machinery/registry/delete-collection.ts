@@ -1,7 +1,7 @@
 import { ApiError, requestCanceled } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { LongWork } from "../scheduling/long-work.ts";
-import type { Caller } from "./admission.ts";
+import type { Caller } from "./caller.ts";
 import { deleteObject } from "./delete-object.ts";
 import type { DeleteOptions } from "./delete-options.ts";
 import { listObjects } from "./list-objects.ts";

@@ -3,7 +3,8 @@ import { conflict } from "../api/api-error.ts";
 import { timestamp } from "../api/clock.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { admit, validateAdmission } from "./admission.ts";
-import type { Admitted, Caller } from "./admission.ts";
+import type { Admitted } from "./admission.ts";
+import type { Caller } from "./caller.ts";
 import type { DeleteOptions } from "./delete-options.ts";
 import type { DeleteContext } from "./resource-definition.ts";
 import { maximumWriteAttempts } from "./resource-registry.ts";
@@ -13,9 +14,11 @@ import type { ObjectName } from "./storage-key.ts";
 import { encodeStored } from "./stored-object.ts";
 import type { StoredObject } from "./stored-object.ts";
 
-interface DeleteRequest extends ObjectName {
+interface DeleteRequest<T extends ApiObject> extends ObjectName {
   readonly options: DeleteOptions;
   readonly caller: Caller;
+  /** What the object says before it is deleted, in a write of its own. It must not change when it is called again. */
+  mark?(object: T): T;
 }
 
 interface Deletion<T extends ApiObject> {
@@ -35,9 +38,10 @@ const foregroundFinalizer = "foregroundDeletion";
  */
 export async function deleteObject<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  request: DeleteRequest,
+  request: DeleteRequest<T>,
 ): Promise<Deletion<T>> {
-  const { namespace, name, options, caller } = request;
+  const { namespace, name, caller } = request;
+  let { options } = request;
   const key = storageKey(registry.definition, request);
   if (key === undefined) throw registry.notFound(name);
   await registry.waitForFreshCache(caller);
@@ -49,6 +53,17 @@ export async function deleteObject<T extends ApiObject>(
     if (previous === undefined) throw registry.notFound(name);
     checkPreconditions(registry, { options, previous });
     const admitted = await validateAdmission(registry, { ...subject, oldObject: previous.object });
+    if (request.mark !== undefined && !caller.isDryRun) {
+      const next = request.mark(previous.object);
+      const marking: Marking<T> = await writeMark(registry, { previous, next, admitted });
+      if (!marking.isMarked) {
+        previous = marking.current;
+        continue;
+      }
+      previous = marking.object;
+      // The write of the mark is no reason to refuse the deletion.
+      if (options.resourceVersion !== undefined) options = { ...options, resourceVersion: previous.resourceVersion };
+    }
     const kept = keptByDeletion(registry, { previous: previous.object, request });
     if (kept === undefined) {
       const removal = await removeObject(registry, { previous, admitted });
@@ -73,6 +88,30 @@ export async function deleteObject<T extends ApiObject>(
     previous = result.current && registry.fromEntry(result.current);
   }
   throw registry.contended(name);
+}
+
+type Marking<T extends ApiObject> =
+  | { readonly isMarked: true; readonly object: StoredObject<T> }
+  /** Another writer changed the object in between. */
+  | { readonly isMarked: false; readonly current: StoredObject<T> | undefined };
+
+interface Mark<T extends ApiObject> {
+  readonly previous: StoredObject<T>;
+  readonly next: T;
+  readonly admitted: Admitted;
+}
+
+async function writeMark<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { previous, next, admitted }: Mark<T>,
+): Promise<Marking<T>> {
+  if (isDeepStrictEqual(next, previous.object)) return { isMarked: true, object: previous };
+  const { key, revision: expectedRevision } = previous;
+  const value = encodeStored(next); // as below: only a few bytes more
+  const result = await registry.write(admitted, { key, value, expectedRevision });
+  return result.isWritten
+    ? { isMarked: true, object: registry.written({ key, value, modRevision: result.revision }) }
+    : { isMarked: false, current: result.current && registry.fromEntry(result.current) };
 }
 
 type Removal<T extends ApiObject> =
@@ -143,7 +182,7 @@ function checkPreconditions<T extends ApiObject>(
 /** The object to store instead of removing it, marked as being deleted. Undefined when nothing keeps it. */
 function keptByDeletion<T extends ApiObject>(
   { definition, clock }: ResourceRegistry<T>,
-  { previous, request }: { readonly previous: T; readonly request: DeleteRequest },
+  { previous, request }: { readonly previous: T; readonly request: DeleteRequest<T> },
 ): T | undefined {
   const { options, caller, namespace } = request;
   const now = clock.now();

@@ -38,7 +38,7 @@ export function deleteOptionsOfQuery(query: string): DeleteOptions {
   const propagationPolicy = parameters.get("propagationPolicy");
   const uid = parameters.get("uid") ?? "";
   const resourceVersion = parameters.get("resourceVersion") ?? "";
-  return checked({
+  return checkedDeleteOptions({
     dryRun: parameters.getAll("dryRun"),
     preconditions: { ...(uid !== "" && { uid }), ...(resourceVersion !== "" && { resourceVersion }) },
     ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
@@ -53,7 +53,7 @@ export function deleteOptionsOfBody(body: unknown): DeleteOptions {
   if (sent.kind !== "" && sent.kind !== "DeleteOptions") {
     throw badRequest("decoded object cannot be converted to DeleteOptions");
   }
-  return checked(sent);
+  return checkedDeleteOptions(sent);
 }
 
 export const compiledDeleteOptions = new CompiledSchema(deleteOptionsSchema);
@@ -67,7 +67,8 @@ function decodeOptions(body: unknown): SentOptions & { readonly kind: string } {
   }
 }
 
-function checked(sent: SentOptions): DeleteOptions {
+/** Checks decoded options. Throws a 422. */
+export function checkedDeleteOptions(sent: SentOptions): DeleteOptions {
   const { dryRun = [], preconditions = {}, orphanDependents, propagationPolicy, gracePeriodSeconds } = sent;
   const faults = [
     ...(orphanDependents !== undefined && propagationPolicy !== undefined

@@ -1,5 +1,5 @@
 import type { ApiObject, OwnerReference } from "../api/object-meta.ts";
-import type { Caller } from "./admission.ts";
+import type { Caller } from "./caller.ts";
 
 export interface OwnerReferencesCheck {
   /** Admission may add references too. Its duplicates get a different warning. */

@@ -2,6 +2,8 @@ import type { FieldError } from "../api/field-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { Verb } from "../api/attributes.ts";
+import type { Status } from "../api/status.ts";
+import type { Caller } from "./caller.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 import { apiVersionOf } from "../api/resource-type.ts";
 import type { ResourceType } from "../api/resource-type.ts";
@@ -213,10 +215,13 @@ export interface ReviewDefinition<T extends ApiObject = ApiObject> {
 export interface ReviewContext extends HookContext {
   /** For a create subresource: the name in the path. Otherwise empty. */
   readonly name: string;
+  /** For an answer that writes. */
+  readonly caller: Caller;
 }
 
 export interface ReviewAnswer {
-  readonly object: ApiObject;
+  /** Of the kind of the request, or a Status. */
+  readonly object: ApiObject | Status;
   readonly warnings?: readonly string[];
 }
 

@@ -344,8 +344,15 @@ for (const profile of ["platform", "kubernetes"] as const) {
       assert.deepEqual(await http.json(path), before);
       assert.equal((await http.send(`${pods}/gone`, { method: "DELETE", token: "n1" })).status, 404);
       const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "on-n2" } };
-      const evicted = await http.send(`${path}/eviction`, { method: "POST", token: "n1", body: eviction });
-      assert.equal(evicted.status, 404, "not served");
+      const evicting = { method: "POST", body: eviction };
+      assert.match(
+        await refusalOf(`${path}/eviction`, evicting),
+        /can only evict pods with spec.nodeName set to itself$/,
+      );
+      assert.equal((await http.send(`${pods}/gone/eviction`, { ...evicting, token: "n1" })).status, 404);
+      const own = { ...eviction, metadata: { name: "on-n1" } };
+      const tried = { method: "POST", token: "n1", body: own };
+      assert.equal((await http.send(`${pods}/on-n1/eviction?dryRun=All`, tried)).status, 201);
       assert.equal((await http.send(`${pods}/on-n1`, { method: "DELETE", token: "n1" })).status, 200);
     });
 

@@ -106,6 +106,10 @@ describe("a node's pods", () => {
       { operation: "DELETE", resource: "pods", name: "other" },
       /can only delete pods with spec.nodeName set/,
     );
+    const eviction = { resource: "pods", subresource: "eviction" } as const;
+    await allows({ ...eviction, name: "mine" });
+    await refuses({ ...eviction, name: "other" }, /node n1 can only evict pods with spec.nodeName set to itself$/);
+    await refuses({ ...eviction, name: "gone" }, /pods "gone" not found$/);
     await refuses({ operation: "UPDATE", resource: "pods", name: "mine" }, /can only create and delete mirror pods$/);
   });
 

@@ -1,5 +1,5 @@
 import type { AdmissionRule } from "../../../src/machinery/api/attributes.ts";
-import type { Caller } from "../../../src/machinery/registry/admission.ts";
+import type { Caller } from "../../../src/machinery/registry/caller.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { nameColumn } from "../../../src/machinery/registry/columns.ts";
 import { createObject } from "../../../src/machinery/registry/create-object.ts";

@@ -13,6 +13,7 @@ import type {
   UpdateContext,
 } from "../../../machinery/registry/resource-definition.ts";
 import { withDefaultTolerations } from "./default-tolerations.ts";
+import { evictionSubresource } from "./eviction.ts";
 import { podColumns } from "./pod-columns.ts";
 import { podDefaults } from "./pod-defaults.ts";
 import { podSchema } from "./pod-schema.ts";
@@ -50,6 +51,7 @@ export function pods(names: Names): ResourceDefinition<Pod> {
     prepareForDelete,
     resetFields: [["status"]],
     subresources: {
+      eviction: evictionSubresource,
       status: {
         type: "update",
         prepareForUpdate: (next, { previous }) => ({ ...withOwnersOf(previous, next), spec: previous.spec }),

@@ -95,6 +95,7 @@ async function checkPod(attributes: NodeAttributes, options: NodeRestrictionOpti
     }
     return;
   }
+  if (subresource === "eviction") return checkEviction(attributes, options);
   if (subresource !== "") {
     throw admissionForbidden(
       attributes,
@@ -125,6 +126,17 @@ async function checkPod(attributes: NodeAttributes, options: NodeRestrictionOpti
         `unexpected operation "UPDATE", node ${quoted} can only create and delete mirror pods`,
       );
   }
+}
+
+async function checkEviction(attributes: NodeAttributes, { findPod }: NodeRestrictionOptions): Promise<void> {
+  const { operation, namespace, name, node } = attributes;
+  if (operation !== "CREATE") {
+    throw admissionForbidden(attributes, `unexpected operation ${JSON.stringify(operation)}`);
+  }
+  const pod = await findPod(namespace, name);
+  if (pod === undefined) throw notFound({ group: "", resource: "pods" }, name);
+  if (asPod(pod).spec.nodeName === node) return;
+  throw admissionForbidden(attributes, `node ${node} can only evict pods with spec.nodeName set to itself`);
 }
 
 function checkNode(attributes: NodeAttributes, names: Names): void {

@@ -1,3 +1,5 @@
+import type { ApiObject } from "../../api/object-meta.ts";
+import type { Status } from "../../api/status.ts";
 import { apiVersionOf } from "../../api/resource-type.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
 import { compiledPartialMetadata, partialObjectMetadata } from "../../registry/partial-object-metadata.ts";
@@ -7,6 +9,7 @@ import { decodeValue } from "../../registry/decode-object.ts";
 import type { GroupVersion } from "../../registry/resource-definition.ts";
 import { parseWriteOptions } from "../../registry/write-options.ts";
 import { negotiate } from "../negotiation.ts";
+import { compiledStatus } from "../response.ts";
 import { notOfAList, representObject } from "./represent-object.ts";
 import { decodeBody, readBody } from "./request-object.ts";
 import { requestCaller, requestManager } from "./resource-request.ts";
@@ -49,6 +52,7 @@ export async function answerReview(review: AnsweredReview, resourceRequest: Reso
   });
   for (const warning of answer.warnings ?? []) warnings.add(warning);
   const representation = { request, status: 201, mediaType };
+  if (isStatus(answer.object)) return representObject(answer.object, { ...representation, schema: compiledStatus });
   if (mediaType.conversion?.kind === "PartialObjectMetadataList") throw notOfAList(review);
   if (mediaType.conversion?.kind !== "PartialObjectMetadata") {
     return representObject(answer.object, { ...representation, schema });
@@ -56,6 +60,8 @@ export async function answerReview(review: AnsweredReview, resourceRequest: Reso
   const partial = partialObjectMetadata(answer.object, mediaType.conversion.version);
   return representObject(partial, { ...representation, schema: compiledPartialMetadata });
 }
+
+const isStatus = (object: ApiObject | Status): object is Status => object.kind === "Status";
 
 /** A review's path says its version; at the path of a subresource the body does. */
 const requestedVersion = (review: AnsweredReview, apiVersion: string): GroupVersion =>

@@ -1,6 +1,6 @@
 import type { HttpRequest } from "../../api/http-message.ts";
 import type { UserInfo } from "../../api/user-info.ts";
-import type { Caller } from "../../registry/admission.ts";
+import type { Caller } from "../../registry/caller.ts";
 import type { TransactionMember } from "../../api/transaction.ts";
 import { managerName } from "../../registry/write-options.ts";
 import type { WriteOptions } from "../../registry/write-options.ts";

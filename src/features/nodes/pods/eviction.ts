@@ -1,0 +1,78 @@
+import { badRequest, invalid } from "../../../machinery/api/api-error.ts";
+import { timestamp } from "../../../machinery/api/clock.ts";
+import { invalidValue } from "../../../machinery/api/field-error.ts";
+import type { Status } from "../../../machinery/api/status.ts";
+import { dryRunning } from "../../../machinery/registry/caller.ts";
+import { deleteObject } from "../../../machinery/registry/delete-object.ts";
+import { checkedDeleteOptions } from "../../../machinery/registry/delete-options.ts";
+import type { AnswerCreate, CreateSubresource } from "../../../machinery/registry/resource-definition.ts";
+import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
+import { deleteOptionsSchema, objectFields } from "../../../machinery/schema/meta-schemas.ts";
+import type { Infer } from "../../../machinery/schema/schema.ts";
+import { pointer, struct } from "../../../machinery/schema/struct.ts";
+import type { Pod } from "./pod-schema.ts";
+
+const evictionSchema = struct("v1.Eviction", "Asks for the deletion of a Pod, as when its node is emptied.", {
+  ...objectFields,
+  deleteOptions: pointer(2, deleteOptionsSchema, "How the Pod is deleted."),
+});
+
+type Eviction = Infer<typeof evictionSchema>;
+type DeleteOptions = Infer<typeof deleteOptionsSchema>;
+
+/** `pods/eviction`. The group has one name in both spellings, as the core group has. */
+export const evictionSubresource: CreateSubresource = {
+  type: "create",
+  group: "policy",
+  version: "v1",
+  otherVersions: [{ group: "policy", version: "v1beta1" }],
+  kind: "Eviction",
+  schema: evictionSchema,
+};
+
+/**
+ * Deletes a Pod after its status says that it is evicted (upstream: `pod/storage.EvictionREST`). No PodDisruptionBudget is
+ * served, so nothing holds it up. Other than in upstream, the rules for deletions are asked too: who may not delete a Pod does
+ * not evict it either.
+ */
+export function answerEviction(registry: ResourceRegistry<Pod>): AnswerCreate {
+  return async (object, { namespace, name, now, isDryRun, caller }) => {
+    const eviction = object as Eviction; // the registry decoded it with the schema above
+    if (eviction.metadata.name !== name) throw badRequest("name in URL does not match name in Eviction object");
+    const sent: Partial<DeleteOptions> = eviction.deleteOptions ?? {};
+    if (sent.ignoreStoreReadErrorWithClusterBreakingPotential === true) {
+      const detail = "can not be set for pod eviction, try after removing the option";
+      const field = "deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential";
+      const faults = [invalidValue(field, { value: true, detail })];
+      throw invalid({ group: evictionSubresource.group, resource: evictionSubresource.kind }, { name, faults });
+    }
+    const options = checkedDeleteOptions(sent);
+    await deleteObject(registry, {
+      namespace,
+      name,
+      options,
+      caller: options.isDryRun && !isDryRun ? dryRunning(caller) : caller,
+      mark: (pod) => withEvictionCondition(pod, now),
+    });
+    return { object: success };
+  };
+}
+
+const success: Status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 };
+
+/** Upstream: `podutil.UpdatePodCondition`. */
+function withEvictionCondition(pod: Pod, now: number): Pod {
+  const { conditions = [] } = pod.status;
+  const previous = conditions.find(({ type }) => type === "DisruptionTarget");
+  const condition: (typeof conditions)[number] = {
+    type: "DisruptionTarget",
+    status: "True",
+    lastProbeTime: null as unknown as string, // a time that nobody set
+    lastTransitionTime: previous?.status === "True" ? previous.lastTransitionTime : timestamp(now),
+    reason: "EvictionByEvictionAPI",
+    message: "Eviction API: evicting",
+  };
+  const next =
+    previous === undefined ? [...conditions, condition] : conditions.map((one) => (one === previous ? condition : one));
+  return { ...pod, status: { ...pod.status, conditions: next } };
+}

@@ -1,0 +1,25 @@
+import type { AdmissionListener } from "../api/attributes.ts";
+import type { TransactionMember } from "../api/transaction.ts";
+import type { UserInfo } from "../api/user-info.ts";
+
+/** The caller of a request, and what it wants. Hooks and admission rules receive it with every write. */
+export interface Caller extends AdmissionListener {
+  readonly user: UserInfo;
+  readonly isDryRun: boolean;
+  /**
+   * Aborted when the deadline passes or the client disconnects. A write that has not started by then is not executed.
+   */
+  readonly signal: AbortSignal;
+  /** The transaction that the write is a part of. Undefined: it is written alone. */
+  readonly transaction?: TransactionMember | undefined;
+}
+
+/** The same caller, who only tries. */
+export const dryRunning = (caller: Caller): Caller => ({
+  user: caller.user,
+  isDryRun: true,
+  signal: caller.signal,
+  transaction: caller.transaction,
+  warn: (warning) => caller.warn(warning),
+  annotate: (annotations) => caller.annotate?.(annotations),
+});

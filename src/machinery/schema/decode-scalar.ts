@@ -2,7 +2,8 @@ import type { DecodeContext } from "./decode-context.ts";
 import { normalizeMicroTime, normalizeTime } from "./go-time.ts";
 import { numberLiteralAt } from "./json-reader.ts";
 import type { ScalarSchema, ScalarType } from "./schema.ts";
-import { canonicalQuantity } from "./quantity.ts";
+import { InvalidQuantity, parseQuantity } from "../api/quantity.ts";
+import { TypeMismatch } from "./decode-faults.ts";
 
 /**
  * The largest number below 2^63. Integers beyond 2^53 become the nearest number, which for the largest ones is 2^63: shown to
@@ -95,6 +96,16 @@ const decoderMakers: Readonly<Record<ScalarType, (schema: ScalarSchema) => Decod
     return (value, context) => (typeof value === "string" ? value : decodeInteger(value, context));
   },
 };
+
+/** Throws a TypeMismatch in upstream's words. */
+function canonicalQuantity(text: string): string {
+  try {
+    return parseQuantity(text).canonical;
+  } catch (error) {
+    if (error instanceof InvalidQuantity) throw new TypeMismatch(error.message);
+    throw error;
+  }
+}
 
 /** The literal of a number that was not a plain integer. */
 function literalOf(context: DecodeContext): string | undefined {

@@ -1,23 +1,7 @@
 import type { Environment } from "@marcbachmann/cel-js";
+import { parseQuantity } from "../../api/quantity.ts";
 
 const nanos = 1_000_000_000n;
-const suffixes: Readonly<Record<string, readonly [base: bigint, power: bigint]>> = {
-  "": [10n, 0n],
-  k: [10n, 3n],
-  M: [10n, 6n],
-  G: [10n, 9n],
-  T: [10n, 12n],
-  P: [10n, 15n],
-  E: [10n, 18n],
-  Ki: [2n, 10n],
-  Mi: [2n, 20n],
-  Gi: [2n, 30n],
-  Ti: [2n, 40n],
-  Pi: [2n, 50n],
-  Ei: [2n, 60n],
-};
-const smallSuffixes: Readonly<Record<string, bigint>> = { m: 1000n, u: 1_000_000n, n: nanos };
-const longestQuantity = 64;
 
 /** A quantity of Kubernetes, to a billionth. */
 class Quantity {
@@ -28,26 +12,9 @@ class Quantity {
   }
 
   static parse(text: string): Quantity {
-    const match =
-      text.length > longestQuantity
-        ? null
-        : /^([+-]?)(\d*)(?:\.(\d*))?(?:(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])|[eE]([+-]?\d{1,2}))?$/.exec(text);
-    const [, sign = "", whole = "", fraction = "", suffix = "", exponent] = match ?? [];
-    if (match === null || whole + fraction === "") {
-      throw new Error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
-    }
-    const digits = BigInt(whole + fraction);
-    let dividend = digits * nanos;
-    let divisor = 10n ** BigInt(fraction.length);
-    const power = Number(exponent ?? 0);
-    if (power > 0) dividend *= 10n ** BigInt(power);
-    if (power < 0) divisor *= 10n ** BigInt(-power);
-    const [base, times] = suffixes[suffix] ?? [1n, 0n];
-    dividend *= base ** times;
-    divisor *= smallSuffixes[suffix] ?? 1n;
-    // Upstream rounds up what is smaller than a billionth.
-    const value = (dividend + divisor - 1n) / divisor;
-    return new Quantity(sign === "-" ? -value : value);
+    const { nanos: amount } = parseQuantity(text);
+    if (amount === undefined) throw new Error("the quantity is too large or too small to compute with");
+    return new Quantity(amount);
   }
 
   get isInteger(): boolean {
@@ -70,7 +37,7 @@ class Quantity {
 
 const isQuantity = (text: string): boolean => {
   try {
-    return Quantity.parse(text) !== undefined;
+    return parseQuantity(text) !== undefined;
   } catch {
     return false;
   }

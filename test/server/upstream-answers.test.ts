@@ -621,6 +621,35 @@ describe("a server, like upstream,", () => {
     assert.equal(await create({ Kind: 1 }), 400);
   });
 
+  it("read an apiVersion with an empty group or version", async () => {
+    const create = async (path: string, apiVersion: string): Promise<unknown> => {
+      const [status, { apiVersion: shown, message }] = await answer({
+        method: "POST",
+        path: `${path}?dryRun=All`,
+        body: { apiVersion, metadata: { name: "spelled" } },
+      });
+      return status === 201 ? shown : message;
+    };
+    for (const apiVersion of ["/v1", "/", ""]) assert.equal(await create(`${objects}/configmaps`, apiVersion), "v1");
+    const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+    for (const apiVersion of ["coordination.k8s.io/", "/"]) {
+      assert.equal(await create(leases, apiVersion), "coordination.k8s.io/v1");
+    }
+    const other = "the API version in the data (v1) does not match the expected API version (coordination.k8s.io/v1)";
+    assert.equal(await create(leases, "/v1"), other);
+    const map = { apiVersion: "/v1", kind: "ConfigMap", metadata: { name: "spelled" } };
+    const path = `${objects}/configmaps/spelled`;
+    for (const [type, query] of [
+      ["apply-patch+yaml", "?fieldManager=m"],
+      ["merge-patch+json", ""],
+      ["strategic-merge-patch+json", ""],
+    ] as const) {
+      const headers = { "content-type": `application/${type}` };
+      const [, { apiVersion }] = await answer({ method: "PATCH", path: `${path}${query}`, headers, body: map });
+      assert.equal(apiVersion, "v1", type);
+    }
+  });
+
   it("warn of fields of a Node that nothing reads, and of a Pod's name that is no host name", async () => {
     const warningsOf = async (path: string, body: object): Promise<string> =>
       (await api.send({ method: "POST", path: `${path}?dryRun=All`, body })).headers["warning"] ?? "";

@@ -19,6 +19,15 @@ export interface ResourceType<T extends ApiObject = ApiObject> {
 export const apiVersionOf = ({ group, version }: Pick<ResourceType, "group" | "version">): string =>
   group === "" ? version : `${group}/${version}`;
 
+/**
+ * An apiVersion with at most one slash as it is usually spelled. Like upstream, `/v1` is `v1`, and one that names no version, or none
+ * but the group, is the expected one.
+ */
+export function plainApiVersion(apiVersion: string, expected: Pick<ResourceType, "group" | "version">): string {
+  if (apiVersion === "" || apiVersion === "/" || apiVersion === `${expected.group}/`) return apiVersionOf(expected);
+  return apiVersion.startsWith("/") ? apiVersion.slice(1) : apiVersion;
+}
+
 /** Where a group and version is served: `/api/v1`, or `/apis/certificates.k8s.io/v1`. */
 export const apiPathOf = (type: Pick<ResourceType, "group" | "version">): string =>
   `${type.group === "" ? "/api" : "/apis"}/${apiVersionOf(type)}`;

@@ -1,5 +1,6 @@
 import { badRequest, conflict, invalid } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import { plainApiVersion } from "../api/resource-type.ts";
 import { maximumPatchValues } from "../schema/value-limit.ts";
 import { JsonSyntaxError, parseJson } from "../schema/parse-json.ts";
 import type { RepeatedKey } from "../schema/parse-json.ts";
@@ -207,7 +208,8 @@ function fitted<T extends ApiObject>(
   if (isOfKind && isLeftOut(apiVersion)) {
     throw badRequest(`the patch takes the apiVersion away: it must stay ${JSON.stringify(registry.apiVersion)}`);
   }
-  if (!isOfKind || apiVersion !== registry.apiVersion) {
+  const version = typeof apiVersion === "string" ? plainApiVersion(apiVersion, registry.definition) : apiVersion;
+  if (!isOfKind || version !== registry.apiVersion) {
     throw patchDoesNotApply(`the kind and apiVersion cannot be changed`, shown);
   }
   try {

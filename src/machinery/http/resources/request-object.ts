@@ -1,6 +1,6 @@
 import { badRequest } from "../../api/api-error.ts";
 import { shortTextLength } from "../../scheduling/request-turn.ts";
-import { apiVersionOf } from "../../api/resource-type.ts";
+import { apiVersionOf, plainApiVersion } from "../../api/resource-type.ts";
 import { decodeUtf8 } from "../../schema/decode-utf8.ts";
 import { JsonSyntaxError, parsedValue, parseJson, parseJsonBytes } from "../../schema/parse-json.ts";
 import type { RepeatedKey } from "../../schema/parse-json.ts";
@@ -127,7 +127,7 @@ function parseBody(
   const isReadable = apiVersion.indexOf("/") === apiVersion.lastIndexOf("/");
   // In protobuf, upstream treats an apiVersion that it can't read as one that is left out.
   if (!isReadable && body.format !== "protobuf") throw unrecognized(`unexpected GroupVersion string: ${apiVersion}`);
-  const sentVersion = apiVersion === "" || !isReadable ? apiVersionOf(expected) : apiVersion;
+  const sentVersion = isReadable ? plainApiVersion(apiVersion, expected) : apiVersionOf(expected);
   return {
     value: value ?? {},
     ...(body.format === "yaml" ? { duplicateFields: [], repeatedKeys } : { duplicateFields, repeatedKeys: [] }),

@@ -4,6 +4,7 @@ import { maximumFaults } from "../../api/field-error.ts";
 import type { FieldError } from "../../api/field-error.ts";
 import { withoutManagedFields } from "../../api/object-meta.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
+import { apiVersionOf } from "../../api/resource-type.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { isJsonObject, memberOf } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
@@ -224,7 +225,7 @@ export function parseConfiguration(body: unknown, expected: AppliedKind): ApiObj
   const given = kindOf(configuration);
   if (printKind(given) !== printKind(expected)) throw badRequest(`invalid object type: ${printKind(given)}`);
   const metadata = memberOf(configuration, "metadata") ?? {};
-  return { ...configuration, metadata } as ApiObject; // its fields are checked when it is applied
+  return { ...configuration, apiVersion: apiVersionOf(expected), metadata } as ApiObject; // its fields are checked when it is applied
 }
 
 function kindOf(configuration: Readonly<Record<string, unknown>>): AppliedKind {

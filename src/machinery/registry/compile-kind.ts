@@ -2,6 +2,8 @@ import type { Named } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { apiVersionOf } from "../api/resource-type.ts";
 import type { FieldSet } from "./apply/field-set.ts";
+import type { OwnedFieldNames } from "./apply/managed-fields.ts";
+import { fieldElement } from "./apply/path-element.ts";
 import { setOfPaths } from "./apply/owned-fields.ts";
 import { TrackedReviews } from "./apply/tracked-reviews.ts";
 import { CompiledSchema } from "./compiled-schema.ts";
@@ -22,6 +24,8 @@ export interface CompiledKind<T extends ApiObject = ApiObject> {
   readonly storedSchema: CompiledSchema<T>;
   /** From the names of the served fields to the stored ones, and back. Undefined where they are the same. */
   readonly fieldNames: FieldNames | undefined;
+  /** The same of every version of the kind that has names of its own, by its apiVersion. */
+  readonly fieldNamesOf: ReadonlyMap<string, FieldNames>;
   /** The subresources that are only created, by name. */
   readonly created: ReadonlyMap<string, CompiledReview>;
   /** `v1`, `certificates.platform.io/v1`. */
@@ -56,6 +60,13 @@ export function compileKind<T extends ApiObject>(
     schema,
     storedSchema: sameKind?.schema ?? schema,
     fieldNames: definition.renames && new FieldNames(definition.renames, definition.schema),
+    fieldNamesOf:
+      sameKind?.fieldNamesOf ??
+      new Map(
+        alsoServedAs.flatMap(({ renames, schema: served = definition.schema, ...version }) =>
+          renames === undefined ? [] : [[apiVersionOf(version), new FieldNames(renames, served)]],
+        ),
+      ),
     created:
       sameKind?.created ??
       new Map(
@@ -111,7 +122,7 @@ export const compileReview = (definition: ReviewDefinition | CreateSubresource):
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Renames the top-level fields of an object between a version and the stored form. Works for parts of objects too. */
-class FieldNames {
+class FieldNames implements OwnedFieldNames {
   readonly #toStored: ReadonlyMap<string, string>;
   readonly #toServed: ReadonlyMap<string, string>;
   readonly #served: ObjectSchema;
@@ -127,6 +138,14 @@ class FieldNames {
     return renamed(fields, this.#toStored);
   }
 
+  ownedToStored(fields: FieldSet): FieldSet {
+    return renamedFields(fields, this.#toStored);
+  }
+
+  ownedToServed(fields: FieldSet): FieldSet {
+    return renamedFields(fields, this.#toServed);
+  }
+
   /** Texts that the stored form always has and the version leaves out when empty are left out. */
   toServed(fields: object): Fields {
     const isShown = ([name, value]: readonly [string, unknown]): boolean =>
@@ -134,6 +153,14 @@ class FieldNames {
     return Object.fromEntries(Object.entries(renamed(fields, this.#toServed)).filter(isShown));
   }
 }
+
+const renamedFields = (fields: FieldSet, names: ReadonlyMap<string, string>): FieldSet =>
+  Object.fromEntries(
+    Object.entries(fields).map(([element, below]) => {
+      const name = names.get(element.slice(fieldElement("").length));
+      return [name === undefined ? element : fieldElement(name), below];
+    }),
+  );
 
 const renamed = (fields: object, names: ReadonlyMap<string, string>): Fields =>
   Object.fromEntries(

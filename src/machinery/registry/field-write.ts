@@ -3,8 +3,8 @@ import type { FieldWrite } from "./apply/track-update.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 
 /**
- * The parts of a write that field management needs. Where a version has names of its own for fields, ownership is recorded under
- * the stored ones, with the stored apiVersion: an entry says in which version its paths are.
+ * The parts of a write that field management needs. Where a version has names of its own for fields, ownership is computed under
+ * the stored ones and recorded under its own: an entry says in which version its paths are.
  */
 export function fieldWrite<T extends ApiObject>(
   { compiled, clock }: ResourceRegistry<T>,
@@ -13,8 +13,9 @@ export function fieldWrite<T extends ApiObject>(
   return {
     compiled: compiled.storedSchema,
     manager,
-    apiVersion: compiled.fieldNames === undefined ? compiled.apiVersion : compiled.storedApiVersion,
+    apiVersion: compiled.apiVersion,
     apiVersions: compiled.apiVersions,
+    fieldNamesOf: compiled.fieldNamesOf,
     subresource,
     now: clock.now(),
     resetFields: compiled.resetFields.get(subresource),

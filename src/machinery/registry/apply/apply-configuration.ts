@@ -27,7 +27,7 @@ import {
 import type { FieldSet } from "./field-set.ts";
 import { fieldsOf } from "./fields-of.ts";
 import { lastAppliedFields, lastAppliedManager, withLastApplied } from "./last-applied.ts";
-import { decodeManagers, encodeManagers, managerId } from "./managed-fields.ts";
+import { decodeManagers, encodeManagers, managerId, servedFields } from "./managed-fields.ts";
 import type { FieldManager } from "./managed-fields.ts";
 import { mergeFields, removeFields } from "./merge-fields.ts";
 import { currentManagers, releaseFields, withNamedFields, withoutFields, withoutServerFields } from "./owned-fields.ts";
@@ -110,12 +110,12 @@ function applyChecked(request: ApplyRequest, live: ApiObject): ApiObject {
   else released.set(id, { ...applied, fields: owned, time: isChanged ? timestamp(now) : last?.time });
   const object = request.manager === lastAppliedManager ? withLastApplied(pruned, { ...configuration }) : pruned;
   // Merging two objects of a kind gives an object of that kind: the schema was checked.
-  return withManagedFields(object as unknown as ApiObject, encodeManagers(released));
+  return withManagedFields(object as unknown as ApiObject, encodeManagers(released, request.fieldNamesOf));
 }
 
 function managersBefore(request: ApplyRequest): Map<string, FieldManager> {
   const { live } = request;
-  const stored = decodeManagers(live?.metadata.managedFields ?? []);
+  const stored = decodeManagers(live?.metadata.managedFields ?? [], request.fieldNamesOf);
   if (live === undefined || (stored !== undefined && stored.size > 0)) {
     return currentManagers(stored ?? new Map(), request);
   }
@@ -140,7 +140,11 @@ function requireNoConflict({ request, live, managers, comparison, id }: Conflict
     .filter(([other]) => other !== id)
     .sort(([left], [right]) => (left < right ? -1 : 1))
     .map(([, manager]) => ({ manager, fields: difference(intersection(manager.fields, changed), allowed) }))
-    .filter(({ fields }) => !isEmpty(fields));
+    .filter(({ fields }) => !isEmpty(fields))
+    .map(({ manager, fields }) => {
+      const { fieldNamesOf } = request;
+      return { manager, fields: servedFields(fields, { apiVersion: manager.apiVersion, fieldNamesOf }) };
+    });
   if (conflicts.length > 0) throw applyConflict(conflicts);
 }
 

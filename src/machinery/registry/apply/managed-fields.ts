@@ -15,6 +15,21 @@ export interface FieldManager {
   readonly fields: FieldSet;
 }
 
+/** The names of fields in a version that calls them otherwise than they are stored. */
+export interface OwnedFieldNames {
+  ownedToStored(fields: FieldSet): FieldSet;
+  ownedToServed(fields: FieldSet): FieldSet;
+}
+
+/** By apiVersion. */
+export type FieldNamesOf = ReadonlyMap<string, OwnedFieldNames>;
+
+/** The fields under the names of the manager's version. */
+export const servedFields = (
+  fields: FieldSet,
+  { apiVersion, fieldNamesOf }: { readonly apiVersion: string; readonly fieldNamesOf: FieldNamesOf | undefined },
+): FieldSet => fieldNamesOf?.get(apiVersion)?.ownedToServed(fields) ?? fields;
+
 /** The managers of an object, by id. */
 export type FieldManagers = ReadonlyMap<string, FieldManager>;
 
@@ -36,8 +51,11 @@ export function managerId({
   });
 }
 
-/** Decodes stored managedFields. Undefined when an entry is invalid. */
-export function decodeManagers(entries: readonly ManagedFieldsEntry[]): FieldManagers | undefined {
+/** Decodes stored managedFields, with the names of stored fields. Undefined when an entry is invalid. */
+export function decodeManagers(
+  entries: readonly ManagedFieldsEntry[],
+  fieldNamesOf?: FieldNamesOf,
+): FieldManagers | undefined {
   const managers = new Map<string, FieldManager>();
   for (const { manager = "", operation, apiVersion = "", subresource = "", time, fieldsType, fieldsV1 } of entries) {
     if ((operation !== "Apply" && operation !== "Update") || apiVersion === "" || fieldsType !== "FieldsV1") {
@@ -46,6 +64,7 @@ export function decodeManagers(entries: readonly ManagedFieldsEntry[]): FieldMan
     let fields: FieldSet;
     try {
       fields = decodeFieldSet(fieldsV1 ?? emptySet);
+      fields = fieldNamesOf?.get(apiVersion)?.ownedToStored(fields) ?? fields;
     } catch (error) {
       if (error instanceof SyntaxError) return undefined;
       throw error;
@@ -56,15 +75,15 @@ export function decodeManagers(entries: readonly ManagedFieldsEntry[]): FieldMan
   return managers;
 }
 
-/** Encodes managers for storage: appliers before updaters, oldest first. */
-export const encodeManagers = (managers: FieldManagers): ManagedFieldsEntry[] =>
+/** Encodes managers for storage: appliers before updaters, oldest first. Each has the names of its version. */
+export const encodeManagers = (managers: FieldManagers, fieldNamesOf?: FieldNamesOf): ManagedFieldsEntry[] =>
   [...managers.values()].sort(compareManagers).map(({ manager, operation, apiVersion, subresource, time, fields }) => ({
     ...(manager !== "" && { manager }),
     operation,
     apiVersion,
     ...(time !== undefined && { time }),
     fieldsType: "FieldsV1",
-    fieldsV1: sorted(fields),
+    fieldsV1: sorted(servedFields(fields, { apiVersion, fieldNamesOf })),
     ...(subresource !== "" && { subresource }),
   }));
 

@@ -7,7 +7,7 @@ import { compareFields } from "./compare-fields.ts";
 import { emptySet, isEmpty, union, unionOfAll } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { decodeManagers, encodeManagers, managerId } from "./managed-fields.ts";
-import type { FieldManager, FieldManagers, Operation } from "./managed-fields.ts";
+import type { FieldManager, FieldManagers, FieldNamesOf, Operation } from "./managed-fields.ts";
 import { areCurrent, currentManagers, releaseFields, withoutFields, withoutServerFields } from "./owned-fields.ts";
 import { UntrackableEntry } from "./path-element.ts";
 
@@ -20,6 +20,8 @@ export interface FieldWrite {
   readonly apiVersion: string;
   /** All that serve the kind. Entries of others are dropped: the server no longer knows them. Default: only that one. */
   readonly apiVersions?: ReadonlySet<string>;
+  /** The versions that call fields otherwise than `compiled`, by apiVersion. Default: none. */
+  readonly fieldNamesOf?: FieldNamesOf;
   /** Empty for the resource itself. */
   readonly subresource: string;
   /** Milliseconds since the epoch. */
@@ -49,11 +51,14 @@ interface UpdateTracking extends FieldWrite {
 export function trackUpdate(tracking: UpdateTracking): ApiObject {
   const { previous, next } = tracking;
   const entries = entriesBefore(tracking);
-  const managers = decodeManagers(entries ?? []) ?? new Map<string, FieldManager>();
+  const managers = decodeManagers(entries ?? [], tracking.fieldNamesOf) ?? new Map<string, FieldManager>();
   if (managers.size === 0 && previous !== undefined) return withManagedFields(next, []);
   try {
     const updated = updateManagers({ write: tracking, managers, before: previous, after: next });
-    return withManagedFields(next, updated === managers && entries !== undefined ? entries : encodeManagers(updated));
+    return withManagedFields(
+      next,
+      updated === managers && entries !== undefined ? entries : encodeManagers(updated, tracking.fieldNamesOf),
+    );
   } catch (error) {
     // A list entry has no key, so its fields cannot be owned (upstream clears managedFields too).
     if (error instanceof UntrackableEntry) return withManagedFields(next, []);

@@ -196,29 +196,29 @@ function validateNewEvent(event: Event): FieldError[] {
   ];
 }
 
-/** What does not change, in upstream's order, and what Go shows where there is none. */
-const fixedFields = {
-  involvedObject: null,
-  reason: "",
-  message: "",
-  source: null,
-  firstTimestamp: null,
-  lastTimestamp: null,
-  count: 0,
-  type: "",
-  eventTime: null,
-  action: "",
-  related: null,
-  reportingComponent: "",
-  reportingInstance: "",
-} as const satisfies Partial<Record<keyof Event, unknown>>;
+/** What does not change, in upstream's order, and what Go shows where there is none. Upstream looks twice at the reason. */
+const fixedFields: readonly (readonly [field: keyof Event, none: unknown])[] = [
+  ["involvedObject", null],
+  ["reason", ""],
+  ["message", ""],
+  ["source", null],
+  ["firstTimestamp", null],
+  ["lastTimestamp", null],
+  ["count", 0],
+  ["reason", ""],
+  ["type", ""],
+  ["eventTime", null],
+  ["action", ""],
+  ["related", null],
+  ["reportingComponent", ""],
+  ["reportingInstance", ""],
+];
 
 /** Only the series of such an event changes (upstream: `ValidateEventUpdate`). */
 function validateNewEventUpdate(next: Event, previous: Event): FieldError[] {
-  const fixed = Object.entries(fixedFields) as [keyof typeof fixedFields, unknown][]; // the keys are those of the table
   return [
     ...(isSemanticallyEqual(next.series, previous.series) ? [] : validateSeries(next)),
-    ...fixed
+    ...fixedFields
       .filter(([field]) => !isSemanticallyEqual(next[field], previous[field]))
       .map(([field, none]) =>
         invalidValue(field === "reportingComponent" ? "reportingController" : field, {

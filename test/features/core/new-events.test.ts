@@ -120,6 +120,12 @@ for (const group of ["events.k8s.io", "events.platform.io"]) {
       assert.deepEqual(repeated.object.series, series, repeated.text);
       const changed = await send("PATCH", `${collection}/fixed`, { note: "another" }, merge);
       assert.match(changed.object.message, /message: Invalid value: "another": field is immutable/);
+      const twice = await send("PATCH", `${collection}/fixed`, { reason: "R", type: "Warning" }, merge);
+      assert.deepEqual(
+        twice.object.details.causes.map(({ field }: { field: string }) => field),
+        ["reason", "reason", "type"],
+      );
+      assert.equal(twice.object.message.match(/reason: /g).length, 1);
       assert.equal((await send("PATCH", `${core}/fixed`, { message: "another" }, merge)).status, 200, "as upstream");
     });
 
@@ -204,6 +210,18 @@ for (const group of ["events.k8s.io", "events.platform.io"]) {
         roleRef,
         subjects: [{ kind: "User", name: "rec" }],
       });
+      const may = async (role: string, verb: string, apiGroup: string): Promise<boolean> => {
+        const path = `/apis/rbac.authorization.k8s.io/v1/clusterroles/${role}`;
+        const found = (await send("GET", path)).object.rules as Record<"apiGroups" | "resources" | "verbs", string[]>[];
+        return found.some(
+          ({ apiGroups, resources, verbs }) =>
+            apiGroups.includes(apiGroup) && resources.includes("events") && verbs.includes(verb),
+        );
+      };
+      for (const own of ["", "events.platform.io"]) {
+        assert.ok((await may("view", "list", own)) && (await may("edit", "create", own)), own);
+        assert.ok(!(await may("view", "create", own)));
+      }
       const as = { "impersonate-user": "rec" };
       assert.equal((await send("POST", collection, { metadata: { name: "r" }, ...fields }, as)).status, 403);
       await send(

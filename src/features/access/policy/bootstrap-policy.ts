@@ -92,18 +92,12 @@ export function bootstrapPolicy(names: Names, signers: readonly SignerGrants[] =
       inCore(write, ["configmaps", "pods", "secrets", "serviceaccounts"]),
       inCore(["create"], ["pods/eviction"]),
       inCore(["create"], ["serviceaccounts/token"]),
+      inEvents(write, ["events"]),
       inCoordination([...read, ...write], ["leases"]),
     ]),
     aggregatedPart("view", [
-      inCore(read, [
-        "configmaps",
-        "events",
-        "namespaces",
-        "namespaces/status",
-        "pods",
-        "pods/status",
-        "serviceaccounts",
-      ]),
+      inCore(read, ["configmaps", "namespaces", "namespaces/status", "pods", "pods/status", "serviceaccounts"]),
+      inEvents(read, ["events"]),
     ]),
     clusterRole("system:node", [
       inAuthentication(["create"], ["tokenreviews"]),

@@ -11,6 +11,7 @@ import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
 import { eventResource, leaseResource } from "../core/index.ts";
 import type { Event, Lease } from "../core/index.ts";
 import type { Node } from "./nodes/node-schema.ts";
+import { taintsByReadiness } from "./nodes/not-ready-taint.ts";
 import { nodeResource } from "./resources.ts";
 import type { NodeSettings } from "./settings.ts";
 import { microTimestamp, timestamp } from "../../machinery/api/clock.ts";
@@ -21,8 +22,8 @@ import type { ResourceClient } from "../../machinery/client/api-client.ts";
 const controllerName = "nodelifecycle";
 
 /**
- * Marks nodes whose Lease is not renewed, as upstream's node lifecycle controller: `Ready` becomes `Unknown`, two taints keep Pods
- * away, and an event says so. When the Lease is renewed again, all of it is undone. Nodes that stay lost are deleted after the time
+ * Taints nodes that are not ready, and marks nodes whose Lease is not renewed, as upstream's node lifecycle controller: `Ready`
+ * becomes `Unknown`, two taints keep Pods away, and an event says so. When the Lease is renewed again, all of it is undone. Nodes that stay lost are deleted after the time
  * that the settings give. Times are this process's: a machine's clock does not count.
  */
 export const nodeLifecycle = (settings: NodeSettings): Controller => ({
@@ -70,7 +71,7 @@ class NodeLifecycle {
     const { name = "" } = node.metadata;
     const [ready, before] = [readyOf(node), readyOf(previous)];
     if (ready?.lastHeartbeatTime !== before?.lastHeartbeatTime && ready?.status !== "Unknown") this.#hear(name);
-    if (before === undefined) this.#queue.add(name);
+    if (ready?.status !== before?.status) this.#queue.add(name);
   }
 
   #leaseChanged({ metadata, spec }: Lease, previous: Lease): void {
@@ -86,12 +87,15 @@ class NodeLifecycle {
   }
 
   async #reconcile(name: string): Promise<string> {
-    const node = this.#nodes.get(name);
-    if (node === undefined) {
+    const found = this.#nodes.get(name);
+    if (found === undefined) {
       this.#renewedAt.delete(name);
       return "nothing to do: the Node is gone";
     }
-    if (readyOf(node) === undefined) return "nothing to do: the node has never reported its state";
+    if (readyOf(found) === undefined) return "nothing to do: the node has never reported its state";
+    const taints = taintsByReadiness(this.#names, found);
+    const isAsWanted = taints.length === (found.spec.taints ?? []).length;
+    const node = isAsWanted ? found : await this.#patchTaints(found, taints);
     const last = this.#renewedAt.get(name) ?? this.#clock.now();
     this.#renewedAt.set(name, last);
     const wait = last + this.#settings.graceMilliseconds - this.#clock.now();

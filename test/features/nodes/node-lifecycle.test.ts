@@ -72,6 +72,33 @@ async function eventually<T>(look: () => Promise<T | undefined>): Promise<T> {
   }
 }
 
+describe("the taint of a node that is not ready", () => {
+  const taint = "node.platform.io/not-ready:NoSchedule";
+  const isTainted = (found: Node | undefined): boolean => taintsOf(found).includes(taint);
+
+  it("is on every new Node, in either spelling, and stays until it reports that it is ready", async () => {
+    const nodes = server.client.resource(references.nodes);
+    const made = await nodes.create(sparse({ metadata: { name: "new" } }));
+    assert.deepEqual(taintsOf(made), [taint]);
+    await loop.queue.whenIdle();
+    assert.deepEqual(taintsOf(await nodes.get("new")), [taint]);
+    const own = { key: "node.kubernetes.io/not-ready", effect: "NoSchedule" };
+    const sent = await nodes.create(sparse({ metadata: { name: "sent" }, spec: { taints: [own] } }));
+    assert.deepEqual(taintsOf(sent), ["node.kubernetes.io/not-ready:NoSchedule"]);
+  });
+
+  it("goes when the node is ready, and comes back when it is not", async () => {
+    assert.deepEqual(taintsOf(await node((found) => !isTainted(found))), ["own:NoSchedule"]);
+    await report("False");
+    assert.deepEqual(taintsOf(await node(isTainted)), ["own:NoSchedule", taint]);
+    await report("True");
+    assert.deepEqual(taintsOf(await node((found) => !isTainted(found))), ["own:NoSchedule"]);
+    await server.client.resource(references.nodes).patch("edge-1", { body: { spec: { taints: null } } });
+    await report("False");
+    assert.deepEqual(taintsOf(await node(isTainted)), [taint]);
+  });
+});
+
 describe("a node without a heartbeat", () => {
   it("is NotReady after the grace period, with taints, an event, and when it was last seen", async () => {
     time.pass(49 * seconds);

@@ -8,6 +8,7 @@ import { ageColumn, nameColumn, shortLinkDomain } from "../../../machinery/regis
 import { humanDuration } from "../../../machinery/registry/human-duration.ts";
 import { nodeSchema } from "./node-schema.ts";
 import type { Node } from "./node-schema.ts";
+import { withNotReadyTaint } from "./not-ready-taint.ts";
 import { validateAnyUpdate, validateNode, validateNodeUpdate } from "./node-validation.ts";
 
 export const nodes = (names: Names): ResourceDefinition<Node> =>
@@ -18,6 +19,7 @@ export const nodes = (names: Names): ResourceDefinition<Node> =>
     schema: nodeSchema,
     validateName: validateDnsSubdomainName,
     setDefaults,
+    prepareForCreate: (node) => ({ ...node, spec: { ...node.spec, taints: [...withNotReadyTaint(names, node)] } }),
     validate: validateNode,
     prepareForUpdate: (next, { previous }) => ({ ...next, status: previous.status }),
     validateUpdate: validateNodeUpdate,

@@ -82,6 +82,16 @@ describe("an eviction", () => {
     assert.equal((await get("running")).code, 404);
   });
 
+  it("keeps to the end of time a Pod with a period that is longer, and shortens it", async () => {
+    await make("patient", "n1");
+    assert.deepEqual(await evict("patient", { gracePeriodSeconds: 9007199254740991 }), success);
+    const { metadata } = await get("patient");
+    assert.equal(metadata.deletionTimestamp, "9999-12-31T23:59:59Z");
+    assert.deepEqual(await evict("patient", { gracePeriodSeconds: 60 }), success);
+    const shortened = Date.parse((await get("patient")).metadata.deletionTimestamp ?? "");
+    assert.ok(Math.abs(shortened - Date.now() - 60_000) < 30_000);
+  });
+
   it("tells watchers the condition before the deletion", async () => {
     const { metadata } = await make("watched");
     const watch = await api.watch(`${pods}?watch=true&resourceVersion=${metadata.resourceVersion}`);

@@ -123,11 +123,13 @@ function changedPod(next: Pod, { previous, names }: { readonly previous: Pod; re
  */
 function prepareForDelete(pod: Pod, { now, gracePeriodSeconds }: DeleteContext): Pod | undefined {
   const requested = gracePeriodSeconds !== undefined && gracePeriodSeconds < 0 ? 1 : gracePeriodSeconds;
-  const { deletionTimestamp, deletionGracePeriodSeconds: pending = 0 } = pod.metadata;
+  const { creationTimestamp = "", deletionTimestamp, deletionGracePeriodSeconds: pending = 0 } = pod.metadata;
   if (deletionTimestamp !== undefined) {
     if (pending === 0 || requested === 0) return undefined;
     if (requested === undefined || requested >= pending) return pod;
-    return deleted(pod, { at: Date.parse(deletionTimestamp) - (pending - requested) * 1000, seconds: requested });
+    // A period to the end of time does not say when it began.
+    const begun = Math.max(Date.parse(deletionTimestamp) - pending * 1000, Date.parse(creationTimestamp) || 0);
+    return deleted(pod, { at: begun + requested * 1000, seconds: requested });
   }
   const hasEnded = pod.status.phase === "Failed" || pod.status.phase === "Succeeded";
   const seconds = requested ?? Math.max(pod.spec.terminationGracePeriodSeconds ?? 0, 0);
@@ -135,7 +137,14 @@ function prepareForDelete(pod: Pod, { now, gracePeriodSeconds }: DeleteContext):
   return deleted(pod, { at: now + seconds * 1000, seconds });
 }
 
+/** The last time that RFC 3339 can write. */
+const latestTime = Date.UTC(9999, 11, 31, 23, 59, 59);
+
 const deleted = (pod: Pod, { at, seconds }: { readonly at: number; readonly seconds: number }): Pod => ({
   ...pod,
-  metadata: { ...pod.metadata, deletionTimestamp: timestamp(at), deletionGracePeriodSeconds: seconds },
+  metadata: {
+    ...pod.metadata,
+    deletionTimestamp: timestamp(Math.min(at, latestTime)),
+    deletionGracePeriodSeconds: seconds,
+  },
 });

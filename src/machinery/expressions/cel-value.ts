@@ -32,3 +32,10 @@ export function celMapOf(value: unknown): ReadonlyMap<string, unknown> | undefin
 /** Objects of other classes are types of their own: addresses, durations. */
 export const isPlainObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+
+/**
+ * Lists and bytes. JavaScript makes a text of all that is in them where they are a key, or where they are put in order. That text
+ * has no bound: a list may hold another one twice, forty levels deep.
+ */
+export const isSequence = (value: unknown): value is readonly unknown[] | Uint8Array =>
+  Array.isArray(value) || value instanceof Uint8Array;

@@ -1,4 +1,4 @@
-import { celMapOf, isPlainObject } from "./cel-value.ts";
+import { celMapOf, isPlainObject, isSequence } from "./cel-value.ts";
 import { spendSteps } from "./cost-budget.ts";
 
 /**
@@ -20,6 +20,7 @@ interface LibraryNode {
 /** Lets every part of a checked expression spend steps when it is evaluated. */
 export function meter(root: unknown): void {
   const seen = new Set<object>();
+  const keys: LibraryNode[] = [];
   const waiting: unknown[] = [root];
   while (waiting.length > 0) {
     const next = waiting.pop();
@@ -31,7 +32,9 @@ export function meter(root: unknown): void {
     }
     waiting.push(next.args, next.meta.alternate, next.meta.macro);
     meterNode(next);
+    keys.push(...keysIn(next));
   }
+  for (const key of keys) checkKey(key);
 }
 
 const isLibraryNode = (value: object): value is LibraryNode =>
@@ -53,6 +56,7 @@ function meterNode(node: LibraryNode): void {
       const [left, right] = given;
       if (op !== "in") spendComparison(left, right);
       else if (Array.isArray(right)) for (const one of right as unknown[]) spendComparison(left, one);
+      else refuseKey(left);
       return handle(...given);
     };
   } else if (handle !== undefined && op === "rcall") {
@@ -74,6 +78,27 @@ function meterNode(node: LibraryNode): void {
     if (countsResult) spendSteps(stepsOfResult(value));
     return value;
   };
+}
+
+/** The parts of a node that are keys of a map: in a map that is written out, and in brackets. */
+function keysIn({ op, args }: LibraryNode): LibraryNode[] {
+  const entries = op === "map" || op === "[]" || op === "[?]" ? (args as readonly unknown[]) : [];
+  const keys = op === "map" ? entries.map((entry) => (entry as readonly unknown[])[0]) : entries.slice(1);
+  return keys.filter((key): key is LibraryNode => typeof key === "object" && key !== null && isLibraryNode(key));
+}
+
+function checkKey(node: LibraryNode): void {
+  const { evaluate } = node;
+  // oxlint-disable-next-line max-params -- what the library gives
+  node.evaluate = (evaluator, own, context) => {
+    const value = evaluate.call(node, evaluator, own, context);
+    refuseKey(value);
+    return value;
+  };
+}
+
+function refuseKey(key: unknown): void {
+  if (isSequence(key)) throw new Error("unsupported key type: lists and bytes are no keys");
 }
 
 /** What is large costs something each time that it is read: loops copy the keys of a map, and texts are copied too. */

@@ -117,4 +117,21 @@ describe("the functions of Kubernetes", () => {
   ]) {
     it(`is stopped: ${source.slice(0, 60)}`, () => assert.throws(() => run(source, 10_000), /cost limit/));
   }
+
+  it("is stopped when it looks at the parts of a long URL without end", () => {
+    const url = `https://${"a".repeat(10_000)}@h/?a=b`;
+    for (const part of ["getHost() != ''", "getPort() == ''", "getQuery().size() > 0", "getEscapedPath() != ''"]) {
+      const source = `cel.bind(u, url('${url}'), object.items.all(k, u.${part}))`;
+      const items = Array.from({ length: 5000 }, (_, index) => index);
+      const expression = compileExpression(source, environment);
+      assert.throws(() => expression.evaluate({ object: { items } }, new CostBudget(1_000_000)), /cost limit/, part);
+    }
+  });
+
+  it("puts lists that hold others twice in no order", () => {
+    const binds = Array.from({ length: 24 }, (_, at) => `cel.bind(a${at + 1}, [a${at}, a${at}], `).join("");
+    for (const source of ["[a24, a24].isSorted()", "[a24, a24].min() == a24", "[a24, a24].max() == a24"]) {
+      assert.throws(() => run(`cel.bind(a0, [1], ${binds}${source})${")".repeat(24)}`), /have no order/, source);
+    }
+  });
 });

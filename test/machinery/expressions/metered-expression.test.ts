@@ -137,6 +137,21 @@ describe("a metered expression", () => {
     assert.equal(run("has(object.a) ? object.a : 'none'", {}), "none");
   });
 
+  it("takes no list for a key, whose text may have no bound", () => {
+    const binds = Array.from({ length: 24 }, (_, at) => `cel.bind(a${at + 1}, [a${at}, a${at}], `).join("");
+    for (const source of [
+      "{a24: 1}.size() > 0",
+      "{'a': 1}[a24] == 1",
+      "object[a24] == 1",
+      "object[?a24].hasValue()",
+      "dyn(a24) in {'a': 1}",
+      "{b'x': 1}.size() > 0",
+    ]) {
+      const fault = /unsupported key type: lists and bytes are no keys/;
+      assert.throws(() => run(`cel.bind(a0, [1], ${binds}${source})${")".repeat(24)}`), fault, source);
+    }
+  });
+
   it("has no functions that Kubernetes does not have", () =>
     assert.throws(() => run("bytes('{}').json().size() == 0"), /undeclared reference to 'json'/));
 });

@@ -1,11 +1,14 @@
 import type { Environment } from "@marcbachmann/cel-js";
-import { celMapOf } from "../cel-value.ts";
+import { celMapOf, isSequence } from "../cel-value.ts";
 import { spendComparison } from "../meter.ts";
 
 /** What can be ordered. Integers are bigints. */
 type Ordered = string | number | bigint | boolean | Date;
 
-const isBefore = (one: Ordered, other: Ordered): boolean => one < other;
+function isBefore(one: Ordered, other: Ordered): boolean {
+  if (isSequence(one) || isSequence(other)) throw new Error("no such overload: lists and bytes have no order");
+  return one < other;
+}
 const first = (list: readonly Ordered[], name: string): Ordered => {
   const [one] = list;
   if (one === undefined) throw new Error(`${name} called on empty list`);

@@ -1,4 +1,5 @@
 import type { Environment } from "@marcbachmann/cel-js";
+import { spendSteps } from "../cost-budget.ts";
 
 /** An absolute URL, or an absolute path. */
 class CelUrl {
@@ -69,10 +70,16 @@ export function addUrlFunctions(environment: Environment): void {
   environment.registerOperator(`${type} == ${type}`, (one: CelUrl, other: CelUrl) => one.text === other.text);
   add(`url(string): ${type}`, (text: string) => new CelUrl(text));
   add("isURL(string): bool", isUrl);
-  add(`${type}.getScheme(): string`, (url: CelUrl) => url.scheme);
-  add(`${type}.getHost(): string`, (url: CelUrl) => url.host);
-  add(`${type}.getHostname(): string`, (url: CelUrl) => url.hostname);
-  add(`${type}.getPort(): string`, (url: CelUrl) => url.port);
-  add(`${type}.getEscapedPath(): string`, (url: CelUrl) => url.escapedPath);
-  add(`${type}.getQuery(): map<string, list<string>>`, (url: CelUrl) => url.query);
+  const addPart = (signature: string, read: (url: CelUrl) => unknown): unknown =>
+    add(`${type}.${signature}`, (url: CelUrl) => {
+      // Each look at a part reads the text again.
+      spendSteps(url.text.length / 10);
+      return read(url);
+    });
+  addPart("getScheme(): string", (url) => url.scheme);
+  addPart("getHost(): string", (url) => url.host);
+  addPart("getHostname(): string", (url) => url.hostname);
+  addPart("getPort(): string", (url) => url.port);
+  addPart("getEscapedPath(): string", (url) => url.escapedPath);
+  addPart("getQuery(): map<string, list<string>>", (url) => url.query);
 }

@@ -9,7 +9,7 @@ import type { AgentLog } from "./agent-log.ts";
 import type { AgentStatus } from "./agent-status.ts";
 import type { RunningAgent } from "./start-agent.ts";
 
-/** The socket's path: in the data directory, which only the agent's user can enter. */
+/** The socket's path: in the data directory, where only the agent's user can make files. */
 const socketPath = (dataDirectory: string): string => join(dataDirectory, "agent.sock");
 const answerMilliseconds = 10_000;
 
@@ -18,7 +18,7 @@ export interface ControlSocket {
 }
 
 /**
- * Lets commands of the same user talk to the running agent: `GET /status`, `POST /renew?name=NAME`. The caller owns the data
+ * Lets commands of the same user, and of no other, talk to the running agent: `GET /status`, `POST /renew?name=NAME`. The caller owns the data
  * directory, so a socket that is there is left from a process that has ended. A socket that cannot be opened is logged.
  */
 export async function openControlSocket(
@@ -36,7 +36,10 @@ export async function openControlSocket(
       log.warn({ path }, `signet agent status and renew are not available: ${messageOf(error)}`);
       resolve();
     });
+    // Whatever the umask is, and whoever may enter the folder.
+    const umask = process.umask(0o177);
     server.listen({ path }, resolve);
+    process.umask(umask);
   });
   return {
     close: () =>

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { request } from "node:http";
 import type { IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
@@ -8,6 +8,22 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { openControlSocket } from "../../src/agent/agent-control.ts";
 import type { RunningAgent } from "../../src/agent/start-agent.ts";
+
+const log = { info() {}, warn() {}, error() {} };
+
+test("only the agent's user can connect to its control socket, whatever the umask and the folder's mode are", async (context) => {
+  const directory = mkdtempSync(join(tmpdir(), "signet-control-"));
+  chmodSync(directory, 0o755);
+  const umask = process.umask(0);
+  context.after(() => process.umask(umask));
+  const control = await openControlSocket(directory, { agent: () => undefined, log });
+  context.after(async () => {
+    await control.close();
+    rmSync(directory, { recursive: true });
+  });
+  assert.equal((statSync(join(directory, "agent.sock")).mode & 0o777).toString(8), "600");
+  assert.equal(process.umask(), 0, "other files are as they were");
+});
 
 test("the agent's control socket answers 404 to every target that is no command of it", async (context) => {
   const directory = mkdtempSync(join(tmpdir(), "signet-control-"));
@@ -17,7 +33,6 @@ test("the agent's control socket answers 404 to every target that is no command 
     status: () => assert.fail("nothing was asked for"),
     stop: async () => {},
   };
-  const log = { info() {}, warn() {}, error() {} };
   const control = await openControlSocket(directory, { agent: () => agent, log });
   context.after(async () => {
     await control.close();

@@ -71,6 +71,9 @@ export function parseCertificateRequest(der: Buffer): CertificateRequest {
   };
 }
 
+/** The values of all attributes together. More are an attack: real requests have at most about five. */
+const maximumAttributeValues = 256;
+
 /**
  * Collects the extensions of all extensionRequest attributes (RFC 2985 5.4.2). Other attributes only need to be
  * well-formed.
@@ -78,11 +81,14 @@ export function parseCertificateRequest(der: Buffer): CertificateRequest {
 function requestedExtensions(attributes: Buffer): Extension[] {
   const reader = new DerReader(attributes);
   const extensions: Extension[] = [];
+  let count = 0;
   while (!reader.isAtEnd) {
     const attribute = reader.readSequence("Attribute");
     const type = attribute.readObjectIdentifier();
-    const values = readValues(attribute.read(tags.set, ""));
+    const values = readValues(attribute.read(tags.set, ""), maximumAttributeValues - count);
     attribute.expectEnd();
+    // An attribute without a value is work too.
+    count += Math.max(1, values.length);
     const [list] = values;
     if (type !== oids.extensionRequest || list === undefined) continue;
     if (values.length > 1) throw new PkiError("asn1: syntax error: trailing data");
@@ -92,10 +98,12 @@ function requestedExtensions(attributes: Buffer): Extension[] {
   return extensions;
 }
 
-function readValues(set: Buffer): DerElement[] {
+function readValues(set: Buffer, mostValues: number): DerElement[] {
   const reader = new DerReader(set);
   const values: DerElement[] = [];
+  if (mostValues <= 0) throw tooManyValues();
   while (!reader.isAtEnd) {
+    if (values.length === mostValues) throw tooManyValues();
     const value = reader.readElement();
     checkAnyValue(value);
     values.push(value);
@@ -103,6 +111,7 @@ function readValues(set: Buffer): DerElement[] {
   return values;
 }
 
+const tooManyValues = (): PkiError => new PkiError("x509: too many attributes in a certificate request");
 const duplicateExtensions = "x509: certificate request contains duplicate requested extensions";
 
 /**

@@ -118,6 +118,20 @@ describe("parseCertificateRequest", () => {
     assert.deepEqual(parseCertificateRequest(requestOf({ attributes: encodeElement(0xa0, challenge) })).extensions, []);
   });
 
+  it("reads a bounded number of attributes and of their values", () => {
+    const value = encodeElement(tags.null);
+    const attributeOf = (values: readonly Buffer[]): Buffer =>
+      encodeSequence(encodeObjectIdentifier("1.2.840.113549.1.9.7"), encodeSetOf(values));
+    const read = (attributes: readonly Buffer[]): unknown =>
+      parseCertificateRequest(requestOf({ attributes: encodeElement(0xa0, ...attributes) }));
+    const times = <T>(count: number, one: T): T[] => Array.from({ length: count }, () => one);
+    read([attributeOf(times(200, value)), ...times(28, attributeOf([value, value]))]);
+    const tooMany = { message: "x509: too many attributes in a certificate request" };
+    assert.throws(() => read([attributeOf(times(257, value))]), tooMany);
+    assert.throws(() => read(times(129, attributeOf([value, value]))), tooMany);
+    assert.throws(() => read(times(257, attributeOf([]))), tooMany);
+  });
+
   it("refuses unsupported curves and invalid points", () => {
     const keyOf = (curve: string, point: Buffer): Buffer =>
       encodeSequence(

@@ -216,6 +216,18 @@ describe("the audit log with a policy", () => {
         );
       }
     }
+    // What a client sends to the path of another kind.
+    const apply = { "content-type": "application/apply-patch+yaml" };
+    const merge = { "content-type": "application/strategic-merge-patch+json" };
+    const list = { apiVersion: "v1", kind: "List", items: [secret] };
+    for (const body of [secret, { ...secret, kind: undefined, Kind: "Secret" }, list]) {
+      await lastOf(`${configMaps}/quoting`, { method: "DELETE", body });
+      await lastOf(`${configMaps}/quoting`, { method: "PATCH", headers: merge, body });
+      await lastOf(`${configMaps}/quoting?fieldManager=x`, { method: "PATCH", headers: apply, body });
+    }
+    const review = { apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", spec: { token: "hunter3" } };
+    const reviewed = await lastOf(`${configMaps}/quoting`, { method: "PATCH", headers: merge, body: review });
+    assert.equal(reviewed.requestObject?.spec?.token, "REDACTED");
     const text = readFileSync(path, "utf8");
     for (const one of [...hidden, server.adminToken, "eyJ"]) assert.ok(!text.includes(one), one);
   });

@@ -136,7 +136,8 @@ class RecordedRequest implements AuditedRequest {
 
   #takeRequest(object: unknown): void {
     const { omitManagedFields } = this.#decision;
-    this.#requestObject = recordedObject(object, { rule: this.#bodyRule, omitManagedFields });
+    const rule = this.#options.bodies.ruleForSent(object, this.#bodyRule);
+    if (rule.type !== "never") this.#requestObject = recordedObject(object, { rule, omitManagedFields });
   }
 
   #take(answer: RecordedAnswer): void {

@@ -1,5 +1,5 @@
 import type { Named } from "../api/api-error.ts";
-import { isJsonObject } from "../api/json-object.ts";
+import { isJsonObject, jsonFields } from "../api/json-object.ts";
 import type { HttpResponse } from "../api/http-message.ts";
 import type { ParsedRequestInfo } from "../http/request-info.ts";
 import { contentTypes } from "../http/negotiation.ts";
@@ -30,6 +30,7 @@ const whole: BodyRule = { type: "whole" };
 /** Knows every kind that is served: which of them hold secrets, and how to read their bodies. */
 export class AuditedBodies {
   readonly #rules = new Map<string, BodyRule>();
+  readonly #rulesOfKinds = new Map<string, BodyRule>();
   readonly #kinds = new Map<string, Kind>();
   readonly #schemas = new Map<string, CompiledSchema>();
 
@@ -46,6 +47,13 @@ export class AuditedBodies {
     if (info === undefined || info.kind === "path") return whole;
     const { group, resource, subresource } = info;
     return this.#rules.get(`${group}/${resource}/${subresource}`) ?? this.#rules.get(`${group}/${resource}`) ?? whole;
+  }
+
+  /** The rule for what is sent: by the path, and by the kinds that it names. A client may send a Secret where another kind belongs. */
+  ruleForSent(object: unknown, rule: BodyRule): BodyRule {
+    const items = jsonFields(object)["items"];
+    if (Array.isArray(items) && items.some((item) => this.#ruleOf(item).type !== "whole")) return { type: "never" };
+    return stricter(rule, this.#ruleOf(object));
   }
 
   /** The object of an answer. Undefined for an answer that is not an object of the API. */
@@ -65,8 +73,22 @@ export class AuditedBodies {
       kind.isConfidential === true
         ? { type: "never" }
         : kind.confidentialFields && { type: "redacted", fields: kind.confidentialFields };
-    if (rule !== undefined) this.#rules.set(`${group}/${resource}`, rule);
+    if (rule !== undefined) {
+      this.#rules.set(`${group}/${resource}`, rule);
+      this.#rulesOfKinds.set(kind.kind, rule);
+    }
     this.#kinds.set(`${kind.group}/${kind.version}/${kind.kind}`, kind);
+  }
+
+  #ruleOf(object: unknown): BodyRule {
+    let rule = whole;
+    for (const [name, kind] of Object.entries(jsonFields(object))) {
+      // As the kind is read: in any case, and the last one counts. Here, all do.
+      const known =
+        name.toLowerCase() === "kind" && typeof kind === "string" ? this.#rulesOfKinds.get(kind) : undefined;
+      if (known !== undefined) rule = stricter(rule, known);
+    }
+    return rule;
   }
 
   #addSubresource(subresource: CreateSubresource, named: Named): void {
@@ -92,6 +114,12 @@ export class AuditedBodies {
     const item = this.#kinds.get(`${prefix}/${kind.replace(/List$/, "")}`);
     return item && new CompiledSchema(item.schema).list;
   }
+}
+
+function stricter(one: BodyRule, other: BodyRule): BodyRule {
+  if (one.type === "whole" || other.type === "never") return other;
+  if (one.type === "never" || other.type === "whole") return one;
+  return { type: "redacted", fields: [...one.fields, ...other.fields] };
 }
 
 /** Stands for a secret. In base64 too, where a field has bytes. */

@@ -22,35 +22,55 @@ const maximumNameLength = 4096;
 export function namePattern(source: string, separator: "." | "/" | "@" | ""): NamePattern | { readonly fault: string } {
   if (source === "" || source.length > maximumPatternLength) return { fault: "must have 1 to 512 characters" };
   const tokens = source.match(/\*\*|[^]/g) ?? [];
+  const [start = ""] = source.split("*", 1);
+  const end = source.slice(source.lastIndexOf("*") + 1);
   return {
     source,
-    matches: (name) => name.length <= maximumNameLength && matchesTokens(tokens, { name, separator }),
+    matches: (name) =>
+      name.length <= maximumNameLength &&
+      // Patterns of one policy are alike but for an end, and most names are not for them.
+      name.startsWith(start) &&
+      name.endsWith(end) &&
+      matchesTokens(tokens, { name, separator }),
   };
 }
 
-/** Tracks the set of reachable positions in the pattern after each character, so there is no backtracking. */
+/**
+ * Tracks the reachable places in the pattern after each character, so there is no backtracking. They are in order: a request has up to a
+ * megabyte of names, and sets of them take ten times as long.
+ */
 function matchesTokens(
   tokens: readonly string[],
   { name, separator }: { readonly name: string; readonly separator: string },
 ): boolean {
-  let reached = afterWildcards(tokens, new Set([0]));
-  for (const character of name.split("")) {
-    const next = new Set<number>();
+  let reached = reach([], { place: 0, tokens });
+  for (let at = 0; at < name.length; at += 1) {
+    const character = name[at];
+    const next: number[] = [];
     for (const place of reached) {
       const token = tokens[place];
-      if (token === "**" || (token === "*" && character !== separator)) next.add(place);
-      else if (token === character) next.add(place + 1);
+      if (token === "**" || (token === "*" && character !== separator)) reach(next, { place, tokens });
+      else if (token === character) reach(next, { place: place + 1, tokens });
     }
-    if (next.size === 0) return false;
-    reached = afterWildcards(tokens, next);
+    if (next.length === 0) return false;
+    reached = next;
   }
-  return reached.has(tokens.length);
+  return reached.at(-1) === tokens.length;
 }
 
-/** A wildcard may match nothing: the position after it is reachable too. */
-function afterWildcards(tokens: readonly string[], places: Set<number>): Set<number> {
-  // Iterating a Set also visits values that are added meanwhile.
-  for (const place of places) if (tokens[place]?.startsWith("*") === true) places.add(place + 1);
+/**
+ * Adds a place that is not before those that were added last, unless it is there. A wildcard may match nothing: the place after it is
+ * reachable too.
+ */
+function reach(
+  places: number[],
+  { place, tokens }: { readonly place: number; readonly tokens: readonly string[] },
+): number[] {
+  // What follows a place that is there was added with it.
+  if (place <= (places.at(-1) ?? -1)) return places;
+  let at = place;
+  places.push(at);
+  while (tokens[at]?.startsWith("*") === true) places.push(++at);
   return places;
 }
 

@@ -12,21 +12,30 @@ import { certificateRequestSummary } from "../requests/certificate-request-state
 /** Between two reads of the request: a server may end each watch at once, or refuse it. */
 const pauseMilliseconds = 1000;
 
+interface AwaitedRequest {
+  readonly name: string;
+  /** Of the request that the caller has seen or made. Undefined: any that has the name when the wait begins. */
+  readonly uid?: string | undefined;
+}
+
 /**
  * Waits until a request has its certificate, for as long as `--timeout` says. Throws CommandFailure when the request is
- * denied, failed or deleted, and when nothing was decided in time.
+ * denied, failed or deleted, also when another one has its name since, and when nothing was decided in time.
  */
 export async function awaitCertificate(
-  { client, names, timeoutMilliseconds }: ServerConnection,
-  name: string,
+  { client, names, timeoutMilliseconds }: Pick<ServerConnection, "client" | "names" | "timeoutMilliseconds">,
+  { name, uid }: AwaitedRequest,
 ): Promise<CertificateSigningRequest> {
   const requests = client.resource(certificateSigningRequestResource(names));
   const deadline = timeoutMilliseconds === 0 ? new AbortController().signal : AbortSignal.timeout(timeoutMilliseconds);
   const progress = startProgress();
   progress.show(`waiting for the certificate of ${name}`);
   let latest = await requests.get(name);
+  const awaitedUid = uid ?? latest.metadata.uid;
   try {
-    while (!isOver(latest)) {
+    for (;;) {
+      if (latest.metadata.uid !== awaitedUid) throw deleted(name);
+      if (isOver(latest)) break;
       latest = await nextChange(latest, { requests, deadline });
     }
     return issued(latest);
@@ -50,7 +59,7 @@ async function nextChange(
   try {
     const selection = { fieldSelector: equalFields({ "metadata.name": name }), resourceVersion };
     for await (const { type, object } of requests.watch(selection, deadline)) {
-      if (type === "DELETED") throw refused(`certificate request ${name} was deleted; make it again`);
+      if (type === "DELETED") throw deleted(name);
       if (isOver(object)) return object;
     }
   } catch (error) {
@@ -82,6 +91,8 @@ function issued(request: CertificateSigningRequest): CertificateSigningRequest {
   }
   return request;
 }
+
+const deleted = (name: string): CommandFailure => refused(`certificate request ${name} was deleted; make it again`);
 
 const refused = (message: string): CommandFailure => new CommandFailure(message, { exit: "refused" });
 

@@ -99,7 +99,8 @@ const approve = (): Command =>
           const request = await requestsOf(connection).get(name);
           if (flags.yes !== true) await refuseUnlessMeant(connection, request);
           const approved = await decide(connection, { request, flags, type: "Approved" });
-          const shown = flags.wait === true ? await awaitCertificate(connection, name) : approved;
+          const shown =
+            flags.wait === true ? await awaitCertificate(connection, { name, uid: approved.metadata.uid }) : approved;
           const done = flags.wait === true ? "approved, and its certificate is issued" : "approved";
           show(connection, { request: shown, flags, text: `certificate request ${printable(name)} ${done}` });
         }),
@@ -177,7 +178,7 @@ const get = (): Command =>
         const output = outputFile("--output-file", flags.outputFile);
         await withServer(flags, async (connection) => {
           const request =
-            flags.wait === true ? await awaitCertificate(connection, name) : await requestsOf(connection).get(name);
+            flags.wait === true ? await awaitCertificate(connection, { name }) : await requestsOf(connection).get(name);
           const pem = pemOf(request);
           if (output !== undefined) writePublicOutput(output, pem);
           else show(connection, { request, flags, text: pem.trimEnd() });

@@ -87,7 +87,8 @@ export const createCertificateRequest = (): Command =>
             if (key.isNew && isRefusal(error)) rmSync(flags.keyFile, { force: true });
             throw error;
           });
-          const shown = flags.wait === true ? await awaitCertificate(connection, name) : created;
+          const shown =
+            flags.wait === true ? await awaitCertificate(connection, { name, uid: created.metadata.uid }) : created;
           const done = flags.wait === true ? "created, and its certificate is issued" : "created";
           printObject(shown, { flags, type, text: () => `certificate request ${printable(name)} ${done}` });
         });

@@ -55,7 +55,7 @@ export async function requestClientCertificate(
     },
     { subresource: "approval" },
   );
-  const { status } = await awaitCertificate(connection, name);
+  const { status } = await awaitCertificate(connection, { name, uid: created.metadata.uid });
   const certificate = Buffer.from(status.certificate ?? "", "base64").toString("utf8");
   return { certificate, key: encodePrivateKeyPem(privateKey) };
 }

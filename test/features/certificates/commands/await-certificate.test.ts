@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { it } from "node:test";
+import { awaitCertificate } from "../../../../src/features/certificates/commands/await-certificate.ts";
+import { certificateSigningRequestResource } from "../../../../src/features/certificates/resources.ts";
+import { platformNames as names } from "../../../../src/machinery/api/names.ts";
+import { ApiClient } from "../../../../src/machinery/client/api-client.ts";
+import { inProcessTransport } from "../../../../src/machinery/client/in-process-transport.ts";
+import { CommandFailure } from "../../../../src/machinery/command-line/command-failure.ts";
+import { startTestServer } from "../../../test-server.ts";
+
+it("the wait for a certificate ends when another request has taken the name of the awaited one", async () => {
+  const server = await startTestServer();
+  try {
+    const client = new ApiClient(inProcessTransport(server.handler, { bearerToken: server.adminToken }));
+    const connection = { client, names, timeoutMilliseconds: 60_000 };
+    const requests = client.resource(certificateSigningRequestResource(names));
+    const pem = readFileSync(join(import.meta.dirname, "../../../conformance/fixtures/csr-ecdsa.pem"));
+    const make = () =>
+      requests.create({
+        apiVersion: `${names.group("certificates")}/v1`,
+        kind: "CertificateSigningRequest",
+        metadata: { name: "ann" },
+        spec: { request: pem.toString("base64"), signerName: "example.com/nobody", usages: ["client auth"] },
+        status: {},
+      });
+    const { uid } = (await make()).metadata;
+    await requests.delete("ann");
+    const other = await make();
+    const status = { conditions: [{ type: "Failed", status: "True", message: "of the other one" }] };
+    await requests.update({ ...other, status }, { subresource: "approval" });
+
+    const messageFor = async (awaited: {
+      readonly name: string;
+      readonly uid?: string | undefined;
+    }): Promise<string> => {
+      const error: unknown = await awaitCertificate(connection, awaited).catch((thrown: unknown) => thrown);
+      assert(error instanceof CommandFailure);
+      return error.message;
+    };
+    assert.equal(await messageFor({ name: "ann", uid }), "certificate request ann was deleted; make it again");
+    assert.match(await messageFor({ name: "ann" }), /of the other one/);
+  } finally {
+    await server.stop();
+  }
+});

@@ -152,6 +152,33 @@ describe("OpenAPI", () => {
   }
 });
 
+describe("the propagation policy of a deletion", () => {
+  const remove = (target: string, propagationPolicy: string): Promise<Answer> =>
+    api.json(target, { method: "DELETE", body: { propagationPolicy } });
+
+  it("marks nothing for the garbage collector on an Event, which cannot own anything", async () => {
+    const events = "/api/v1/namespaces/default/events";
+    for (const propagationPolicy of ["Orphan", "Foreground"]) {
+      const name = `kept-${propagationPolicy.toLowerCase()}`;
+      const body = { metadata: { name, finalizers }, involvedObject: { namespace: "default" } };
+      await api.json(events, { method: "POST", body });
+      const { metadata } = await remove(`${events}/${name}`, propagationPolicy);
+      assert.deepEqual(metadata.finalizers, finalizers);
+      assert.ok(metadata.deletionTimestamp);
+    }
+  });
+
+  it("changes nothing on a namespace that is being emptied", async () => {
+    const target = "/api/v1/namespaces/emptied";
+    const body = { metadata: { name: "emptied", finalizers }, spec: { finalizers: ["example.com/empties-it"] } };
+    await api.json("/api/v1/namespaces", { method: "POST", body });
+    const first = await remove(target, "Orphan");
+    assert.deepEqual(first.metadata.finalizers, [...finalizers, "orphan"]);
+    const second = await remove(target, "Foreground");
+    assert.deepEqual(second.metadata.finalizers, [...finalizers, "orphan"]);
+  });
+});
+
 describe("resourceVersion 0", () => {
   it("is unset on a create and on a PUT that creates", async () => {
     const created = await make(leases, "new", { resourceVersion: "0" });

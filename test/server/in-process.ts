@@ -82,6 +82,8 @@ export interface Answer {
     readonly resourceVersion: string;
     readonly continue?: string;
     readonly remainingItemCount?: number;
+    readonly finalizers?: readonly string[];
+    readonly deletionTimestamp?: string;
     readonly annotations?: Readonly<Record<string, string>>;
     readonly managedFields?: readonly {
       readonly manager: string;

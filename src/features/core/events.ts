@@ -60,6 +60,7 @@ export const events = (names: Names): ResourceDefinition<Event> =>
       ...(isOfNewGroup(names, context) ? validateNewEventUpdate(event, context.previous) : []),
     ],
     allowsCreateOnUpdate: true,
+    propagationOf: () => "unsupported", // an Event cannot own anything
     alsoServedAs: names.hasUpstreamVersions ? [{ group: names.group("events"), version: "v1", ...newEvents }] : [],
     selectableFields: {
       ...aboutObject("involvedObject"),

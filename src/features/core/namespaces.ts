@@ -96,8 +96,9 @@ export function namespaces(names: Names): ResourceDefinition<Namespace> {
     validate: validateFinalizers,
     prepareForDelete: (namespace, { now }) => {
       if (namespace.metadata.deletionTimestamp === undefined) return terminating(namespace, now);
-      return (namespace.spec.finalizers ?? []).length === 0 ? undefined : namespace;
+      return isBeingEmptied(namespace) ? namespace : undefined;
     },
+    propagationOf: (namespace) => (isBeingEmptied(namespace) ? "ignored" : "followed"),
     subresources: {
       finalize: {
         type: "update",
@@ -130,6 +131,10 @@ export function namespaces(names: Names): ResourceDefinition<Namespace> {
 
 const withContentFinalizer = (finalizers: string[]): string[] =>
   finalizers.includes(contentFinalizer) ? finalizers : [...finalizers, contentFinalizer];
+
+/** Whether a deletion waits for what is in the namespace. Another one changes nothing then (upstream: `REST.Delete`). */
+const isBeingEmptied = ({ metadata, spec }: Namespace): boolean =>
+  metadata.deletionTimestamp !== undefined && (spec.finalizers ?? []).length > 0;
 
 const terminating = (namespace: Namespace, now: number): Namespace => ({
   ...namespace,

@@ -6,7 +6,7 @@ import { admit, validateAdmission } from "./admission.ts";
 import type { Admitted } from "./admission.ts";
 import type { Caller } from "./caller.ts";
 import type { DeleteOptions } from "./delete-options.ts";
-import type { DeleteContext } from "./resource-definition.ts";
+import type { DeleteContext, ResourceDefinition } from "./resource-definition.ts";
 import { maximumWriteAttempts } from "./resource-registry.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { storageKey } from "./storage-key.ts";
@@ -186,7 +186,7 @@ function keptByDeletion<T extends ApiObject>(
 ): T | undefined {
   const { options, caller, namespace } = request;
   const now = clock.now();
-  const marked = { ...previous, metadata: withFinalizers(previous.metadata, options) };
+  const marked = { ...previous, metadata: markedMetadata(definition, { object: previous, options }) };
   const kept = definition.prepareForDelete?.(marked, {
     user: caller.user,
     requestedGroup: definition.group,
@@ -210,10 +210,22 @@ function keptByDeletion<T extends ApiObject>(
   };
 }
 
+function markedMetadata<T extends ApiObject>(
+  definition: ResourceDefinition<T>,
+  { object, options }: { readonly object: T; readonly options: DeleteOptions },
+): ObjectMeta {
+  const propagation = definition.propagationOf?.(object) ?? "followed";
+  if (propagation === "ignored") return object.metadata;
+  return withFinalizers(object.metadata, propagation === "followed" ? options : { propagationPolicy: "Background" });
+}
+
 /**
  * Adds or removes the finalizers for the garbage collector, as the policy says. Without a policy they stay unchanged.
  */
-function withFinalizers(metadata: ObjectMeta, { propagationPolicy }: DeleteOptions): ObjectMeta {
+function withFinalizers(
+  metadata: ObjectMeta,
+  { propagationPolicy }: Pick<DeleteOptions, "propagationPolicy">,
+): ObjectMeta {
   if (propagationPolicy === undefined) return metadata;
   const others = (metadata.finalizers ?? []).filter(
     (finalizer) => finalizer !== orphanFinalizer && finalizer !== foregroundFinalizer,

@@ -68,6 +68,12 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
    */
   prepareForDelete?(object: T, context: DeleteContext): T | undefined;
   /**
+   * What the propagation policy of a deletion does to an object. `followed` (the default): it adds or removes the
+   * finalizers for the garbage collector. `unsupported`: the kind owns nothing, so no deletion leaves these finalizers
+   * (upstream: `rest.Unsupported`). `ignored`: the object stays as it is.
+   */
+  propagationOf?(object: T): "followed" | "unsupported" | "ignored";
+  /**
    * What `details.kind` of the 409 contains when a deletion's precondition fails. Default: the kind. Upstream's
    * namespaces check preconditions separately and name the resource.
    */

@@ -179,6 +179,25 @@ describe("the propagation policy of a deletion", () => {
   });
 });
 
+describe("a resourceVersion in an update that creates", () => {
+  it("is no reason to refuse it, so that a client gets back what it lost", async () => {
+    const body = { apiVersion: "coordination.platform.io/v1", kind: "Lease" };
+    const put = await api.send(`${leases}/lost`, {
+      method: "PUT",
+      body: { ...body, metadata: { name: "lost", resourceVersion: "12345" } },
+    });
+    assert.equal(put.status, 201);
+    const { metadata } = JSON.parse(String(put.body)) as Answer;
+    assert.notEqual(metadata.resourceVersion, "12345");
+    const applied = await api.send(`${leases}/applied?fieldManager=test`, {
+      method: "PATCH",
+      headers: { "content-type": "application/apply-patch+yaml" },
+      body: { ...body, metadata: { name: "applied", resourceVersion: "12345" } },
+    });
+    assert.equal(applied.status, 201);
+  });
+});
+
 describe("resourceVersion 0", () => {
   it("is unset on a create and on a PUT that creates", async () => {
     const created = await make(leases, "new", { resourceVersion: "0" });

@@ -54,15 +54,20 @@ export async function createObject<T extends ApiObject>(
   }
 }
 
+interface TrackedCreation<T extends ApiObject> extends Omit<CreateRequest<T>, "manager"> {
+  /** Whether it is a PUT or a patch of an object that does not exist, which may name a resourceVersion, as in upstream. */
+  readonly isThroughUpdate?: boolean;
+}
+
 /** Creates an object whose managedFields are already set: the second half of a create, or of an apply that creates. */
 export async function createTracked<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  { object, namespace, caller }: Omit<CreateRequest<T>, "manager">,
+  { object, namespace, caller, isThroughUpdate = false }: TrackedCreation<T>,
 ): Promise<StoredObject<T>> {
   const { definition, clock } = registry;
   // Upstream's storage refuses one, and a dry run does not get that far: it shows what was sent.
   const sentRevision = parseResourceVersion(object.metadata.resourceVersion ?? "");
-  if (sentRevision !== 0 && !caller.isDryRun) {
+  if (sentRevision !== 0 && !caller.isDryRun && !isThroughUpdate) {
     throw badRequest("resourceVersion should not be set on objects to be created");
   }
   const subject = { operation: "CREATE", caller, subresource: "", namespace } as const;

@@ -98,7 +98,8 @@ export async function changeObject<T extends ApiObject>(
       const wanted = change.wanted(undefined);
       await change.authorizeCreate();
       const { namespace, caller } = change;
-      const created = await createTracked(registry, { object: wanted, namespace, caller }).catch(ifAlreadyExists);
+      const creation = { object: wanted, namespace, caller, isThroughUpdate: true };
+      const created = await createTracked(registry, creation).catch(ifAlreadyExists);
       if (!(created instanceof ApiError)) return { object: created, isCreated: true };
       // Another writer has created the object first: it is changed instead.
       await registry.waitForFreshCache(caller);

@@ -39,6 +39,15 @@ describe("a strategic merge patch", () => {
   });
   const make = (name: string): Promise<Body> => api.json(`${namespace}/pods`, { method: "POST", body: pod(name) });
 
+  it("reports the fields that it does not know in the order of their names", async () => {
+    await make("unknown");
+    const { message } = await strategic(`${namespace}/pods/unknown?fieldValidation=Strict`, {
+      metadata: { z: 1 },
+      a: 1,
+    });
+    assert.match(message ?? "", /strict decoding error: unknown field "a", unknown field "metadata\.z"$/);
+  });
+
   it("merges lists by their keys, deletes by $patch and clears with null", async () => {
     const account = {
       metadata: { name: "keyed", labels: { a: "1", b: "2" } },

@@ -63,7 +63,9 @@ function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     patch ??= parsePatch(registry, request);
     const value = patch.apply(registry.served(previous));
     const { object, strictFaults } = fitted(registry, { value, shown: patch.shown });
-    reportStrictFaults([...patch.strictFaults, ...strictFaults], { request, shown: patch.shown });
+    // Upstream decodes a strategic merge patch from its map, which has no order, and sorts what it does not know.
+    const unknownFields = request.type === "strategic" ? strictFaults.toSorted() : strictFaults;
+    reportStrictFaults([...patch.strictFaults, ...unknownFields], { request, shown: patch.shown });
     const placed = placedObject(registry, { object, request });
     return trackUpdate({ ...fieldWrite(registry, request), previous, next: placed }) as T; // changes only managedFields
   };

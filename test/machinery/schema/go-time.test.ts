@@ -31,6 +31,19 @@ test("a day that its month does not have is out of range", () => {
   }
 });
 
+test("the message for a time that is none quotes it as Go does, byte by byte", () => {
+  const layout = "2006-01-02T15:04:05Z07:00";
+  for (const [text, quoted] of [
+    ["\u0000", String.raw`"\x00"`],
+    ["é", String.raw`"\xc3\xa9"`],
+    ['a"\\', String.raw`"a\"\\"`],
+  ] as const) {
+    assert.throws(() => normalizeTime(text), {
+      message: `parsing time ${quoted} as "${layout}": cannot parse ${quoted} as "2006"`,
+    });
+  }
+});
+
 test("Go's zero time is decoded as no time", () => {
   assert.equal(normalizeTime("0001-01-01T00:00:00Z"), null);
   assert.equal(normalizeMicroTime("0001-01-01T00:00:00.000000Z"), null);

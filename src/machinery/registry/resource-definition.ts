@@ -249,9 +249,18 @@ export const storedAs = ({
   storedAs: stored,
 }: GroupVersion & { readonly storedAs?: GroupVersion }): GroupVersion => stored ?? { group, version };
 
-/** The name of upstream's internal Go type, as upstream's errors show it: `core.ServiceAccount`, `rbac.RoleList`. */
-export function goTypeName({ group, kind }: { readonly group: string; readonly kind: string }): string {
-  const [packageName = ""] = group.split(".");
+interface NamedKind {
+  readonly group: string;
+  readonly kind: string;
+  readonly storedAs?: GroupVersion;
+}
+
+/**
+ * The name of upstream's internal Go type, as upstream's errors show it: `core.ServiceAccount`, `rbac.RoleList`. It is in the
+ * package of the group that stores the kind.
+ */
+export function goTypeName({ group, kind, storedAs }: NamedKind): string {
+  const [packageName = ""] = (storedAs?.group ?? group).split(".");
   return `${packageName === "" ? "core" : packageName}.${kind}`;
 }
 

@@ -39,6 +39,11 @@ for (const group of ["events.k8s.io", "events.platform.io"]) {
     const create = (name: string, more: object = {}) =>
       send("POST", collection, { metadata: { name }, ...fields, ...more });
 
+    it("has the core group's Go type in messages, as it is stored there", async () => {
+      const { object } = await send("POST", collection, { kind: "Status", apiVersion: "v1" });
+      assert.match(object.message, /converting \(v1\.Status\) to \(core\.Event\): unknown conversion$/);
+    });
+
     it("is served as an event of the core group under that group's field names, and the reverse", async () => {
       const created = await create("both");
       assert.equal(created.status, 201, created.text);

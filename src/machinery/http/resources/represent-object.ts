@@ -60,7 +60,7 @@ export function representStored<T extends ApiObject>(
 }
 
 /** The 406 for who asks for the metadata of a list where there is one object. */
-export const notOfAList = (kind: { readonly group: string; readonly kind: string }): Error =>
+export const notOfAList = (kind: Parameters<typeof goTypeName>[0]): Error =>
   notAcceptable(
     `you requested PartialObjectMetadataList, but the requested object is not a list (*${goTypeName(kind)})`,
   );

@@ -26,6 +26,8 @@ interface ExpectedKind {
   readonly kind: string;
   readonly group: string;
   readonly version: string;
+  /** Where its objects are stored, if under another group. */
+  readonly storedAs?: GroupVersion;
   /** Other versions that the path takes. */
   readonly otherVersions?: readonly GroupVersion[];
 }

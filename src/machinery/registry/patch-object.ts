@@ -5,7 +5,7 @@ import { maximumPatchValues } from "../schema/value-limit.ts";
 import { JsonSyntaxError, parseJson } from "../schema/parse-json.ts";
 import type { RepeatedKey } from "../schema/parse-json.ts";
 import { repeatedKeyFault, repeatedKeysFault, TypeMismatch } from "../schema/decode-faults.ts";
-import { applyConfiguration, parseConfiguration } from "./apply/apply-configuration.ts";
+import { applyConfiguration, nameOf, parseConfiguration } from "./apply/apply-configuration.ts";
 import type { ApplyRequest } from "./apply/apply-configuration.ts";
 import { trackUpdate } from "./apply/track-update.ts";
 import { decodeObject } from "./decode-object.ts";
@@ -117,7 +117,7 @@ function merged<T extends ApiObject>(
     return applyConfiguration({ ...write, live: live && registry.served(live), configuration });
   }
   const faults = configurationFaults(schema.schema, configuration);
-  if (faults.length > 0) throw invalid(registry.kind, { name: configuration.metadata.name ?? "", faults });
+  if (faults.length > 0) throw invalid(registry.kind, { name: nameOf(configuration), faults });
   const stored = { ...fieldNames.toStored(configuration), apiVersion: storedApiVersion };
   // The faults above are those of an object of this kind.
   const applied = applyConfiguration({ ...write, live, configuration: stored as unknown as ApiObject });

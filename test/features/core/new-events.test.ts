@@ -153,6 +153,9 @@ for (const group of ["events.k8s.io", "events.platform.io"]) {
       const unknown = await send("PATCH", path, { ...body, message: "a name of the core group" }, apply);
       assert.equal(unknown.status, 422);
       assert.match(unknown.object.message, /message: Invalid value: field not declared in schema/);
+      const nameless = await send("PATCH", path, { ...body, metadata: { name: 7 } }, apply);
+      assert.equal(nameless.status, 422, nameless.text);
+      assert.match(nameless.object.message, /metadata\.name: Invalid value/);
       const sent = await send("POST", `${collection}?fieldValidation=Strict`, {
         metadata: { name: "x" },
         ...fields,

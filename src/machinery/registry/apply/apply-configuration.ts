@@ -78,7 +78,7 @@ export function applyConfiguration(request: ApplyRequest): ApiObject {
 }
 
 /** The name for messages. The metadata of the configuration may be invalid. */
-function nameOf({ metadata }: { readonly metadata: unknown }): string {
+export function nameOf({ metadata }: { readonly metadata: unknown }): string {
   const name = isJsonObject(metadata) ? metadata["name"] : undefined;
   return typeof name === "string" ? name : "";
 }

@@ -45,6 +45,20 @@ describe("a server, like upstream,", () => {
     assert.deepEqual([status, metadata.resourceVersion], [201, "7"]);
   });
 
+  it("selects everything by a field selector without field and value", async () => {
+    const [status, { items }] = await answer({
+      path: `${objects}/serviceaccounts?fieldSelector=%3D,metadata.name%3Ddefault`,
+    });
+    assert.equal(status, 200);
+    assert.deepEqual(
+      items.map(({ metadata }: { metadata: { name: string } }) => metadata.name),
+      ["default"],
+    );
+    assert.equal((await answer({ path: `${objects}/serviceaccounts?fieldSelector=!%3D` }))[0], 200);
+    const [, { message }] = await answer({ path: `${objects}/serviceaccounts?fieldSelector=metadata.name%3Da%3Db` });
+    assert.equal(message, "invalid field selector: unescaped character in value: 61");
+  });
+
   it("refuses a timeout that is not a duration, for every user and path except watches", async () => {
     const faults = {
       x: 'invalid duration "x"',

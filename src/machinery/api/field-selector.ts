@@ -18,7 +18,10 @@ export function parseFieldSelector(text: string): FieldSelector {
     const match = /^((?:\\[^]|[^\\=!]|!(?!=))*)(!=|==|=)([^]*)$/.exec(part);
     if (match === null) throw badRequest(`invalid selector: '${text}'; can't understand '${part}'`);
     const [, field = "", operator, value = ""] = match;
-    terms.push({ field, operator: operator === "!=" ? "!=" : "=", value: unescape(value) });
+    const unescaped = unescape(value);
+    // Upstream drops a term without field and value (`hasTerm.Transform`): it selects everything.
+    if (field === "" && unescaped === "") continue;
+    terms.push({ field, operator: operator === "!=" ? "!=" : "=", value: unescaped });
   }
   return terms;
 }
@@ -65,7 +68,8 @@ function unescape(value: string): string {
       }
       result += escaped;
     } else if (character === "=") {
-      throw badRequest(`invalid field selector: unescaped character in value: ${character}`);
+      // Go prints the number of the character.
+      throw badRequest(`invalid field selector: unescaped character in value: ${character.charCodeAt(0)}`);
     } else result += character;
   }
   return result;

@@ -59,6 +59,20 @@ describe("a server, like upstream,", () => {
     assert.equal(message, "invalid field selector: unescaped character in value: 61");
   });
 
+  it("shows a structure in a refusal as Go's JSON, which escapes what HTML would read", async () => {
+    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" };
+    const path = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
+    await answer({ method: "POST", path, body: { metadata: { name: "escaped" }, roleRef } });
+    const [status, { message }] = await answer({
+      method: "PATCH",
+      path: `${path}/escaped`,
+      headers: { "content-type": "application/merge-patch+json" },
+      body: { roleRef: { name: "a<b>&c" } },
+    });
+    assert.equal(status, 422);
+    assert.ok(message.includes(String.raw`"Name":"a\u003cb\u003e\u0026c"}: cannot change roleRef`), message);
+  });
+
   it("refuses a timeout that is not a duration, for every user and path except watches", async () => {
     const faults = {
       x: 'invalid duration "x"',

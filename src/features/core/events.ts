@@ -215,6 +215,32 @@ const fixedFields: readonly (readonly [field: keyof Event, none: unknown])[] = [
   ["reportingInstance", ""],
 ];
 
+/** The value of a field as Go's JSON shows upstream's internal struct, whose members have no names of their own. */
+function goStructOf(field: keyof Event, event: Event): unknown {
+  if (field === "source") return { Component: event.source.component ?? "", Host: event.source.host ?? "" };
+  if (field !== "involvedObject" && field !== "related") return event[field];
+  const reference = event[field];
+  if (reference === undefined) return undefined;
+  const {
+    kind = "",
+    namespace = "",
+    name = "",
+    uid = "",
+    apiVersion = "",
+    resourceVersion = "",
+    fieldPath = "",
+  } = reference;
+  return {
+    Kind: kind,
+    Namespace: namespace,
+    Name: name,
+    UID: uid,
+    APIVersion: apiVersion,
+    ResourceVersion: resourceVersion,
+    FieldPath: fieldPath,
+  };
+}
+
 /** Only the series of such an event changes (upstream: `ValidateEventUpdate`). */
 function validateNewEventUpdate(next: Event, previous: Event): FieldError[] {
   return [
@@ -223,7 +249,7 @@ function validateNewEventUpdate(next: Event, previous: Event): FieldError[] {
       .filter(([field]) => !isSemanticallyEqual(next[field], previous[field]))
       .map(([field, none]) =>
         invalidValue(field === "reportingComponent" ? "reportingController" : field, {
-          value: next[field] ?? none,
+          value: goStructOf(field, next) ?? none,
           detail: "field is immutable",
         }),
       ),

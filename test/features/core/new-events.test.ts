@@ -125,6 +125,10 @@ for (const group of ["events.k8s.io", "events.platform.io"]) {
       assert.deepEqual(repeated.object.series, series, repeated.text);
       const changed = await send("PATCH", `${collection}/fixed`, { note: "another" }, merge);
       assert.match(changed.object.message, /message: Invalid value: "another": field is immutable/);
+      const moved = await send("PATCH", `${collection}/fixed`, { regarding: { name: "q" } }, merge);
+      const reference =
+        '{"Kind":"Pod","Namespace":"default","Name":"q","UID":"","APIVersion":"","ResourceVersion":"","FieldPath":""}';
+      assert.ok(moved.object.message.includes(`involvedObject: Invalid value: ${reference}: field is immutable`));
       const twice = await send("PATCH", `${collection}/fixed`, { reason: "R", type: "Warning" }, merge);
       assert.deepEqual(
         twice.object.details.causes.map(({ field }: { field: string }) => field),

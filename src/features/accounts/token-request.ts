@@ -18,6 +18,7 @@ import type { BoundObjectReference, TokenRequest } from "./token-request-schema.
 import type { ObjectClaim } from "./tokens/token-claims.ts";
 import type { IssueToken, TokenSubject } from "./tokens/token-issuer.ts";
 import type { TokenObjects } from "./tokens/token-objects.ts";
+import { invalidNameParameter } from "../../machinery/registry/requested-name.ts";
 
 type BoundObjects = Pick<TokenSubject, "pod" | "secret" | "node">;
 
@@ -152,6 +153,8 @@ function findBoundObject(reference: BoundObjectReference, context: BindingContex
     throw badRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`);
   }
   if (name === "") throw badRequest("Name parameter required.");
+  const invalidName = invalidNameParameter(name);
+  if (invalidName !== undefined) throw invalidName;
   const { claim, bound } = lookUp({ kind, name }, context);
   if (uid !== "" && claim.uid !== uid) {
     const message = `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`;

@@ -48,8 +48,12 @@ export function generateName(prefix: string): string {
 }
 
 /** The 404 for an object that is not there; a 400 for a name in a path that no object can have, as in upstream. */
-export function notFoundOrInvalidName(resource: Named, name: string): Error {
-  const faults = name.includes("/") ? [] : validatePathSegmentName(name, { isPrefix: false });
-  if (faults.length === 0) return notFound(resource, name);
+export const notFoundOrInvalidName = (resource: Named, name: string): Error =>
+  (name.includes("/") ? undefined : invalidNameParameter(name)) ?? notFound(resource, name);
+
+/** The 400 for a name by which no store can be asked (upstream: `NamespaceKeyFunc`). Undefined for other names. */
+export function invalidNameParameter(name: string): Error | undefined {
+  const faults = validatePathSegmentName(name, { isPrefix: false });
+  if (faults.length === 0) return undefined;
   return badRequest(`Name parameter invalid: ${goQuoted(shortened(name))}: ${faults.join(";")}`);
 }

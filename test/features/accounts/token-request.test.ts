@@ -110,7 +110,7 @@ describe("a token request", () => {
 describe("a bound object", () => {
   const bound = (test: ReturnType<typeof requests>, boundObjectRef: object) => test.of({ boundObjectRef });
 
-  it("of a wrong kind, or without kind or name, is a 400", async () => {
+  it("of a wrong kind, without kind or name, or with a name that no object has, is a 400", async () => {
     const test = requests();
     for (const [reference, message] of [
       [{ apiVersion: "v1", kind: "ConfigMap", name: "x" }, "cannot bind token to object of type /v1, Kind=ConfigMap"],
@@ -118,6 +118,7 @@ describe("a bound object", () => {
       [{ apiVersion: "v1", name: "x" }, "cannot bind token to object of type /v1, Kind="],
       [{}, "cannot bind token to object of type /, Kind="],
       [{ apiVersion: "v1", kind: "Secret" }, "Name parameter required."],
+      [{ apiVersion: "v1", kind: "Secret", name: "../b" }, `Name parameter invalid: "../b": may not contain '/'`],
     ] as const) {
       await assert.rejects(bound(test, reference), { code: 400, message });
     }

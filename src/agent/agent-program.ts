@@ -63,10 +63,15 @@ async function runOnce(program: Extract<AgentProgram, { readonly type: "once" }>
     version,
   });
   const end = performance.now() + program.timeoutMilliseconds;
-  while (!isUpToDate(agent.status()) && performance.now() < end) await delay(pollMilliseconds);
+  try {
+    while (!isUpToDate(agent.status()) && performance.now() < end) {
+      await Promise.race([delay(pollMilliseconds), agent.broken]);
+    }
+  } finally {
+    await agent.stop();
+    folder.release();
+  }
   const status = agent.status();
-  await agent.stop();
-  folder.release();
   console.log(statusText(status));
   if (isUpToDate(status)) return;
   console.error(

@@ -63,7 +63,7 @@ export class CertificateStore {
     }
   }
 
-  /** The key of the pending request. PEM, secret. A key that other users can read counts as missing. */
+  /** The key of the pending request. PEM, secret. A key that other users can read, or this one cannot, counts as missing. */
   pendingKey(): string | undefined {
     return readUnlessUnusable(this.#pendingFile);
   }
@@ -107,11 +107,11 @@ export function readUsable(store: CertificateStore, onFault: (message: string) =
   }
 }
 
+/** What cannot be read counts as missing, whatever the reason: another file takes its place. */
 function readUnlessUnusable(file: string): string | undefined {
   try {
     return readPrivateFile(file);
-  } catch (error) {
-    if (error instanceof UnusableFile) return undefined;
-    throw error;
+  } catch {
+    return undefined;
   }
 }

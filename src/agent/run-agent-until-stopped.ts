@@ -28,7 +28,7 @@ const reloadGraceMilliseconds = 3_600_000;
  * Runs an agent until SIGTERM or SIGINT, and ends at most five seconds after that. SIGHUP, and a change of the configuration
  * file, read all settings again: the agent restarts inside the process, and settings that are wrong leave the old ones in use.
  * SIGUSR2 renews all certificates. Logs on standard error. Throws UnusableFile when another agent uses the data
- * directory.
+ * directory, and what has broken the agent: its supervisor starts it again.
  */
 export async function runAgentUntilStopped(source: SettingsSource, version: string): Promise<void> {
   let settings = source.load();
@@ -69,7 +69,11 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
       manager.ready();
     }
     isAnnounced = true;
-    const event = await nextUsable();
+    const event = await Promise.race([nextUsable(), agent.broken]).catch(async (error: unknown) => {
+      await agent?.stop();
+      await close();
+      throw error;
+    });
     if (event.reason === "stop") {
       log.info({ signal: event.signal }, "stopping");
       manager.stopping();

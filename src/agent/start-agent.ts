@@ -37,6 +37,8 @@ export interface RunningAgent {
   /** Renews a certificate now, or all of them. Returns whether there is one of this name. */
   renewNow(name?: string): boolean;
   status(): AgentStatus;
+  /** Rejects when a loop has ended that should not: nothing may be renewed any more, so stop the agent. */
+  readonly broken: Promise<never>;
   /** Ends all loops and the listener. Files stay. A running hook has so long to finish. */
   stop(options?: { readonly hookGraceMilliseconds?: number }): Promise<void>;
 }
@@ -125,9 +127,11 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     },
     stopping.signal,
   );
+  const broken = new Promise<never>((_, reject) => void work.catch(reject));
   return {
     port: listener.port,
     status,
+    broken,
     renewNow(name) {
       const chosen = certificates.filter(({ manager }) => name === undefined || manager.status.name === name);
       for (const { manager } of chosen) manager.renewNow();
@@ -136,7 +140,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     async stop({ hookGraceMilliseconds: graceMilliseconds = hookGraceMilliseconds } = {}) {
       stopping.abort();
       identity.connection.close();
-      await Promise.all([listener.close(), hooks.stop({ graceMilliseconds }), work]);
+      await Promise.all([listener.close(), hooks.stop({ graceMilliseconds }), Promise.allSettled([work])]);
     },
   };
 }

@@ -31,6 +31,7 @@ test("the agent's control socket answers 404 to every target that is no command 
     port: 0,
     renewNow: () => assert.fail("nothing was asked for"),
     status: () => assert.fail("nothing was asked for"),
+    broken: new Promise(() => {}),
     stop: async () => {},
   };
   const control = await openControlSocket(directory, { agent: () => agent, log });

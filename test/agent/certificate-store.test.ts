@@ -1,7 +1,17 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { describe, it } from "node:test";
@@ -91,6 +101,20 @@ describe("the files of a certificate", () => {
       readUsable(store, (fault) => assert.match(fault, /chmod 600/)),
       undefined,
     );
+  });
+
+  it("are no reason to give up the pair in use when those beside it cannot be read", (context) => {
+    const folder = folderFor(context);
+    const before = new CertificateStore(folder, "client");
+    before.install(newPair(), { now: 0, wantedDigest });
+    const links = ["client-wanted", "client-pending.key"].map((name) => join(folder, name));
+    for (const link of links) {
+      rmSync(link, { force: true });
+      symlinkSync(link, link); // root can read everything but this
+    }
+    const store = new CertificateStore(folder, "client");
+    assert.deepEqual([store.wantedDigest, store.pendingKey()], [undefined, undefined]);
+    assert.ok(store.read());
   });
 
   it("match at whatever point their writer is killed", async (context) => {

@@ -173,6 +173,24 @@ describe("an agent", () => {
     await eventually("a client certificate", () => serials()[0]);
   });
 
+  it("says that it is broken when a loop ends by a fault, and can still be stopped", async (context) => {
+    const { start, withToken } = await scene(context);
+    const fault = new Error("a bug");
+    let isBroken = false;
+    const monotonic = {
+      now() {
+        if (isBroken) throw fault;
+        return performance.now();
+      },
+    };
+    const agent = await start(withToken, { monotonic });
+    await eventually("a client certificate", () => agent.status().certificates[0]?.state === "current");
+    isBroken = true;
+    agent.renewNow();
+    await assert.rejects(agent.broken, fault);
+    await agent.stop();
+  });
+
   it("goes by the server's time when its own clock is wrong, and says so", async (context) => {
     for (const days of [400, -400]) {
       const { start, withToken, serials, log, client, references } = await scene(context);

@@ -51,7 +51,9 @@ export async function createObjects(store: Store, objects: AsyncIterable<CopiedO
     bytes = 0;
   };
   for await (const object of objects) {
-    writes.push(create(store, object));
+    const written = create(store, object);
+    written.catch(() => {}); // `settle` reports it, after the objects that are read until then
+    writes.push(written);
     count += 1;
     bytes += object.value.length;
     if (writes.length === writesAtOnce || bytes > writtenBytesAtOnce) await settle();

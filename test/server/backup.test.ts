@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { systemClock } from "../../src/machinery/api/clock.ts";
@@ -20,6 +21,7 @@ import { UsageError } from "../../src/machinery/command-line/flag.ts";
 import { UnusableFile } from "../../src/machinery/files/unusable-file.ts";
 import { backUp } from "../../src/server/backup/back-up.ts";
 import { writeBackupFile } from "../../src/server/backup/backup-file.ts";
+import type { BackupItem } from "../../src/server/backup/backup-format.ts";
 import { DamagedBackup } from "../../src/server/backup/backup-format.ts";
 import { restoreBackup } from "../../src/server/backup/restore.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
@@ -155,6 +157,42 @@ describe("a backup of a running server", () => {
     const directory = join(folder, "of-damaged");
     for (const [what, bytes] of Object.entries(damaged)) {
       writeFileSync(bad, bytes);
+      await assert.rejects(restoreBackup(locationOf(directory), { file: bad, signal }), DamagedBackup, what);
+      assert.equal(existsSync(directory), false, what);
+    }
+  });
+
+  it("is refused, and nothing is shown of it, when somebody has made it up", async () => {
+    const header = {
+      format: "signet-backup",
+      version: 1,
+      signet: "0",
+      time: "",
+      profile: "platform",
+      revision: 1,
+    } as const;
+    const object = { key: "/registry/a", value: Buffer.from("{}") };
+    const madeUp: Record<string, { readonly header?: object; readonly objects?: readonly object[] }> = {
+      "a name of names that a shell would run": { header: { profile: "x; rm -rf ~" } },
+      "a version that steers the terminal": { header: { signet: "\u001B[2J" } },
+      "a time that steers the terminal": { header: { time: "\u001B[2J" } },
+      "a key's name that steers the terminal": { header: { withoutKeys: ["\u001B[2J"] } },
+      "a revision that no store has": { header: { revision: 2 ** 52 } },
+      "an object twice": { objects: [object, object] },
+      "objects in another order": { objects: [{ ...object, key: "/registry/b" }, object] },
+      "a key that is too long": { objects: [{ ...object, key: `/registry/${"k".repeat(2000)}` }] },
+      "an empty key": { objects: [{ ...object, key: "" }] },
+      "a key that is none of an object's": { objects: [{ ...object, key: "outside" }] },
+      "a key that is not Unicode": { objects: [{ ...object, key: "/registry/\uD800" }] },
+    };
+    const bad = join(folder, "made-up.gz");
+    const directory = join(folder, "of-made-up");
+    for (const [what, { header: fields = {}, objects = [object] }] of Object.entries(madeUp)) {
+      const items = [
+        { type: "header", header: { ...header, withoutKeys: [], ...fields } },
+        ...objects.map((one) => ({ type: "object", object: one })),
+      ] as BackupItem[]; // some are not, which is the point
+      await writeBackupFile(bad, Readable.from(items));
       await assert.rejects(restoreBackup(locationOf(directory), { file: bad, signal }), DamagedBackup, what);
       assert.equal(existsSync(directory), false, what);
     }

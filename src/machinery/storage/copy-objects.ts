@@ -1,4 +1,4 @@
-import { entriesInPages, RevisionCompacted } from "./store.ts";
+import { entriesInPages, isTooLongKey, RevisionCompacted } from "./store.ts";
 import type { Store } from "./store.ts";
 
 /** A key and its value, without revisions: another store gives it its own. */
@@ -21,6 +21,9 @@ const pageLength = 100;
 const writesAtOnce = 500;
 const writtenBytesAtOnce = 8 * 2 ** 20;
 const everything = { start: "/", end: "0" };
+
+/** Whether a key is one that every backend can store, and that is copied. */
+export const isObjectKey = (key: string): boolean => key.startsWith("/") && key.isWellFormed() && !isTooLongKey(key);
 
 /** The newest state of a store. Reading it takes no lock: others may write meanwhile. */
 export async function stateOf(store: Store): Promise<StoredState> {

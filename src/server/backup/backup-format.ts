@@ -1,5 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Hash } from "node:crypto";
+import type { Profile } from "../../machinery/api/names.ts";
+import { printable } from "../../machinery/command-line/printable.ts";
+import { isObjectKey } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 
 /**
@@ -12,12 +15,15 @@ export interface BackupHeader {
   /** The Signet that wrote it. */
   readonly signet: string;
   readonly time: string;
-  readonly profile: string;
+  readonly profile: Profile;
   /** The objects are those of this revision. */
   readonly revision: number;
   /** The names of private keys that were left out. */
   readonly withoutKeys: readonly string[];
 }
+
+/** No server comes so far. A restored store goes on above it, and has 48 bits. */
+const largestRevision = 2 ** 47;
 
 /** A file of the data directory. */
 export interface BackupFileEntry {
@@ -92,6 +98,7 @@ export async function* parseBackup(lines: AsyncIterable<string>): AsyncIterable<
   const tally = new Tally();
   let isFirst = true;
   let isEnded = false;
+  let lastKey = Buffer.alloc(0);
   for await (const line of lines) {
     if (isEnded) throw new DamagedBackup("there is more after its end");
     const fields = parseLine(line);
@@ -103,6 +110,12 @@ export async function* parseBackup(lines: AsyncIterable<string>): AsyncIterable<
     }
     const item = isFirst ? headerOf(fields) : itemOf(fields);
     isFirst = false;
+    if (item.type === "object") {
+      const key = Buffer.from(item.object.key);
+      if (Buffer.compare(lastKey, key) >= 0)
+        throw new DamagedBackup("its objects are not in order, or one is twice in it");
+      lastKey = key;
+    }
     tally.add(`${line}\n`, item);
     yield item;
   }
@@ -130,26 +143,28 @@ function headerOf(fields: Fields): BackupItem {
     });
   }
   const isWhole =
-    typeof profile === "string" &&
-    typeof signet === "string" &&
-    typeof time === "string" &&
+    (profile === "platform" || profile === "kubernetes") &&
+    isPlainText(signet) &&
+    isPlainText(time) &&
     typeof revision === "number" &&
-    Number.isSafeInteger(revision) &&
+    Number.isInteger(revision) &&
     revision >= 1 &&
+    revision <= largestRevision &&
     Array.isArray(withoutKeys) &&
-    withoutKeys.every((name) => typeof name === "string");
+    withoutKeys.every(isPlainText);
   if (!isWhole) throw new DamagedBackup("its first line is damaged");
   return { type: "header", header: { format: "signet-backup", version, signet, time, profile, revision, withoutKeys } };
 }
 
+/** People see it in a terminal. */
+const isPlainText = (value: unknown): value is string => typeof value === "string" && printable(value) === value;
+
 function itemOf(fields: Fields): BackupItem {
   const { file, text, key, value, base64 } = Object.fromEntries(fields);
   if (typeof file === "string" && typeof text === "string") return { type: "file", file: { file, text } };
-  if (typeof key === "string" && typeof value === "string") {
-    return { type: "object", object: { key, value: Buffer.from(value) } };
-  }
-  if (typeof key === "string" && typeof base64 === "string") {
-    return { type: "object", object: { key, value: Buffer.from(base64, "base64") } };
+  if (typeof key === "string" && isObjectKey(key)) {
+    if (typeof value === "string") return { type: "object", object: { key, value: Buffer.from(value) } };
+    if (typeof base64 === "string") return { type: "object", object: { key, value: Buffer.from(base64, "base64") } };
   }
   throw new DamagedBackup("one of its lines is damaged");
 }

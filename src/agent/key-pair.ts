@@ -1,5 +1,6 @@
 import type { Certificate } from "../pki/certificate.ts";
 import { parsePrivateKeyPem, publicKeyInfoOf } from "../pki/keys.ts";
+import { encodePem } from "../pki/pem.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 
@@ -11,14 +12,18 @@ export interface KeyPair {
   readonly keyPem: string;
 }
 
-/** Checks that the first certificate belongs to the key. Throws PkiError. */
+/**
+ * Checks that the first certificate belongs to the key. Only the certificates are taken from the text: what a server put between
+ * them, such as another key, would come into the files of programs. Throws PkiError.
+ */
 export function keyPair({ certificatePem, keyPem }: Omit<KeyPair, "certificate">): KeyPair {
-  const [certificate] = parseCertificatesPem(certificatePem);
+  const chain = parseCertificatesPem(certificatePem);
+  const [certificate] = chain;
   if (certificate === undefined) throw new PkiError("there is no certificate");
   if (!publicKeyInfoOf(parsePrivateKeyPem(keyPem)).spki.equals(certificate.publicKey.spki)) {
     throw new PkiError("the certificate does not belong to the private key");
   }
-  return { certificate, certificatePem, keyPem };
+  return { certificate, certificatePem: chain.map(({ der }) => encodePem("CERTIFICATE", der)).join(""), keyPem };
 }
 
 /** Key and certificates in one text, so that one rename replaces both. */

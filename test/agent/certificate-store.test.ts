@@ -117,6 +117,14 @@ describe("the files of a certificate", () => {
     assert.ok(store.read());
   });
 
+  it("hold nothing but the key and its certificates, whatever the server sent beside them", () => {
+    const { keyPem, certificatePem } = newPair();
+    const other = newPair();
+    const sent = `\u001B[2J${other.keyPem}${certificatePem}# text\n${other.certificatePem}${other.keyPem}`;
+    const pair = keyPair({ keyPem, certificatePem: sent });
+    assert.equal(pair.certificatePem, certificatePem + other.certificatePem);
+  });
+
   it("match at whatever point their writer is killed", async (context) => {
     const folder = folderFor(context);
     new CertificateStore(folder, "client").install(newPair(), { now: 0, wantedDigest });

@@ -1,3 +1,4 @@
+import { millisecondsSince } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 
@@ -36,12 +37,12 @@ export class RemoteQuestions<Answer> {
   readonly #bad: AnswerCache<Answer>;
   readonly #pending = new Map<string, Promise<Answer>>();
   #failures = 0;
-  #pausedUntil = Number.NEGATIVE_INFINITY;
+  #pausedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: RemoteQuestionsOptions<Answer>) {
     this.#options = options;
-    this.#good = new AnswerCache(options.maximumKept);
-    this.#bad = new AnswerCache(options.maximumKept);
+    this.#good = new AnswerCache(options);
+    this.#bad = new AnswerCache(options);
   }
 
   /**
@@ -49,16 +50,16 @@ export class RemoteQuestions<Answer> {
    * the other side is not asked.
    */
   ask(key: string, ask: () => Promise<Answer>): MaybePromise<Answer> {
-    const now = this.#options.clock.now();
-    const known = this.#good.find(key, now) ?? this.#bad.find(key, now);
+    const { clock, maximumPending } = this.#options;
+    const known = this.#good.find(key) ?? this.#bad.find(key);
     if (known !== undefined) return known.answer;
     const running = this.#pending.get(key);
     if (running !== undefined) return running;
-    if (this.#pending.size >= this.#options.maximumPending)
-      throw new RemoteUnavailable("too many questions wait for it");
-    if (now < this.#pausedUntil) throw new RemoteUnavailable("it has failed too often");
+    if (this.#pending.size >= maximumPending) throw new RemoteUnavailable("too many questions wait for it");
+    const isPaused = millisecondsSince(this.#pausedAt, clock) < pauseMilliseconds;
+    if (isPaused) throw new RemoteUnavailable("it has failed too often");
     // The pause is over: one question tries it, the others are refused until it has an answer.
-    if (this.#failures >= toleratedFailures) this.#pausedUntil = now + pauseMilliseconds;
+    if (this.#failures >= toleratedFailures) this.#pausedAt = clock.now();
     const asked = this.#answer(key, ask).finally(() => this.#pending.delete(key));
     this.#pending.set(key, asked);
     return asked;
@@ -71,39 +72,41 @@ export class RemoteQuestions<Answer> {
       answer = await ask();
     } catch (error) {
       this.#failures += 1;
-      if (this.#failures >= toleratedFailures) this.#pausedUntil = clock.now() + pauseMilliseconds;
+      if (this.#failures >= toleratedFailures) this.#pausedAt = clock.now();
       if (this.#failures === toleratedFailures) onChange({ isAvailable: false, error });
       throw error;
     }
     if (this.#failures >= toleratedFailures) onChange({ isAvailable: true });
     this.#failures = 0;
-    this.#pausedUntil = Number.NEGATIVE_INFINITY;
+    this.#pausedAt = Number.NEGATIVE_INFINITY;
     const { isGood, milliseconds } = keep(answer);
-    const validUntil = clock.now() + milliseconds;
-    if (milliseconds > 0) (isGood ? this.#good : this.#bad).keep(key, { answer, validUntil });
+    if (milliseconds > 0) (isGood ? this.#good : this.#bad).keep(key, { answer, keptAt: clock.now(), milliseconds });
     return answer;
   }
 }
 
 interface Kept<Answer> {
   readonly answer: Answer;
-  readonly validUntil: number;
+  readonly keptAt: number;
+  readonly milliseconds: number;
 }
 
 /** The answers that were used last. */
 class AnswerCache<Answer> {
   readonly #kept = new Map<string, Kept<Answer>>();
   readonly #maximum: number;
+  readonly #clock: Clock;
 
-  constructor(maximum: number) {
-    this.#maximum = maximum;
+  constructor({ maximumKept, clock }: { readonly maximumKept: number; readonly clock: Clock }) {
+    this.#maximum = maximumKept;
+    this.#clock = clock;
   }
 
-  find(key: string, now: number): Kept<Answer> | undefined {
+  find(key: string): Kept<Answer> | undefined {
     const kept = this.#kept.get(key);
     if (kept === undefined) return undefined;
     this.#kept.delete(key);
-    if (now >= kept.validUntil) return undefined;
+    if (millisecondsSince(kept.keptAt, this.#clock) >= kept.milliseconds) return undefined;
     this.#kept.set(key, kept);
     return kept;
   }

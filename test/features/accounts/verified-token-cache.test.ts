@@ -21,3 +21,17 @@ it("the cache of verified tokens limits the total length of tokens, however long
   get("far too long to be kept");
   assert.equal(cache.size, 2);
 });
+
+it("the cache of verified tokens keeps a token no longer when the clock is set back", () => {
+  const clock = new TestClock();
+  const cache = new VerifiedTokenCache<string>({ clock });
+  assert.equal(
+    cache.get("a", () => "good"),
+    "good",
+  );
+  clock.passSeconds(-3600);
+  assert.equal(
+    cache.get("a", () => undefined),
+    undefined,
+  );
+});

@@ -67,6 +67,19 @@ describe("a token that a webhook checks", () => {
     assert.equal(questions.length, 2);
   });
 
+  it("is checked again, and the webhook asked again, when the clock was set back", async () => {
+    await verify("opaque", api);
+    clock.passSeconds(-3600);
+    answer = () => Promise.reject(new Error("away"));
+    for (const token of ["opaque", "b", "c", "d", "e", "f"]) {
+      assert.equal((await verify(token, api)).outcome, "refused");
+    }
+    assert.equal(questions.length, 6, "it pauses after five failures");
+    clock.passSeconds(-3600);
+    answer = async () => yes;
+    assert.equal((await verify("opaque", api)).outcome, "authenticated");
+  });
+
   it("keeps its good answer in the cache, however many bad tokens come", async () => {
     await verify("good", api);
     answer = async () => no;

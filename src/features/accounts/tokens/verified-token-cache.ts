@@ -1,9 +1,10 @@
+import { millisecondsSince } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { tokenDigest } from "../../../machinery/authentication/token-digest.ts";
 
 interface Entry<T> {
   readonly value: T;
-  readonly validUntil: number;
+  readonly keptAt: number;
   /** The length of the token. The decoded claims take about as much memory. */
   readonly weight: number;
 }
@@ -51,10 +52,9 @@ export class VerifiedTokenCache<T> {
   /** Returns the cached result, or calls `verify` and caches its result unless that is undefined. */
   get(token: string, verify: () => T | undefined): T | undefined {
     const key = this.#digest(token);
-    const now = this.#clock.now();
     const known = this.#entries.get(key);
     if (known !== undefined) {
-      if (now < known.validUntil) {
+      if (millisecondsSince(known.keptAt, this.#clock) < this.#lifetimeMilliseconds) {
         // Reinserting makes it the last entry: the most recently used one.
         this.#entries.delete(key);
         this.#entries.set(key, known);
@@ -62,10 +62,9 @@ export class VerifiedTokenCache<T> {
       }
       this.#drop(key, known);
     }
+    const keptAt = this.#clock.now();
     const value = verify();
-    if (value !== undefined) {
-      this.#keep(key, { value, validUntil: now + this.#lifetimeMilliseconds, weight: token.length });
-    }
+    if (value !== undefined) this.#keep(key, { value, keptAt, weight: token.length });
     return value;
   }
 

@@ -73,34 +73,36 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
 export const bundleSelector = (source: TrustBundleFile["source"]): string =>
   "bundleName" in source ? `metadata.name=${source.bundleName}` : `spec.signerName=${source.signerName}`;
 
-/** Returns false when the file could not be written. */
+/** Returns false when the file could not be written, or what the server has is nothing to write. */
 function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundleFollowerOptions): boolean {
   const { source, file } = options.followed;
   const { log, onContents, onAnchors } = options;
-  const { pem, count } = joinedAnchors(found);
-  if (count === 0) {
-    onAnchors(file, { anchors: 0 });
-    log.warn({ ...source, file }, "there is no such trust bundle: the file stays as it is");
-    return true;
-  }
+  let anchors = 0;
   try {
+    const { pem, count } = joinedAnchors(found);
+    anchors = count;
+    if (anchors === 0) {
+      onAnchors(file, { anchors });
+      log.warn({ ...source, file }, "there is no such trust bundle: the file stays as it is");
+      return true;
+    }
     // Their order means nothing, so programs need not be reloaded for another order.
     const isWritten = isSameAnchors(savedText(file), pem);
     if (!isWritten) {
       makeFolder(dirname(file), { mode: 0o755 });
       writePublicFile(file, pem);
     }
-    onAnchors(file, { anchors: count });
+    onAnchors(file, { anchors });
     if (isWritten) return true;
+    log.info({ ...source, file, anchors }, "wrote the trust bundle");
+    onContents(file, pem);
+    return true;
   } catch (error) {
     const fault = messageOf(error);
-    onAnchors(file, { anchors: count, fault });
+    onAnchors(file, { anchors, fault });
     log.error({ ...source, file }, `the trust bundle stays as it was: ${fault}`);
     return false;
   }
-  log.info({ ...source, file, anchors: count }, "wrote the trust bundle");
-  onContents(file, pem);
-  return true;
 }
 
 function savedText(file: string): string | undefined {
@@ -122,10 +124,17 @@ const decodedAnchors = (text: string): string[] =>
     .filter(({ type }) => type === "CERTIFICATE")
     .map(({ bytes }) => encodePem("CERTIFICATE", bytes));
 
+/** The server may answer with anything. */
+function textOf({ metadata, spec }: ClusterTrustBundle): string {
+  const text: unknown = (spec as Partial<ClusterTrustBundle["spec"]> | undefined)?.trustBundle;
+  if (typeof text !== "string") throw new Error(`the trust bundle ${metadata.name} has no text in the server's answer`);
+  return text;
+}
+
 /** The anchors of bundles as one PEM text: in the order of the bundles' names, each anchor once, without comments. */
 export function joinedAnchors(bundles: Iterable<ClusterTrustBundle>): { readonly pem: string; readonly count: number } {
   const nameOf = ({ metadata }: ClusterTrustBundle): string => metadata.name ?? "";
   const sorted = [...bundles].sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
-  const anchors = new Set(sorted.flatMap(({ spec }) => decodedAnchors(spec.trustBundle)));
+  const anchors = new Set(sorted.flatMap((bundle) => decodedAnchors(textOf(bundle))));
   return { pem: [...anchors].join(""), count: anchors.size };
 }

@@ -40,11 +40,12 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
     await server.stop();
     rmSync(folder, { recursive: true });
   });
+  const asNode = nodeClient(server, "n1").resource(resourceReferences(platformNames).clusterTrustBundles);
   const follow = () =>
     followTrustBundles(
       {
         followed: { source, file, hook: undefined },
-        bundles: nodeClient(server, "n1").resource(resourceReferences(platformNames).clusterTrustBundles),
+        bundles: asNode,
         random: () => 0,
         sleep: time.sleep,
         log: { info() {}, warn() {}, error: () => void seen.faults++ },
@@ -54,7 +55,7 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
       stopping.signal,
     );
   const holds = (text: string) => eventually("the file's contents", () => readFileSync(file, "utf8") === text);
-  return { bundles, file, folder, follow, holds, seen, time };
+  return { bundles, asNode, file, folder, follow, holds, seen, time };
 }
 
 describe("a followed trust bundle", () => {
@@ -97,6 +98,23 @@ describe("a followed trust bundle", () => {
     rmSync(join(folder, "trust"));
     await time.advance(10_000);
     await holds(one);
+    assert.equal(seen.fault, undefined);
+  });
+
+  it("is a fault and no end of the agent when the server's answer is no bundle, and written after a better one", async (context) => {
+    const { bundles, asNode, follow, holds, seen } = await scene(context, { bundleName: "mine" });
+    await bundles.create(bundle("mine", one));
+    const list = asNode.list.bind(asNode);
+    asNode.list = async (...options) => {
+      const answer = await list(...options);
+      for (const item of answer.items) Reflect.deleteProperty(item, "spec");
+      return answer;
+    };
+    await follow();
+    await eventually("the fault", () => seen.faults === 1);
+    assert.match(seen.fault ?? "", /the trust bundle mine has no text in the server's answer/);
+    await bundles.patch("mine", { body: { spec: { trustBundle: two } } });
+    await holds(two);
     assert.equal(seen.fault, undefined);
   });
 

@@ -18,8 +18,8 @@ export interface ControlSocket {
 }
 
 /**
- * Lets commands of the same user, and of no other, talk to the running agent: `GET /status`, `POST /renew?name=NAME`. The caller owns the data
- * directory, so a socket that is there is left from a process that has ended. A socket that cannot be opened is logged.
+ * Lets commands of the same user, and of no other, talk to the running agent: `GET /status`, `POST /renew?name=NAME`. The caller owns
+ * the data directory, so a socket that is there is left from a process that has ended. A socket that cannot be opened is logged.
  */
 export async function openControlSocket(
   dataDirectory: string,

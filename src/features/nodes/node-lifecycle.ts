@@ -23,8 +23,8 @@ const controllerName = "nodelifecycle";
 
 /**
  * Taints nodes that are not ready, and marks nodes whose Lease is not renewed, as upstream's node lifecycle controller: `Ready`
- * becomes `Unknown`, two taints keep Pods away, and an event says so. When the Lease is renewed again, all of it is undone. Nodes that stay lost are deleted after the time
- * that the settings give. Times are this process's: a machine's clock does not count.
+ * becomes `Unknown`, two taints keep Pods away, and an event says so. When the Lease is renewed again, all of it is undone. Nodes that
+ * stay lost are deleted after the time that the settings give. Times are this process's: a machine's clock does not count.
  */
 export const nodeLifecycle = (settings: NodeSettings): Controller => ({
   name: controllerName,

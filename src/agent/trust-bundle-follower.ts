@@ -78,6 +78,7 @@ function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundle
   const { source, file } = options.followed;
   const { log, onContents, onAnchors } = options;
   let anchors = 0;
+  let written: string;
   try {
     const { pem, count } = joinedAnchors(found);
     anchors = count;
@@ -94,15 +95,16 @@ function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundle
     }
     onAnchors(file, { anchors });
     if (isWritten) return true;
-    log.info({ ...source, file, anchors }, "wrote the trust bundle");
-    onContents(file, pem);
-    return true;
+    written = pem;
   } catch (error) {
     const fault = messageOf(error);
     onAnchors(file, { anchors, fault });
     log.error({ ...source, file }, `the trust bundle stays as it was: ${fault}`);
     return false;
   }
+  log.info({ ...source, file, anchors }, "wrote the trust bundle");
+  onContents(file, written);
+  return true;
 }
 
 function savedText(file: string): string | undefined {

@@ -1,8 +1,7 @@
 import type { Certificate } from "../pki/certificate.ts";
 import { parsePrivateKeyPem, publicKeyInfoOf } from "../pki/keys.ts";
-import { encodePem } from "../pki/pem.ts";
 import { PkiError } from "../pki/pki-error.ts";
-import { parseCertificatesPem } from "../pki/trust-anchors.ts";
+import { encodeCertificatesPem, parseCertificatesPem } from "../pki/trust-anchors.ts";
 
 /** A private key with its certificate and the rest of the chain. */
 export interface KeyPair {
@@ -23,7 +22,7 @@ export function keyPair({ certificatePem, keyPem }: Omit<KeyPair, "certificate">
   if (!publicKeyInfoOf(parsePrivateKeyPem(keyPem)).spki.equals(certificate.publicKey.spki)) {
     throw new PkiError("the certificate does not belong to the private key");
   }
-  return { certificate, certificatePem: chain.map(({ der }) => encodePem("CERTIFICATE", der)).join(""), keyPem };
+  return { certificate, certificatePem: encodeCertificatesPem(chain), keyPem };
 }
 
 /** Key and certificates in one text, so that one rename replaces both. */

@@ -1,5 +1,5 @@
 import { parseCertificate, type Certificate } from "./certificate.ts";
-import { decodePemBlocks } from "./pem.ts";
+import { decodePemBlocks, encodePem } from "./pem.ts";
 import { PkiError } from "./pki-error.ts";
 
 export const maximumTrustBundleBytes = 1024 * 1024;
@@ -67,3 +67,7 @@ export const parseCertificatesPem = (pem: string | Uint8Array): Certificate[] =>
   decodePemBlocks(pem)
     .filter(({ type }) => type === "CERTIFICATE")
     .map(({ bytes }) => parseCertificate(bytes));
+
+/** Certificates as PEM, one block each, in their order and with nothing between them. */
+export const encodeCertificatesPem = (certificates: readonly Pick<Certificate, "der">[]): string =>
+  certificates.map(({ der }) => encodePem("CERTIFICATE", der)).join("");

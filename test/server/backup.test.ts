@@ -34,6 +34,16 @@ const locationOf = (directory: string) => parseServerConfig({ commandLine: { "da
 const signal = new AbortController().signal;
 const configMaps = "/api/v1/namespaces/default/configmaps";
 const file = join(folder, "backup.gz");
+/** The first line of a backup that a test makes up. */
+const madeUpHeader = {
+  format: "signet-backup",
+  version: 1,
+  signet: "0",
+  time: "",
+  profile: "platform",
+  revision: 1,
+  withoutKeys: [],
+} as const;
 
 describe("a backup of a running server", () => {
   let server: TestServer;
@@ -163,14 +173,6 @@ describe("a backup of a running server", () => {
   });
 
   it("is refused, and nothing is shown of it, when somebody has made it up", async () => {
-    const header = {
-      format: "signet-backup",
-      version: 1,
-      signet: "0",
-      time: "",
-      profile: "platform",
-      revision: 1,
-    } as const;
     const object = { key: "/registry/a", value: Buffer.from("{}") };
     const madeUp: Record<string, { readonly header?: object; readonly objects?: readonly object[] }> = {
       "a name of names that a shell would run": { header: { profile: "x; rm -rf ~" } },
@@ -189,7 +191,7 @@ describe("a backup of a running server", () => {
     const directory = join(folder, "of-made-up");
     for (const [what, { header: fields = {}, objects = [object] }] of Object.entries(madeUp)) {
       const items = [
-        { type: "header", header: { ...header, withoutKeys: [], ...fields } },
+        { type: "header", header: { ...madeUpHeader, ...fields } },
         ...objects.map((one) => ({ type: "object", object: one })),
       ] as BackupItem[]; // some are not, which is the point
       await writeBackupFile(bad, Readable.from(items));
@@ -210,19 +212,11 @@ describe("a backup of a running server", () => {
 
   it("writes no file outside the data directory", async () => {
     const bad = join(folder, "escaping.gz");
-    const header = {
-      format: "signet-backup",
-      version: 1,
-      signet: "0",
-      time: "",
-      profile: "platform",
-      revision: 1,
-    } as const;
     for (const name of ["../escaped.key", "signers/../../escaped.key", "/tmp/escaped.key", "store/store.mdb", ".key"]) {
       await writeBackupFile(
         bad,
         (async function* () {
-          yield { type: "header", header: { ...header, withoutKeys: [] } } as const;
+          yield { type: "header", header: madeUpHeader } as const;
           yield { type: "file", file: { file: name, text: "" } } as const;
         })(),
       );

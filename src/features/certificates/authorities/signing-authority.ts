@@ -3,11 +3,10 @@ import { checkAuthorityCertificate, loadCertificateAuthority } from "../../../pk
 import type { CertificateAuthority } from "../../../pki/certificate-authority.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { parsePrivateKeyPem, publicKeyInfoOf } from "../../../pki/keys.ts";
-import { encodePem } from "../../../pki/pem.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { PublicKeyInfo } from "../../../pki/public-key.ts";
 import type { AuthorityKey, SigningKey } from "../../../pki/signing-key.ts";
-import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { encodeCertificatesPem, parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 
 /** A CA that signs requests, and what its relying parties need. */
 export interface SigningAuthority extends Pick<CertificateAuthority, "certificate"> {
@@ -76,7 +75,7 @@ function authorityOf<Authority extends Pick<SigningAuthority, "certificate" | "p
   const handedOut = path.filter((certificate) => !isSelfIssued(certificate));
   return {
     ...authority,
-    chainPem: handedOut.map(({ der }) => encodePem("CERTIFICATE", der)).join(""),
+    chainPem: encodeCertificatesPem(handedOut),
     path,
     anchors: [top, ...others],
   };

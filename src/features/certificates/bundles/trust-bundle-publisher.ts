@@ -1,7 +1,6 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
-import { encodePem } from "../../../pki/pem.ts";
-import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { encodeCertificatesPem, parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import type { ClusterTrustBundle } from "./cluster-trust-bundles.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
@@ -113,7 +112,7 @@ function bundleOf(signerName: string, { existing, anchors, names, now, options }
     },
     spec: {
       signerName,
-      trustBundle: wanted.anchors.map(({ der }) => encodePem("CERTIFICATE", der)).join(""),
+      trustBundle: encodeCertificatesPem(wanted.anchors),
     },
   };
 }

@@ -13,8 +13,7 @@ import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { outputFile, writePublicOutput } from "../../../machinery/command-line/output-file.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
-import { encodePem } from "../../../pki/pem.ts";
-import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { encodeCertificatesPem, parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import { awaitCertificate } from "./await-certificate.ts";
@@ -190,7 +189,7 @@ const get = (): Command =>
 /** The certificate of a request with its chain, and nothing else: what a signer wrote between them is left out. */
 function pemOf(request: CertificateSigningRequest): string {
   const certificates = parseCertificatesPem(Buffer.from(request.status.certificate ?? "", "base64"));
-  if (certificates.length > 0) return certificates.map(({ der }) => encodePem("CERTIFICATE", der)).join("");
+  if (certificates.length > 0) return encodeCertificatesPem(certificates);
   const state = certificateRequestSummary(request);
   const next =
     state === "Pending" ? "approve it with signet csr approve, or wait with --wait" : "look with csr describe";

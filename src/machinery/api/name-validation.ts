@@ -40,6 +40,20 @@ export function dnsLabelFaults(value: string): string[] {
   return faults;
 }
 
+const dns1035Label = /^[a-z](?:[-a-z0-9]*[a-z0-9])?$/;
+
+/** RFC 1035 label, as in versions and kinds of the API (upstream: `IsDNS1035Label`). */
+export function dns1035LabelFaults(value: string): string[] {
+  if (byteLength(value) > maximumLabelLength) return [`must be no more than ${maximumLabelLength} characters`];
+  if (dns1035Label.test(value)) return [];
+  return [
+    patternMessage(
+      "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
+      { format: "[a-z]([-a-z0-9]*[a-z0-9])?", examples: ["my-name", "abc-123"] },
+    ),
+  ];
+}
+
 /** RFC 1123 subdomain, as in most kinds' names (upstream: `IsDNS1123Subdomain`). */
 export function dnsSubdomainFaults(value: string): string[] {
   const faults: string[] = [];
@@ -86,6 +100,9 @@ const withoutTrailingDash = (name: string): string =>
 
 export const validateDnsLabelName: ValidateName = (name, { isPrefix }) =>
   dnsLabelFaults(isPrefix ? withoutTrailingDash(name) : name);
+
+export const validateDns1035LabelName: ValidateName = (name, { isPrefix }) =>
+  dns1035LabelFaults(isPrefix ? withoutTrailingDash(name) : name);
 
 export const validateDnsSubdomainName: ValidateName = (name, { isPrefix }) =>
   dnsSubdomainFaults(isPrefix ? withoutTrailingDash(name) : name);

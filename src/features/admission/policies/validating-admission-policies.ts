@@ -2,7 +2,11 @@ import { duplicate, invalidValue, notSupported, required } from "../../../machin
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
-import { dnsSubdomainFaults, validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
+import {
+  dns1035LabelFaults,
+  dnsSubdomainFaults,
+  validateDnsSubdomainName,
+} from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
@@ -28,6 +32,7 @@ export const validatingAdmissionPolicies = (names: Names): ResourceDefinition<Va
     schema: policySchema,
     validateName: (name, { isPrefix }) => validateDnsSubdomainName(name, { isPrefix }),
     allowsShortFinalizers: true,
+    allowsUnconditionalUpdate: false,
     prepareForCreate: (policy) => ({
       ...policy,
       metadata: { ...policy.metadata, generation: 1 },
@@ -122,19 +127,21 @@ function validateParamKind({ apiVersion = "", kind = "" }: NonNullable<PolicySpe
             }),
           ]
         : groupFaults.map((fault) => invalidValue(`${field}.apiVersion`, { value: group, detail: fault }))),
-    ...(apiVersion !== "" && version === ""
-      ? [invalidValue(`${field}.apiVersion`, { value: apiVersion, detail: "version must be specified" })]
-      : []),
+    ...(apiVersion === "" || rest.length > 0
+      ? []
+      : version === ""
+        ? [invalidValue(`${field}.apiVersion`, { value: apiVersion, detail: "version must be specified" })]
+        : dns1035LabelFaults(version).map((fault) =>
+            invalidValue(`${field}.apiVersion`, { value: version, detail: fault }),
+          )),
     ...(kind === ""
       ? [required(`${field}.kind`, "")]
-      : /^[A-Za-z](?:[-A-Za-z0-9]*[A-Za-z0-9])?$/.test(kind)
-        ? []
-        : [
-            invalidValue(`${field}.kind`, {
-              value: kind,
-              detail: "may have mixed case, but should otherwise match: a DNS-1035 label",
-            }),
-          ]),
+      : dns1035LabelFaults(kind.toLowerCase()).map((fault) =>
+          invalidValue(`${field}.kind`, {
+            value: kind,
+            detail: `may have mixed case, but should otherwise match: ${fault}`,
+          }),
+        )),
   ];
 }
 

@@ -25,8 +25,7 @@ const paramRef = atomicStruct("v1.ParamRef", "Objects that a policy reads as par
   parameterNotFoundAction: pointer(
     4,
     named(string, "v1.ParameterNotFoundActionType"),
-    "What it means that there is no such object: Allow skips the binding, Deny fails it.",
-    { default: "Deny" },
+    "What it means that there is no such object: Allow skips the binding, Deny fails it. Required.",
   ),
 });
 
@@ -61,6 +60,7 @@ export const validatingAdmissionPolicyBindings = (names: Names): ResourceDefinit
     schema: bindingSchema,
     validateName: (name, { isPrefix }) => validateDnsSubdomainName(name, { isPrefix }),
     allowsShortFinalizers: true,
+    allowsUnconditionalUpdate: false,
     prepareForCreate: (binding) => ({ ...binding, metadata: { ...binding.metadata, generation: 1 } }),
     prepareForUpdate(next, { previous }) {
       const { generation = 0 } = previous.metadata;
@@ -83,7 +83,7 @@ export const validatingAdmissionPolicyBindings = (names: Names): ResourceDefinit
         description: "ParamRef indicates the param resource which sets the configuration param",
         cell({ spec }) {
           const params = spec.paramRef;
-          return params === undefined ? "<unset>" : `${params.namespace ?? ""}/${params.name ?? "*"}`;
+          return params === undefined ? "<unset>" : `${params.namespace ?? "*"}/${params.name ?? "*"}`;
         },
       },
       ageColumn(names),

@@ -1,22 +1,7 @@
 import { Optional } from "@marcbachmann/cel-js";
 import type { Environment } from "@marcbachmann/cel-js";
 import { labelValueFaults, qualifiedNameFaults } from "../../api/label-validation.ts";
-import { patternMessage, validateDnsLabelName, validateDnsSubdomainName } from "../../api/name-validation.ts";
-
-const dns1035Label = /^[a-z](?:[-a-z0-9]*[a-z0-9])?$/;
-const maximumLabelLength = 63;
-
-function dns1035Faults(text: string, { isPrefix }: { readonly isPrefix: boolean }): string[] {
-  const checked = isPrefix && text.endsWith("-") ? `${text.slice(0, -1)}a` : text;
-  if (checked.length > maximumLabelLength) return [`must be no more than ${maximumLabelLength} characters`];
-  if (dns1035Label.test(checked)) return [];
-  return [
-    patternMessage(
-      "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
-      { format: "[a-z]([-a-z0-9]*[a-z0-9])?", examples: ["my-name", "abc-123"] },
-    ),
-  ];
-}
+import { validateDns1035LabelName, validateDnsLabelName, validateDnsSubdomainName } from "../../api/name-validation.ts";
 
 const matching =
   (pattern: RegExp, fault: string) =>
@@ -34,11 +19,11 @@ const isDateTime = (text: string): boolean => dateTime.test(text) && !Number.isN
 const validators: Readonly<Record<string, (text: string) => string[]>> = {
   dns1123Label: (text) => validateDnsLabelName(text, { isPrefix: false }),
   dns1123Subdomain: (text) => validateDnsSubdomainName(text, { isPrefix: false }),
-  dns1035Label: (text) => dns1035Faults(text, { isPrefix: false }),
+  dns1035Label: (text) => validateDns1035LabelName(text, { isPrefix: false }),
   qualifiedName: qualifiedNameFaults,
   dns1123LabelPrefix: (text) => validateDnsLabelName(text, { isPrefix: true }),
   dns1123SubdomainPrefix: (text) => validateDnsSubdomainName(text, { isPrefix: true }),
-  dns1035LabelPrefix: (text) => dns1035Faults(text, { isPrefix: true }),
+  dns1035LabelPrefix: (text) => validateDns1035LabelName(text, { isPrefix: true }),
   labelValue: labelValueFaults,
   uri: (text) =>
     URL.parse(text) === null && !text.startsWith("/") ? [`parse ${JSON.stringify(text)}: invalid URI for request`] : [],

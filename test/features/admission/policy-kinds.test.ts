@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { validatingAdmissionPolicies } from "../../../src/features/admission/policies/validating-admission-policies.ts";
+import { validatingAdmissionPolicyBindings } from "../../../src/features/admission/policies/validating-admission-policy-bindings.ts";
+import { platformNames } from "../../../src/machinery/api/names.ts";
+import { cells, faultsOfNew } from "../resource-scene.ts";
+
+const policies = validatingAdmissionPolicies(platformNames);
+const bindings = validatingAdmissionPolicyBindings(platformNames);
+
+const policy = (paramKind: { apiVersion: string; kind: string }) => ({
+  apiVersion: "admissionregistration.platform.io/v1",
+  kind: "ValidatingAdmissionPolicy",
+  metadata: { name: "p" },
+  spec: {
+    paramKind,
+    matchConstraints: {
+      resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["secrets"] }],
+    },
+    validations: [{ expression: "true" }],
+  },
+  status: {},
+});
+
+const binding = (paramRef?: object) => ({
+  apiVersion: "admissionregistration.platform.io/v1",
+  kind: "ValidatingAdmissionPolicyBinding",
+  metadata: { name: "b" },
+  spec: { policyName: "p", validationActions: ["Deny"], ...(paramRef !== undefined && { paramRef }) },
+});
+
+describe("a policy and its binding", () => {
+  it("are updated only by who says which version they have read", () => {
+    assert.deepEqual(
+      [policies, bindings].map((one) => one.allowsUnconditionalUpdate),
+      [false, false],
+    );
+  });
+});
+
+describe("a policy", () => {
+  it("names the kind of its params by a version and a kind that there could be", () => {
+    const faults = (apiVersion: string, kind = "ConfigMap") => faultsOfNew(policies, policy({ apiVersion, kind }));
+    assert.deepEqual(faults("v1"), []);
+    assert.deepEqual(faults("example.com/v1beta1"), []);
+    const label = "a DNS-1035 label must consist of lower case alphanumeric characters or '-'";
+    for (const [apiVersion, value] of [
+      ["v_1", "v_1"],
+      ["example.com/V1", "V1"],
+    ] as const) {
+      const [fault = "", ...more] = faults(apiVersion);
+      assert.ok(fault.startsWith(`spec.paramKind.apiVersion: Invalid value: "${value}": ${label}`), fault);
+      assert.deepEqual(more, []);
+    }
+    const [fault = ""] = faults("v1", "Config_Map");
+    assert.ok(fault.includes(`may have mixed case, but should otherwise match: ${label}`), fault);
+  });
+});
+
+describe("a binding", () => {
+  it("has to say what it means that there are no params", () => {
+    assert.deepEqual(faultsOfNew(bindings, binding({ name: "limits", parameterNotFoundAction: "Allow" })), []);
+    assert.deepEqual(faultsOfNew(bindings, binding({ name: "limits" })), [
+      "spec.paramRef.parameterNotFoundAction: Required value",
+    ]);
+  });
+
+  it("shows a star for what its params may be of", () => {
+    const shown = (paramRef?: object) => cells(bindings, binding(paramRef))[1];
+    assert.equal(shown(), "<unset>");
+    assert.equal(shown({ name: "limits" }), "*/limits");
+    assert.equal(shown({ namespace: "default", selector: {} }), "default/*");
+  });
+});

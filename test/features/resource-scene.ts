@@ -4,7 +4,7 @@ import type { FieldError } from "../../src/machinery/api/field-error.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import type { UserInfo } from "../../src/machinery/api/user-info.ts";
-import type { DeleteContext, ResourceDefinition } from "../../src/machinery/registry/resource-definition.ts";
+import type { HookContext, ResourceDefinition } from "../../src/machinery/registry/resource-definition.ts";
 
 export const names = platformNames;
 export const alice: UserInfo = {
@@ -16,7 +16,7 @@ export const alice: UserInfo = {
 
 export const now = Date.parse("2026-03-04T05:06:07Z");
 export const nowText = "2026-03-04T05:06:07Z";
-export const context: DeleteContext = { user: alice, namespace: "ns", requestedGroup: "", isDryRun: false, now };
+export const context: HookContext = { user: alice, namespace: "ns", requestedGroup: "", isDryRun: false, now };
 
 const fixtures = join(import.meta.dirname, "../conformance/fixtures");
 export const pem = (file: string): string => readFileSync(join(fixtures, file), "utf8");

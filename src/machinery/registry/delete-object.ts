@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import { conflict } from "../api/api-error.ts";
-import { timestamp } from "../api/clock.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { Admitted } from "./admission.ts";
 import type { Caller } from "./caller.ts";
 import type { DeleteOptions } from "./delete-options.ts";
-import type { DeleteContext, ResourceDefinition } from "./resource-definition.ts";
+import { isGracePending, withGracePeriod } from "./grace-period.ts";
+import type { HookContext, ResourceDefinition } from "./resource-definition.ts";
 import { maximumWriteAttempts } from "./resource-registry.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { storageKey } from "./storage-key.ts";
@@ -33,8 +33,8 @@ const orphanFinalizer = "orphan";
 const foregroundFinalizer = "foregroundDeletion";
 
 /**
- * Removes an object, or marks it as being deleted while finalizers or its kind keep it. Throws 404, 409 and the errors
- * of admission.
+ * Removes an object, or marks it as being deleted while finalizers, its grace period or its kind keep it. Throws 404, 409 and
+ * the errors of admission.
  */
 export async function deleteObject<T extends ApiObject>(
   registry: ResourceRegistry<T>,
@@ -54,38 +54,35 @@ export async function deleteObject<T extends ApiObject>(
     checkPreconditions(registry, { options, previous });
     const admitted = await validateAdmission(registry, { ...subject, oldObject: previous.object });
     if (request.mark !== undefined && !caller.isDryRun) {
-      const next = request.mark(previous.object);
+      const marking: Marking<T> = await writeMark(registry, {
+        previous,
+        next: request.mark(previous.object),
+        admitted,
+      });
+      if (!marking.isMarked) {
+        previous = marking.current;
+        continue;
+      }
+      previous = marking.object;
+      options = afterMark(options, previous);
+    }
+    const { object: next, isKept } = deletedState(registry, { previous: previous.object, request });
+    if (isKept || registry.definition.gracePeriodSeconds !== undefined) {
       const marking: Marking<T> = await writeMark(registry, { previous, next, admitted });
       if (!marking.isMarked) {
         previous = marking.current;
         continue;
       }
       previous = marking.object;
-      // The write of the mark is no reason to refuse the deletion.
-      if (options.resourceVersion !== undefined) options = { ...options, resourceVersion: previous.resourceVersion };
+      if (isKept) return { object: previous, isRemoved: false };
+      options = afterMark(options, previous);
     }
-    const kept = keptByDeletion(registry, { previous: previous.object, request });
-    if (kept === undefined) {
-      const removal = await removeObject(registry, { previous, admitted });
-      if (removal.isRemoved) {
-        const object = caller.isDryRun ? previous : previous.at(removal.revision);
-        return { object, isRemoved: true };
-      }
-      previous = removal.current;
-      continue;
+    const removal: Removal<T> = await removeObject(registry, { previous, admitted });
+    if (removal.isRemoved) {
+      const object = caller.isDryRun ? previous : previous.at(removal.revision);
+      return { object, isRemoved: true };
     }
-    if (isDeepStrictEqual(kept, previous.object)) return { object: previous, isRemoved: false };
-    // The mark adds only a few bytes, and an object of the maximum size must be deletable too, so the size is not
-    // checked.
-    const value = encodeStored(kept);
-    if (caller.isDryRun) {
-      return { object: registry.fromEntry({ key, value, modRevision: previous.revision }), isRemoved: false };
-    }
-    const result = await registry.write(admitted, { key, value, expectedRevision: previous.revision });
-    if (result.isWritten) {
-      return { object: registry.written({ key, value, modRevision: result.revision }), isRemoved: false };
-    }
-    previous = result.current && registry.fromEntry(result.current);
+    previous = removal.current;
   }
   throw registry.contended(name);
 }
@@ -101,18 +98,29 @@ interface Mark<T extends ApiObject> {
   readonly admitted: Admitted;
 }
 
+/**
+ * Writes what a deletion says of an object that is still there. A dry run only pretends. The mark adds only a few bytes, and an
+ * object of the maximum size must be deletable too, so the size is not checked.
+ */
 async function writeMark<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { previous, next, admitted }: Mark<T>,
 ): Promise<Marking<T>> {
   if (isDeepStrictEqual(next, previous.object)) return { isMarked: true, object: previous };
   const { key, revision: expectedRevision } = previous;
-  const value = encodeStored(next); // as below: only a few bytes more
+  const value = encodeStored(next);
+  if (admitted.isDryRun) {
+    return { isMarked: true, object: registry.fromEntry({ key, value, modRevision: expectedRevision }) };
+  }
   const result = await registry.write(admitted, { key, value, expectedRevision });
   return result.isWritten
     ? { isMarked: true, object: registry.written({ key, value, modRevision: result.revision }) }
     : { isMarked: false, current: result.current && registry.fromEntry(result.current) };
 }
+
+/** The write of a mark is no reason to refuse the deletion. */
+const afterMark = (options: DeleteOptions, { resourceVersion }: { readonly resourceVersion: string }): DeleteOptions =>
+  options.resourceVersion === undefined ? options : { ...options, resourceVersion };
 
 type Removal<T extends ApiObject> =
   | { readonly isRemoved: true; readonly revision: number }
@@ -141,7 +149,10 @@ export function finishedDeletion<T extends ApiObject>(
   { next, previous, caller }: { readonly next: T; readonly previous: T; readonly caller: Caller },
 ): T | "remove" | undefined {
   if (previous.metadata.deletionTimestamp === undefined || hasFinalizers(next)) return undefined;
-  const context: DeleteContext = {
+  if (definition.gracePeriodSeconds !== undefined) {
+    return isGracePending(previous.metadata, {}) ? undefined : "remove";
+  }
+  const context: HookContext = {
     user: caller.user,
     requestedGroup: definition.group,
     namespace: previous.metadata.namespace ?? "",
@@ -179,35 +190,36 @@ function checkPreconditions<T extends ApiObject>(
   });
 }
 
-/** The object to store instead of removing it, marked as being deleted. Undefined when nothing keeps it. */
-function keptByDeletion<T extends ApiObject>(
+interface DeletedState<T extends ApiObject> {
+  /** What a deletion makes of the object. */
+  readonly object: T;
+  /** Whether its finalizers, its grace period or its kind keep it. */
+  readonly isKept: boolean;
+}
+
+function deletedState<T extends ApiObject>(
   { definition, clock }: ResourceRegistry<T>,
   { previous, request }: { readonly previous: T; readonly request: DeleteRequest<T> },
-): T | undefined {
+): DeletedState<T> {
   const { options, caller, namespace } = request;
+  if (isGracePending(previous.metadata, options)) return { object: previous, isKept: true };
   const now = clock.now();
   const marked = { ...previous, metadata: markedMetadata(definition, { object: previous, options }) };
+  if (definition.gracePeriodSeconds !== undefined) {
+    const seconds = definition.gracePeriodSeconds(previous, options.gracePeriodSeconds);
+    const object = { ...marked, metadata: withGracePeriod(marked.metadata, { seconds, now }) };
+    return { object, isKept: hasFinalizers(object) || isGracePending(object.metadata, {}) };
+  }
   const kept = definition.prepareForDelete?.(marked, {
     user: caller.user,
     requestedGroup: definition.group,
     namespace,
     isDryRun: caller.isDryRun,
     now,
-    ...(options.gracePeriodSeconds !== undefined && { gracePeriodSeconds: options.gracePeriodSeconds }),
   });
-  if (kept === undefined && !hasFinalizers(marked)) return undefined;
+  if (kept === undefined && !hasFinalizers(marked)) return { object: marked, isKept: false };
   const result = kept ?? marked;
-  if (result.metadata.deletionTimestamp !== undefined) return result;
-  const { generation = 0 } = result.metadata;
-  return {
-    ...result,
-    metadata: {
-      ...result.metadata,
-      ...(generation > 0 && { generation: generation + 1 }),
-      deletionTimestamp: timestamp(now),
-      deletionGracePeriodSeconds: 0,
-    },
-  };
+  return { object: { ...result, metadata: withGracePeriod(result.metadata, { seconds: 0, now }) }, isKept: true };
 }
 
 function markedMetadata<T extends ApiObject>(

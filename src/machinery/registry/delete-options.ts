@@ -97,7 +97,8 @@ export function checkedDeleteOptions(sent: SentOptions): DeleteOptions {
     ...preconditions,
     ...(policy !== undefined && isPropagationPolicy(policy) && { propagationPolicy: policy }),
     ...(orphanDependents !== undefined && { orphanDependents }),
-    ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds: Math.max(0, gracePeriodSeconds) }),
+    // Upstream's rule: less than no time is a second.
+    ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds: gracePeriodSeconds < 0 ? 1 : gracePeriodSeconds }),
   };
 }
 

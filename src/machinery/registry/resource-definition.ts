@@ -66,7 +66,13 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
    * to remove it. The registry handles metadata.finalizers, and also deletionTimestamp unless this hook sets it. Called
    * again whenever an update empties the metadata.finalizers of an object that is being deleted.
    */
-  prepareForDelete?(object: T, context: DeleteContext): T | undefined;
+  prepareForDelete?(object: T, context: HookContext): T | undefined;
+  /**
+   * How many seconds an object stays after its deletion, for which the client may have `requested` some (upstream:
+   * `CheckGracefulDelete`). Every object of such a kind is marked as being deleted before it is removed, with a period of 0 as well.
+   * Default: objects have no such period.
+   */
+  gracePeriodSeconds?(object: T, requested: number | undefined): number;
   /**
    * What the propagation policy of a deletion does to an object. `followed` (the default): it adds or removes the
    * finalizers for the garbage collector. `unsupported`: the kind owns nothing, so no deletion leaves these finalizers
@@ -106,10 +112,20 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   unsupportedFieldLabel?(label: string): string;
   /** All columns of a table, in order, with the descriptions that upstream sends: clients compare whole tables. */
   readonly columns: readonly Column<T>[];
+  /** What the row of an object says besides its cells, for programs. Default: nothing. */
+  rowConditions?(object: T): readonly RowCondition[];
   /**
    * Paths that no manager can own through a write of the main resource, such as `["status"]` (upstream: GetResetFields).
    */
   readonly resetFields?: readonly (readonly string[])[];
+}
+
+/** Upstream: `metav1.TableRowCondition`. */
+export interface RowCondition {
+  readonly type: "Completed";
+  readonly status: "True";
+  readonly reason: string;
+  readonly message: string;
 }
 
 /** Top-level fields that a version calls otherwise: its name, and the name that is stored. */
@@ -159,11 +175,6 @@ export interface HookContext extends DefaultsContext {
 export interface UpdateContext<T extends ApiObject> extends HookContext {
   /** The stored object. */
   readonly previous: T;
-}
-
-export interface DeleteContext extends HookContext {
-  /** As the client sent it. Absent when the client did not, and when an update finishes a deletion. */
-  readonly gracePeriodSeconds?: number;
 }
 
 type Subresource<T extends ApiObject> = UpdateSubresource<T> | CreateSubresource;

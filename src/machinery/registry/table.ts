@@ -2,7 +2,7 @@ import { badRequest } from "../api/api-error.ts";
 import type { ApiObject, ListMeta } from "../api/object-meta.ts";
 import { partialObjectMetadata } from "./partial-object-metadata.ts";
 import type { MetaVersion, PartialObjectMetadata } from "./partial-object-metadata.ts";
-import type { ResourceDefinition } from "./resource-definition.ts";
+import type { ResourceDefinition, RowCondition } from "./resource-definition.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 
 /** What a row contains of its object in addition to the cells. */
@@ -27,6 +27,7 @@ interface ColumnDefinition {
 
 interface TableRow {
   readonly cells: readonly unknown[];
+  readonly conditions?: readonly RowCondition[];
   readonly object: PartialObjectMetadata | ApiObject | null;
 }
 
@@ -66,10 +67,15 @@ export function tableOf<T extends ApiObject>(objects: readonly T[], options: Tab
 }
 
 /** Formats one object. */
-export const tableRow = <T extends ApiObject>(object: T, options: TableOptions<T>): TableRow => ({
-  cells: options.registry.definition.columns.map((column) => column.cell(object, { now: options.now })),
-  object: included(object, options),
-});
+export function tableRow<T extends ApiObject>(object: T, options: TableOptions<T>): TableRow {
+  const { definition } = options.registry;
+  const conditions = definition.rowConditions?.(object) ?? [];
+  return {
+    cells: definition.columns.map((column) => column.cell(object, { now: options.now })),
+    ...(conditions.length > 0 && { conditions }),
+    object: included(object, options),
+  };
+}
 
 function included<T extends ApiObject>(
   object: T,

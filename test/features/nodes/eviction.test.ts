@@ -96,15 +96,16 @@ describe("an eviction", () => {
     const { metadata } = await make("watched");
     const watch = await api.watch(`${pods}?watch=true&resourceVersion=${metadata.resourceVersion}`);
     await evict("watched");
-    await watch.until(2);
+    await watch.until(3);
     watch.stop();
-    const shown = watch.events.map(({ type, object }) => [
-      type,
-      (object as unknown as Answer).status.conditions?.length,
-    ]);
+    const shown = watch.events.map(({ type, object }) => {
+      const { status, metadata: seen } = object as unknown as Answer;
+      return [type, status.conditions?.length, seen.deletionGracePeriodSeconds];
+    });
     assert.deepEqual(shown, [
-      ["MODIFIED", 1],
-      ["DELETED", 1],
+      ["MODIFIED", 1, undefined],
+      ["MODIFIED", 1, 0],
+      ["DELETED", 1, 0],
     ]);
   });
 

@@ -108,35 +108,88 @@ describe("a pod", () => {
   });
 });
 
-describe("the deletion of a pod", () => {
-  const remove = (object: Pod, gracePeriodSeconds?: number): Pod | undefined =>
-    definition.prepareForDelete?.(object, {
-      ...context,
-      ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
+const at = "2026-01-01T00:00:00Z";
+const condition = (type: string, more: object = {}) => ({
+  type,
+  status: "True",
+  lastProbeTime: at,
+  lastTransitionTime: at,
+  ...more,
+});
+
+describe("an update of a pod", () => {
+  const faults = (next: Partial<Pod["spec"]>, before: Partial<Pod["spec"]>): string[] => {
+    const previous = prepared(definition, decode(pod(before)).value);
+    return faultsOfChange(definition, pod({ ...previous.spec, ...next }), previous);
+  };
+
+  it("adds tolerations, and changes only how long the others last", () => {
+    const tolerations = [{ key: "a", operator: "Exists" }];
+    const before = prepared(definition, pod({ tolerations })).spec.tolerations ?? [];
+    const later = before.map((one) => ({ ...one, tolerationSeconds: 7 }));
+    assert.deepEqual(faults({ tolerations: [...later, { key: "b", operator: "Exists" }] }, { tolerations }), []);
+    for (const changed of [[], before.slice(1), before.map((one) => ({ ...one, value: "x" }))]) {
+      assert.deepEqual(faults({ tolerations: changed }, { tolerations }), [
+        "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds",
+      ]);
+    }
+  });
+
+  it("brings its deadline closer, and never takes it away", () => {
+    assert.deepEqual(faults({ activeDeadlineSeconds: 5 }, {}), []);
+    assert.deepEqual(faults({ activeDeadlineSeconds: 4 }, { activeDeadlineSeconds: 5 }), []);
+    const field = "spec.activeDeadlineSeconds: Invalid value:";
+    assert.deepEqual(faults({ activeDeadlineSeconds: 6 }, { activeDeadlineSeconds: 5 }), [
+      `${field} 6: must be less than or equal to previous value`,
+    ]);
+    assert.deepEqual(faults({ activeDeadlineSeconds: -1 }, {}), [
+      `${field} -1: must be between 0 and 2147483647, inclusive`,
+    ]);
+    const previous = prepared(definition, decode(pod({ activeDeadlineSeconds: 5 })).value);
+    const { activeDeadlineSeconds: _none, ...rest } = previous.spec;
+    assert.deepEqual(faultsOfChange(definition, pod(rest), previous), [
+      `${field} null: must not update from a positive integer to nil value`,
+    ]);
+  });
+
+  it("of its status keeps the class, and the generations that were reported, when it leaves them out", () => {
+    const ready = condition("Ready");
+    const previous: Pod = {
+      ...pod(),
+      status: {
+        phase: "Running",
+        qosClass: "Burstable",
+        observedGeneration: 3,
+        conditions: [{ ...ready, observedGeneration: 2 }],
+      },
+    };
+    const status = definition.subresources?.["status"];
+    assert.ok(status?.type === "update");
+    const reported = (next: Pod["status"]): Pod["status"] =>
+      status.prepareForUpdate({ ...pod(), status: next }, { ...context, previous }).status;
+    assert.deepEqual(reported({ phase: "Failed", conditions: [ready, ready] }), {
+      phase: "Failed",
+      qosClass: "Burstable",
+      observedGeneration: 3,
+      conditions: [{ ...ready, observedGeneration: 2 }, ready],
     });
+    const own = { qosClass: "Guaranteed", observedGeneration: 4, conditions: [{ ...ready, observedGeneration: 4 }] };
+    assert.deepEqual(reported(own), own);
+  });
+});
+
+describe("the deletion of a pod", () => {
+  const seconds = (object: Pod, requested?: number) => definition.gracePeriodSeconds?.(object, requested);
   const placed = pod({ nodeName: "n" });
 
-  it("is immediate when it is on no node, has ended, or has no grace period", () => {
-    assert.equal(remove(pod()), undefined);
-    assert.equal(remove({ ...placed, status: { phase: "Succeeded" } }), undefined);
-    assert.equal(remove(placed, 0), undefined);
+  it("gives a pod on a node its own period, or the one that the client asks for", () => {
+    assert.deepEqual([seconds(placed), seconds(placed, 5), seconds(placed, 0)], [30, 5, 0]);
+    assert.equal(seconds(pod({ nodeName: "n", terminationGracePeriodSeconds: -1 })), 1);
   });
 
-  it("keeps its deletion grace period for its node", () => {
-    const { deletionTimestamp, deletionGracePeriodSeconds } = remove(placed)?.metadata ?? {};
-    assert.deepEqual([deletionTimestamp, deletionGracePeriodSeconds], ["2026-03-04T05:06:37Z", 30]);
-  });
-
-  it("can only be shortened once it has begun", () => {
-    const deleted = remove(placed);
-    assert.ok(deleted);
-    assert.equal(remove(deleted), deleted);
-    assert.equal(remove(deleted, 60), deleted);
-    assert.deepEqual(
-      [remove(deleted, 10)?.metadata.deletionTimestamp, remove(deleted, 10)?.metadata.deletionGracePeriodSeconds],
-      ["2026-03-04T05:06:17Z", 10],
-    );
-    assert.equal(remove(deleted, 0), undefined);
+  it("gives no time to a pod that is on no node, or has ended", () => {
+    assert.deepEqual([seconds(pod()), seconds(pod(), 5)], [0, 0]);
+    assert.equal(seconds({ ...placed, status: { phase: "Succeeded" } }), 0);
   });
 });
 
@@ -153,5 +206,75 @@ describe("a pod's row", () => {
     const failed = { ...container, state: { terminated: { exitCode: 3, startedAt, finishedAt } } };
     assert.deepEqual(row({ phase: "Failed", containerStatuses: [failed] })[1], "ExitCode:3");
     assert.deepEqual(row({ phase: "Running" }, { deletionTimestamp: "2026-03-04T05:06:07Z" })[1], "Terminating");
+  });
+
+  it("counts init containers until all are through, and the sidecars among them as the others", () => {
+    const initContainers = [
+      { name: "setup", image: "i", resources: {} },
+      { name: "proxy", image: "i", resources: {}, restartPolicy: "Always" },
+    ];
+    const shown = (status: Pod["status"]) => cells(definition, { ...pod({ initContainers }), status }).slice(0, 3);
+    const ended = (name: string, exitCode: number, reason = "") => ({
+      ...container,
+      name,
+      restartCount: 2,
+      state: { terminated: { exitCode, reason, startedAt: at, finishedAt: at } },
+    });
+    const waiting = (name: string, reason: string) => ({ ...container, name, state: { waiting: { reason } } });
+    const proxy = {
+      ...container,
+      name: "proxy",
+      restartCount: 3,
+      ready: true,
+      started: true,
+      state: { running: { startedAt: at } },
+    };
+    const running = { ...container, ready: true, restartCount: 1, state: { running: { startedAt: at } } };
+
+    assert.deepEqual(shown({ phase: "Pending" }), ["0/2", "Pending", "0"]);
+    const first = (one: ReturnType<typeof waiting>) => shown({ phase: "Pending", initContainerStatuses: [one] });
+    assert.deepEqual(first(waiting("setup", "PodInitializing")), ["0/2", "Init:0/2", "0"]);
+    assert.deepEqual(first(waiting("setup", "ImagePullBackOff")), ["0/2", "Init:ImagePullBackOff", "0"]);
+    assert.deepEqual(shown({ phase: "Pending", initContainerStatuses: [ended("setup", 3)] }), [
+      "0/2",
+      "Init:ExitCode:3",
+      "2",
+    ]);
+    const initContainerStatuses = [ended("setup", 0, "Completed"), proxy];
+    assert.deepEqual(shown({ phase: "Running", initContainerStatuses, containerStatuses: [running] }), [
+      "2/2",
+      "Running",
+      "4",
+    ]);
+    const conditions = [condition("Initialized")];
+    assert.deepEqual(
+      shown({ phase: "Running", conditions, initContainerStatuses: [ended("setup", 3)], containerStatuses: [running] }),
+      ["1/2", "Init:ExitCode:3", "1"],
+    );
+  });
+
+  it("says why it does not run, or that only some of it does", () => {
+    const done = {
+      ...container,
+      state: { terminated: { exitCode: 0, reason: "Completed", startedAt: at, finishedAt: at } },
+    };
+    const running = { ...container, name: "d", ready: true, state: { running: { startedAt: at } } };
+    const containerStatuses = [done, running];
+    assert.equal(
+      row({ phase: "Pending", conditions: [condition("PodScheduled", { reason: "SchedulingGated" })] })[1],
+      "SchedulingGated",
+    );
+    assert.equal(row({ phase: "Running", containerStatuses })[1], "NotReady");
+    assert.equal(row({ phase: "Running", containerStatuses, conditions: [condition("Ready")] })[1], "Running");
+  });
+
+  it("tells programs that it has ended", () => {
+    const conditions = (phase: string) => definition.rowConditions?.({ ...pod(), status: { phase } });
+    const completed = { type: "Completed", status: "True" };
+    assert.deepEqual(conditions("Running"), []);
+    assert.deepEqual(conditions("Failed"), [{ ...completed, reason: "Failed", message: "The pod failed." }]);
+    assert.deepEqual(conditions("Succeeded"), [
+      { ...completed, reason: "Succeeded", message: "The pod has completed successfully." },
+    ]);
   });
 });

@@ -1,10 +1,9 @@
 import type { Names } from "../../../machinery/api/names.ts";
-import type { Column } from "../../../machinery/registry/resource-definition.ts";
+import type { Column, RowCondition } from "../../../machinery/registry/resource-definition.ts";
 import { ageColumn, nameColumn, shortLinkDomain } from "../../../machinery/registry/columns.ts";
 import { ageOf } from "../../../machinery/registry/human-duration.ts";
 import type { Pod } from "./pod-schema.ts";
-
-type ContainerStatus = NonNullable<Pod["status"]["containerStatuses"]>[number];
+import { podState } from "./pod-state.ts";
 
 /** A Pod's columns as upstream's printer has them. */
 export const podColumns = (names: Names): Column<Pod>[] => [
@@ -13,20 +12,26 @@ export const podColumns = (names: Names): Column<Pod>[] => [
     name: "Ready",
     type: "string",
     description: "The aggregate readiness state of this pod for accepting traffic.",
-    cell: ({ spec, status }) => {
-      const ready = (status.containerStatuses ?? []).filter(
-        ({ ready: isReady, state }) => isReady && state.running !== undefined,
-      );
-      return `${ready.length}/${(spec.containers ?? []).length}`;
+    cell(pod) {
+      const { readyContainers, totalContainers } = podState(pod);
+      return `${readyContainers}/${totalContainers}`;
     },
   },
-  { name: "Status", type: "string", description: "The aggregate status of the containers in this pod.", cell: stateOf },
+  {
+    name: "Status",
+    type: "string",
+    description: "The aggregate status of the containers in this pod.",
+    cell: (pod) => podState(pod).reason,
+  },
   {
     name: "Restarts",
     type: "string",
     description:
       "The number of times the containers in this pod have been restarted and when the last container in this pod has restarted.",
-    cell: ({ status }, { now }) => restartsOf(status.containerStatuses ?? [], now),
+    cell(pod, { now }) {
+      const { restarts, lastRestart } = podState(pod);
+      return restarts === 0 || lastRestart === "" ? String(restarts) : `${restarts} (${ageOf(lastRestart, now)} ago)`;
+    },
   },
   ageColumn(names),
   {
@@ -67,30 +72,13 @@ export const podColumns = (names: Names): Column<Pod>[] => [
   },
 ];
 
-function stateOf({ metadata, status }: Pod): string {
-  const { phase = "", containerStatuses = [] } = status;
-  const hasEnded = phase === "Failed" || phase === "Succeeded";
-  if (metadata.deletionTimestamp !== undefined && status.reason === "NodeLost") return "Unknown";
-  if (metadata.deletionTimestamp !== undefined && !hasEnded) return "Terminating";
-  const general = status.reason ?? phase;
-  return containerStatuses.map(containerReason).find((reason) => reason !== undefined) ?? general;
-}
-
-function containerReason({ state }: ContainerStatus): string | undefined {
-  if ((state.waiting?.reason ?? "") !== "") return state.waiting?.reason;
-  const { terminated } = state;
-  if (terminated === undefined) return undefined;
-  if ((terminated.reason ?? "") !== "") return terminated.reason;
-  const { signal = 0, exitCode } = terminated;
-  return signal === 0 ? `ExitCode:${exitCode}` : `Signal:${signal}`;
-}
-
-function restartsOf(statuses: readonly ContainerStatus[], now: number): string {
-  const restarts = statuses.reduce((sum, { restartCount }) => sum + restartCount, 0);
-  const last =
-    statuses
-      .map(({ lastState }) => lastState.terminated?.finishedAt ?? "")
-      .sort()
-      .at(-1) ?? "";
-  return restarts === 0 || last === "" ? String(restarts) : `${restarts} (${ageOf(last, now)} ago)`;
+/** What kubectl can hide a Pod by (upstream: `podSuccessConditions`, `podFailedConditions`). */
+export function podRowConditions({ status }: Pod): RowCondition[] {
+  const messages: Readonly<Record<string, string>> = {
+    Succeeded: "The pod has completed successfully.",
+    Failed: "The pod failed.",
+  };
+  const { phase: reason = "" } = status;
+  const message = messages[reason];
+  return message === undefined ? [] : [{ type: "Completed", status: "True", reason, message }];
 }

@@ -4,6 +4,8 @@ import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
 import type { Container, Pod } from "./pod-schema.ts";
 
+type Toleration = NonNullable<Pod["spec"]["tolerations"]>[number];
+
 /** What is asked of a new Pod only; `mirrors` are the annotations that mark a mirror Pod (upstream: `ValidatePodCreate`). */
 export function validateNewPod(pod: Pod, mirrors: readonly string[]): FieldError[] {
   const { ephemeralContainers = [], nodeName = "" } = pod.spec;
@@ -72,13 +74,37 @@ function validateContainers(containers: readonly Container[], field: string): Fi
 
 /** Tokens rest on a Pod staying what it is: of its spec only images, the deadline and tolerations may change. */
 export function validatePodUpdate(next: Pod, previous: Pod): FieldError[] {
-  const faults = validatePod(next);
+  const faults = [
+    ...validatePod(next),
+    ...validateDeadline(next.spec.activeDeadlineSeconds, previous.spec.activeDeadlineSeconds),
+    ...validateAddedTolerations(next.spec.tolerations ?? [], previous.spec.tolerations ?? []),
+  ];
   if (isSemanticallyEqual(unchangeable(next), unchangeable(previous))) return faults;
   const detail =
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
   return [...faults, forbiddenField("spec", detail)];
+}
+
+/** A deadline can only come closer (upstream: `ValidatePodUpdate`). */
+function validateDeadline(next: number | undefined, previous: number | undefined): FieldError[] {
+  const fault = (detail: string): FieldError[] => [
+    invalidValue("spec.activeDeadlineSeconds", { value: next ?? null, detail }),
+  ];
+  if (next === previous) return [];
+  if (next === undefined) return fault("must not update from a positive integer to nil value");
+  if (next < 0 || next > 2 ** 31 - 1) return fault("must be between 0 and 2147483647, inclusive");
+  return previous !== undefined && next > previous ? fault("must be less than or equal to previous value") : [];
+}
+
+/** Upstream: `validateOnlyAddedTolerations`. */
+function validateAddedTolerations(next: readonly Toleration[], previous: readonly Toleration[]): FieldError[] {
+  const isKept = previous.every(({ tolerationSeconds: _before, ...old }) =>
+    next.some(({ tolerationSeconds: _now, ...one }) => isSemanticallyEqual(one, old)),
+  );
+  const detail = "existing toleration can not be modified except its tolerationSeconds";
+  return isKept ? [] : [forbiddenField("spec.tolerations", detail)];
 }
 
 function unchangeable({ spec }: Pod): unknown {

@@ -2,19 +2,14 @@ import { podResource } from "../resources.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { mirrorAnnotations } from "./pod-object.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
-import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { dnsLabelFaults, validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
 import { CompiledSchema } from "../../../machinery/registry/compiled-schema.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
-import type {
-  DeleteContext,
-  ResourceDefinition,
-  UpdateContext,
-} from "../../../machinery/registry/resource-definition.ts";
+import type { ResourceDefinition, UpdateContext } from "../../../machinery/registry/resource-definition.ts";
 import { withDefaultTolerations } from "./default-tolerations.ts";
 import { evictionSubresource } from "./eviction.ts";
-import { podColumns } from "./pod-columns.ts";
+import { podColumns, podRowConditions } from "./pod-columns.ts";
 import { podDefaults } from "./pod-defaults.ts";
 import { podSchema } from "./pod-schema.ts";
 import type { Pod } from "./pod-schema.ts";
@@ -48,13 +43,17 @@ export function pods(names: Names): ResourceDefinition<Pod> {
       ...validatePodUpdate(next, asWrittenNow(context.previous)),
       ...validateMirror(next, context),
     ],
-    prepareForDelete,
+    gracePeriodSeconds,
     resetFields: [["status"]],
     subresources: {
       eviction: evictionSubresource,
       status: {
         type: "update",
-        prepareForUpdate: (next, { previous }) => ({ ...withOwnersOf(previous, next), spec: previous.spec }),
+        prepareForUpdate: (next, { previous }) => ({
+          ...withOwnersOf(previous, next),
+          spec: previous.spec,
+          status: reportedStatus(next.status, previous.status),
+        }),
         validateUpdate: validateMirror,
         resetFields: [["spec"]],
       },
@@ -70,6 +69,7 @@ export function pods(names: Names): ResourceDefinition<Pod> {
       "status.nominatedNodeName": ({ status }) => status.nominatedNodeName ?? "",
     },
     columns: podColumns(names),
+    rowConditions: podRowConditions,
   });
 }
 
@@ -88,6 +88,28 @@ const nothingRunsPods =
 function withOwnersOf({ metadata: { ownerReferences } }: Pod, next: Pod): Pod {
   const { ownerReferences: _sent, ...metadata } = next.metadata;
   return { ...next, metadata: { ...metadata, ...(ownerReferences !== undefined && { ownerReferences }) } };
+}
+
+/**
+ * What a report leaves out of what the server said, or of the generation that was reported before, stays (upstream:
+ * `podStatusStrategy.PrepareForUpdate`).
+ */
+function reportedStatus(next: Pod["status"], previous: Pod["status"]): Pod["status"] {
+  const { qosClass = "", observedGeneration = 0, conditions } = next;
+  // Conditions of the same type are told apart by their order.
+  const before = Map.groupBy(previous.conditions ?? [], ({ type }) => type);
+  const reported = conditions?.map((condition) => {
+    const generation = before.get(condition.type)?.shift()?.observedGeneration;
+    const isSaid = (condition.observedGeneration ?? 0) !== 0 || generation === undefined;
+    return isSaid ? condition : { ...condition, observedGeneration: generation };
+  });
+  return {
+    ...next,
+    ...(qosClass === "" && previous.qosClass !== undefined && { qosClass: previous.qosClass }),
+    ...(observedGeneration === 0 &&
+      previous.observedGeneration !== undefined && { observedGeneration: previous.observedGeneration }),
+    ...(reported !== undefined && { conditions: reported }),
+  };
 }
 
 /** What the server says of a new Pod (upstream: `podStrategy.PrepareForCreate`, the admission plugin Priority). */
@@ -117,34 +139,9 @@ function changedPod(next: Pod, { previous, names }: { readonly previous: Pod; re
   return { ...next, metadata, spec, status: previous.status };
 }
 
-/**
- * A Pod that is on a node is kept until the node has ended it, or its period is set to zero; others go at once. The period
- * of a deletion that has begun can only become shorter (upstream: `podStrategy.CheckGracefulDelete`, `rest.BeforeDelete`).
- */
-function prepareForDelete(pod: Pod, { now, gracePeriodSeconds }: DeleteContext): Pod | undefined {
-  const requested = gracePeriodSeconds !== undefined && gracePeriodSeconds < 0 ? 1 : gracePeriodSeconds;
-  const { creationTimestamp = "", deletionTimestamp, deletionGracePeriodSeconds: pending = 0 } = pod.metadata;
-  if (deletionTimestamp !== undefined) {
-    if (pending === 0 || requested === 0) return undefined;
-    if (requested === undefined || requested >= pending) return pod;
-    // A period to the end of time does not say when it began.
-    const begun = Math.max(Date.parse(deletionTimestamp) - pending * 1000, Date.parse(creationTimestamp) || 0);
-    return deleted(pod, { at: begun + requested * 1000, seconds: requested });
-  }
-  const hasEnded = pod.status.phase === "Failed" || pod.status.phase === "Succeeded";
-  const seconds = requested ?? Math.max(pod.spec.terminationGracePeriodSeconds ?? 0, 0);
-  if ((pod.spec.nodeName ?? "") === "" || hasEnded || seconds === 0) return undefined;
-  return deleted(pod, { at: now + seconds * 1000, seconds });
+/** A Pod that is on a node is kept until the node has ended it; others go at once (upstream: `podStrategy.CheckGracefulDelete`). */
+function gracePeriodSeconds({ spec, status }: Pod, requested = spec.terminationGracePeriodSeconds ?? 0): number {
+  const hasEnded = status.phase === "Failed" || status.phase === "Succeeded";
+  if ((spec.nodeName ?? "") === "" || hasEnded) return 0;
+  return requested < 0 ? 1 : requested;
 }
-
-/** The last time that RFC 3339 can write. */
-const latestTime = Date.UTC(9999, 11, 31, 23, 59, 59);
-
-const deleted = (pod: Pod, { at, seconds }: { readonly at: number; readonly seconds: number }): Pod => ({
-  ...pod,
-  metadata: {
-    ...pod.metadata,
-    deletionTimestamp: timestamp(Math.min(at, latestTime)),
-    deletionGracePeriodSeconds: seconds,
-  },
-});

@@ -1,0 +1,104 @@
+import type { Pod } from "./pod-schema.ts";
+
+type ContainerStatus = NonNullable<Pod["status"]["containerStatuses"]>[number];
+type Terminated = NonNullable<ContainerStatus["state"]["terminated"]>;
+
+interface PodState {
+  /** One word or two for people. */
+  readonly reason: string;
+  readonly readyContainers: number;
+  readonly totalContainers: number;
+  readonly restarts: number;
+  /** When a container last ended before it was restarted. Empty: never. */
+  readonly lastRestart: string;
+}
+
+/**
+ * What is shown of a Pod in one line (upstream: `printPod`). Init containers count until all of them are through, and those that
+ * keep running beside the others (restartPolicy Always) count as the others do.
+ */
+export function podState(pod: Pod): PodState {
+  const { metadata, spec, status } = pod;
+  const { phase = "", conditions = [], initContainerStatuses = [], containerStatuses = [] } = status;
+  const sidecars = new Set(
+    (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always").map(({ name }) => name),
+  );
+  const isReadySidecar = ({ name, started, ready }: ContainerStatus): boolean =>
+    sidecars.has(name) && started === true && ready;
+
+  const stop = initContainerStatuses.findIndex((one) => !isThrough(one, sidecars));
+  const begun = stop === -1 ? initContainerStatuses : initContainerStatuses.slice(0, stop + 1);
+  const stopped = initContainerStatuses[stop];
+  const readySidecars = begun.filter((one) => isReadySidecar(one) && one.state.terminated?.exitCode !== 0);
+  const isInitialized = conditions.some(({ type, status: is }) => type === "Initialized" && is === "True");
+  const areShown = stopped === undefined || isInitialized;
+  const running = areShown ? containerStatuses.filter(isRunning) : [];
+  const counted = areShown ? [...begun.filter(({ name }) => sidecars.has(name)), ...containerStatuses] : begun;
+  const initReason = stopped && `Init:${initStop(stopped) ?? `${stop}/${(spec.initContainers ?? []).length}`}`;
+  const general = isGated(conditions) ? "SchedulingGated" : (status.reason ?? phase);
+  const stoppedReason = areShown ? containerStatuses.map(stopReason).find((one) => one !== undefined) : undefined;
+  const reason = stoppedReason ?? initReason ?? general;
+  return {
+    reason: deletionReason(metadata.deletionTimestamp, status) ?? afterCompletion(reason, { running, conditions }),
+    readyContainers: readySidecars.length + running.length,
+    totalContainers: (spec.containers ?? []).length + sidecars.size,
+    restarts: counted.reduce((sum, { restartCount }) => sum + restartCount, 0),
+    lastRestart:
+      counted
+        .map(({ lastState }) => lastState.terminated?.finishedAt ?? "")
+        .sort()
+        .at(-1) ?? "",
+  };
+}
+
+/** Whether the next init container may start. */
+const isThrough = ({ name, state, started }: ContainerStatus, sidecars: ReadonlySet<string>): boolean =>
+  state.terminated?.exitCode === 0 || (sidecars.has(name) && started === true);
+
+/**
+ * Whether it is counted as ready. One that says besides that it waits or has ended is not; nor is it a reason to be shown.
+ */
+const isRunning = (one: ContainerStatus): boolean =>
+  stopReason(one) === undefined && one.ready && one.state.running !== undefined;
+
+const isGated = (conditions: NonNullable<Pod["status"]["conditions"]>): boolean =>
+  conditions.some(({ type, reason }) => type === "PodScheduled" && reason === "SchedulingGated");
+
+function stopReason({ state: { waiting, terminated } }: ContainerStatus): string | undefined {
+  const { reason = "" } = waiting ?? {};
+  return reason === "" ? terminated && endOf(terminated) : reason;
+}
+
+/** Why an init container keeps the others from starting, where it says so. */
+function initStop({ state: { waiting, terminated } }: ContainerStatus): string | undefined {
+  if (terminated !== undefined) return endOf(terminated);
+  const { reason = "" } = waiting ?? {};
+  return reason === "" || reason === "PodInitializing" ? undefined : reason;
+}
+
+function endOf({ reason = "", signal = 0, exitCode }: Terminated): string {
+  if (reason !== "") return reason;
+  return signal === 0 ? `ExitCode:${exitCode}` : `Signal:${signal}`;
+}
+
+/** A Pod of which one container is through, and another one runs, is not through. */
+function afterCompletion(
+  reason: string,
+  {
+    running,
+    conditions,
+  }: {
+    readonly running: readonly ContainerStatus[];
+    readonly conditions: NonNullable<Pod["status"]["conditions"]>;
+  },
+): string {
+  if (reason !== "Completed" || running.length === 0) return reason;
+  const isReady = conditions.some(({ type, status }) => type === "Ready" && status === "True");
+  return isReady ? "Running" : "NotReady";
+}
+
+function deletionReason(deletionTimestamp: string | undefined, { reason, phase }: Pod["status"]): string | undefined {
+  if (deletionTimestamp === undefined) return undefined;
+  if (reason === "NodeLost") return "Unknown";
+  return phase === "Failed" || phase === "Succeeded" ? undefined : "Terminating";
+}

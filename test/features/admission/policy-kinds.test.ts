@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { validatingAdmissionPolicies } from "../../../src/features/admission/policies/validating-admission-policies.ts";
 import { validatingAdmissionPolicyBindings } from "../../../src/features/admission/policies/validating-admission-policy-bindings.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
-import { cells, faultsOfNew } from "../resource-scene.ts";
+import { cells, context, faultsOfNew } from "../resource-scene.ts";
 
 const policies = validatingAdmissionPolicies(platformNames);
 const bindings = validatingAdmissionPolicyBindings(platformNames);
@@ -54,6 +54,22 @@ describe("a policy", () => {
     }
     const [fault = ""] = faults("v1", "Config_Map");
     assert.ok(fault.includes(`may have mixed case, but should otherwise match: ${label}`), fault);
+  });
+});
+
+describe("the status of a policy", () => {
+  it("is written alone: labels, finalizers and owners that are sent with it do not count", () => {
+    const made = policy({ apiVersion: "v1", kind: "ConfigMap" });
+    const previous = { ...made, metadata: { name: "p", labels: { a: "1" } } };
+    const sent = { name: "p", uid: "u", labels: { a: "2" }, finalizers: ["example.com/f"], annotations: { b: "2" } };
+    const { status } = policies.subresources ?? {};
+    assert.ok(status?.type === "update");
+    const next = { ...made, metadata: sent, status: { observedGeneration: 7 } };
+    assert.deepEqual(status.prepareForUpdate(next, { ...context, previous }), {
+      ...previous,
+      metadata: { name: "p", uid: "u", labels: { a: "1" } },
+      status: { observedGeneration: 7 },
+    });
   });
 });
 

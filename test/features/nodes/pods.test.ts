@@ -123,6 +123,16 @@ describe("an update of a pod", () => {
     return faultsOfChange(definition, pod({ ...previous.spec, ...next }), previous);
   };
 
+  it("neither adds nor removes containers", () => {
+    const two = ["c", "d"].map((name) => ({ name, image: "image", resources: {} }));
+    assert.deepEqual(faults({ containers: two }, {}), [
+      "spec.containers: Forbidden: pod updates may not add or remove containers",
+    ]);
+    assert.deepEqual(faults({ initContainers: two }, {}), [
+      "spec.initContainers: Forbidden: pod updates may not add or remove containers",
+    ]);
+  });
+
   it("adds tolerations, and changes only how long the others last", () => {
     const tolerations = [{ key: "a", operator: "Exists" }];
     const before = prepared(definition, pod({ tolerations })).spec.tolerations ?? [];

@@ -8,6 +8,7 @@ import {
   validateDnsSubdomainName,
 } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
+import type { ObjectMeta } from "../../../machinery/api/object-meta.ts";
 import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
@@ -52,8 +53,12 @@ export const validatingAdmissionPolicies = (names: Names): ResourceDefinition<Va
     subresources: {
       status: {
         type: "update",
-        prepareForUpdate: (next, { previous }) => ({ ...previous, metadata: next.metadata, status: next.status }),
-        resetFields: [["spec"]],
+        prepareForUpdate: (next, { previous }) => ({
+          ...previous,
+          metadata: metadataForStatus(next.metadata, previous.metadata),
+          status: next.status,
+        }),
+        resetFields: [["metadata"], ["spec"]],
       },
     },
     resetFields: [["status"]],
@@ -77,6 +82,25 @@ export const validatingAdmissionPolicies = (names: Names): ResourceDefinition<Va
       ageColumn(names),
     ],
   });
+
+/** Who may write a status says nothing else of its object (upstream: `metav1.ResetObjectMetaForStatus`). */
+function metadataForStatus(next: ObjectMeta, previous: ObjectMeta): ObjectMeta {
+  const {
+    labels: _labels,
+    annotations: _annotations,
+    finalizers: _finalizers,
+    ownerReferences: _owners,
+    ...rest
+  } = next;
+  const { labels, annotations, finalizers, ownerReferences } = previous;
+  return {
+    ...rest,
+    ...(labels !== undefined && { labels }),
+    ...(annotations !== undefined && { annotations }),
+    ...(finalizers !== undefined && { finalizers }),
+    ...(ownerReferences !== undefined && { ownerReferences }),
+  };
+}
 
 /** Upstream: `validateValidatingAdmissionPolicySpec`, without what compiling the expressions finds. */
 function validateSpec(spec: PolicySpec, name: string): FieldError[] {

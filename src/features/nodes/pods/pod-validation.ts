@@ -74,11 +74,15 @@ function validateContainers(containers: readonly Container[], field: string): Fi
 
 /** Tokens rest on a Pod staying what it is: of its spec only images, the deadline and tolerations may change. */
 export function validatePodUpdate(next: Pod, previous: Pod): FieldError[] {
-  const faults = [
-    ...validatePod(next),
+  const faults = validatePod(next);
+  for (const list of ["containers", "initContainers"] as const) {
+    if (next.spec[list]?.length === previous.spec[list]?.length) continue;
+    return [...faults, forbiddenField(`spec.${list}`, "pod updates may not add or remove containers")];
+  }
+  faults.push(
     ...validateDeadline(next.spec.activeDeadlineSeconds, previous.spec.activeDeadlineSeconds),
     ...validateAddedTolerations(next.spec.tolerations ?? [], previous.spec.tolerations ?? []),
-  ];
+  );
   if (isSemanticallyEqual(unchangeable(next), unchangeable(previous))) return faults;
   const detail =
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +

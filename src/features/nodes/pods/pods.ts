@@ -55,7 +55,7 @@ export function pods(names: Names): ResourceDefinition<Pod> {
           status: reportedStatus(next.status, previous.status),
         }),
         validateUpdate: validateMirror,
-        resetFields: [["spec"]],
+        resetFields: [["spec"], ["metadata", "deletionTimestamp"], ["metadata", "ownerReferences"]],
       },
     },
     selectableFields: {

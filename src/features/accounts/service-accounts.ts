@@ -2,7 +2,7 @@ import { spellingsOf } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { serviceAccountResource } from "./resources.ts";
 import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
-import { defineResource, onlyNameAndNamespaceSelectable } from "../../machinery/registry/resource-definition.ts";
+import { defineResource } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { atomicList, boolean, mapList } from "../../machinery/schema/schema.ts";
@@ -58,7 +58,6 @@ export function serviceAccounts(names: Names): ResourceDefinition<ServiceAccount
       enforceAnnotations
         .filter((key) => !Object.hasOwn(previous.metadata.annotations ?? {}, key))
         .flatMap((key) => deprecation(key, metadata.annotations)),
-    unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
     columns: [nameColumn(names), ageColumn(names)],
     subresources: { token: tokenSubresource(names) },
   });

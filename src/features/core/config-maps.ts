@@ -4,7 +4,7 @@ import { forbiddenField, invalidValue, tooLong } from "../../machinery/api/field
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import { configKeyFaults, validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
-import { defineResource, onlyNameAndNamespaceSelectable } from "../../machinery/registry/resource-definition.ts";
+import { defineResource } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { boolean, bytes, mapOf, string } from "../../machinery/schema/schema.ts";
@@ -36,7 +36,6 @@ export function configMaps(names: Names): ResourceDefinition<ConfigMap> {
     validateName: validateDnsSubdomainName,
     validate,
     validateUpdate: (next, { previous }) => [...validateImmutable(next, previous), ...validate(next)],
-    unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
     columns: [
       nameColumn(names),
       {

@@ -4,7 +4,7 @@ import type { FieldError } from "../../machinery/api/field-error.ts";
 import { qualifiedNameFaults } from "../../machinery/api/label-validation.ts";
 import { validateDnsSubdomainName } from "../../machinery/api/name-validation.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import { defineResource, onlyNameAndNamespaceSelectable } from "../../machinery/registry/resource-definition.ts";
+import { defineResource } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { int32, microTime, named, object, string } from "../../machinery/schema/schema.ts";
@@ -60,7 +60,6 @@ export const leases = (names: Names): ResourceDefinition<Lease> =>
     validateUpdate: validate,
     allowsCreateOnUpdate: true,
     allowsUnconditionalUpdate: false,
-    unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
     columns: [
       nameColumn(names),
       {

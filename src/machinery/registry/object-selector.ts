@@ -91,23 +91,29 @@ const comparedTerm = <T extends ApiObject>(
 
 /** Reads the value of a selectable field, in the form in which selectors compare it. "" when the object has none. */
 function selectableValues<T extends ApiObject>({
+  scope,
   selectableFields,
   comparedAs,
 }: ResourceDefinition<T>): (stored: StoredObject<T>, field: string) => string {
   return (stored, field) => {
     // They are in the key, which need not be parsed.
     if (field === "metadata.name") return stored.key.slice(stored.key.lastIndexOf("/") + 1);
-    if (field === "metadata.namespace") return stored.key.split("/").at(-2) ?? "";
+    if (field === "metadata.namespace") return scope === "Namespaced" ? (stored.key.split("/").at(-2) ?? "") : "";
     const value = selectableFields?.[field]?.(stored.object) ?? "";
     return comparedAs?.(field, value) ?? value;
   };
 }
 
-function checkField<T extends ApiObject>(definition: ResourceDefinition<T>, field: string): void {
+/** A kind without fields of its own has these two, whatever its scope (upstream: `DefaultMetaV1FieldSelectorConversion`). */
+function checkField<T extends ApiObject>({ selectableFields, scope }: ResourceDefinition<T>, field: string): void {
   if (field === "metadata.name") return;
-  if (field === "metadata.namespace" && definition.scope === "Namespaced") return;
-  if (Object.hasOwn(definition.selectableFields ?? {}, field)) return;
-  throw badRequest(definition.unsupportedFieldLabel?.(field) ?? `field label not supported: ${field}`);
+  if (field === "metadata.namespace" && (scope === "Namespaced" || selectableFields === undefined)) return;
+  if (Object.hasOwn(selectableFields ?? {}, field)) return;
+  throw badRequest(
+    selectableFields === undefined
+      ? `${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`
+      : `field label not supported: ${field}`,
+  );
 }
 
 /** The narrowest range that the path and the fields allow. */
@@ -115,7 +121,8 @@ function rangeOf<T extends ApiObject>(
   definition: ResourceDefinition<T>,
   { namespace, name, fields }: { readonly namespace: string; readonly name: string; readonly fields: FieldSelector },
 ): KeyRange {
-  const onlyNamespace = namespace === "" ? (requiredFieldValue(fields, "metadata.namespace") ?? "") : namespace;
+  const isAnywhere = namespace === "" && definition.scope === "Namespaced";
+  const onlyNamespace = isAnywhere ? (requiredFieldValue(fields, "metadata.namespace") ?? "") : namespace;
   const onlyName = name === "" ? (requiredFieldValue(fields, "metadata.name") ?? "") : name;
   const key = storageKey(definition, { namespace: onlyNamespace, name: onlyName });
   return key === undefined ? collectionRange(definition, onlyNamespace) : singleKeyRange(key);

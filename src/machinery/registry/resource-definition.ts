@@ -102,14 +102,13 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   readonly subresources?: Readonly<Record<string, Subresource<T>>>;
   /** Whether its objects hold secrets: then the audit log never has their bodies, whatever its policy says. */
   readonly isConfidential?: true;
-  /** Field selectors in addition to metadata.name and metadata.namespace. */
+  /**
+   * Field selectors in addition to metadata.name and metadata.namespace. A kind of the cluster that has some does not know
+   * metadata.namespace (upstream).
+   */
   readonly selectableFields?: Readonly<Record<string, (object: T) => string>>;
   /** The value of a selectable field as selectors compare it: both spellings of a name are equal. Default: as it is. */
   comparedAs?(field: string, value: string): string;
-  /**
-   * Upstream's error message for an unsupported field selector of this kind. Default: `field label not supported: x`.
-   */
-  unsupportedFieldLabel?(label: string): string;
   /** All columns of a table, in order, with the descriptions that upstream sends: clients compare whole tables. */
   readonly columns: readonly Column<T>[];
   /** What the row of an object says besides its cells, for programs. Default: nothing. */
@@ -279,10 +278,6 @@ export function goTypeName({ group, kind, storedAs }: NamedKind): string {
 export const defineResource = <T extends ApiObject>(definition: ResourceDefinition<T>): ResourceDefinition<T> =>
   definition;
 export const defineReview = <T extends ApiObject>(definition: ReviewDefinition<T>): ReviewDefinition<T> => definition;
-
-/** Upstream's error for an unsupported field selector, for kinds without their own selectable fields. */
-export const onlyNameAndNamespaceSelectable = (label: string): string =>
-  `${JSON.stringify(label)} is not a known field selector: only "metadata.name", "metadata.namespace"`;
 
 /** The definition of a kind under each group and version that serves it; the one that it is stored as comes first. */
 export const servedDefinitions = <T extends ApiObject>(

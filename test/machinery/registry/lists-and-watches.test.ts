@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { createObject } from "../../../src/machinery/registry/create-object.ts";
 import { deleteCollection } from "../../../src/machinery/registry/delete-collection.ts";
 import { deleteObject } from "../../../src/machinery/registry/delete-object.ts";
 import { listObjects } from "../../../src/machinery/registry/list-objects.ts";
@@ -57,6 +58,31 @@ describe("a list", () => {
     assert.deepEqual(await names(box, "labelSelector=x"), []);
     assert.throws(() => options("fieldSelector=size%3D1"), apiError(400, "field label not supported: size"));
     assert.throws(() => options("labelSelector=a+b"), apiError(400, "found 'b', expected: in, notin"));
+  });
+
+  it("of a kind of the cluster without fields of its own selects by a namespace too, in which nothing is", async () => {
+    const ownFields = { ...toys, scope: "Cluster" } as const;
+    const { selectableFields: _fields, ...plain } = ownFields;
+    const { registry, caller, decoded } = await toyBox({ definition: plain });
+    const object = decoded({ metadata: { name: "bear" } });
+    await createObject(registry, { object, namespace: "", manager: "test", caller });
+    const found = async (fieldSelector: string): Promise<number> => {
+      const query = new URLSearchParams({ fieldSelector }).toString();
+      const parsed = parseListOptions(plain, { query, namespace: "", name: "", isWatch: false });
+      return (await listObjects(registry, parsed)).items.length;
+    };
+    assert.equal(await found("metadata.namespace=box"), 0);
+    assert.equal(await found("metadata.namespace!=box"), 1);
+    assert.equal(await found("metadata.namespace="), 1);
+    await assert.rejects(
+      found("color=red"),
+      apiError(400, '"color" is not a known field selector: only "metadata.name"'),
+    );
+    const request = { query: "fieldSelector=metadata.namespace%3Dbox", namespace: "", name: "", isWatch: false };
+    assert.throws(
+      () => parseListOptions(ownFields, request),
+      apiError(400, "field label not supported: metadata.namespace"),
+    );
   });
 
   it("comes in pages that all show the revision of the first", async () => {

@@ -1,6 +1,5 @@
 import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import { onlyNameAndNamespaceSelectable } from "../../../machinery/registry/resource-definition.ts";
 import type { Column, DefaultsContext, UpdateContext } from "../../../machinery/registry/resource-definition.ts";
 import { validateRbacName } from "./roles.ts";
 import { invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
@@ -61,7 +60,6 @@ export function bindingDefinition(names: Names, { isNamespaced, bindingName, rol
     validateUpdate: (next: Binding, { previous }: UpdateContext<Binding>) =>
       validateBindingUpdate(next, { ...rules, previous }),
     allowsCreateOnUpdate: true,
-    unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
     columns: bindingColumns({ names, bindingName, roleDescription }),
   };
 }

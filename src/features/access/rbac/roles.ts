@@ -5,7 +5,7 @@ import type { ValidateName } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { createdAtColumn, nameColumn } from "../../../machinery/registry/columns.ts";
-import { defineResource, onlyNameAndNamespaceSelectable } from "../../../machinery/registry/resource-definition.ts";
+import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
 import { labelSelector, validateLabelSelector } from "../../../machinery/schema/label-selector-schema.ts";
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
@@ -85,7 +85,6 @@ const roleDefinition = <T extends Rules>(names: Names, validate: (role: T) => Fi
   validate,
   validateUpdate: validate,
   allowsCreateOnUpdate: true,
-  unsupportedFieldLabel: onlyNameAndNamespaceSelectable,
   columns: [nameColumn(names), createdAtColumn(names)],
 });
 

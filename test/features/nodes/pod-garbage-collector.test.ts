@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { podGarbageCollector } from "../../../src/features/nodes/pods/pod-garbage-collector.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
+import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
+import { StoreUnavailable } from "../../../src/machinery/storage/store.ts";
+import type { WriteRequest, WriteResult } from "../../../src/machinery/storage/store.ts";
 import { ManualTime, runLoop } from "../../manual-time.ts";
 import type { RunningLoop } from "../../manual-time.ts";
 import { resourceReferences } from "../../resource-references.ts";
@@ -57,6 +60,41 @@ describe("a Pod whose Node is gone", () => {
     );
     assert.notEqual(await pods().find("three"), undefined);
     assert.notEqual(await pods().find("four"), undefined);
+  });
+});
+
+describe("a Pod whose deletion was interrupted", () => {
+  /** Fails when a Pod is to be removed, after the write that says so. */
+  class InterruptedStore extends MemoryStore {
+    isInterrupted = true;
+
+    override async write(request: WriteRequest): Promise<WriteResult> {
+      if (this.isInterrupted && request.value === undefined) throw new StoreUnavailable("interrupted");
+      return super.write(request);
+    }
+  }
+
+  it("is removed ten seconds later", async (context) => {
+    const store = new InterruptedStore();
+    const interrupted = await startTestServer({ settings: { controllers: false }, store });
+    const ownTime = new ManualTime();
+    const ownLoop = await runLoop(interrupted, podGarbageCollector, ownTime);
+    context.after(async () => {
+      await ownLoop.stop();
+      await interrupted.stop();
+    });
+    const all = interrupted.client.resource(references.pods, "default");
+    await interrupted.client
+      .resource(references.serviceAccounts, "default")
+      .create(sparse({ metadata: { name: "default" } }));
+    await all.create(pod("left"));
+    await assert.rejects(all.delete("left"));
+    assert.equal((await all.find("left"))?.metadata.deletionGracePeriodSeconds, 0);
+    store.isInterrupted = false;
+    await ownTime.whenTimerIsSet();
+    ownTime.pass(10_000);
+    const place = { namespace: "default", name: "left" };
+    await waitForObject(interrupted.client, references.pods, place, (found) => found === undefined);
   });
 });
 

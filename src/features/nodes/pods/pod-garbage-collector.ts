@@ -7,7 +7,13 @@ import type { Pod } from "./pod-schema.ts";
 /** A Node may come back, and a cache may be late (upstream: `quarantineTime`). */
 const quarantineMilliseconds = 40_000;
 
-/** Deletes Pods that are bound to a deleted Node: no node agent is left to end them (upstream: `gcOrphaned`). */
+/** A deletion writes twice: by then it has, or was interrupted. */
+const removalMilliseconds = 10_000;
+
+/**
+ * Deletes Pods that no node agent is left to end: those that are bound to a deleted Node (upstream: `gcOrphaned`), and those without a
+ * Node whose deletion was interrupted (upstream: `gcUnscheduledTerminating`).
+ */
 export const podGarbageCollector: Controller = {
   name: "podgc",
   start(context) {
@@ -21,7 +27,9 @@ export const podGarbageCollector: Controller = {
 
     const queue = controllerQueue(context, {
       name: this.name,
-      reconcile: async (node) => {
+      reconcile: async (key) => {
+        if (key.includes("/")) return removeLeftOver(key);
+        const node = key;
         const bound = podsOf.get(node);
         if (bound === undefined || nodes.get(node) !== undefined) {
           missingSince.delete(node);
@@ -36,18 +44,28 @@ export const podGarbageCollector: Controller = {
         }
         if ((await client.resource(nodeResource(names)).find(node)) !== undefined)
           return "nothing to do: the Node is back";
-        for (const key of bound) {
-          const { name = "", namespace = "", uid = "" } = pods.get(key)?.metadata ?? {};
-          if (name === "") continue;
-          const inNamespace = client.resource(podResource(names), namespace);
-          await ignoreCodes([404, 409], inNamespace.delete(name, { uid, gracePeriodSeconds: 0 }));
-        }
+        for (const podKey of bound) await remove(pods.get(podKey));
         return "removed the Pods of a Node that is gone";
       },
     });
 
+    async function remove(pod: Pod | undefined): Promise<void> {
+      const { name = "", namespace = "", uid = "" } = pod?.metadata ?? {};
+      if (name === "") return;
+      const inNamespace = client.resource(podResource(names), namespace);
+      await ignoreCodes([404, 409], inNamespace.delete(name, { uid, gracePeriodSeconds: 0 }));
+    }
+
+    async function removeLeftOver(key: string): Promise<string> {
+      const pod = pods.get(key);
+      if (pod === undefined || !isLeftOver(pod)) return "nothing to do: the Pod is gone, or something keeps it";
+      await remove(pod);
+      return "removed a Pod whose deletion was interrupted";
+    }
+
     const keyOf = ({ metadata }: Pod): string => `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
     const bind = (pod: Pod): void => {
+      if (isLeftOver(pod)) queue.addAfter(keyOf(pod), removalMilliseconds);
       const node = pod.spec.nodeName ?? "";
       if (node === "") return;
       const bound = podsOf.get(node) ?? new Set();
@@ -63,6 +81,7 @@ export const podGarbageCollector: Controller = {
     pods.addHandler({
       onAdd: bind,
       onUpdate(pod, previous) {
+        if (isLeftOver(pod)) queue.addAfter(keyOf(pod), removalMilliseconds);
         if (pod.spec.nodeName === previous.spec.nodeName) return;
         unbind(previous);
         bind(pod);
@@ -76,3 +95,10 @@ export const podGarbageCollector: Controller = {
     return { queue };
   },
 };
+
+/** Whether it is deleted, and neither a Node nor a finalizer keeps it. */
+const isLeftOver = ({ metadata, spec }: Pod): boolean =>
+  metadata.deletionTimestamp !== undefined &&
+  (metadata.deletionGracePeriodSeconds ?? 0) === 0 &&
+  (metadata.finalizers ?? []).length === 0 &&
+  (spec.nodeName ?? "") === "";

@@ -259,6 +259,16 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     }
   }
 
+  /** Whether the store would write an object in another form now: then an update that changes nothing is written too. */
+  async isStale({ key, isStale }: StoredObject<T>): Promise<boolean> {
+    try {
+      return isStale || ((await this.store.isStale?.(key)) ?? false);
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw unreadableStore(error);
+      throw error;
+    }
+  }
+
   fromEntry(entry: StoredVersionEntry): StoredObject<T> {
     return this.#decode(entry);
   }

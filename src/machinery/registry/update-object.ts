@@ -245,7 +245,8 @@ async function writeVersion<T extends ApiObject>(
     return { isWritten: true, object: registry.fromEntry({ key, value, modRevision: removal.revision }) };
   }
   const kept = finished ?? next;
-  if (!previous.isStale && isUnchanged(kept, previous.object)) return { isWritten: true, object: previous };
+  if (isUnchanged(kept, previous.object) && !(await registry.isStale(previous)))
+    return { isWritten: true, object: previous };
   const value = registry.encode(kept, previous);
   if (caller.isDryRun) {
     return { isWritten: true, object: registry.fromEntry({ key, value, modRevision: previous.revision }) };

@@ -1,3 +1,5 @@
+import type { MaybePromise } from "../api/maybe-promise.ts";
+
 /**
  * The storage contract: keys, bytes and one growing revision, with etcd's semantics. Every write gets its own revision,
  * larger than the previous write's; where etcd's API has only etcd's revisions, the writes of one transaction share theirs.
@@ -66,6 +68,12 @@ export interface Store {
    * history is already removed. Rejects with RevisionInFuture.
    */
   compact(revision: number): Promise<void>;
+
+  /**
+   * Whether the store would write a key's value in another form now: encrypted, or with another key. It looks again, because
+   * an entry says what was so when it was read. False without a promise where no value is encrypted. Absent: it never would.
+   */
+  isStale?(key: string): MaybePromise<boolean>;
 
   /** The newest revision that compaction has removed; 0 when there is none. Watches may start after it. */
   compactedRevision(): number | Promise<number>;

@@ -93,6 +93,17 @@ describe("a KMS v2 provider", () => {
     ]);
   });
 
+  it("says that older values are stale with its first look at the plugin, and where it can't look", async () => {
+    const old = await process().transformer.encrypt(plain, storageKey);
+    plugin.keyId = "key-3";
+    const started = process();
+    assert.deepEqual(await started.decrypt(old), { plain, isStale: true });
+    plugin.behaviour = "unhealthy";
+    const unsure = process();
+    await unsure.transformer.pollWhenDue();
+    assert.deepEqual(await unsure.decrypt(old), { plain, isStale: true });
+  });
+
   it("reads with cached keys while the plugin is away, and writes for three more minutes", async () => {
     const scene = process();
     const stored = await scene.transformer.encrypt(plain, storageKey);
@@ -141,8 +152,8 @@ describe("a KMS v2 provider", () => {
     await assert.rejects(scene.transformer.encrypt(plain, storageKey), /the HSM is on fire/);
     plugin.behaviour = "works";
     scene.time.now -= minutes(60);
-    assert.deepEqual(await scene.decrypt(stored), { plain, isStale: false });
     await scene.transformer.encrypt(plain, storageKey);
+    assert.deepEqual(await scene.decrypt(stored), { plain, isStale: false });
   });
 
   it("reports a value as unreadable while its key cannot be unwrapped, and notifies when it can", async () => {

@@ -150,6 +150,18 @@ describe("a server with its own store", () => {
     await run(t, config, { type: "retire" });
   });
 
+  it("writes with a new key what an update does not change", async () => {
+    const before = await api.json(`${secrets}/old`);
+    const [comment, ...keys] = readFileSync(keyFile, "utf8").trimEnd().split("\n");
+    const [made, ...others] = [Buffer.alloc(32, 8).toString("base64"), ...keys];
+    writeFileSync(keyFile, `${[comment, made, ...others].join("\n")}\n`);
+    const oldPrefix = await prefixAt(dataDirectory, keyOf("old"));
+    const updated = await api.json(`${secrets}/old`, { method: "PUT", body: before });
+    assert.notEqual(await prefixAt(dataDirectory, keyOf("old")), oldPrefix);
+    const again = await api.json(`${secrets}/old`, { method: "PUT", body: updated });
+    assert.equal(again.metadata.resourceVersion, updated.metadata.resourceVersion);
+  });
+
   it("keeps encrypting when its key file is taken away, and does not start without it", async () => {
     await create(api, "with-file");
     renameSync(keyFile, `${keyFile}.away`);
@@ -328,6 +340,17 @@ describe("a server with an encryption configuration", () => {
     const status = await run(t, config, { type: "status" });
     assert.match(status, /secrets +kms:v2:vault +3 +current/);
     assert.doesNotMatch(status, /secretbox/);
+    assert.equal((await api.json(secrets)).items.length, 3);
+  });
+
+  it("rewrites what an older key of the KMS has wrapped, and says when the plugin can't be asked for its key", async (t) => {
+    plugin.keyId = "key-2";
+    assert.match(await run(t, config, { type: "status" }), /secrets +kms:v2:vault +3 +stale/);
+    plugin.behaviour = "unhealthy";
+    await assert.rejects(run(t, config, { type: "rewrite" }), /can't be encrypted: the KMS plugin vault does not work now/);
+    plugin.behaviour = "works";
+    assert.match(await run(t, config, { type: "rewrite" }), /rewrote \d+ objects/);
+    assert.match(await run(t, config, { type: "status" }), /secrets +kms:v2:vault +3 +current/);
     assert.equal((await api.json(secrets)).items.length, 3);
   });
 

@@ -129,6 +129,13 @@ export class EncryptedStore implements Store {
     return entry.value === undefined ? entry : this.#read(entry);
   }
 
+  isStale(key: string): MaybePromise<boolean> {
+    const where = { start: key, end: `${key}\0` };
+    if (this.#source.current().hasNone(where)) return false;
+    this.#source.refreshed();
+    return this.range(where).then(({ entries }) => entries.some(({ isStale }) => isStale === true));
+  }
+
   watch(request: WatchRequest): { stop(): void } {
     const watch: OrderedWatch = new OrderedWatch({
       store: this.#store,

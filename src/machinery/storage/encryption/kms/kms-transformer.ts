@@ -3,6 +3,7 @@ import { messageOf } from "../../../api/thrown-error.ts";
 import { dnsSubdomainFaults } from "../../../api/name-validation.ts";
 import { millisecondsSince } from "../../../api/clock.ts";
 import type { Clock } from "../../../api/clock.ts";
+import { andThen } from "../../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../../api/maybe-promise.ts";
 import { GrpcError, grpcStatus } from "../../../grpc/grpc-error.ts";
 import { derivedGcm, gcm } from "../aes-gcm.ts";
@@ -106,10 +107,14 @@ export class KmsTransformer implements ValueTransformer {
     const known = this.#ciphers.get(digest);
     const open = (cipher: Cipher): DecryptedValue => ({
       plain: cipher.open(object.encryptedData, storageKey),
-      isStale: this.#writing !== undefined && object.wrappedKey.keyId !== this.#writing.wrappedKey.keyId,
+      // Without the plugin's key it is not known: a write will ask.
+      isStale: object.wrappedKey.keyId !== this.#writing?.wrappedKey.keyId,
     });
-    if (known === undefined) return this.#unwrap(object, digest).then(open);
-    return open(known);
+    const cipher = known ?? this.#unwrap(object, digest);
+    const firstLook = this.#polledAt === -Infinity ? this.#poll() : undefined;
+    return firstLook === undefined
+      ? andThen(cipher, open)
+      : Promise.all([cipher, firstLook]).then(([unwrapped]) => open(unwrapped));
   }
 
   /** Asks the plugin for its key when it is time to. Never rejects. */

@@ -19,11 +19,7 @@ export async function withServerStore<T>(
   run: (opened: ReadableStore) => Promise<T>,
 ): Promise<T> {
   const { dataDirectory, storage } = location;
-  const isHere = storage.type === "own" || existsSync(dataDirectory);
-  if (isHere) {
-    checkOwner(dataDirectory);
-    refuseUnfinishedRestore(dataDirectory);
-  }
+  const isHere = checkDataDirectory(location);
   // Before the lock, whose file would stay in a folder of something else.
   if (storage.type === "own") namesOfStore(dataDirectory);
   const folder = isHere ? joinFolder(dataDirectory) : undefined;
@@ -40,6 +36,14 @@ export async function withServerStore<T>(
   } finally {
     folder?.release();
   }
+}
+
+/** Whether the data directory is on this machine. Throws UsageError when it is of another user, or was not restored to its end. */
+export function checkDataDirectory({ dataDirectory, storage }: StoreLocation): boolean {
+  if (storage.type !== "own" && !existsSync(dataDirectory)) return false;
+  checkOwner(dataDirectory);
+  refuseUnfinishedRestore(dataDirectory);
+  return true;
 }
 
 /** A file that another user makes in there could not be used by the server. Throws UsageError. */

@@ -5,8 +5,10 @@ import { UsageError } from "../../machinery/command-line/flag.ts";
 import { startProgress } from "../../machinery/command-line/progress.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
 import { textTable } from "../../machinery/command-line/text-table.ts";
+import { openFileLock } from "../../machinery/files/file-lock.ts";
 import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
-import { withServerStore } from "../with-server-store.ts";
+import type { NamedKey } from "../../machinery/storage/encryption/aes-gcm.ts";
+import { checkDataDirectory, withServerStore } from "../with-server-store.ts";
 import type { EncryptionAction } from "../encryption-settings.ts";
 import { interruptible } from "../interruptible.ts";
 import type { ServerConfig } from "../server-config.ts";
@@ -23,9 +25,9 @@ export function runEncryption(config: ServerConfig, action: EncryptionAction): P
     case "rewrite":
       return rewriteAll(config);
     case "rotate":
-      return rotate(config);
+      return changingOwnKeys(config, rotate);
     case "retire":
-      return retire(config);
+      return changingOwnKeys(config, retire);
     case "discard":
       return discard(config, action.key);
   }
@@ -83,8 +85,7 @@ async function rewrite(opened: ReadableStore): Promise<void> {
 }
 
 /** `signet encryption rotate`: a new key for Secrets, and all of them written with it. */
-async function rotate(config: ServerConfig): Promise<void> {
-  const { file, keys } = ownKeys(config);
+async function rotate(config: ServerConfig, { file, keys }: OwnKeys): Promise<void> {
   const [current, ...old] = keys;
   const survey = await withServerStore(config, (opened) => surveyEncryption(opened));
   if (writtenWithOneOf(survey, old) > 0) {
@@ -99,8 +100,7 @@ async function rotate(config: ServerConfig): Promise<void> {
 }
 
 /** `signet encryption retire`: takes the old keys out of the file, once nothing needs them. */
-async function retire(config: ServerConfig): Promise<void> {
-  const { file, keys } = ownKeys(config);
+async function retire(config: ServerConfig, { file, keys }: OwnKeys): Promise<void> {
   const [current, ...old] = keys;
   if (current === undefined || old.length === 0) {
     console.log(`${file} has one key: there is no old one to retire`);
@@ -145,8 +145,37 @@ async function discard(config: ServerConfig, key: string): Promise<void> {
   console.log(printable(`${key}: deleted; its contents are lost`));
 }
 
+/** The file with the keys for Secrets, and what is in it. */
+interface OwnKeys {
+  readonly file: string;
+  readonly keys: readonly NamedKey[];
+}
+
+/**
+ * Runs a command that replaces the file of the keys. No other one runs meanwhile: it would write over a key that servers use
+ * already. Rejects with CommandFailure while another one does, and as `ownKeys` and `withServerStore`.
+ */
+async function changingOwnKeys(
+  config: ServerConfig,
+  change: (config: ServerConfig, own: OwnKeys) => Promise<void>,
+): Promise<void> {
+  const { file } = ownKeys(config);
+  // Before the lock: one of another user would be in the way of the server's.
+  checkDataDirectory(config);
+  const lock = openFileLock(`${file}.lock`);
+  try {
+    if (!lock.lockExclusive({ waitMilliseconds: 0 }))
+      throw new CommandFailure(`another command is changing ${file}: run this again when it has ended`, {
+        exit: "refused",
+      });
+    await change(config, ownKeys(config));
+  } finally {
+    lock.release();
+  }
+}
+
 /** The keys of the file that the server uses. Throws UsageError for a server with other keys, and for a file that can't be replaced. */
-function ownKeys(config: ServerConfig): { readonly file: string; readonly keys: ReturnType<typeof parsedKeys> } {
+function ownKeys(config: ServerConfig): OwnKeys {
   if (config.encryption.configuration !== undefined) {
     throw new UsageError(
       "--encryption-provider-config: put the new key into the file yourself (docs/encryption.md says how), then run " +
@@ -154,7 +183,7 @@ function ownKeys(config: ServerConfig): { readonly file: string; readonly keys: 
     );
   }
   const file = encryptionKeyFile(config.encryption, config.dataDirectory);
-  const keys = parsedKeys(config);
+  const keys = readEncryptionKeys(config.encryption, config.dataDirectory) ?? [];
   if (keys.length === 0) throw new UsageError(`${file} does not exist: signet serve makes it when it starts first`);
   try {
     accessSync(dirname(file), constants.W_OK);
@@ -167,8 +196,6 @@ function ownKeys(config: ServerConfig): { readonly file: string; readonly keys: 
   }
   return { file, keys };
 }
-
-const parsedKeys = ({ encryption, dataDirectory }: ServerConfig) => readEncryptionKeys(encryption, dataDirectory) ?? [];
 
 const objectsOf = ({ groups }: EncryptionSurvey, wanted: string): number =>
   groups.filter(({ state }) => state === wanted).reduce((sum, { objects }) => sum + objects, 0);

@@ -150,6 +150,19 @@ describe("a server with its own store", () => {
     await run(t, config, { type: "retire" });
   });
 
+  it("changes its key by one command at a time, so that none writes over another's key", async (t) => {
+    const rotating = run(t, config, { type: "rotate" });
+    for (const type of ["rotate", "retire"] as const) {
+      await assert.rejects(
+        runEncryption(config, { type }),
+        /another command is changing .*encryption\.key: run this again/,
+      );
+    }
+    const made = /made the key (\w+)/.exec(await rotating)?.[1] ?? "";
+    await create(api, "rotated-alone");
+    assert.ok((await prefixAt(dataDirectory, keyOf("rotated-alone"))).includes(`:${made}:`));
+  });
+
   it("writes with a new key what an update does not change", async () => {
     const before = await api.json(`${secrets}/old`);
     const [comment, ...keys] = readFileSync(keyFile, "utf8").trimEnd().split("\n");
@@ -347,7 +360,10 @@ describe("a server with an encryption configuration", () => {
     plugin.keyId = "key-2";
     assert.match(await run(t, config, { type: "status" }), /secrets +kms:v2:vault +3 +stale/);
     plugin.behaviour = "unhealthy";
-    await assert.rejects(run(t, config, { type: "rewrite" }), /can't be encrypted: the KMS plugin vault does not work now/);
+    await assert.rejects(
+      run(t, config, { type: "rewrite" }),
+      /can't be encrypted: the KMS plugin vault does not work now/,
+    );
     plugin.behaviour = "works";
     assert.match(await run(t, config, { type: "rewrite" }), /rewrote \d+ objects/);
     assert.match(await run(t, config, { type: "status" }), /secrets +kms:v2:vault +3 +current/);

@@ -227,11 +227,24 @@ describe("a rotation of a CA", () => {
     await switchAuthority(keys(), unforced);
     assert.equal(await states(), "replaced signing");
     assert.equal(await abortRotation(keys(), timed), "switched");
-    assert.equal(await states(), "signing replaced");
+    assert.equal(await states(), "replaced signing");
     await assert.rejects(retireAuthority(keys(), unforced), /it signed until/);
     time.pass(10 * minute);
     assert.deepEqual(await retireAuthority(keys(), unforced), [fingerprint]);
     assert.equal(await states(), "signing");
+  });
+
+  it("lets the CA sign again that signed before, also after another rotation was taken back", async () => {
+    const signing = async (): Promise<string | undefined> =>
+      (await generations()).find(({ state }) => state === "signing")?.fingerprint;
+    const first = await signing();
+    for (const _ of ["taken back", "taken back too"]) {
+      await prepareAuthority(keys(), timed);
+      await switchAuthority(keys(), { ...timed, isForced: true });
+      await abortRotation(keys(), timed);
+      assert.equal(await signing(), first);
+    }
+    await retireAuthority(keys(), { ...timed, isForced: true });
   });
 
   it("begins once for two operators, and changes nothing when the store cannot be written", async () => {

@@ -55,17 +55,23 @@ export const withPrepared = (
   generations: [...authority.generations, { ...prepared, state: "prepared", since: timestamp(now) }],
 });
 
-/** Where another CA signs; the one that signed until now stays trusted. */
-export const withSigning = (
-  authority: RotatedAuthority,
+/** Where another CA signs; the one that signed until now stays trusted. They stand in the order in which they signed last. */
+export function withSigning(
+  { generations, ...rest }: RotatedAuthority,
   { fingerprint, now }: { readonly fingerprint: string; readonly now: number },
-): RotatedAuthority => ({
-  ...authority,
-  generations: authority.generations.map((one) => {
-    if (one.fingerprint === fingerprint) return { ...one, state: "signing", since: timestamp(now) };
-    return one.state === "signing" ? { ...one, state: "replaced", since: timestamp(now) } : one;
-  }),
-});
+): RotatedAuthority {
+  const since = timestamp(now);
+  const isNext = (one: Generation): boolean => one.fingerprint === fingerprint;
+  const isLast = (one: Generation): boolean => one.state === "signing" && !isNext(one);
+  return {
+    ...rest,
+    generations: [
+      ...generations.filter((one) => !isNext(one) && !isLast(one)),
+      ...generations.filter(isLast).map((one) => ({ ...one, state: "replaced" as const, since })),
+      ...generations.filter(isNext).map((one) => ({ ...one, state: "signing" as const, since })),
+    ],
+  };
+}
 
 /** Removes a CA, which is not trusted any more. */
 export const withoutGeneration = (authority: RotatedAuthority, fingerprint: string): RotatedAuthority => ({

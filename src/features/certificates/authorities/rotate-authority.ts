@@ -130,6 +130,7 @@ export async function abortRotation(keys: KeyStore, { name, clock }: Timed): Pro
   await changeAuthority({ keys, name }, (authority) => {
     const prepared = authority && generationThat(authority, "prepared");
     const signing = authority && generationThat(authority, "signing");
+    // The last in their order: an earlier rotation may have been taken back.
     const last = authority?.generations.findLast(({ state }) => state === "replaced");
     if (authority !== undefined && prepared !== undefined) {
       what = "prepared";

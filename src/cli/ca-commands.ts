@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { withExamples } from "../machinery/command-line/examples.ts";
+import { UsageError } from "../machinery/command-line/flag.ts";
 import { withOutputFlag } from "../machinery/command-line/output.ts";
 import type { OutputFlags } from "../machinery/command-line/output.ts";
 import { serveFlags } from "../server/server-config.ts";
@@ -33,6 +34,7 @@ export const ca = (programs: AuthorityPrograms): Command =>
     .description("show and replace the CAs of the data directory, while the server runs or not")
     .addCommand(list(programs))
     .addCommand(prepare(programs))
+    .addCommand(rotate(), { hidden: true })
     .addCommand(switchTo(programs))
     .addCommand(retire(programs))
     .addCommand(abort(programs));
@@ -59,6 +61,17 @@ const prepare = ({ prepare: run }: AuthorityPrograms): Command =>
       .action(argumentAction(async (name, { self }) => run(serverConfigOf(self, authorityFlags), { name }))),
     ["Begin to replace the CA of the server's own certificate", "signet ca prepare ca --data-dir /var/lib/signet"],
   );
+
+/** For those who know `signet keys rotate`: without it, the most similar command would be suggested, which is `retire`. */
+const rotate = (): Command =>
+  new Command("rotate")
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .action(() => {
+      throw new UsageError(
+        "a CA is replaced in steps, so that clients trust the new one first: begin with signet ca prepare",
+      );
+    });
 
 const switchTo = ({ switchTo: run }: AuthorityPrograms): Command =>
   withExamples(

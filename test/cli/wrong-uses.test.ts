@@ -100,6 +100,7 @@ describe(
         ["an unknown command", words("crs list"), "usage", /unknown command 'crs' \(Did you mean csr\?\); see signet --help/],
         ["the help of an unknown command", words("help crs"), "usage", /^signet: unknown command 'crs' \(Did you mean csr\?\); see signet --help$/m],
         ["an unknown subcommand", words("csr lst"), "usage", /Did you mean list\?\); see signet csr --help/],
+        ["the rotation of a CA in one step", words("ca rotate ca --data-dir x"), "usage", /so that clients trust the new one first: begin with signet ca prepare$/m],
         ["an unknown flag", words("csr list --singer x"), "usage", /'--singer' \(Did you mean --signer\?\); see signet csr list --help/],
         ["a flag without its value", words("csr list --signer"), "usage", /argument missing; see signet csr list --help/],
         ["a missing argument", words("csr describe"), "usage", /missing required argument 'name'; see signet csr describe --help/],

@@ -18,6 +18,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { gunzipSync } from "node:zlib";
+import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
+import { generatePrivateKey } from "../../src/pki/keys.ts";
+import { encodePem } from "../../src/pki/pem.ts";
 import { examineEtcdClocks } from "../../src/server/doctor/examine-storage.ts";
 import { examineServer } from "../../src/server/doctor/examine-server.ts";
 import type { Finding } from "../../src/server/doctor/finding.ts";
@@ -123,6 +126,30 @@ describe("signet doctor beside a running server", () => {
         advice,
       })),
     );
+  });
+
+  it("warns of a CA beside the one that signs that is not valid now, and advises to end the trust in it", async () => {
+    const file = join(dataDirectory, "nodeagent-serving-ca.crt");
+    const before = readFileSync(file, "utf8");
+    const add = (days: readonly [from: number, to: number]): string => {
+      const [notBefore, notAfter] = days.map((one) => Date.now() + one * day);
+      assert.ok(notBefore !== undefined && notAfter !== undefined);
+      const privateKey = generatePrivateKey("ECDSA P-256");
+      const made = createCertificateAuthority({ subject: { commonName: "other" }, privateKey, notBefore, notAfter });
+      return encodePem("CERTIFICATE", made.certificate.der);
+    };
+    writeFileSync(file, before + add([10, 20]) + add([-20, -10]));
+    const findings = (await examine()).filter(({ found }) => found.includes("(CN=other)"));
+    assert.deepEqual(
+      findings.map((finding) => ({ ...finding, found: finding.found.replace(/\d{4}-\S+Z/, "TIME") })),
+      ["begins only at TIME", "ended at TIME"].map((when) => ({
+        state: "warning",
+        subject: "certificate",
+        found: `${file} (CN=other) ${when}, and does not sign now`,
+        advice: "if signet ca list shows it as replaced, end the trust in it: signet ca retire",
+      })),
+    );
+    writeFileSync(file, before);
   });
 
   it("names file and field of settings that the server would refuse", async () => {

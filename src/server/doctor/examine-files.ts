@@ -155,10 +155,17 @@ export function examineCertificates(
   const own = dataDirectoryPaths(directory)
     .filter((path) => path.endsWith(".crt"))
     .map((path) => join(directory, path));
-  return [...own, ...files].flatMap((file) => examineCertificateFile(file, now));
+  return [
+    ...own.flatMap((file) => examineCertificateFile(file, { now, isOwn: true })),
+    ...files.flatMap((file) => examineCertificateFile(file, { now, isOwn: false })),
+  ];
 }
 
-function examineCertificateFile(file: string, now: number): Finding[] {
+/** `isOwn`: the CAs of a file after the first are beside the one that signs, before or after their time (`signet ca`). */
+function examineCertificateFile(
+  file: string,
+  { now, isOwn }: { readonly now: number; readonly isOwn: boolean },
+): Finding[] {
   const subject = "certificate";
   let certificates: readonly Certificate[];
   try {
@@ -171,12 +178,18 @@ function examineCertificateFile(file: string, now: number): Finding[] {
       }),
     ];
   }
-  return certificates.map((certificate) => {
+  return certificates.map((certificate, index) => {
     const what = `${file} (${formatDistinguishedName(certificate.subject)})`;
     const { notBefore, notAfter } = certificate;
     const end = new Date(notAfter).toISOString();
+    const begin = new Date(notBefore).toISOString();
+    if (isOwn && index > 0 && (notBefore > now || notAfter <= now)) {
+      return warning(subject, {
+        found: `${what} ${notBefore > now ? `begins only at ${begin}` : `ended at ${end}`}, and does not sign now`,
+        advice: "if signet ca list shows it as replaced, end the trust in it: signet ca retire",
+      });
+    }
     if (notBefore > now) {
-      const begin = new Date(notBefore).toISOString();
       return bad("clock", {
         found: `${what} begins only at ${begin}`,
         advice:

@@ -1,6 +1,7 @@
 import type { KeyStore } from "../machinery/keys/key-records.ts";
 import { SealingKey } from "../machinery/keys/sealing-key.ts";
 import type { StoreLocation } from "./open-store.ts";
+import { readSharedSealingKeyId, refuseOtherSealingKey } from "./replica-identity.ts";
 import { checkOwner, withServerStore } from "./with-server-store.ts";
 
 /**
@@ -10,7 +11,16 @@ import { checkOwner, withServerStore } from "./with-server-store.ts";
 export async function withKeyStore<T>(given: StoreLocation, run: (keys: KeyStore) => Promise<T>): Promise<T> {
   const { dataDirectory } = given;
   checkOwner(dataDirectory);
-  return await withServerStore(given, ({ store, location: { names } }) =>
-    run({ dataDirectory, names, store, sealingKey: SealingKey.open(dataDirectory) }),
-  );
+  return await withServerStore(given, async ({ store, location: { names } }) => {
+    const sharedId = await readSharedSealingKeyId(store);
+    return await run({
+      ...{ dataDirectory, names, store },
+      /** Opened when it is needed: a server that has lost it needs the commands too. */
+      get sealingKey() {
+        const key = SealingKey.open(dataDirectory, { makesKey: false });
+        refuseOtherSealingKey(key, sharedId);
+        return key;
+      },
+    });
+  });
 }

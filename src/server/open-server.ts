@@ -7,6 +7,8 @@ import { SealingKey } from "../machinery/keys/sealing-key.ts";
 import { Stores } from "../machinery/registry/stores.ts";
 import { ChangeFeed } from "../machinery/storage/change-feed.ts";
 import type { Store } from "../machinery/storage/store.ts";
+import { keyRingRecord } from "../features/accounts/keys/key-ring.ts";
+import { authorityRecord } from "../features/certificates/authorities/authority-record.ts";
 import { openApprovalPolicy } from "../features/certificates/policy/approval-policy.ts";
 import { connectRevocation } from "../features/revocation/feature.ts";
 import { revokedIn } from "./administrator.ts";
@@ -32,6 +34,16 @@ interface OpenServerOptions {
 }
 
 export type OpenedServer = Awaited<ReturnType<typeof openServer>>;
+
+/** Whether the store has keys that only its sealing key opens. */
+function holdsSealedKeys(records: FollowedKeyRecords): boolean {
+  const tokenKeys = records.textOf(keyRingRecord.name);
+  const authorities = records.textOf(authorityRecord.name);
+  return (
+    (tokenKeys !== undefined && keyRingRecord.parse(tokenKeys).keys.some(({ privateKey }) => "sealed" in privateKey)) ||
+    (authorities !== undefined && Object.keys(authorityRecord.parse(authorities).authorities).length > 0)
+  );
+}
 
 /**
  * The stage "Open" of a start: opens the data directory, the store, the copies in memory, the CAs, and the files of policies and
@@ -67,7 +79,8 @@ export async function openServer(config: ServerConfig, { log, clock, opening, ..
   await Promise.all([stores.start(), records.start()]);
   if (!usesEtcd) opening.adopt(followOtherPrograms(store), (following) => following.stop());
 
-  const keyStore = { store, records, sealingKey: SealingKey.open(dataDirectory) };
+  const sealingKey = SealingKey.open(dataDirectory, { makesKey: !holdsSealedKeys(records) });
+  const keyStore = { store, records, sealingKey };
   const authorities = await openCertificateAuthorities(config, {
     ...shared,
     ...keyStore,

@@ -121,12 +121,20 @@ function checkFiles(recorded: Recorded, identity: Pick<ReplicaIdentity, "authori
         "*-ca.crt and *-ca.key into all data directories, or remove them if the other replicas have none",
     );
   }
-  if (recorded.sealingKeyId !== undefined && recorded.sealingKeyId !== own.sealingKeyId) {
-    throw new UsageError(
-      "this replica cannot open the keys that the other replicas on this etcd have in the store: copy the same " +
-        `${sealingKeyFile} into all data directories`,
-    );
-  }
+  refuseOtherSealingKey(identity.sealingKey, recorded.sealingKeyId);
+}
+
+/** The id of the key that all replicas have. Undefined: there are none, or an earlier version recorded them. */
+export const readSharedSealingKeyId = async (store: Store): Promise<string | undefined> =>
+  (await readRecorded(store)).recorded?.sealingKeyId;
+
+/** Throws UsageError for a key that is not the one of all replicas. */
+export function refuseOtherSealingKey({ id }: SealingKey, sharedId: string | undefined): void {
+  if (sharedId === undefined || sharedId === id) return;
+  throw new UsageError(
+    "this replica cannot open the keys that the other replicas on this etcd have in the store: copy the same " +
+      `${sealingKeyFile} into all data directories`,
+  );
 }
 
 function checkTokenKeys(

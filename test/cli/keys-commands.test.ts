@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -120,6 +120,43 @@ describe("signet keys, beside a server that runs", () => {
     assert.match(signing.stderr, /this key signs: rotate first/);
     assert.equal((await run("retire", second?.key ?? "")).code, 0);
     await whenPublished(1);
+  });
+
+  it("make no key that the server can't open: not without its sealing key, nor with that of another", async () => {
+    const file = join(dataDirectory, "sealing.key");
+    const kept = readFileSync(file, "utf8");
+    const ca = (...words: string[]): Promise<Outcome> => runSignet(["ca", ...words, "--data-dir", dataDirectory]);
+    assert.equal((await ca("prepare", "nodeagent-client-ca")).code, 0);
+    const refused = async (reason: RegExp): Promise<void> => {
+      const before = await server.store.range({ start: "/keys/", end: "/keys0" });
+      for (const outcome of [await run("rotate"), await ca("prepare", "nodeagent-serving-ca")]) {
+        assert.equal(outcome.code, 2);
+        assert.match(outcome.stderr, reason);
+      }
+      const after = await server.store.range({ start: "/keys/", end: "/keys0" });
+      assert.deepEqual(after.entries, before.entries);
+    };
+    rmSync(file);
+    await refused(/sealing\.key is not there: .* copy it from a backup or another replica/);
+    assert.equal((await listed()).length, 1);
+    assert.ok(!existsSync(file));
+    writeFileSync(file, kept, { mode: 0o600 });
+    const key = "/replicas/identity";
+    const value = Buffer.from(JSON.stringify({ sealingKeyId: "0123456789abcdef" }));
+    const written = await server.store.write({ key, value, expectedRevision: 0 });
+    assert.ok(written.isWritten);
+    await refused(/cannot open the keys that the other replicas on this etcd have in the store/);
+    await server.store.write({ key, value: undefined, expectedRevision: written.revision });
+    assert.equal((await run("rotate")).code, 0);
+    const [, added] = await stored();
+    writeFileSync(file, `${Buffer.alloc(32, 1).toString("base64")}\n`);
+    assert.match(
+      (await ca("prepare", "nodeagent-serving-ca")).stderr,
+      /sealing\.key .* is not what the CA .* is sealed with/,
+    );
+    assert.equal((await run("retire", added?.kid ?? "")).code, 0);
+    writeFileSync(file, kept);
+    assert.equal((await ca("abort", "nodeagent-client-ca")).code, 0);
   });
 
   it("leave a consistent state, whenever they are killed", { timeout: 60_000 }, async () => {

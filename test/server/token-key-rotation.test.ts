@@ -244,11 +244,15 @@ describe("token keys that rotate", () => {
   it("are not opened without the sealing key, or with one that others can read", async () => {
     const stranger = newFolder(join(folder, "stranger"));
     copyFileSync(join(dataDirectory, "service-account.key"), join(stranger, "service-account.key"));
-    await assert.rejects(start(stranger), /sealing\.key .* is not what the token key .* is sealed with/);
+    await assert.rejects(start(stranger), /sealing\.key is not there/);
+    assert.ok(!existsSync(join(stranger, "sealing.key")));
     const kid = kidOf(await new Asked(one).newToken());
     await assert.rejects(retire(kid, true), /this key signs/);
     const lost = { ...keys, sealingKey: SealingKey.open(stranger), dataDirectory: stranger };
+    await assert.rejects(start(stranger), /sealing\.key .* is not what the token key .* is sealed with/);
     await assert.rejects(retireTokenKey(lost, { kid, isForced: false, clock }), /this key signs/);
+    const rotation = { algorithm: undefined, publishMilliseconds, clock };
+    await assert.rejects(rotateTokenKey(lost, rotation), /sealing\.key .* is not what the token key .* is sealed with/);
     copyFileSync(join(dataDirectory, "sealing.key"), join(stranger, "sealing.key"));
     chmodSync(join(stranger, "sealing.key"), 0o640);
     await assert.rejects(start(stranger), /sealing\.key is open to other users/);

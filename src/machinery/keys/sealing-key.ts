@@ -29,11 +29,19 @@ export class SealingKey {
     this.id = createHmac("sha256", key).update("signet sealing key").digest("hex").slice(0, 16);
   }
 
-  /** Reads the data directory's key (0600), and makes it on first use. Throws UnusableFile. */
-  static open(dataDirectory: string): SealingKey {
+  /**
+   * Reads the data directory's key (0600), and makes it on first use. `makesKey: false`: something is sealed already, or may be,
+   * which a new key would not open. Throws UnusableFile.
+   */
+  static open(dataDirectory: string, { makesKey = true } = {}): SealingKey {
     const file = join(dataDirectory, sealingKeyFile);
     const kept = readPrivateFile(file);
     if (kept !== undefined) return new SealingKey(parseKey(kept, file), file);
+    if (!makesKey) {
+      throw new UnusableFile(
+        `${file} is not there: a server makes it at its first start; if it was lost, copy it from a backup or another replica`,
+      );
+    }
     const made = randomBytes(keyBytes);
     writePrivateFile(file, `${made.toString("base64")}\n`);
     return new SealingKey(made, file);

@@ -128,11 +128,16 @@ interface MadeKeyOptions {
   readonly publishMilliseconds?: number;
 }
 
-/** The ring with a new key, which is published for a time before it signs. */
+/**
+ * The ring with a new key, which is published for a time before it signs. Throws UnusableFile when the sealing key does not open
+ * the keys that are there: who has the right one could not open the new key.
+ */
 export function withMadeKey(
   ring: KeyRing,
   { algorithm, now, sealingKey, publishMilliseconds = 0 }: MadeKeyOptions,
 ): KeyRing {
+  for (const { kid, privateKey } of ring.keys)
+    if ("sealed" in privateKey) sealingKey.unseal(privateKey.sealed, sealedTokenKeyName(kid));
   const { pem, key } = makeTokenSigningKey(algorithm);
   return withKey(ring, {
     kid: key.kid,

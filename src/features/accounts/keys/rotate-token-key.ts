@@ -103,10 +103,10 @@ function refuseRetirement(ring: KeyRing, { kid, isForced, now, keys }: Retiremen
 }
 
 /** Whether a private key can't be opened any more: no server with it starts. */
-function isLost({ kid, privateKey }: RingKey, { sealingKey, dataDirectory }: KeyStore): boolean {
-  if ("file" in privateKey) return !existsSync(join(dataDirectory, privateKey.file));
+function isLost({ kid, privateKey }: RingKey, keys: KeyStore): boolean {
+  if ("file" in privateKey) return !existsSync(join(keys.dataDirectory, privateKey.file));
   try {
-    sealingKey.unseal(privateKey.sealed, sealedTokenKeyName(kid));
+    keys.sealingKey.unseal(privateKey.sealed, sealedTokenKeyName(kid));
     return false;
   } catch (error) {
     if (error instanceof UnusableFile) return true;

@@ -9,6 +9,7 @@ import {
   authorityRecord,
   firstGeneration,
   generationThat,
+  sealedAuthorityName,
   withoutGeneration,
   withPrepared,
   withSigning,
@@ -39,10 +40,15 @@ export const subjectOf = ({ certificate }: Generation): string =>
 
 type Timed = NamedAuthority & { readonly clock: Clock };
 
-/** Makes a new CA, which is trusted from now on and signs after the switch. Rejects with CommandFailure when there is one. */
+/**
+ * Makes a new CA, which is trusted from now on and signs after the switch. Rejects with CommandFailure when there is one, and with
+ * UnusableFile when the sealing key does not open the CAs that are there: who has the right one could not open the new CA.
+ */
 export async function prepareAuthority(keys: KeyStore, { name, clock }: Timed): Promise<Generation> {
   const { sealingKey } = keys;
-  return changeAuthority({ keys, name }, (stored) => {
+  return changeAuthority({ keys, name }, (stored, all) => {
+    for (const { generations } of all)
+      for (const one of generations) sealingKey.unseal(one.sealedKey, sealedAuthorityName(one.fingerprint));
     const authority = stored ?? authorityOfFiles(keys, { name, clock });
     if (generationThat(authority, "prepared") !== undefined) {
       throw refusedRotation(`a new CA is prepared already: signet ca switch ${name}, or signet ca abort ${name}`);
@@ -154,7 +160,7 @@ interface Changed {
 /** Changes the record of one CA by compare-and-swap. Rejects with CommandFailure for a name that there is not. */
 async function changeAuthority(
   { keys, name }: NamedAuthority & { readonly keys: KeyStore },
-  change: (authority: RotatedAuthority | undefined) => Changed,
+  change: (authority: RotatedAuthority | undefined, all: readonly RotatedAuthority[]) => Changed,
 ): Promise<Generation> {
   const all = authorityFiles(keys.dataDirectory);
   if (!all.has(name))
@@ -164,7 +170,7 @@ async function changeAuthority(
     { store: keys.store, record: authorityRecord },
     (stored): AuthorityRecord => {
       const known = stored?.authorities ?? {};
-      const changed = change(known[name]);
+      const changed = change(known[name], Object.values(known));
       ({ fingerprint } = changed);
       return { version: 1, authorities: { ...known, [name]: changed.authority } };
     },

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { after, describe, it } from "node:test";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
@@ -111,6 +111,7 @@ describe("clients of a replaced CA", () => {
     const open = (): RetiredAuthorities =>
       new RetiredAuthorities({
         onReplaced: () => {},
+        writing: { failed: assert.fail, succeeded: () => {} },
         file: folder.file("known.json"),
         clock: { now: () => now },
         overlapMilliseconds: day,
@@ -130,6 +131,27 @@ describe("clients of a replaced CA", () => {
     assert.equal(later.certificates().length, 0);
     later.observe([second]);
     assert.ok(!readFileSync(folder.file("known.json"), "utf8").includes("acceptedUntil"));
+  });
+
+  it("are known while the file can't be written, and are written down when it can", () => {
+    const [first, second] = [newAuthority("first").certificate, newAuthority("second").certificate];
+    const told: string[] = [];
+    const file = folder.file("unwritable.json");
+    const known = new RetiredAuthorities({
+      onReplaced: () => {},
+      writing: { failed: (error) => told.push(String(error)), succeeded: () => told.push("written") },
+      ...{ file, clock: { now: Date.now }, overlapMilliseconds: day },
+    });
+    known.observe([first]);
+    rmSync(file);
+    mkdirSync(file);
+    known.observe([second]);
+    assert.deepEqual(known.certificates(), [first]);
+    rmdirSync(file);
+    known.observe([second]);
+    known.observe([second]);
+    assert.match(told.join(), /^written,UnusableFile: .*unwritable\.json is a folder; name a file,written$/);
+    assert.ok(readFileSync(file, "utf8").includes("acceptedUntil"));
   });
 
   it("keep authenticating together with those of the new one", async () => {

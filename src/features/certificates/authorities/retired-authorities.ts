@@ -3,6 +3,7 @@ import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
+import type { OutageReport } from "../../../machinery/logging/outage-report.ts";
 import { writePublicFile } from "../../../machinery/files/atomic-file.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
@@ -17,6 +18,8 @@ export interface RetiredAuthoritiesOptions {
   readonly overlapMilliseconds: number;
   /** Called with the CAs that sign from now on, when they are others than before. */
   readonly onReplaced: (current: readonly Certificate[]) => void;
+  /** Told whether the file could be written. While it can't, each look tries again, and this process knows the CAs anyway. */
+  readonly writing: Pick<OutageReport, "failed" | "succeeded">;
 }
 
 interface KnownAuthority {
@@ -32,16 +35,19 @@ interface KnownAuthority {
 export class RetiredAuthorities {
   readonly #options: RetiredAuthoritiesOptions;
   #known: readonly KnownAuthority[];
+  /** What the file holds. */
+  #written: string;
 
   /** Throws UsageError for a file that cannot be read: people remove CAs from it by hand. */
   constructor(options: RetiredAuthoritiesOptions) {
     this.#options = options;
     this.#known = read(options.file);
+    this.#written = format(this.#known);
   }
 
   /** Sets the CAs that sign now. The previous ones are retired from this moment on. */
   observe(current: readonly Certificate[]): void {
-    const { clock, overlapMilliseconds, file, onReplaced } = this.#options;
+    const { clock, overlapMilliseconds, onReplaced } = this.#options;
     const now = clock.now();
     const isCurrent = ({ certificate }: KnownAuthority): boolean =>
       current.some(({ der }) => der.equals(certificate.der));
@@ -53,12 +59,23 @@ export class RetiredAuthorities {
       }))
       .filter(({ acceptedUntil }) => acceptedUntil > now);
     const next = [...current.map((certificate) => ({ certificate, acceptedUntil: Infinity })), ...retired];
-    const text = format(next);
-    if (text !== format(this.#known)) writePublicFile(file, text);
     const signedBefore = new Set(this.#known.map(({ certificate }) => fingerprintOf(certificate)));
     const isReplaced = current.some((certificate) => !signedBefore.has(fingerprintOf(certificate)));
     if (signedBefore.size > 0 && isReplaced) onReplaced(current);
     this.#known = next;
+    this.#write(format(next));
+  }
+
+  #write(text: string): void {
+    if (text === this.#written) return;
+    const { file, writing } = this.#options;
+    try {
+      writePublicFile(file, text);
+      this.#written = text;
+      writing.succeeded();
+    } catch (error) {
+      writing.failed(error);
+    }
   }
 
   /** The retired CAs that are still trusted. */

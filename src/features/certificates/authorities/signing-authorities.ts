@@ -1,6 +1,7 @@
 import { millisecondsSince } from "../../../machinery/api/clock.ts";
 import { join } from "node:path";
 import type { Logger } from "pino";
+import { OutageReport } from "../../../machinery/logging/outage-report.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { CertificateSettings } from "../settings.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";
@@ -68,15 +69,20 @@ export interface ServerAuthorityOptions extends OpenSigningAuthorityOptions {
   readonly names: Names;
   /** The CAs of the data directory. They sign when no files are configured. */
   readonly own: ClusterAuthorities["ofSigner"];
-  readonly log: Pick<Logger, "info">;
+  readonly log: Pick<Logger, "info" | "error">;
 }
 
 export function openSigningAuthorities(options: ServerAuthorityOptions): SigningAuthorities {
   const { settings, dataDirectory, names, clock, own, log } = options;
   const fallback = (shortName: SignerShortName) => () => own[shortName].current();
   const authorities = openAuthorities({ ...options, fallback });
+  const file = join(dataDirectory, "client-authorities.json");
   const retired = new RetiredAuthorities({
-    file: join(dataDirectory, "client-authorities.json"),
+    file,
+    writing: new OutageReport({
+      onFailure: (reason) => log.error({ file, reason }, "the CAs of client certificates are known in memory alone"),
+      onRecovery: () => log.info({ file }, "the CAs of client certificates are written down again"),
+    }),
     clock,
     overlapMilliseconds: settings.maximumLifetimeMilliseconds,
     onReplaced: (current) =>

@@ -37,8 +37,8 @@ export type OpenedServer = Awaited<ReturnType<typeof openServer>>;
 
 /** Whether the store has keys that only its sealing key opens. */
 function holdsSealedKeys(records: FollowedKeyRecords): boolean {
-  const tokenKeys = records.textOf(keyRingRecord.name);
-  const authorities = records.textOf(authorityRecord.name);
+  const tokenKeys = records.recordOf(keyRingRecord.name)?.value;
+  const authorities = records.recordOf(authorityRecord.name)?.value;
   return (
     (tokenKeys !== undefined && keyRingRecord.parse(tokenKeys).keys.some(({ privateKey }) => "sealed" in privateKey)) ||
     (authorities !== undefined && Object.keys(authorityRecord.parse(authorities).authorities).length > 0)

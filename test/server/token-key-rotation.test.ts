@@ -10,6 +10,7 @@ import { platformNames } from "../../src/machinery/api/names.ts";
 import { SealingKey } from "../../src/machinery/keys/sealing-key.ts";
 import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
 import { StoreUnavailable } from "../../src/machinery/storage/store.ts";
+import type { RingKey } from "../../src/features/accounts/keys/key-ring.ts";
 import { retireTokenKey, rotateTokenKey } from "../../src/features/accounts/keys/rotate-token-key.ts";
 import { InProcess } from "./in-process.ts";
 import { keptStore } from "./kept-store.ts";
@@ -239,6 +240,20 @@ describe("token keys that rotate", () => {
     } finally {
       store.write = writeForReal;
     }
+  });
+
+  it("are known that another process makes while this one writes down how long its tokens live", async () => {
+    const writeForReal = store.write.bind(store);
+    let added: RingKey | undefined;
+    store.write = async (request) => {
+      const written = await writeForReal(request);
+      store.write = writeForReal;
+      ({ added } = await rotate());
+      return written;
+    };
+    await new Asked(one).newToken(20 * 365 * 86_400);
+    assert.ok((await new Asked(one).keySet()).keys.some(({ kid }) => kid === added?.kid));
+    await retire(added?.kid ?? "");
   });
 
   it("are not opened without the sealing key, or with one that others can read", async () => {

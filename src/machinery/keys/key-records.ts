@@ -25,6 +25,12 @@ export interface KeyRecord<T> {
   parse(text: string): T;
 }
 
+/** What a record was, or is, after a write. A later write has a greater revision. */
+export interface StoredRecord<T> {
+  readonly value: T;
+  readonly revision: number;
+}
+
 const maximumAttempts = 20;
 
 /** The record as it is in the store now, and the revision of its last write (0: there is none). */
@@ -40,23 +46,23 @@ export async function readKeyRecord<T>(
 
 /**
  * Changes a record. `change` gets what is stored now, and returns what is to be stored, or what it was given when there
- * is nothing to change; it is called again when another process was faster. Resolves with what is stored then. Rejects
- * with what `change` throws, and with what the store throws.
+ * is nothing to change; it is called again when another process was faster. Resolves with what is stored then, and the
+ * revision of its last write. Rejects with what `change` throws, and with what the store throws.
  */
 export async function changeKeyRecord<T extends object>(
   { store, record }: { readonly store: Store; readonly record: KeyRecord<T> },
   change: (stored: T | undefined) => T,
-): Promise<T> {
+): Promise<StoredRecord<T>> {
   for (let attempt = 1; ; attempt += 1) {
     const { value, revision } = await readKeyRecord(store, record);
     const next = change(value);
-    if (next === value) return next;
-    const { isWritten } = await store.write({
+    if (next === value) return { value: next, revision };
+    const written = await store.write({
       key: keyRecordPrefix + record.name,
       value: Buffer.from(JSON.stringify(next)),
       expectedRevision: revision,
     });
-    if (isWritten) return next;
+    if (written.isWritten) return { value: next, revision: written.revision };
     if (attempt === maximumAttempts) throw new Error(`the record ${record.name} changes all the time: try again`);
   }
 }
@@ -66,7 +72,7 @@ export async function changeKeyRecord<T extends object>(
  * anything else.
  */
 export class FollowedKeyRecords {
-  #texts: Map<string, string> = new Map();
+  #stored: Map<string, StoredRecord<string>> = new Map();
   readonly #listeners = new Set<() => void>();
   readonly #feed: ChangeFeed;
 
@@ -79,20 +85,21 @@ export class FollowedKeyRecords {
     await this.#feed.join({
       prefix: keyRecordPrefix,
       beginLoad: () => {
-        const loaded = new Map<string, string>();
+        const loaded = new Map<string, StoredRecord<string>>();
         return {
           add(entries: readonly Entry[]) {
-            for (const { key, value } of entries) loaded.set(key, value.toString("utf8"));
+            for (const { key, value, modRevision } of entries)
+              loaded.set(key, { value: value.toString("utf8"), revision: modRevision });
           },
           finish: () => {
-            this.#texts = loaded;
+            this.#stored = loaded;
             this.#tell();
           },
         };
       },
-      apply: ({ key, value }: Change) => {
-        if (value === undefined) this.#texts.delete(key);
-        else this.#texts.set(key, value.toString("utf8"));
+      apply: ({ key, value, revision }: Change) => {
+        if (value === undefined) this.#stored.delete(key);
+        else this.#stored.set(key, { value: value.toString("utf8"), revision });
         this.#tell();
       },
       progress: () => {},
@@ -100,8 +107,8 @@ export class FollowedKeyRecords {
     }).started;
   }
 
-  textOf(name: string): string | undefined {
-    return this.#texts.get(keyRecordPrefix + name);
+  recordOf(name: string): StoredRecord<string> | undefined {
+    return this.#stored.get(keyRecordPrefix + name);
   }
 
   /** Calls `listener` after each change of any record. It must not throw. */

@@ -24,7 +24,7 @@ export interface OpenTokenKeysOptions extends StoredTokenKeysOptions {
  */
 export async function openTokenKeys(options: OpenTokenKeysOptions): Promise<StoredTokenKeys> {
   const { store, settings, operatorKeys, clock } = options;
-  const ring = await changeKeyRecord({ store, record: keyRingRecord }, (stored) => {
+  const opened = await changeKeyRecord({ store, record: keyRingRecord }, (stored) => {
     const named = withOperatorKey(stored ?? emptyRing, operatorKeys.current().signing?.record);
     if (!("algorithm" in settings.signingKey)) return named;
     const { algorithm } = settings.signingKey;
@@ -34,7 +34,7 @@ export async function openTokenKeys(options: OpenTokenKeysOptions): Promise<Stor
       sealingKey: options.sealingKey,
     });
   });
-  return new StoredTokenKeys(ring, options);
+  return new StoredTokenKeys(opened, options);
 }
 
 function withOperatorKey(ring: KeyRing, record: OperatorKeyRecord | undefined): KeyRing {

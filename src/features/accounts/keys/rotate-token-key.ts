@@ -30,7 +30,7 @@ export async function rotateTokenKey(
   }: { algorithm: GeneratedAlgorithm | undefined; publishMilliseconds: number; clock: Clock },
 ): Promise<{ readonly added: RingKey; readonly previous: RingKey }> {
   let previous: RingKey | undefined;
-  const rotated = await changeKeyRecord({ store, record: keyRingRecord }, (stored) => {
+  const { value: rotated } = await changeKeyRecord({ store, record: keyRingRecord }, (stored) => {
     const ring = known(stored);
     if (ring.operatorKey !== undefined) throw refused(operatorAdvice(ring.operatorKey));
     const now = clock.now();

@@ -7,7 +7,7 @@ import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
 import { readPrivateFile } from "../../../machinery/files/private-file.ts";
 import { UnusableFile } from "../../../machinery/files/unusable-file.ts";
 import { changeKeyRecord } from "../../../machinery/keys/key-records.ts";
-import type { FollowedKeyRecords } from "../../../machinery/keys/key-records.ts";
+import type { FollowedKeyRecords, StoredRecord } from "../../../machinery/keys/key-records.ts";
 import type { SealingKey } from "../../../machinery/keys/sealing-key.ts";
 import { StoreUnavailable } from "../../../machinery/storage/store.ts";
 import type { Store } from "../../../machinery/storage/store.ts";
@@ -37,18 +37,24 @@ export interface StoredTokenKeysOptions {
 export class StoredTokenKeys implements TokenKeys {
   readonly #options: StoredTokenKeysOptions;
   #ring: KeyRing;
+  /** The revision of the ring. */
+  #revision: number;
+  /** The revision of a record that can't be used. */
+  #unusableRevision: number | undefined;
   #privateKeys: ReadonlyMap<string, TokenSigningKey> = new Map();
   #verification: VerificationKeys;
-  #seen: string | undefined;
   #recording: Promise<void> | undefined;
 
-  /** `ring` is what the store has now. Throws UnusableFile for a private key that is not here. */
-  constructor(ring: KeyRing, options: StoredTokenKeysOptions) {
+  /** `stored` is what the store has now. Throws UnusableFile for a private key that is not here. */
+  constructor({ value: ring, revision }: StoredRecord<KeyRing>, options: StoredTokenKeysOptions) {
     this.#options = options;
     this.#ring = ring;
+    this.#revision = revision;
     this.#privateKeys = this.#opened(ring);
     this.#verification = this.#published();
     options.records.onChange(() => this.#recordChanged());
+    // Another process may have been faster.
+    this.#recordChanged();
     options.operatorKeys.onChange(() => (this.#verification = this.#published()));
   }
 
@@ -98,7 +104,7 @@ export class StoredTokenKeys implements TokenKeys {
     const recording = changeKeyRecord({ store, record: keyRingRecord }, (ring) => {
       if (ring === undefined) throw new Error("the record of the token keys is gone");
       return withLifetime(ring, { kid: entry.kid, lifetimeSeconds });
-    }).then((ring) => this.#use(ring));
+    }).then((stored) => this.#use(stored));
     this.#recording = recording;
     try {
       await recording;
@@ -112,12 +118,12 @@ export class StoredTokenKeys implements TokenKeys {
 
   #recordChanged(): void {
     const { records, log } = this.#options;
-    const text = records.textOf(keyRingRecord.name);
-    if (text === undefined || text === this.#seen) return;
-    this.#seen = text;
+    const stored = records.recordOf(keyRingRecord.name);
+    if (stored === undefined || stored.revision === this.#unusableRevision) return;
     try {
-      this.#use(keyRingRecord.parse(text));
+      this.#use({ value: keyRingRecord.parse(stored.value), revision: stored.revision });
     } catch (error) {
+      this.#unusableRevision = stored.revision;
       log.error(
         { error: messageOf(error) },
         "the token keys in the store can't be used; the previous ones stay in use",
@@ -125,10 +131,13 @@ export class StoredTokenKeys implements TokenKeys {
     }
   }
 
-  #use(ring: KeyRing): void {
+  /** Does nothing with an older ring: what this process has written may be seen later than what another one wrote after it. */
+  #use({ value: ring, revision }: StoredRecord<KeyRing>): void {
+    if (revision <= this.#revision) return;
     const before = this.#ring.keys.map(({ kid }) => kid);
     const privateKeys = this.#opened(ring);
     this.#ring = ring;
+    this.#revision = revision;
     this.#privateKeys = privateKeys;
     const added = ring.keys.filter(({ kid }) => !before.includes(kid));
     const removed = before.filter((kid) => !privateKeys.has(kid));

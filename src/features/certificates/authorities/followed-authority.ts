@@ -93,14 +93,14 @@ export class FollowedAuthority {
   }
 
   #read(): RotatedAuthority | undefined {
-    const text = this.#options.records.textOf(authorityRecord.name);
+    const text = this.#options.records.recordOf(authorityRecord.name)?.value;
     this.#seen = text;
     return text === undefined ? undefined : authorityRecord.parse(text).authorities[this.name];
   }
 
   #recordChanged(): void {
     const { records, log } = this.#options;
-    if (records.textOf(authorityRecord.name) === this.#seen) return;
+    if (records.recordOf(authorityRecord.name)?.value === this.#seen) return;
     try {
       const rotated = this.#read();
       if (rotated === undefined || JSON.stringify(rotated) === JSON.stringify(this.#rotated)) return;

@@ -166,7 +166,7 @@ async function changeAuthority(
   if (!all.has(name))
     throw refusedRotation(`there is no CA ${JSON.stringify(name)}: name one of ${[...all.keys()].join(", ")}`);
   let fingerprint = "";
-  const { authorities } = await changeKeyRecord(
+  const { value: record } = await changeKeyRecord(
     { store: keys.store, record: authorityRecord },
     (stored): AuthorityRecord => {
       const known = stored?.authorities ?? {};
@@ -175,7 +175,7 @@ async function changeAuthority(
       return { version: 1, authorities: { ...known, [name]: changed.authority } };
     },
   );
-  const generation = authorities[name]?.generations.find((one) => one.fingerprint === fingerprint);
+  const generation = record.authorities[name]?.generations.find((one) => one.fingerprint === fingerprint);
   if (generation === undefined) throw new Error(`the record has no CA ${fingerprint}`);
   return generation;
 }

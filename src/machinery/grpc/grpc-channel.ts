@@ -65,12 +65,16 @@ export class GrpcChannel {
     void onClosed.then(() => clearInterval(pings));
   }
 
-  /** Resolves once the HTTP/2 connection is established. Rejects with GrpcError (unavailable). */
+  /** Resolves once the HTTP/2 connection is established. Rejects with GrpcError (unavailable, or too late). */
   static connect(options: ChannelOptions): Promise<GrpcChannel> {
     const { url, tls = {}, timeoutMilliseconds } = options;
     const closed = Promise.withResolvers<void>();
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => client.destroy(new Error("no answer in time")), timeoutMilliseconds);
+      let isTooLate = false;
+      const timer = setTimeout(() => {
+        isTooLate = true;
+        client.destroy(new Error("no answer in time"));
+      }, timeoutMilliseconds);
       const client = new Http2Client({
         socket: connectSocket(url, tls),
         windowBytes: WINDOW_BYTES,
@@ -81,7 +85,8 @@ export class GrpcChannel {
         onClosed: (cause) => {
           clearTimeout(timer);
           closed.resolve();
-          reject(unavailable(`${url} can't be reached: ${messageOf(cause)}`, { mayHaveRun: false, cause }));
+          const code = isTooLate ? grpcStatus.deadlineExceeded : grpcStatus.unavailable;
+          reject(new GrpcError(`${url} can't be reached: ${messageOf(cause)}`, { code, mayHaveRun: false, cause }));
         },
       });
     });

@@ -2,13 +2,14 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { constants, createServer } from "node:http2";
 import type { Http2Server, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import { createServer as createSocketServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import * as fc from "fast-check";
 import { GrpcChannel } from "../../../src/machinery/grpc/grpc-channel.ts";
 import { encodeFrame, FrameReader } from "../../../src/machinery/grpc/grpc-frames.ts";
-import { GrpcError } from "../../../src/machinery/grpc/grpc-error.ts";
+import { GrpcError, grpcStatus } from "../../../src/machinery/grpc/grpc-error.ts";
 
 describe("a stream of gRPC messages", () => {
   it("delivers each message whole and in order, wherever the chunks are cut", () => {
@@ -89,6 +90,22 @@ describe("a gRPC channel", () => {
     while (server.pings() === 0) await delay(5);
     assert.equal(server.pings(), 1);
     call.cancel();
+  });
+});
+
+describe("a server that takes connections and says nothing", () => {
+  it("is told from one that can't be reached: whoever asks again would wait again", async () => {
+    const server = createSocketServer((socket) => socket.resume()).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo; // it listens on TCP
+    const connect = (): Promise<GrpcChannel> =>
+      GrpcChannel.connect({ url: `http://127.0.0.1:${port}`, timeoutMilliseconds: 50 });
+    const failsWith = (code: number) => (error: unknown) =>
+      error instanceof GrpcError && error.code === code && !error.mayHaveRun;
+    await assert.rejects(connect(), failsWith(grpcStatus.deadlineExceeded));
+    server.close();
+    await once(server, "close");
+    await assert.rejects(connect(), failsWith(grpcStatus.unavailable));
   });
 });
 

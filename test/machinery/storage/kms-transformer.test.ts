@@ -175,6 +175,23 @@ describe("a KMS v2 provider", () => {
     assert.deepEqual((await scene.decrypt(stored)).plain, plain);
   });
 
+  it("lets no reader wait for a plugin that is silent, but the first, and asks it again by itself", async () => {
+    const stored = await process().transformer.encrypt(plain, storageKey);
+    const scene = process({ timeoutMilliseconds: 1_500 });
+    await scene.transformer.pollWhenDue();
+    plugin.behaviour = "silent";
+    await assert.rejects(scene.decrypt(stored), /did not answer/);
+    const callsBefore = plugin.calls.Decrypt;
+    scene.time.now += 5_000;
+    await assert.rejects(scene.decrypt(stored), (error) => error instanceof UndecryptableValue && error.isTemporary);
+    assert.equal(plugin.calls.Decrypt, callsBefore);
+    plugin.behaviour = "works";
+    scene.time.now += 5_000;
+    await scene.transformer.pollWhenDue();
+    assert.equal(scene.readable, 1);
+    assert.deepEqual((await scene.decrypt(stored)).plain, plain);
+  });
+
   it("notifies that a key can be unwrapped when any value with it is read again", async () => {
     const stored = await process().transformer.encrypt(plain, storageKey);
     const scene = process();

@@ -81,6 +81,8 @@ export class KmsTransformer implements ValueTransformer {
   /** Why the last status was not good. */
   #failure: string | undefined;
   #unwrapFailedAt = -Infinity;
+  /** It did not answer in time: until it does, only looks ask it. Readers of every kind wait behind one that waits for a key. */
+  #isSilent = false;
   #isRetrying = false;
   /** A key works again, which is not told yet. */
   #isNews = false;
@@ -110,7 +112,7 @@ export class KmsTransformer implements ValueTransformer {
       // Without the plugin's key it is not known: a write will ask.
       isStale: object.wrappedKey.keyId !== this.#writing?.wrappedKey.keyId,
     });
-    const cipher = known ?? this.#unwrap(object, digest);
+    const cipher = known ?? this.#unwrapForReader(object, digest);
     const firstLook = this.#polledAt === -Infinity ? this.#poll() : undefined;
     return firstLook === undefined
       ? andThen(cipher, open)
@@ -119,7 +121,8 @@ export class KmsTransformer implements ValueTransformer {
 
   /** Asks the plugin for its key when it is time to. Never rejects. */
   async pollWhenDue(): Promise<void> {
-    const interval = this.#failure === undefined ? healthyPollMilliseconds : failedPollMilliseconds;
+    const isWell = this.#failure === undefined && !this.#isSilent;
+    const interval = isWell ? healthyPollMilliseconds : failedPollMilliseconds;
     if (millisecondsSince(this.#polledAt, this.#options.clock) < interval) return;
     await this.#poll();
     if (this.#failure === undefined) await this.#retryFailedKeys();
@@ -181,6 +184,16 @@ export class KmsTransformer implements ValueTransformer {
     return { wrappedKey, cipher, confirmedAt };
   }
 
+  #unwrapForReader(key: DataKey, digest: string): Promise<Cipher> {
+    if (!this.#isSilent) return this.#unwrap(key, digest);
+    this.#keepFailed(key, digest);
+    throw this.#away("it did not answer");
+  }
+
+  #keepFailed(key: DataKey, digest: string): void {
+    if (this.#failedKeys.size < maximumCachedKeys) this.#failedKeys.set(digest, key);
+  }
+
   #unwrap(key: DataKey, digest: string): Promise<Cipher> {
     const running = this.#unwrapping.get(digest);
     if (running !== undefined) return running;
@@ -192,7 +205,7 @@ export class KmsTransformer implements ValueTransformer {
           return cipher;
         },
         (error: unknown) => {
-          if (this.#failedKeys.size < maximumCachedKeys) this.#failedKeys.set(digest, key);
+          this.#keepFailed(key, digest);
           throw error;
         },
       )
@@ -208,7 +221,9 @@ export class KmsTransformer implements ValueTransformer {
     let key: Buffer;
     try {
       key = await client.decrypt(wrappedKey);
+      this.#isSilent = false;
     } catch (error) {
+      this.#isSilent = error instanceof GrpcError && error.code === grpcStatus.deadlineExceeded;
       if (!(error instanceof GrpcError) || isTransient.has(error.code)) this.#unwrapFailedAt = clock.now();
       throw this.#away(messageOf(error));
     }

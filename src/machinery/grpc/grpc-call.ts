@@ -1,3 +1,4 @@
+import { shortened } from "../api/format-value.ts";
 import { messageOf } from "../api/thrown-error.ts";
 import type { ClientExchange, Http2ClientStream, StreamFailure } from "../http2/http2-client-stream.ts";
 import { GrpcError, unavailable } from "./grpc-error.ts";
@@ -22,6 +23,9 @@ export interface Call {
   /** Ends the call. No callback runs afterwards. */
   cancel(): void;
 }
+
+/** Logs and answers to clients quote it. */
+const maximumMessageCharacters = 500;
 
 interface GrpcCallOptions {
   readonly url: string;
@@ -101,7 +105,8 @@ export class GrpcCall implements Call, ClientExchange {
   #errorAfter(failure: StreamFailure | undefined): GrpcError {
     const url = this.#url;
     if (this.#status !== undefined) {
-      const message = this.#message === undefined ? `status ${this.#status}` : percentDecoded(this.#message);
+      const said = this.#message === undefined ? `status ${this.#status}` : percentDecoded(this.#message);
+      const message = shortened(said, maximumMessageCharacters);
       return new GrpcError(message, { code: Number(this.#status), mayHaveRun: true });
     }
     if (this.#httpStatus !== "200")

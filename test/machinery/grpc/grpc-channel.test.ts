@@ -77,6 +77,16 @@ describe("a gRPC channel", () => {
     assert.equal((await failureOf(channel.unary("/x/Y", { message, timeoutMilliseconds: 5_000 }))).mayHaveRun, true);
   });
 
+  it("shortens what the server says of a failure, because logs and clients are told", async () => {
+    await using server = await listen((stream) => {
+      const said = { "grpc-status": "13", "grpc-message": "x".repeat(8_000) };
+      stream.respond({ ":status": 200, ...said }, { endStream: true });
+    });
+    const channel = await server.connect();
+    const failure = await failureOf(channel.unary("/x/Y", { message, timeoutMilliseconds: 5_000 }));
+    assert.match(failure.message, /^x{500}\.\.\. \(8000 characters\)$/);
+  });
+
   it("pings the server only while a call is running: etcd closes idle connections that ping", async (context) => {
     await using server = await listen(() => {});
     context.mock.timers.enable({ apis: ["setInterval"] });

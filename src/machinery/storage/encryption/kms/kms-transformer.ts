@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
+import { shortened } from "../../../api/format-value.ts";
 import { messageOf } from "../../../api/thrown-error.ts";
 import { dnsSubdomainFaults } from "../../../api/name-validation.ts";
 import { millisecondsSince } from "../../../api/clock.ts";
@@ -163,8 +164,8 @@ export class KmsTransformer implements ValueTransformer {
     const { client, clock } = this.#options;
     const askedAt = clock.now();
     const { version, health, keyId } = await client.status();
-    if (version !== "v2" && version !== "v2beta1") throw new Error(`it has version ${JSON.stringify(version)}, not v2`);
-    if (health !== "ok") throw new Error(`it says of its health ${JSON.stringify(health.slice(0, 200))}, not ok`);
+    if (version !== "v2" && version !== "v2beta1") throw new Error(`it has version ${quoted(version)}, not v2`);
+    if (health !== "ok") throw new Error(`it says of its health ${quoted(health)}, not ok`);
     checkKeyId(keyId);
     if (this.#writing?.wrappedKey.keyId !== keyId) this.#writing = await this.#newKey(keyId, askedAt);
     this.#writing.confirmedAt = askedAt;
@@ -299,6 +300,8 @@ function parseObject(stored: Buffer): EncryptedObject {
   }
   throw new UndecryptableValue("it was cut or changed: it is not what a KMS provider writes");
 }
+
+const quoted = (text: string): string => JSON.stringify(shortened(text, 200));
 
 function checkKeyId(keyId: string): void {
   const bytes = Buffer.byteLength(keyId);

@@ -2,13 +2,16 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -94,6 +97,24 @@ describe("a backup of a running server", () => {
     assert.ok(gunzipSync(readFileSync(file)).includes("PRIVATE KEY"));
     assert.ok(!gunzipSync(readFileSync(without)).includes("PRIVATE KEY"));
     assert.ok(withoutKeys.includes("ca.key") && withoutKeys.includes("service-account.key"));
+  });
+
+  it("contains what links of the data directory lead to, and is refused where one leads nowhere", async () => {
+    const [linked, elsewhere] = [join(server.dataDirectory, "ca.key"), join(folder, "elsewhere.key")];
+    const before = await backUpTo(join(folder, "before-links.gz"));
+    renameSync(linked, elsewhere);
+    symlinkSync(elsewhere, linked);
+    assert.equal((await backUpTo(join(folder, "with-links.gz"))).files, before.files);
+    renameSync(elsewhere, `${elsewhere}.away`);
+    const other = join(folder, "beside-links");
+    cpSync(server.dataDirectory, other, { recursive: true, verbatimSymlinks: true });
+    await assert.rejects(backUpTo(join(folder, "dangling.gz")), /ca\.key is a link that leads nowhere: put back what/);
+    await assert.rejects(
+      startTestServer({ storage: "lmdb", dataDirectory: other }),
+      /ca\.key is a link that leads nowhere/,
+    );
+    rmSync(linked);
+    renameSync(`${elsewhere}.away`, linked);
   });
 
   it("is restored to a server that accepts the same tokens and continues above all earlier revisions", async () => {

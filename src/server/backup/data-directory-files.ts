@@ -1,6 +1,7 @@
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { writePrivateFile } from "../../machinery/files/atomic-file.ts";
+import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import type { BackupFileEntry } from "./backup-format.ts";
 import { DamagedBackup } from "./backup-format.ts";
 
@@ -16,7 +17,10 @@ const largestFileBytes = 2 ** 20;
 
 const isKey = (file: string): boolean => file.endsWith(".key");
 
-/** The files of a data directory that a backup holds. */
+/**
+ * The files of a data directory that a backup holds, also where links lead to them. Throws UnusableFile for a link that leads
+ * nowhere: a server would make another key in its place.
+ */
 export function dataDirectoryFiles(directory: string): { readonly certificates: string[]; readonly keys: string[] } {
   const files = folders
     .filter((folder) => existsSync(join(directory, folder)))
@@ -33,8 +37,10 @@ export function dataDirectoryFiles(directory: string): { readonly certificates: 
 const isKept = (name: string): boolean => keptFile.test(name);
 
 function isSmallFile(path: string): boolean {
-  const status = lstatSync(path);
-  return status.isFile() && status.size <= largestFileBytes;
+  const status = statSync(path, { throwIfNoEntry: false });
+  if (status === undefined && lstatSync(path, { throwIfNoEntry: false }) !== undefined)
+    throw new UnusableFile(`${path} is a link that leads nowhere: put back what it leads to, or remove it`);
+  return status !== undefined && status.isFile() && status.size <= largestFileBytes;
 }
 
 export const readEntry = (directory: string, file: string): BackupFileEntry => ({

@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import type { Certificate } from "../../pki/certificate.ts";
@@ -91,7 +91,7 @@ export function dataDirectoryPaths(directory: string): string[] {
       .filter((folder) => existsSync(join(directory, folder)))
       .flatMap((folder) => readdirSync(join(directory, folder)).map((name) => join(folder, name)))
       // A running server replaces files, and removes its temporary ones.
-      .filter((path) => lstatSync(join(directory, path), { throwIfNoEntry: false })?.isFile() === true)
+      .filter((path) => statSync(join(directory, path), { throwIfNoEntry: false })?.isFile() === true)
       .toSorted()
   );
 }

@@ -1,4 +1,4 @@
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, lstatSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
 import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
@@ -182,9 +182,11 @@ function ownKeys(config: ServerConfig): OwnKeys {
         "signet encryption rewrite",
     );
   }
-  const file = encryptionKeyFile(config.encryption, config.dataDirectory);
+  const named = encryptionKeyFile(config.encryption, config.dataDirectory);
   const keys = readEncryptionKeys(config.encryption, config.dataDirectory) ?? [];
-  if (keys.length === 0) throw new UsageError(`${file} does not exist: signet serve makes it when it starts first`);
+  if (keys.length === 0) throw new UsageError(`${named} does not exist: signet serve makes it when it starts first`);
+  // Where a link leads to: a file in place of the link would be lost when the link is made again.
+  const file = lstatSync(named).isSymbolicLink() ? realpathSync(named) : named;
   try {
     accessSync(dirname(file), constants.W_OK);
   } catch (cause) {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createHash, createPublicKey, generateKeyPairSync } from "node:crypto";
 import {
   chmodSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -9,6 +10,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -161,6 +163,18 @@ describe("a server with its own store", () => {
     const made = /made the key (\w+)/.exec(await rotating)?.[1] ?? "";
     await create(api, "rotated-alone");
     assert.ok((await prefixAt(dataDirectory, keyOf("rotated-alone"))).includes(`:${made}:`));
+  });
+
+  it("changes its key where a link leads to", async (t) => {
+    const target = join(folder, "linked.key");
+    renameSync(keyFile, target);
+    symlinkSync(target, keyFile);
+    const made = /linked\.key: made the key (\w+)/.exec(await run(t, config, { type: "rotate" }))?.[1] ?? "";
+    assert.ok(lstatSync(keyFile).isSymbolicLink());
+    await create(api, "with-linked-key");
+    assert.ok((await prefixAt(dataDirectory, keyOf("with-linked-key"))).includes(`:${made}:`));
+    rmSync(keyFile);
+    renameSync(target, keyFile);
   });
 
   it("writes with a new key what an update does not change", async () => {

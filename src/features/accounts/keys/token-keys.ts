@@ -32,7 +32,7 @@ export interface TokenKeys {
   signingFor(lifetimeSeconds: number): MaybePromise<TokenSigner>;
   /**
    * Asks the external signer for a key that is not known yet. Never rejects: look at `verification()` again afterwards.
-   * Undefined: there is no signer to ask, or it is too early.
+   * Undefined: there is no signer to ask.
    */
   learn?(kid: string): Promise<void> | undefined;
 }

@@ -67,7 +67,11 @@ async function openScene() {
   const clock = new TestClock();
   const lines: string[] = [];
   const log = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(line) });
-  const signer = await ExternalSigner.open({ socket: "/run/signer.sock", client, clock, log });
+  const pause = (milliseconds: number): Promise<void> => {
+    clock.milliseconds += milliseconds;
+    return Promise.resolve();
+  };
+  const signer = await ExternalSigner.open({ socket: "/run/signer.sock", client, clock, pause, log });
   const sealed = (): Promise<string> => signer.signToken({ sub: "robot" });
   const refused = (): Promise<void> =>
     assert.rejects(sealed(), (error) => error instanceof ApiError && error.code === 503);
@@ -197,10 +201,26 @@ describe("an external signer", () => {
   it("is asked for an unknown key once a second, however many tokens name one", async () => {
     const { client, clock, signer } = await openScene();
     assert.equal(signer.learn("first"), undefined);
+    const opened = clock.now();
+    await Promise.all(Array.from({ length: 100 }, async (_, index) => signer.learn(`unknown ${index}`)));
+    assert.deepEqual([client.fetches, clock.now() - opened], [2, 1000]);
+    await signer.learn("unknown");
+    assert.deepEqual([client.fetches, clock.now() - opened], [3, 2000]);
+  });
+
+  it("is asked again for a key that it made while it was asked, so that the token of another process is not refused", async () => {
+    const { client, clock, signer } = await openScene();
     clock.passSeconds(1);
-    await Promise.all([signer.learn("unknown"), signer.learn("other")]);
-    assert.equal(signer.learn("unknown"), undefined);
-    assert.equal(client.fetches, 2);
+    const answer = Promise.withResolvers<FetchKeysAnswer>();
+    client.published = () => answer.promise;
+    const early = signer.learn("unknown");
+    await Promise.resolve();
+    const made = newSignerKey("made meanwhile");
+    const late = signer.learn(made.kid);
+    client.published = () => Promise.resolve(answerOf(client.key, made));
+    answer.resolve(answerOf(client.key));
+    await Promise.all([early, late]);
+    assert.ok(signer.current().verification.some(({ kid }) => kid === made.kid));
   });
 
   for (const [what, change, reason] of [

@@ -19,6 +19,8 @@ export interface ExternalSignerOptions {
   readonly socket: string;
   readonly client: ExternalSignerClient;
   readonly clock: Clock;
+  /** Resolves after a time in milliseconds. */
+  readonly pause: (milliseconds: number) => Promise<unknown>;
   readonly log: Pick<Logger, "info" | "error">;
   readonly observer?: OutsideKeyObserver | undefined;
 }
@@ -41,6 +43,8 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   #keys: OperatorKeys;
   #refreshSeconds: number;
   #polling: Promise<void> | undefined;
+  /** A look that has not begun yet: it finds every key that was made before it was asked for. */
+  #nextPoll: Promise<void> | undefined;
   #polledAt: number;
   readonly #signing: OutageReport;
   readonly #fetching: OutageReport;
@@ -77,12 +81,24 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
     this.#listeners.add(listener);
   }
 
-  /** Fetches the keys again if this one is unknown: the signer may have just made it. */
+  /**
+   * Fetches the keys again if this one is unknown: the signer may have just made it, and another process a token with it. Waits
+   * until that is not too soon.
+   */
   learn(kid: string): Promise<void> | undefined {
     if (this.#knows(kid)) return undefined;
-    if (this.#polling !== undefined) return this.#polling;
-    const isTooSoon = millisecondsSince(this.#polledAt, this.#options.clock) < shortestPollMilliseconds;
-    return isTooSoon ? undefined : this.#poll();
+    this.#nextPoll ??= this.#pollNext();
+    return this.#nextPoll;
+  }
+
+  async #pollNext(): Promise<void> {
+    const { clock, pause } = this.#options;
+    // It may have been answered before the key was made.
+    await this.#polling;
+    const early = shortestPollMilliseconds - millisecondsSince(this.#polledAt, clock);
+    if (early > 0) await pause(early);
+    this.#nextPoll = undefined;
+    await this.#poll();
   }
 
   /** Fetches the keys when the time that the signer gave is over. Never rejects. */

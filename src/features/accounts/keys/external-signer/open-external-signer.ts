@@ -36,7 +36,7 @@ export async function openExternalSigner(options: OpenExternalSignerOptions): Pr
   const client = externalSignerClient(socket, observer);
   try {
     const maximumTokenExpirationSeconds = await maximumOf(client, options);
-    const keys = await ExternalSigner.open({ socket, client, clock, log, observer });
+    const keys = await ExternalSigner.open({ socket, client, clock, pause, log, observer });
     const polling = periodically({
       milliseconds: pollMilliseconds,
       task: () => keys.pollWhenDue(),

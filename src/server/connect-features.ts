@@ -1,6 +1,7 @@
 import type { AdmissionRule } from "../machinery/api/attributes.ts";
 import { createAuthorization } from "../machinery/authorization/authorizer.ts";
 import { accessSpelling, respelledAttributes } from "../machinery/authorization/access-spelling.ts";
+import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import { connectAccess, connectRbac } from "../features/access/feature.ts";
 import { connectAccounts } from "../features/accounts/feature.ts";
@@ -117,7 +118,18 @@ export async function connectFeatures(
   stores.admitThrough([...admissionRules(features), ...moreRules]);
   if (usesEtcd) {
     const { sealingKey } = keyStore;
-    await checkReplicaIdentity(store, { authorities: own, sealingKey, tokenKeys, settings: config.accounts });
+    const check = (): Promise<void> =>
+      checkReplicaIdentity(store, { authorities: own, sealingKey, tokenKeys, settings: config.accounts });
+    await check();
+    // Otherwise no replica would start any more once the key of the last start is gone from the files.
+    accounts.onOperatorKeys(() => {
+      check().catch((error: unknown) =>
+        log.error(
+          { error: messageOf(error) },
+          "could not tell other replicas of the new signing key: restart this one",
+        ),
+      );
+    });
   }
   const status =
     certificateSettings.revocation &&

@@ -6,12 +6,16 @@ import { after, before, describe, it } from "node:test";
 import { createLocalJWKSet, jwtVerify } from "jose";
 import type { JSONWebKeySet } from "jose";
 import { generateTokenSigningKeyPem, parseTokenSigningKey } from "../../src/features/accounts/tokens/token-key.ts";
+import { keyRingRecord } from "../../src/features/accounts/keys/key-ring.ts";
+import type { RingKey } from "../../src/features/accounts/keys/key-ring.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
+import { readKeyRecord } from "../../src/machinery/keys/key-records.ts";
 import { SealingKey } from "../../src/machinery/keys/sealing-key.ts";
 import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
 import { StoreUnavailable } from "../../src/machinery/storage/store.ts";
-import type { RingKey } from "../../src/features/accounts/keys/key-ring.ts";
 import { retireTokenKey, rotateTokenKey } from "../../src/features/accounts/keys/rotate-token-key.ts";
+import { eventually } from "../end-to-end/eventually.ts";
+import { skipsEtcd, startEtcd } from "../machinery/storage/etcd-process.ts";
 import { InProcess } from "./in-process.ts";
 import { keptStore } from "./kept-store.ts";
 import { ManualTime } from "../manual-time.ts";
@@ -366,3 +370,45 @@ function newFolder(path: string): string {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   return path;
 }
+
+describe("token keys of the operator's files, of replicas", { skip: skipsEtcd }, () => {
+  it("are replaced while a server runs, which then starts without the old one", async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), "signet-replicas-keys-"));
+    const [signing, verifying] = [join(folder, "signing.pem"), join(folder, "verifying.pem")];
+    const [old, made] = [generateTokenSigningKeyPem("ES256"), generateTokenSigningKeyPem("ES256")];
+    const { kid } = parseTokenSigningKey(made);
+    const etcd = await startEtcd();
+    t.after(async () => {
+      await etcd.stop();
+      rmSync(folder, { recursive: true });
+    });
+    const start = (): Promise<TestServer> =>
+      startTestServer({
+        storage: "lmdb",
+        dataDirectory: join(folder, "data"),
+        settings: {
+          controllers: false,
+          "etcd-servers": etcd.urls.join(","),
+          "service-account-signing-key-file": signing,
+          "service-account-key-file": [verifying],
+        },
+      });
+    writeFileSync(signing, old);
+    writeFileSync(verifying, old);
+    const server = await start();
+    writeFileSync(verifying, old + made);
+    writeFileSync(signing, made);
+    server.readFilesAgain();
+    await eventually("the new key in the record", async () => {
+      const { operatorKey } = (await readKeyRecord(server.store, keyRingRecord)).value ?? {};
+      return operatorKey !== undefined && "kid" in operatorKey && operatorKey.kid === kid;
+    });
+    await eventually("the new key for other replicas", async () => {
+      const { entries } = await server.store.range({ start: "/replicas/", end: "/replicas0" });
+      return entries[0]?.value.includes(kid) === true;
+    });
+    await server.stop();
+    writeFileSync(verifying, made);
+    await (await start()).stop();
+  });
+});

@@ -68,6 +68,8 @@ export interface ConnectedAccounts {
   readonly admission: Readonly<Record<"serviceAccount", AdmissionRule>>;
   readonly tokens: TokenServices;
   readonly tokenKeys: TokenKeys;
+  /** Calls `listener` after each change of the keys in the operator's files, or of an external signer. */
+  onOperatorKeys(listener: () => void): void;
   tokenReviews(reviewToken: ReviewToken): ReviewDefinition;
   /** The issuer's documents. `url` is called for each request. */
   pathRoutes(url: () => string): PathRoutes;
@@ -126,6 +128,7 @@ async function connectTokens(connection: AccountsConnection, operator: OpenedOpe
     },
     tokens,
     tokenKeys: keys,
+    onOperatorKeys: (listener) => operator.keys.onChange(listener),
     tokenReviews: (reviewToken) => tokenReviews(names, { reviewToken }),
     pathRoutes: (url) => openIdRoutes(() => tokens.discovery(settings.keysUrl ?? `${url()}/openid/v1/jwks`)),
     async close() {

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import { writePrivateFile } from "../../../machinery/files/atomic-file.ts";
 import { changeKeyRecord } from "../../../machinery/keys/key-records.ts";
 import type { SealingKey } from "../../../machinery/keys/sealing-key.ts";
@@ -23,7 +24,7 @@ export interface OpenTokenKeysOptions extends StoredTokenKeysOptions {
  * Rejects with UnusableFile for a private key that should be in the data directory and is not.
  */
 export async function openTokenKeys(options: OpenTokenKeysOptions): Promise<StoredTokenKeys> {
-  const { store, settings, operatorKeys, clock } = options;
+  const { store, settings, operatorKeys, clock, log } = options;
   const opened = await changeKeyRecord({ store, record: keyRingRecord }, (stored) => {
     const named = withOperatorKey(stored ?? emptyRing, operatorKeys.current().signing?.record);
     if (!("algorithm" in settings.signingKey)) return named;
@@ -33,6 +34,16 @@ export async function openTokenKeys(options: OpenTokenKeysOptions): Promise<Stor
       now: clock.now(),
       sealingKey: options.sealingKey,
     });
+  });
+  operatorKeys.onChange(() => {
+    changeKeyRecord({ store, record: keyRingRecord }, (stored) =>
+      withOperatorKey(stored ?? emptyRing, operatorKeys.current().signing?.record),
+    ).catch((error: unknown) =>
+      log.error(
+        { error: messageOf(error) },
+        "could not write down the new signing key: signet keys shows the one before",
+      ),
+    );
   });
   return new StoredTokenKeys(opened, options);
 }

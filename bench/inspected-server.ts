@@ -1,3 +1,4 @@
+import type { ChildProcess } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,8 +14,12 @@ export interface InspectedWorkloads {
   readonly requests: number;
   /** Of `signet serve`. */
   readonly flags?: readonly string[];
+  /** Of Node.js. */
+  readonly runtimeFlags?: readonly string[];
   /** The name of the one workload to measure. */
   readonly only?: string;
+  /** Told the server's process as soon as it runs. */
+  readonly onSpawned?: (process: ChildProcess) => void;
 }
 
 export interface InspectedWorkload {
@@ -33,13 +38,16 @@ const certificateWorkload = "certificate";
 
 /** Starts a server of its own process, warms it up with each workload, and calls `measure` before the counted requests. */
 export async function inspectWorkloads(
-  { requests, flags = [], only }: InspectedWorkloads,
+  { requests, flags = [], runtimeFlags = [], only, onSpawned }: InspectedWorkloads,
   measure: (workload: InspectedWorkload) => Promise<void>,
 ): Promise<void> {
   const scratch = mkdtempSync(join(tmpdir(), "signet-inspected-"));
   const port = await freePort();
-  const runtimeFlags = [`--inspect=127.0.0.1:${port}`, "--inspect-publish-uid=http"];
-  const server = await startServerProcess(join(scratch, "data"), { flags, runtimeFlags });
+  const server = await startServerProcess(join(scratch, "data"), {
+    flags,
+    runtimeFlags: [`--inspect=127.0.0.1:${port}`, "--inspect-publish-uid=http", ...runtimeFlags],
+    ...(onSpawned !== undefined && { onSpawned }),
+  });
   try {
     const inspector = await Inspector.connect(port);
     const { pid: processId = 0 } = server.process; // it runs

@@ -51,38 +51,67 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
       return refused("it could not be checked");
     });
   };
-  return (request) => {
-    let refusal: Pick<ObservedAuthentication, "method" | "answer"> | undefined;
-    const userOf = (credential: Credential, answer: CredentialOutcome): UserInfo | undefined => {
-      if (answer.outcome === "notApplicable") return undefined;
-      currentTrace()?.note(explanation(credential, answer));
-      if (answer.outcome === "refused") {
-        refusal = { method: credential.name, answer };
-        return undefined;
-      }
-      onOutcome?.({ method: credential.name, answer, request });
-      return withAuthenticatedGroup(answer.user);
-    };
-    const ask = (first: number): MaybePromise<UserInfo> => {
-      for (let index = first; index < credentials.length; index += 1) {
-        const credential = credentials[index];
-        if (credential === undefined) break;
-        const answer = outcomeOf(credential, request);
-        if (answer instanceof Promise) return answer.then((later) => userOf(credential, later) ?? ask(index + 1));
-        const user = userOf(credential, answer);
-        if (user !== undefined) return user;
-      }
-      if (refusal !== undefined) onOutcome?.({ ...refusal, request });
-      if (refusal !== undefined || !mayBeAnonymous(request)) throw unauthorized();
-      return anonymousUser;
-    };
-    return ask(0);
+  const userOf = (request: HttpRequest, { method, answer }: Answered): UserInfo | undefined => {
+    if (answer.outcome === "notApplicable") return undefined;
+    currentTrace()?.note(explanation(method, answer));
+    if (answer.outcome === "refused") return undefined;
+    onOutcome?.({ method, answer, request });
+    return withAuthenticatedGroup(answer.user);
   };
+  // The steps of all requests are the same functions: V8 would lose the machine code of a request's own ones with the request.
+  const ask = (request: HttpRequest, search: Search): MaybePromise<UserInfo> => {
+    let { refusal } = search;
+    for (let index = search.next; index < credentials.length; index += 1) {
+      const credential = credentials[index];
+      if (credential === undefined) break;
+      const outcome = outcomeOf(credential, request);
+      if (outcome instanceof Promise)
+        return askLater(request, { method: credential.name, outcome, next: index + 1, refusal });
+      const answered = { method: credential.name, answer: outcome };
+      const user = userOf(request, answered);
+      if (user !== undefined) return user;
+      refusal = refusalIn(answered) ?? refusal;
+    }
+    if (refusal !== undefined) onOutcome?.({ ...refusal, request });
+    if (refusal !== undefined || !mayBeAnonymous(request)) throw unauthorized();
+    return anonymousUser;
+  };
+  const askLater = async (request: HttpRequest, { method, outcome, next, refusal }: Waiting): Promise<UserInfo> => {
+    const answered = { method, answer: await outcome };
+    return userOf(request, answered) ?? ask(request, { next, refusal: refusalIn(answered) ?? refusal });
+  };
+  return (request) => ask(request, nobodyAsked);
 }
 
+/** A credential's name, and what it answered. */
+interface Answered {
+  readonly method: string;
+  readonly answer: CredentialOutcome;
+}
+
+type Refusal = Pick<ObservedAuthentication, "method" | "answer">;
+
+/** Where the search for a request's user is. */
+interface Search {
+  /** The index of the credential to ask next. */
+  readonly next: number;
+  /** The last one so far. */
+  readonly refusal: Refusal | undefined;
+}
+
+interface Waiting extends Search {
+  readonly method: string;
+  readonly outcome: Promise<CredentialOutcome>;
+}
+
+const nobodyAsked: Search = { next: 0, refusal: undefined };
+
+const refusalIn = ({ method, answer }: Answered): Refusal | undefined =>
+  answer.outcome === "refused" ? { method, answer } : undefined;
+
 /** What the trace of a request says of a credential: never the credential itself. */
-const explanation = ({ name }: Credential, answer: CredentialOutcome): string =>
-  answer.outcome === "refused" ? `${name} refused: ${answer.message}` : name;
+const explanation = (method: string, answer: DecidedOutcome): string =>
+  answer.outcome === "refused" ? `${method} refused: ${answer.message}` : method;
 
 /** The user of a request without any credential. */
 const anonymousUser: UserInfo = { username: anonymousUsername, groups: [unauthenticatedGroup], extra: {} };

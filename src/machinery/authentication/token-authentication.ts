@@ -39,25 +39,36 @@ export type ReviewToken = (token: string, audiences: readonly string[]) => Maybe
 
 /** Asks one verifier after the other. A refusal is remembered and the next is asked: one good answer is enough. */
 export function firstGoodToken(verifiers: readonly VerifyToken[]): VerifyToken {
-  return (token, audiences) => {
-    let faults: readonly string[] = [];
-    const isGood = (answer: TokenOutcome): boolean => {
-      if (answer.outcome === "refused") faults = [...faults, answer.message];
-      return answer.outcome === "authenticated";
-    };
-    const ask = (first: number): MaybePromise<TokenOutcome> => {
-      for (let index = first; index < verifiers.length; index += 1) {
-        const answer = verifiers[index]?.(token, audiences) ?? notApplicable;
-        if (answer instanceof Promise) return answer.then((later) => (isGood(later) ? later : ask(index + 1)));
-        if (isGood(answer)) return answer;
-      }
-      return faults.length === 0
-        ? notApplicable
-        : refused(`[invalid bearer token, ${[...new Set(faults)].join(", ")}]`);
-    };
-    return ask(0);
+  // One function for all tokens, as in createAuthentication.
+  const ask = ({ token, audiences, next, faults }: TokenSearch): MaybePromise<TokenOutcome> => {
+    let found = faults;
+    for (let index = next; index < verifiers.length; index += 1) {
+      const answer = verifiers[index]?.(token, audiences) ?? notApplicable;
+      if (answer instanceof Promise) return askLater(answer, { token, audiences, next: index + 1, faults: found });
+      if (answer.outcome === "authenticated") return answer;
+      found = withFault(found, answer);
+    }
+    return found.length === 0 ? notApplicable : refused(`[invalid bearer token, ${[...new Set(found)].join(", ")}]`);
   };
+  const askLater = async (answer: Promise<TokenOutcome>, search: TokenSearch): Promise<TokenOutcome> => {
+    const later = await answer;
+    if (later.outcome === "authenticated") return later;
+    return ask({ ...search, faults: withFault(search.faults, later) });
+  };
+  return (token, audiences) => ask({ token, audiences, next: 0, faults: [] });
 }
+
+interface TokenSearch {
+  readonly token: string;
+  readonly audiences: readonly string[];
+  /** The index of the verifier to ask next. */
+  readonly next: number;
+  /** Why verifiers have refused the token so far. */
+  readonly faults: readonly string[];
+}
+
+const withFault = (faults: readonly string[], answer: NotAuthenticated): readonly string[] =>
+  answer.outcome === "refused" ? [...faults, answer.message] : faults;
 
 /** Makes a verifier of tokens that know no audiences: they are good for those of this API, and for no others. */
 export function forApiAudiences(

@@ -368,8 +368,11 @@ export class WatchCache<T extends Cached> {
     this.#indexes.replace(previous, object);
     this.#history.push(event);
     if (this.#watches.size === 0) return;
-    this.#watches.visit({ key, object, previous }, (watch) => this.#deliver(watch, event));
+    this.#watches.visit({ key, object, previous, event }, this.#deliverTo);
   }
+
+  readonly #deliverTo = (watch: CacheWatch<T>, { event }: { readonly event: CacheEvent<T> }): void =>
+    this.#deliver(watch, event);
 
   #deliver(watch: CacheWatch<T>, event: CacheEvent<T>): void {
     // A watch that started during this event has it from the history already.

@@ -76,34 +76,24 @@ export class WatchIndex<T, W extends WatchScope<T>> {
     return true;
   }
 
-  /** Calls `visit` for each watch that the change concerns. Watches may be added and deleted meanwhile. */
-  visit(change: IndexedChange<T>, visit: (watch: W) => void): void {
-    const { key, object, previous } = change;
-    const visitGroup = (group: Group<T, W> | undefined): void => {
-      if (group === undefined) return;
-      group.ofAnyValue.forEach(visit);
-      for (const { where, byValue } of group.byField.values()) {
-        const now = object && readValue(where, object);
-        const before = previous && readValue(where, previous);
-        // The watches learn why it cannot be read when they look at it.
-        if (now === unreadable || before === unreadable) for (const watches of byValue.values()) watches.forEach(visit);
-        else {
-          if (now !== undefined) byValue.get(now)?.forEach(visit);
-          if (before !== undefined && before !== now) byValue.get(before)?.forEach(visit);
-        }
-      }
-    };
-    if (this.#ofOneKey.size > 0) visitGroup(this.#ofOneKey.get(key));
+  /**
+   * Calls `visit` with each watch that the change concerns, and the change. Watches may be added and deleted meanwhile. Give it the same
+   * function for every change: V8 would lose the machine code of one that is made for a change.
+   */
+  visit<C extends IndexedChange<T>>(change: C, visit: (watch: W, change: C) => void): void {
+    const { key } = change;
+    const visited = { change, visit };
+    if (this.#ofOneKey.size > 0) visitGroup(this.#ofOneKey.get(key), visited);
     if (this.#ofPrefix.size > 0) {
       for (let at = key.indexOf("/"); at >= 0; at = key.indexOf("/", at + 1)) {
-        visitGroup(this.#ofPrefix.get(key.slice(0, at + 1)));
+        visitGroup(this.#ofPrefix.get(key.slice(0, at + 1)), visited);
       }
     }
     if (this.#ofOtherRanges.size === 0) return;
     const ordered = byteOrdered(key);
     for (const watch of this.#ofOtherRanges) {
       const isInRange = byteOrdered(watch.start) <= ordered && ordered < byteOrdered(watch.end);
-      if (isInRange && hasValue(change, watch.where)) visit(watch);
+      if (isInRange && hasValue(change, watch.where)) visit(watch, change);
     }
   }
 
@@ -111,6 +101,31 @@ export class WatchIndex<T, W extends WatchScope<T>> {
     if (end === `${start}\0`) return this.#ofOneKey;
     return start.endsWith("/") && end === prefixEnd(start) ? this.#ofPrefix : undefined;
   }
+}
+
+interface Visited<W, C> {
+  readonly change: C;
+  readonly visit: (watch: W, change: C) => void;
+}
+
+function visitGroup<T, W, C extends IndexedChange<T>>(group: Group<T, W> | undefined, visited: Visited<W, C>): void {
+  if (group === undefined) return;
+  visitAll(group.ofAnyValue, visited);
+  const { object, previous } = visited.change;
+  for (const { where, byValue } of group.byField.values()) {
+    const now = object && readValue(where, object);
+    const before = previous && readValue(where, previous);
+    // The watches learn why it cannot be read when they look at it.
+    if (now === unreadable || before === unreadable) for (const watches of byValue.values()) visitAll(watches, visited);
+    else {
+      if (now !== undefined) visitAll(byValue.get(now), visited);
+      if (before !== undefined && before !== now) visitAll(byValue.get(before), visited);
+    }
+  }
+}
+
+function visitAll<W, C>(watches: ReadonlySet<W> | undefined, { change, visit }: Visited<W, C>): void {
+  if (watches !== undefined) for (const watch of watches) visit(watch, change);
 }
 
 function hasValue<T>({ object, previous }: IndexedChange<T>, where: Lookup<T> | undefined): boolean {

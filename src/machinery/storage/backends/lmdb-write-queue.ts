@@ -155,21 +155,27 @@ export class WriteQueue {
     const heads = new Map<string, Head>();
     const planned = new Map<number, PlannedWrite>();
     let revision = latestRevision;
-    const headOf = (key: string): Head => heads.get(key) ?? this.#headOf(key);
-    const results = transactions.map((requests): WriteResult[] => {
+    const results: WriteResult[][] = [];
+    for (const requests of transactions) {
+      const found: { readonly request: WriteRequest; readonly head: Head }[] = [];
       // The keys of a transaction differ, so none of its writes changes what was found of another.
-      const found = requests.map((request) => ({ request, head: headOf(request.key) }));
+      for (const request of requests)
+        found.push({ request, head: heads.get(request.key) ?? this.#headOf(request.key) });
       if (!found.every(isExpected)) {
-        return found.map(({ head }) => ({ isWritten: false, current: this.#entryOf(head, planned) }));
+        results.push(found.map(({ head }) => ({ isWritten: false, current: this.#entryOf(head, planned) })));
+        continue;
       }
-      return found.map(({ request: { key, value }, head }) => {
+      const written: WriteResult[] = [];
+      for (const { request, head } of found) {
+        const { key, value } = request;
         revision += 1;
         const createRevision = value === undefined ? 0 : this.#createRevisionOf(head) || revision;
         planned.set(revision, { change: { revision, key, value, createRevision }, previousRevision: head.revision });
         heads.set(key, { revision, modRevision: value === undefined ? 0 : revision, createRevision });
-        return { isWritten: true, revision };
-      });
-    });
+        written.push({ isWritten: true, revision });
+      }
+      results.push(written);
+    }
     return { results, writes: [...planned.values()] };
   }
 
@@ -198,28 +204,32 @@ export class WriteQueue {
 
   /** False when another process wrote first: then nothing was written. */
   async #write(latestRevision: number, writes: readonly PlannedWrite[]): Promise<boolean> {
-    const { room, meta, log, heads, opening } = this.#options.environment;
+    const { environment } = this.#options;
+    const { room, meta, opening } = environment;
     room.check({ bytes: bytesOf(writes), pages: writes.length * PAGES_OF_A_WRITE });
-    const commit = (): Promise<boolean> =>
-      meta.ifVersion("revision", latestRevision, () => {
-        const last = writes.at(-1)?.change.revision ?? latestRevision;
-        let handled: Promise<unknown> | undefined;
-        // The transaction succeeds or fails as a whole, and ifVersion's promise reports it. The promises of the puts only
-        // must not become unhandled rejections.
-        const put = (promise: Promise<unknown>): void => {
-          if (promise !== handled) promise.catch?.(() => {});
-          handled = promise;
-        };
-        for (const { change, previousRevision } of writes) {
-          const { revision, key, value, createRevision } = change;
-          const record = encodeLogRecord({ key, value, createRevision, previousRevision });
-          put(log.put(encodeRevision(revision), record, AT_THE_END));
-          put(heads.put(Buffer.from(key), encodeHead(value, previousRevision), revision));
-        }
-        put(meta.put("revision", NOTHING, last));
-      });
-    return await opening.commit(commit);
+    return await opening.commit(() => meta.ifVersion("revision", latestRevision, () => putAll(environment, writes)));
   }
+}
+
+/** Puts the writes into the transaction that is being made, and the last one's revision as the store's. */
+function putAll({ meta, log, heads }: LmdbEnvironment, writes: readonly PlannedWrite[]): void {
+  let last = 0;
+  // The transaction succeeds or fails as a whole, and ifVersion's promise reports it. The promises of the puts, often one and the
+  // same, only must not become unhandled rejections.
+  let put: Promise<unknown> | undefined;
+  for (const { change, previousRevision } of writes) {
+    const { revision, key, value, createRevision } = change;
+    const record = encodeLogRecord({ key, value, createRevision, previousRevision });
+    put = ignoreRejection(log.put(encodeRevision(revision), record, AT_THE_END), put);
+    put = ignoreRejection(heads.put(Buffer.from(key), encodeHead(value, previousRevision), revision), put);
+    last = revision;
+  }
+  void ignoreRejection(meta.put("revision", NOTHING, last), put);
+}
+
+function ignoreRejection(promise: Promise<unknown>, ignored: Promise<unknown> | undefined): Promise<unknown> {
+  if (promise !== ignored) promise.catch?.(() => {});
+  return promise;
 }
 
 const bytesOf = (writes: readonly PlannedWrite[]): number => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import { connect } from "node:tls";
 import type { TLSSocket } from "node:tls";
@@ -167,11 +168,8 @@ describe("a WebSocket handshake that is refused", () => {
   });
 });
 
-/** A connection that has opened a watch, and sends what it likes. Frames of the server are parsed as far as needed here. */
-async function rawWatch(target: string): Promise<TLSSocket> {
-  const socket = connect({ host: "127.0.0.1", port: server.port, rejectUnauthorized: false });
-  await once(socket, "secureConnect");
-  const lines = [
+const handshakeFor = (target: string, ...more: readonly string[]): string =>
+  `${[
     `GET ${target} HTTP/1.1`,
     "Host: localhost",
     `Authorization: Bearer ${server.adminToken}`,
@@ -179,14 +177,45 @@ async function rawWatch(target: string): Promise<TLSSocket> {
     "Upgrade: WebSocket",
     "Sec-WebSocket-Version: 13",
     "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
-  ];
-  socket.write(`${lines.join("\r\n")}\r\n\r\n`);
+    ...more,
+  ].join("\r\n")}\r\n\r\n`;
+
+async function rawConnection(): Promise<TLSSocket> {
+  const socket = connect({ host: "127.0.0.1", port: server.port, rejectUnauthorized: false });
+  await once(socket, "secureConnect");
+  return socket;
+}
+
+/** A connection that has opened a watch, and sends what it likes. Frames of the server are parsed as far as needed here. */
+async function rawWatch(target: string): Promise<TLSSocket> {
+  const socket = await rawConnection();
+  socket.write(handshakeFor(target));
   let head = "";
   while (!head.includes("\r\n\r\n")) head += String(((await once(socket, "data")) as [Buffer])[0]);
   assert.match(head, /^HTTP\/1\.1 101 /);
   assert.match(head, /audit-id: /);
   return socket;
 }
+
+describe("a WebSocket handshake that the connection cannot take", () => {
+  it("is an ordinary request behind a request whose answer has not left", async () => {
+    // Node.js answers the second one itself, before any handler sees it.
+    for (const header of ["Accept: */*", "Expect: more"]) {
+      const socket = await rawConnection();
+      const first = `GET /version HTTP/1.1\r\nHost: localhost\r\n${header}\r\n\r\n`;
+      socket.write(first + handshakeFor("/version", "Connection: close"));
+      assert.match(await text(socket), /^HTTP\/1\.1 (?:200|417) .*^HTTP\/1\.1 200 /ms, header);
+    }
+  });
+
+  it("is an ordinary request when it has a body", async () => {
+    for (const body of ["Content-Length: 5", "Transfer-Encoding: chunked"]) {
+      const socket = await rawConnection();
+      socket.write(handshakeFor("/version", body));
+      assert.match(await text(socket), /^HTTP\/1\.1 200 /, body);
+    }
+  });
+});
 
 /** The code of the close frame that the server sends. */
 async function closeCode(socket: TLSSocket): Promise<number> {

@@ -9,3 +9,7 @@ const http = process.getBuiltinModule("node:http");
 export const { createServer, request } = http;
 
 export const newServerResponse = (incoming: IncomingMessage): ServerResponse => new http.ServerResponse(incoming);
+
+/** Whether an answer still has the connection on which the request came. Node.js says it only in a property without a type. */
+export const isBehindAnswer = ({ socket }: IncomingMessage): boolean =>
+  "_httpMessage" in socket && socket._httpMessage !== null;

@@ -58,7 +58,6 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   #stopStream: (() => void) | undefined;
   #streamSink: StreamSink | undefined;
   #isEnded = false;
-  #isCountedAsUnsent = false;
 
   constructor({ context, method, target, headers, connection }: ExchangeOptions) {
     const queryAt = target.indexOf("?");
@@ -135,7 +134,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     }
     this.#hasAnswered = true;
     if (isWhole) {
-      this.#isCountedAsUnsent = this.context.unsent.add(this, body.length);
+      this.context.unsent.add(this, body.length);
       this.sendWhole(response, body);
     } else this.#startStream(response, body);
   }
@@ -175,7 +174,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.context.open.delete(this);
-    if (this.#isCountedAsUnsent) this.context.unsent.remove(this);
+    this.context.unsent.remove(this);
     this.#stop();
     // What was answered whole has no work left to abort, and each abort makes an error with its stack.
     if (!this.#hasAnswered || this.isStream) this.#abortController?.abort();

@@ -15,11 +15,8 @@ interface Stream extends Answer {
 /** A stream whose client reads is never ended: so long its client may take to read. */
 const patienceSeconds = 2;
 
-/**
- * Smaller ones are bounded well enough by the number of streams and connections. Not larger: a refusal that repeats a long path costs its
- * sender a few bytes (HPACK), and any number of connections may wait for one.
- */
-const smallestCounted = 2 * 1024;
+/** What an answer takes besides its body: its request, which costs its sender a few bytes (HPACK), and what the connection knows of both. */
+const answerOverheadBytes = 4096;
 
 /**
  * The answers that are in memory because their clients have not taken all of them yet, and what waits of streams. Beyond a limit the
@@ -28,7 +25,7 @@ const smallestCounted = 2 * 1024;
 export class UnsentAnswers {
   readonly #maximumBytes: number;
   readonly #onEnded: () => void;
-  /** In the order in which they were made, with their lengths. */
+  /** In the order in which they were made, with what they take. */
   readonly #answers = new Map<Answer, number>();
   #bytes = 0;
 
@@ -37,18 +34,18 @@ export class UnsentAnswers {
     this.#onEnded = onEnded;
   }
 
-  /** Call it before an answer is sent. The newest answer stays, however long it is. Whether `remove` must be called for it. */
-  add(answer: Answer, bytes: number): boolean {
-    if (bytes < smallestCounted) return false;
+  /** Call it before an answer is sent. The newest answer stays, however long it is. */
+  add(answer: Answer, bodyBytes: number): void {
+    const bytes = bodyBytes + answerOverheadBytes;
     this.#answers.set(answer, bytes);
     this.#bytes += bytes;
+    if (this.#bytes <= this.#maximumBytes) return;
     for (const [oldest] of this.#answers) {
-      if (this.#bytes <= this.#maximumBytes || oldest === answer) break;
+      if (this.#bytes <= this.#maximumBytes || oldest === answer) return;
       this.remove(oldest);
       oldest.destroy();
       this.#onEnded();
     }
-    return true;
   }
 
   /**
@@ -76,7 +73,7 @@ export class UnsentAnswers {
     }
   }
 
-  /** The answer is sent, or has ended otherwise. */
+  /** The answer is sent, or has ended otherwise. Does nothing for one that was not added. */
   remove(answer: Answer): void {
     this.#bytes -= this.#answers.get(answer) ?? 0;
     this.#answers.delete(answer);

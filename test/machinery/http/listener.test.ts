@@ -533,8 +533,9 @@ describe("the listener", () => {
   });
 
   it("ends answers that clients do not read before they fill the memory, the oldest first", async () => {
-    for (const bytes of [1_000_000, 4000]) {
-      const answers = { handler: async () => text("x".repeat(bytes)), limits: { unsentBytes: bytes * 3.5 } };
+    // Each answer also takes 4 KiB, so three fit.
+    for (const bytes of [1_000_000, 4000, 10]) {
+      const answers = { handler: async () => text("x".repeat(bytes)), limits: { unsentBytes: (bytes + 4096) * 3.5 } };
       await withListener(answers, async (port) => {
         const silent = openHttp2(port, { settings: { initialWindowSize: 1 } });
         const request = (path: string): ClientHttp2Stream => silent.request({ ":path": path }).on("error", () => {});

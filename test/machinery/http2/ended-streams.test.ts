@@ -141,6 +141,19 @@ describe("a client that reads nothing", () => {
   });
 });
 
+describe("frames that a client does not read", () => {
+  it("take at most 64 KiB, and then the connection ends", () => {
+    const socket = new Duplex({ read: () => undefined, write: () => undefined });
+    const output = new FrameOutput({ socket, onAnswered: () => undefined });
+    const ping = pingAcknowledgement(Buffer.alloc(8));
+    const most = Math.floor((64 * 1024) / ping.length);
+    for (let count = 0; count < most; count++) output.queue(ping);
+    assert.equal(socket.destroyed, false);
+    output.queue(ping);
+    assert.equal(socket.destroyed, true);
+  });
+});
+
 describe("a fault while one connection writes", () => {
   it("does not leak that connection's bytes to the next one", () => {
     const sent: string[] = [];

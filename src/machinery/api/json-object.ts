@@ -10,5 +10,17 @@ export const isJsonObject = (value: unknown): value is JsonObject =>
 export const memberOf = (object: Readonly<JsonObject>, key: string): unknown =>
   Object.hasOwn(object, key) ? object[key] : undefined;
 
+/**
+ * Sets a member of an object that the caller created. The key may be anything: even `__proto__` becomes a plain member.
+ */
+// oxlint-disable-next-line max-params -- called for every member: an object each would cost
+export function setMember(object: JsonObject, key: string, value: unknown): void {
+  if (key === "__proto__") {
+    Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
+  } else {
+    object[key] = value;
+  }
+}
+
 /** The fields of a JSON object; none for a list or any other value. */
 export const jsonFields = (value: unknown): Readonly<JsonObject> => (isJsonObject(value) ? value : {});

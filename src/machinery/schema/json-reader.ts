@@ -1,4 +1,5 @@
 import { maximumShownLength, shortened } from "../api/format-value.ts";
+import { setMember } from "../api/json-object.ts";
 
 /** The text is not JSON. The message uses the words of Go's encoding/json. */
 export class JsonSyntaxError extends Error {
@@ -64,8 +65,7 @@ export class JsonReader {
     const value = this.#readValue(container, key);
     if (Array.isArray(container))
       container[key as number] = value; // an item's key is its index
-    else if (key === "__proto__") defineOwn(container, value);
-    else container[key] = value;
+    else setMember(container, key as string, value); // a member's key is its name
   }
 
   #readValue(container: Container, key: string | number): unknown {
@@ -245,10 +245,6 @@ export class JsonReader {
 const unexpectedEnd = (): JsonSyntaxError => new JsonSyntaxError("unexpected end of JSON input");
 
 export const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
-
-function defineOwn(object: Record<string, unknown>, value: unknown): void {
-  Object.defineProperty(object, "__proto__", { value, writable: true, enumerable: true, configurable: true });
-}
 
 /** The existing object that a duplicate member is merged into, or a new one. */
 function previousObject(container: Container, key: string | number): Record<string, unknown> {

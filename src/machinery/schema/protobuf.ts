@@ -1,3 +1,5 @@
+import { setMember } from "../api/json-object.ts";
+import type { JsonObject } from "../api/json-object.ts";
 import { JsonSyntaxError, parseJson } from "./parse-json.ts";
 import { scalarCodecs } from "./protobuf-scalar.ts";
 import { ProtobufError, ProtobufReader, ProtobufWriter } from "./protobuf-wire.ts";
@@ -27,22 +29,17 @@ export function compileProtobuf<T>(schema: ObjectSchema<T>): ProtobufCodec<T> {
       writeMessage(writer, message, value);
       return writer.finish();
     },
-    decode: (bytes) => readMessage(ProtobufReader.bounded(bytes), message),
+    decode: (bytes) => readMessage(ProtobufReader.bounded(bytes), message, {}),
   };
 }
-
-type Members = Record<string, unknown>;
-
-/** Entries of maps, by the name of the field: they come one by one. */
-type MapEntries = Map<string, [string, unknown][]>;
 
 /** What a message holds under one number. */
 interface MessageField {
   readonly number: number;
   /** Writes what it holds of an object, with tags. */
-  write(writer: ProtobufWriter, object: Readonly<Members>): void;
-  /** Reads what follows a tag. */
-  read(reader: ProtobufReader, object: Members, maps: MapEntries): void;
+  write(writer: ProtobufWriter, object: Readonly<JsonObject>): void;
+  /** Reads what follows a tag. What the object already holds of the field is kept, as protobuf requires. */
+  read(reader: ProtobufReader, object: JsonObject): void;
 }
 
 interface Message {
@@ -53,7 +50,8 @@ interface Message {
 /** How a value is written with its tag, and read behind it. For null and undefined, writes what Go writes for a value that was never set. */
 interface ValueCodec {
   write(writer: ProtobufWriter, number: number, value: unknown): void;
-  read(reader: ProtobufReader): unknown;
+  /** An object is merged into what came before under its number. Anything else replaces that. */
+  read(reader: ProtobufReader, before: unknown): unknown;
 }
 
 function messageOf(schema: ObjectSchema): Message {
@@ -81,24 +79,14 @@ const messageWith = (fields: readonly MessageField[]): Message => ({
 // Writing is always last to first: the length of what follows is known.
 // oxlint-disable-next-line max-params -- called for every message in a message: an object each would cost
 function writeMessage(writer: ProtobufWriter, { lastToFirst }: Message, object: unknown): void {
-  const members = (object ?? {}) as Readonly<Members>; // the same schema decoded it
+  const members = (object ?? {}) as Readonly<JsonObject>; // the same schema decoded it
   for (const field of lastToFirst) field.write(writer, members);
 }
 
-function readMessage(reader: ProtobufReader, message: Message): Members {
-  const object: Members = {};
-  readFields(reader, message, object);
-  return object;
-}
-
 // oxlint-disable-next-line max-params -- called for every message in a message: an object each would cost
-function readFields(reader: ProtobufReader, { byNumber }: Message, object: Members): void {
-  const maps: MapEntries = new Map();
-  while (reader.nextField()) {
-    byNumber.get(reader.field)?.read(reader, object, maps);
-  }
-  // fromEntries can create own members with names like __proto__.
-  for (const [name, entries] of maps) object[name] = Object.fromEntries(entries);
+function readMessage(reader: ProtobufReader, { byNumber }: Message, object: JsonObject): JsonObject {
+  while (reader.nextField()) byNumber.get(reader.field)?.read(reader, object);
+  return object;
 }
 
 // ---- fields -----------------------------------------------------------------------------------
@@ -109,7 +97,7 @@ const embeddedMessage = (number: number, message: Message): MessageField => ({
   write(writer, object) {
     writer.messageField(number, () => writeMessage(writer, message, object));
   },
-  read: (reader, object) => readFields(reader.message(), message, object),
+  read: (reader, object) => void readMessage(reader.message(), message, object),
 });
 
 function fieldOf([name, { number, schema, presence }]: readonly [string, Field]): MessageField {
@@ -125,7 +113,7 @@ function fieldOf([name, { number, schema, presence }]: readonly [string, Field])
       if (value !== undefined || !isPointer) codec.write(writer, number, value);
     },
     read(reader, object) {
-      object[name] = codec.read(reader);
+      object[name] = codec.read(reader, object[name]);
     },
   };
 }
@@ -138,7 +126,7 @@ const listField = (
   write: (writer, object) => writeList(writer, { number, items, list: object[name] }),
   read(reader, object) {
     const list = (object[name] ??= []) as unknown[]; // made here
-    list.push(items.read(reader));
+    list.push(items.read(reader, undefined));
   },
 });
 
@@ -156,7 +144,7 @@ const mapField = (
 ): MessageField => ({
   number,
   write(writer, object) {
-    const map = (object[name] ?? {}) as Readonly<Members>; // the same schema decoded it
+    const map = (object[name] ?? {}) as Readonly<JsonObject>; // the same schema decoded it
     for (const key of Object.keys(map).sort().reverse()) {
       writer.messageField(number, () => {
         values.write(writer, 2, map[key]);
@@ -164,11 +152,10 @@ const mapField = (
       });
     }
   },
-  // oxlint-disable-next-line max-params -- called for every field: an object each would cost
-  read(reader, _object, maps) {
-    const entries = maps.get(name) ?? [];
-    entries.push(readMapEntry(reader.message(), values));
-    maps.set(name, entries);
+  read(reader, object) {
+    const map = (object[name] ??= {}) as JsonObject; // made here
+    const [key, value] = readMapEntry(reader.message(), values);
+    setMember(map, key, value);
   },
 });
 
@@ -177,7 +164,7 @@ function readMapEntry(entry: ProtobufReader, values: ValueCodec): [string, unkno
   let value: unknown = null;
   while (entry.nextField()) {
     if (entry.field === 1) key = entry.string();
-    else if (entry.field === 2) value = values.read(entry);
+    else if (entry.field === 2) value = values.read(entry, value);
   }
   return [key, value];
 }
@@ -191,7 +178,7 @@ function valueCodec(schema: Schema): ValueCodec {
     const message = messageOf(schema);
     return messageCodec(
       (writer, value) => writeMessage(writer, message, value),
-      (reader) => readMessage(reader, message),
+      (reader, before) => readMessage(reader, message, (before ?? {}) as JsonObject), // the same schema decoded it
     );
   }
   if (schema.type === "array") {
@@ -216,19 +203,19 @@ function valueCodec(schema: Schema): ValueCodec {
 
 const messageCodec = (
   write: (writer: ProtobufWriter, value: unknown) => void,
-  read: (message: ProtobufReader) => unknown,
+  read: (message: ProtobufReader, before: unknown) => unknown,
 ): ValueCodec => ({
   // oxlint-disable-next-line max-params -- called for every field: an object each would cost
   write(writer, number, value) {
     writer.messageField(number, () => write(writer, value));
   },
-  read: (reader) => read(reader.message()),
+  read: (reader, before) => read(reader.message(), before),
 });
 
 function readNamedList(message: ProtobufReader, items: ValueCodec): unknown[] {
   const list: unknown[] = [];
   while (message.nextField()) {
-    if (message.field === 1) list.push(items.read(message));
+    if (message.field === 1) list.push(items.read(message, undefined));
   }
   return list;
 }
@@ -240,10 +227,11 @@ function writeRawJson(writer: ProtobufWriter, value: unknown): void {
 }
 
 function readRawJson(message: ProtobufReader): unknown {
-  let text = "null";
+  let text = "";
   while (message.nextField()) {
     if (message.field === 1) text = message.jsonText();
   }
+  if (text === "") return null;
   try {
     return parseJson(text).value;
   } catch (error) {

@@ -145,6 +145,29 @@ test("fields that the schema does not name are skipped", () => {
   assert.deepEqual(compileProtobuf(serviceAccount).decode(unknown), { automountServiceAccountToken: true });
 });
 
+test("a message that comes in parts is merged, and the last of any other field counts", () => {
+  const codec = compileProtobuf(lease);
+  const part = (value: object): Buffer =>
+    codec.encode(compileDecoder(lease)({ apiVersion: "", kind: "", ...value }).value);
+  const parts = [
+    part({ metadata: { name: "a", labels: { one: "1", two: "2" }, finalizers: ["x"] }, spec: { holderIdentity: "h" } }),
+    part({ metadata: { name: "b", labels: { two: "3" }, finalizers: ["y"] }, spec: { leaseTransitions: 4 } }),
+  ];
+  const { metadata, spec } = codec.decode(Buffer.concat(parts)) as Record<string, Record<string, unknown>>;
+  assert.equal(metadata?.["name"], "b");
+  assert.deepEqual(metadata?.["labels"], { one: "1", two: "3" });
+  assert.deepEqual(metadata?.["finalizers"], ["x", "y"]);
+  assert.deepEqual(spec, { holderIdentity: "h", leaseTransitions: 4 });
+});
+
+test("empty JSON inside a message is null", () => {
+  // metadata (1) with managedFields (17) with fieldsV1 (7) with an empty text (1).
+  const bytes = Buffer.from("0a078a01043a020a00", "hex");
+  assert.deepEqual(compileProtobuf(serviceAccount).decode(bytes), {
+    metadata: { managedFields: [{ fieldsV1: null }] },
+  });
+});
+
 test("JSON inside a message counts against the message's limit of values, wherever it is", () => {
   const managedFields = (entries: number): Buffer => {
     const fieldsV1 = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`f:${index}`, {}]));

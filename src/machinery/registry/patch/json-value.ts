@@ -1,18 +1,6 @@
 import { isJsonObject, memberOf } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
 
-/**
- * Sets a member of an object that the caller created. The key may be anything: even `__proto__` becomes a plain member.
- */
-// oxlint-disable-next-line max-params -- called for every member: an object each would cost
-export function setMember(object: JsonObject, key: string, value: unknown): void {
-  if (key === "__proto__") {
-    Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
-  } else {
-    object[key] = value;
-  }
-}
-
 /** Go's name for the type of the value, as in its errors. */
 export function jsonTypeName(value: unknown): string {
   if (value === null) return "null";

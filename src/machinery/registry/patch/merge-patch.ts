@@ -1,6 +1,6 @@
 import { badRequest } from "../../api/api-error.ts";
-import { isJsonObject } from "../../api/json-object.ts";
-import { isDeeperThan, jsonTypeName, maximumDepth, setMember } from "./json-value.ts";
+import { isJsonObject, setMember } from "../../api/json-object.ts";
+import { isDeeperThan, jsonTypeName, maximumDepth } from "./json-value.ts";
 import type { JsonObject } from "../../api/json-object.ts";
 import { undecodablePatch } from "./patch-error.ts";
 

@@ -1,6 +1,5 @@
-import { isJsonObject } from "../../api/json-object.ts";
+import { isJsonObject, setMember } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
-import { setMember } from "./json-value.ts";
 import type { ArraySchema, Schema } from "../../schema/schema.ts";
 
 /** The member that says how to treat the object that contains it. */

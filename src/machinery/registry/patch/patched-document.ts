@@ -1,7 +1,7 @@
 import { tooLarge } from "../../api/api-error.ts";
-import { isJsonObject, memberOf } from "../../api/json-object.ts";
+import { isJsonObject, memberOf, setMember } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
-import { setMember, maximumDepth } from "./json-value.ts";
+import { maximumDepth } from "./json-value.ts";
 import { operationFailed } from "./patch-error.ts";
 
 /**

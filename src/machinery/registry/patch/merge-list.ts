@@ -1,4 +1,4 @@
-import { badRequest } from "../../api/api-error.ts";
+import { badRequest, tooLarge } from "../../api/api-error.ts";
 import { isJsonObject, memberOf } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
 import { hasDirective, listWithoutDirectives, patchDirective, withoutServerSetFields } from "./patch-strategy.ts";
@@ -6,11 +6,26 @@ import type { ListStrategy } from "./patch-strategy.ts";
 import { patchDoesNotApply } from "./patch-error.ts";
 import type { Schema } from "../../schema/schema.ts";
 
+/** Each entry that names an earlier one again copies what was merged so far. No client sends any, but upstream merges them. */
+const maximumRepeatedEntries = 10;
+
+/** Counts the entries of a patch that name an entry of their list again, in all its lists. */
+export class RepeatedEntries {
+  #count = 0;
+
+  /** Throws a 413 when there are too many. */
+  add(path: string): void {
+    if (++this.#count > maximumRepeatedEntries)
+      throw tooLarge(`${path}: too many entries of the patch have the key of an earlier entry: send each entry once`);
+  }
+}
+
 interface EntryMerge {
   readonly original: Readonly<JsonObject>;
   readonly patch: Readonly<JsonObject>;
   readonly schema: Schema | undefined;
   readonly path: string;
+  readonly repeated: RepeatedEntries;
 }
 
 interface ListMerge {
@@ -20,6 +35,7 @@ interface ListMerge {
   readonly mergeEntry: (merge: EntryMerge) => JsonObject;
   /** The path of the list, for faults. */
   readonly path: string;
+  readonly repeated: RepeatedEntries;
 }
 
 /**
@@ -136,7 +152,7 @@ function withoutSpecialEntries(
 
 /** Merges each entry into the first kept entry with the same key. Entries with a new key are added. */
 function mergeEntries(
-  { strategy, mergeEntry, path }: ListMerge,
+  { strategy, mergeEntry, path, repeated }: ListMerge,
   {
     kept,
     entries,
@@ -150,8 +166,11 @@ function mergeEntries(
     const key = memberOf(item, mergeKey);
     if (!positions.has(key)) positions.set(key, position);
   });
+  const keys = new Set<unknown>();
   for (const entry of entries) {
     const key = keyOf(entry);
+    if (keys.has(key)) repeated.add(path);
+    keys.add(key);
     const position = positions.get(key);
     if (position === undefined) {
       positions.set(key, merged.length);
@@ -160,7 +179,7 @@ function mergeEntries(
       const schema = strategy.items;
       const original = withoutServerSetFields(merged[position] ?? {}, { patch: entry, schema });
       const inner = `${path}[${mergeKey}=${JSON.stringify(key)}].`;
-      merged[position] = mergeEntry({ original, patch: entry, schema, path: inner });
+      merged[position] = mergeEntry({ original, patch: entry, schema, path: inner, repeated });
     }
   }
   return merged;

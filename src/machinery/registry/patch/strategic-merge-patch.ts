@@ -4,7 +4,7 @@ import type { ObjectSchema, Schema } from "../../schema/schema.ts";
 import { isJsonObject, memberOf, setMember } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
 import { isDeeperThan, jsonTypeName, maximumDepth } from "./json-value.ts";
-import { mergeList, orderList } from "./merge-list.ts";
+import { mergeList, orderList, RepeatedEntries } from "./merge-list.ts";
 import { hasDirective, patchDirective, withoutDirectives, listStrategy } from "./patch-strategy.ts";
 import { patchDoesNotApply } from "./patch-error.ts";
 
@@ -33,10 +33,10 @@ export interface StrategicMergeOptions {
  * Applies a strategic merge patch, upstream's extension of RFC 7386. Lists with a merge key are merged by it, other
  * lists are replaced. The directives are `$patch`, `$retainKeys`, `$setElementOrder/<list>` and
  * `$deleteFromPrimitiveList/<list>`. Does not change its inputs. Throws ApiErrors: 400 for an invalid directive, 422
- * for a patch that does not fit.
+ * for a patch that does not fit, 413 for one that names entries of its lists again and again.
  */
 export function applyStrategicMergePatch({ document, patch, schema }: StrategicMergeOptions): JsonObject {
-  return mergeObject({ original: document, patch, schema, path: "" });
+  return mergeObject({ original: document, patch, schema, path: "", repeated: new RepeatedEntries() });
 }
 
 interface ObjectMerge {
@@ -45,6 +45,7 @@ interface ObjectMerge {
   readonly schema: Schema | undefined;
   /** The path of the merged object, for faults. */
   readonly path: string;
+  readonly repeated: RepeatedEntries;
 }
 
 const retainKeysDirective = "$retainKeys";
@@ -107,7 +108,7 @@ function listName(key: string, prefix: keyof typeof formatFaults): string {
 }
 
 /** Merges the lists that have a `$setElementOrder` directive, in its order. */
-function mergeOrderedLists({ patch, schema, path }: ObjectMerge, merged: JsonObject): void {
+function mergeOrderedLists({ patch, schema, path, repeated }: ObjectMerge, merged: JsonObject): void {
   for (const [directive, order] of Object.entries(patch)) {
     if (!directive.startsWith(orderPrefix)) continue;
     const key = listName(directive, orderPrefix);
@@ -120,8 +121,8 @@ function mergeOrderedLists({ patch, schema, path }: ObjectMerge, merged: JsonObj
     }
     if (original === undefined && patched === undefined) continue;
     const strategy = listStrategy(memberSchemaOf(schema, key));
-    const list = { original, patch: patched, order, strategy, mergeEntry: mergeObject, path: `${path}${key}` };
-    setMember(merged, key, orderList(list));
+    const list = { order, strategy, mergeEntry: mergeObject, path: `${path}${key}`, repeated };
+    setMember(merged, key, orderList({ ...list, original, patch: patched }));
   }
 }
 
@@ -151,17 +152,17 @@ interface PatchedMember {
   readonly value: unknown;
 }
 
-function mergeMember({ schema, path }: ObjectMerge, { merged, key, value }: PatchedMember): void {
+function mergeMember({ schema, path, repeated }: ObjectMerge, { merged, key, value }: PatchedMember): void {
   const original = memberOf(merged, key);
   if (value === null) {
     delete merged[key];
   } else if (isJsonObject(value) && isJsonObject(original)) {
     const inner = { original, patch: value, schema: memberSchemaOf(schema, key), path: `${path}${key}.` };
-    setMember(merged, key, mergeObject(inner));
+    setMember(merged, key, mergeObject({ ...inner, repeated }));
   } else if (Array.isArray(value) && Array.isArray(original)) {
     const strategy = listStrategy(memberSchemaOf(schema, key));
     const list = { original, patch: value as unknown[], strategy, mergeEntry: mergeObject, path: `${path}${key}` };
-    setMember(merged, key, strategy.isMerged ? mergeList(list) : value);
+    setMember(merged, key, strategy.isMerged ? mergeList({ ...list, repeated }) : value);
   } else {
     const added = withoutDirectives(value);
     if (added === undefined) delete merged[key];

@@ -186,3 +186,19 @@ describe("a strategic merge patch", () => {
     );
   });
 });
+
+describe("entries of a patch with the same key", () => {
+  const repeated = (times: number): JsonObject[] => Array.from({ length: times }, (_, at) => ({ name: "a", [at]: at }));
+  const document = { secrets: [{ name: "a" }] };
+
+  it("are merged one after the other", () => {
+    assert.deepEqual(patched(document, { secrets: repeated(3) }), { secrets: [{ name: "a", 0: 0, 1: 1, 2: 2 }] });
+  });
+
+  it("are few, because each copies what was merged before", () => {
+    patched(document, { secrets: repeated(11) });
+    assert.throws(() => patched(document, { secrets: repeated(12) }), isRefusedWith(413));
+    const ordered = { secrets: repeated(12), "$setElementOrder/secrets": repeated(12) };
+    assert.throws(() => patched(document, ordered), isRefusedWith(413));
+  });
+});

@@ -74,7 +74,7 @@ export class Http1Exchange extends Exchange {
     headers["content-length"] = String(Buffer.byteLength(body));
     if (this.context.isClosing || (!this.#request.complete && !this.#hasNoBody())) headers["connection"] = "close";
     response.writeHead(status, headers);
-    response.end(this.method === "HEAD" ? undefined : body);
+    endWith(response, this.method === "HEAD" ? "" : body);
   }
 
   protected override sendHead({ status, headers }: HttpResponse): void {
@@ -104,6 +104,13 @@ export class Http1Exchange extends Exchange {
     this.#request.socket.destroy();
   }
 }
+
+/**
+ * Ends an answer with its body. As bytes: Node.js writes the head together with a text, in the text's encoding, which encodes a
+ * header's octets again.
+ */
+export const endWith = (response: ServerResponse, body: Buffer | string): void =>
+  void response.end(typeof body === "string" ? Buffer.from(body) : body);
 
 /** An error of Node.js's parser. For most faults it includes the bytes that were parsed. */
 export interface ParseError extends NodeJS.ErrnoException {

@@ -6,6 +6,7 @@ import { subprotocolsOf } from "../api/web-socket-subprotocols.ts";
 import { noBytes } from "../http2/byte-accumulator.ts";
 import { Exchange } from "./exchange.ts";
 import type { ExchangeContext } from "./exchange.ts";
+import { endWith } from "./http1-exchange.ts";
 import type { Http1Request } from "./http1-exchange.ts";
 import type { TlsConnection } from "./tls-connection.ts";
 
@@ -73,7 +74,7 @@ export class WebSocketExchange extends Exchange {
     headers["connection"] = "close";
     headers["content-length"] = String(Buffer.byteLength(body));
     response.writeHead(status, headers);
-    response.end(body);
+    endWith(response, body);
   }
 
   protected override sendHead({ headers, body }: HttpResponse): void {

@@ -178,6 +178,18 @@ describe("the listener", () => {
       assert.ok(answers.every(({ headers }) => isNow(headers.date)));
     }));
 
+  it("sends the octets of headers as they are, over both protocols", () => {
+    const octets = Buffer.from("中文").toString("latin1");
+    const handler = async (): Promise<HttpResponse> => ({ ...text("body ä"), headers: { warning: octets } });
+    return withListener({ handler }, async (port) => {
+      const session = openHttp2(port);
+      for (const { headers, body } of [await sendHttp2(session, { path: "/" }), await sendHttp1(port, { path: "/" })]) {
+        assert.deepEqual([headers["warning"], body], [octets, "body ä"]);
+      }
+      session.close();
+    });
+  });
+
   it("reads bodies up to the limit and answers 413 beyond it, with or without Content-Length", () =>
     withListener({ limits: { bodyBytes: 1000 } }, async (port) => {
       const session = openHttp2(port);

@@ -4,6 +4,7 @@ import { createServer } from "node:https";
 import type { Server } from "node:https";
 import { Server as NetServer } from "node:net";
 import type { AddressInfo, ListenOptions, Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SecureContext, TLSSocket } from "node:tls";
 import type { Handler } from "../api/http-message.ts";
@@ -73,7 +74,7 @@ interface ListenerLog {
   error(fields: object, message: string): void;
 }
 
-/** After its connection was closed, an idle session gets this long to close its side. */
+/** After this side of a connection was closed, the client gets this long to close the other. */
 const closingSeconds = 5;
 
 /**
@@ -121,6 +122,8 @@ interface ListenerParts {
   readonly log: ListenerLog | undefined;
   /** The connections of HTTP/2. */
   readonly sessions: Map<Http2Session, TlsConnection>;
+  /** The connections of HTTP/1.1 that were ended because of what came, or did not come, and since which second. */
+  readonly refused: Map<Duplex, number>;
   /** Each connection whose handshake is done, by its socket. */
   readonly connections: WeakMap<object, TlsConnection>;
   /** All open sockets, also those whose handshake is not done: closing the listener ends them too. */
@@ -154,6 +157,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
     limits,
     log,
     sessions: new Map(),
+    refused: new Map(),
     connections: new WeakMap(),
     sockets: new Set(),
   };
@@ -267,7 +271,7 @@ interface AcceptedRequest {
 }
 
 /** Serves the requests that Node.js has parsed. */
-function serveHttp1({ server, context, limits, log, connections }: ListenerParts): void {
+function serveHttp1({ server, context, limits, log, connections, refused }: ListenerParts): void {
   /** The head and the connection of a request that may be served. Others are answered here. */
   const accept = (request: IncomingMessage, response: ServerResponse): AcceptedRequest | undefined => {
     const connection = connections.get(request.socket);
@@ -303,17 +307,23 @@ function serveHttp1({ server, context, limits, log, connections }: ListenerParts
       },
     );
   });
-  server.on("clientError", (error, socket) => refuseMalformed(error, { socket, connection: connections.get(socket) }));
+  server.on("clientError", (error, socket) => {
+    refuseMalformed(error, { socket, connection: connections.get(socket) });
+    if (!socket.writableEnded || refused.has(socket)) return;
+    refused.set(socket, context.tick.seconds);
+    socket.once("close", () => refused.delete(socket));
+  });
 }
 
 /** Ends requests, unread answers and idle connections whose time is over. */
-function sweep({ context, limits, sessions }: ListenerParts): void {
+function sweep({ context, limits, sessions, refused }: ListenerParts): void {
   const now = ++context.tick.seconds;
   for (const exchange of context.open) {
     if (now - exchange.startedAtSecond < limits.requestSeconds) break;
     if (exchange.hasDeadline) exchange.expire();
   }
   context.unsent.endUnread(context.open, now);
+  for (const [socket, refusedAtSecond] of refused) if (now - refusedAtSecond >= closingSeconds) socket.destroy();
   for (const [session, connection] of sessions) {
     session.sweep();
     if (connection.openExchanges > 0) continue;

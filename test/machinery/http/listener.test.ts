@@ -479,6 +479,22 @@ describe("the listener", () => {
     });
   });
 
+  it("closes a connection that it has refused, also when the client does not close its side", () =>
+    withListener({ limits: { connections: 1 } }, async (port, listener) => {
+      const socket = connectTcp({ host: "127.0.0.1", port, allowHalfOpen: true });
+      const stubborn = await openTls(port, { socket });
+      stubborn.allowHalfOpen = true;
+      const ended = once(stubborn.resume(), "end");
+      stubborn.write("no request\r\n\r\n");
+      await ended;
+      for (let second = 0; second < 3; second++) listener.sweep();
+      await assert.rejects(openTlsOrFail(port));
+      for (let second = 3; second < 5; second++) listener.sweep();
+      await turn();
+      await openTlsOrFail(port);
+      stubborn.destroy();
+    }));
+
   it("gives the client as much time to read a watch that has ended as any other answer", async () => {
     const stopped = Promise.withResolvers<void>();
     const start = (sink: ByteSink) => {

@@ -11,6 +11,8 @@ export interface ServerClockOptions {
 
 /** A Date header has whole seconds, and an answer may be slow: they cannot explain more than this. */
 const toleranceMilliseconds = 30_000;
+/** No server's clock is there, and the times of Leases and files have four digits for the year. */
+const firstImpossibleDate = Date.UTC(9999, 0);
 
 /**
  * The server's time, from its answers. The server issues and checks certificates by its own clock, so an agent on a machine
@@ -35,10 +37,13 @@ export class ServerClock implements Clock {
     return this.#skew;
   }
 
-  /** Compares an answer's Date with the machine's clock. `sentAt` is when the request left, by that clock. */
+  /**
+   * Compares an answer's Date with the machine's clock. `sentAt` is when the request left, by that clock. A Date before 1970 or
+   * from the year 9999 on is ignored.
+   */
   observe({ headers }: Pick<ClientResponse, "headers">, sentAt: number): void {
     const date = Date.parse(String(headers["date"] ?? ""));
-    if (Number.isNaN(date)) return;
+    if (!(date >= 0 && date < firstImpossibleDate)) return;
     const receivedAt = this.#local.now();
     // The header was written between sending and receiving, and its fraction of a second is cut off.
     const difference = date + 500 - (sentAt + receivedAt) / 2;

@@ -28,3 +28,12 @@ test("the server's time is the machine's until an answer differs by more than ha
   for (const headers of [{}, { date: "soon" }]) clock.observe({ headers }, machine);
   assert.equal(told.length, 3);
 });
+
+test("a date that no server's clock has is ignored", () => {
+  const machine = Date.UTC(2026, 0);
+  const clock = new ServerClock({ local: { now: () => machine }, onSkew: () => assert.fail("there is no skew") });
+  for (const year of ["275760", "10000", "9999", "1969", "1601"]) {
+    clock.observe({ headers: { date: `Sat, 13 Sep ${year} 00:00:00 GMT` } }, machine);
+  }
+  assert.equal(clock.now(), machine);
+});

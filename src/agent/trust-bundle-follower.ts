@@ -1,4 +1,5 @@
 import { dirname } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
 import { writePublicFile } from "../machinery/files/atomic-file.ts";
@@ -8,6 +9,7 @@ import { Informer } from "../machinery/loops/informer.ts";
 import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/repetition.ts";
 import type { Sleep } from "../machinery/loops/repetition.ts";
 import { decodePemBlocks, encodePem } from "../pki/pem.ts";
+import { encodeCertificatesPem, parseCertificatesPem } from "../pki/trust-anchors.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { TrustBundleFile } from "./agent-settings.ts";
@@ -30,6 +32,8 @@ export interface TrustBundleState {
   readonly fault?: string;
 }
 
+/** How often the file is checked: somebody may remove or change it. */
+const checkMilliseconds = 60_000;
 /** The wait before a failed write is tried again, for example on a full disk. */
 const rewriteMilliseconds = 10_000;
 /** A larger file than any answer of a server is not one that the agent has written. */
@@ -53,28 +57,31 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
       backoffMilliseconds(unreachableBackoff, { failures: failures + 1, random: random() }),
   });
   await informer.start(signal);
-  if (signal.aborted) return;
-  let isScheduled = false;
-  const changed = (): void => {
-    if (isScheduled) return;
-    isScheduled = true;
-    // A list reports its objects one by one: write them at once.
-    setImmediate(() => {
-      isScheduled = false;
-      if (signal.aborted || writeAnchors([...informer.list()], options)) return;
-      void options.sleep(rewriteMilliseconds, signal).then(changed);
-    });
-  };
+  let wake = new AbortController();
+  const changed = (): void => wake.abort();
   informer.addHandler({ onAdd: changed, onUpdate: changed, onDelete: changed });
-  changed();
+  let last: Outcome | undefined;
+  while (!signal.aborted) {
+    wake = new AbortController();
+    const outcome = writeAnchors([...informer.list()], options);
+    if (outcome === "absent" && last !== "absent") {
+      log.warn({ ...source, file }, "there is no such trust bundle: the file stays as it is");
+    }
+    last = outcome;
+    const wait = outcome === "failed" ? rewriteMilliseconds : checkMilliseconds;
+    await options.sleep(wait, AbortSignal.any([signal, wake.signal]));
+    await setImmediate(); // several changes that came together are one write
+  }
 }
 
 /** The field selector of the bundles whose anchors go into a file. */
 export const bundleSelector = (source: TrustBundleFile["source"]): string =>
   "bundleName" in source ? `metadata.name=${source.bundleName}` : `spec.signerName=${source.signerName}`;
 
-/** Returns false when the file could not be written, or what the server has is nothing to write. */
-function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundleFollowerOptions): boolean {
+/** What became of a file. `failed`: it could not be written, or what the server has is nothing to write. */
+type Outcome = "written" | "absent" | "failed";
+
+function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundleFollowerOptions): Outcome {
   const { source, file } = options.followed;
   const { log, onContents, onAnchors } = options;
   let anchors = 0;
@@ -84,8 +91,7 @@ function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundle
     anchors = count;
     if (anchors === 0) {
       onAnchors(file, { anchors });
-      log.warn({ ...source, file }, "there is no such trust bundle: the file stays as it is");
-      return true;
+      return "absent";
     }
     // Their order means nothing, so programs need not be reloaded for another order.
     const isWritten = isSameAnchors(savedText(file), pem);
@@ -94,17 +100,17 @@ function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundle
       writePublicFile(file, pem);
     }
     onAnchors(file, { anchors });
-    if (isWritten) return true;
+    if (isWritten) return "written";
     written = pem;
   } catch (error) {
     const fault = messageOf(error);
     onAnchors(file, { anchors, fault });
     log.error({ ...source, file }, `the trust bundle stays as it was: ${fault}`);
-    return false;
+    return "failed";
   }
   log.info({ ...source, file, anchors }, "wrote the trust bundle");
   onContents(file, written);
-  return true;
+  return "written";
 }
 
 function savedText(file: string): string | undefined {
@@ -127,16 +133,25 @@ const decodedAnchors = (text: string): string[] =>
     .map(({ bytes }) => encodePem("CERTIFICATE", bytes));
 
 /** The server may answer with anything. */
-function textOf({ metadata, spec }: ClusterTrustBundle): string {
+function anchorsOf({ metadata, spec }: ClusterTrustBundle): string[] {
   const text: unknown = (spec as Partial<ClusterTrustBundle["spec"]> | undefined)?.trustBundle;
   if (typeof text !== "string") throw new Error(`the trust bundle ${metadata.name} has no text in the server's answer`);
-  return text;
+  try {
+    return parseCertificatesPem(text).map((anchor) => encodeCertificatesPem([anchor]));
+  } catch (cause) {
+    throw new Error(`the trust bundle ${metadata.name} has an anchor that is no certificate: ${messageOf(cause)}`, {
+      cause,
+    });
+  }
 }
 
-/** The anchors of bundles as one PEM text: in the order of the bundles' names, each anchor once, without comments. */
+/**
+ * The anchors of bundles as one PEM text: in the order of the bundles' names, each anchor once, without comments. Throws Error for
+ * an anchor that is no certificate: programs refuse a whole file for one of them.
+ */
 export function joinedAnchors(bundles: Iterable<ClusterTrustBundle>): { readonly pem: string; readonly count: number } {
   const nameOf = ({ metadata }: ClusterTrustBundle): string => metadata.name ?? "";
   const sorted = [...bundles].sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
-  const anchors = new Set(sorted.flatMap((bundle) => decodedAnchors(textOf(bundle))));
+  const anchors = new Set(sorted.flatMap(anchorsOf));
   return { pem: [...anchors].join(""), count: anchors.size };
 }

@@ -33,27 +33,35 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
   const stopping = new AbortController();
   const file = join(folder, "trust", "anchors.pem");
   const bundles = server.client.resource(resourceReferences(platformNames).clusterTrustBundles);
-  const seen: { changes: number; count: number; faults: number; fault?: string } = { changes: 0, count: -1, faults: 0 };
+  const seen: { changes: number; count: number; warnings: number; faults: number; fault?: string } = {
+    changes: 0,
+    count: -1,
+    warnings: 0,
+    faults: 0,
+  };
   const time = new VirtualTime(0);
   context.after(async () => {
     stopping.abort();
     await server.stop();
+    await work;
     rmSync(folder, { recursive: true });
   });
   const asNode = nodeClient(server, "n1").resource(resourceReferences(platformNames).clusterTrustBundles);
-  const follow = () =>
-    followTrustBundles(
+  let work: Promise<void> | undefined;
+  const follow = (): void => {
+    work = followTrustBundles(
       {
         followed: { source, file, hook: undefined },
         bundles: asNode,
         random: () => 0,
         sleep: time.sleep,
-        log: { info() {}, warn() {}, error: () => void seen.faults++ },
+        log: { info() {}, warn: () => void seen.warnings++, error: () => void seen.faults++ },
         onContents: () => void seen.changes++,
         onAnchors: (_file, { anchors, fault }) => void Object.assign(seen, { count: anchors, fault }),
       },
       stopping.signal,
     );
+  };
   const holds = (text: string) => eventually("the file's contents", () => readFileSync(file, "utf8") === text);
   return { bundles, asNode, file, folder, follow, holds, seen, time };
 }
@@ -63,7 +71,7 @@ describe("a followed trust bundle", () => {
     const { bundles, follow, holds, seen } = await scene(context, { bundleName: "mine" });
     await bundles.create(bundle("mine", `text before\n${one}`));
     await bundles.create(bundle("other", three));
-    await follow();
+    follow();
     await holds(one);
     await bundles.patch("mine", { body: { spec: { trustBundle: two + one } } });
     await holds(two + one);
@@ -78,7 +86,7 @@ describe("a followed trust bundle", () => {
 
   it("keeps its file when it is deleted, and has no file before it exists", async (context) => {
     const { bundles, file, follow, holds, seen } = await scene(context, { bundleName: "mine" });
-    await follow();
+    follow();
     await eventually("the look at nothing", () => seen.count === 0);
     assert.ok(!existsSync(file));
     await bundles.create(bundle("mine", one));
@@ -92,7 +100,7 @@ describe("a followed trust bundle", () => {
     const { bundles, folder, follow, holds, seen, time } = await scene(context, { bundleName: "mine" });
     writeFileSync(join(folder, "trust"), "in the way of the folder");
     await bundles.create(bundle("mine", one));
-    await follow();
+    follow();
     await eventually("the fault", () => seen.faults === 1);
     assert.match(seen.fault ?? "", /anchors\.pem/);
     rmSync(join(folder, "trust"));
@@ -102,20 +110,46 @@ describe("a followed trust bundle", () => {
   });
 
   it("is a fault and no end of the agent when the server's answer is no bundle, and written after a better one", async (context) => {
-    const { bundles, asNode, follow, holds, seen } = await scene(context, { bundleName: "mine" });
+    for (const [spoil, fault] of [
+      [(item: object) => Reflect.deleteProperty(item, "spec"), /mine has no text in the server's answer/],
+      [
+        ({ spec }: ClusterTrustBundle) => (spec.trustBundle = one + encodePem("CERTIFICATE", Buffer.from("x"))),
+        /mine has an anchor that is no certificate/,
+      ],
+    ] as const) {
+      const { bundles, asNode, file, follow, holds, seen } = await scene(context, { bundleName: "mine" });
+      await bundles.create(bundle("mine", one));
+      const list = asNode.list.bind(asNode);
+      asNode.list = async (...options) => {
+        const spoiled = await list(...options);
+        spoiled.items.forEach(spoil);
+        return spoiled;
+      };
+      follow();
+      await eventually("the fault", () => seen.faults === 1);
+      assert.match(seen.fault ?? "", fault);
+      assert.ok(!existsSync(file));
+      await bundles.patch("mine", { body: { spec: { trustBundle: two } } });
+      await holds(two);
+      assert.equal(seen.fault, undefined);
+    }
+  });
+
+  it("is written again within a minute when somebody removes or changes its file", async (context) => {
+    const { bundles, file, follow, holds, seen, time } = await scene(context, { bundleName: "mine" });
     await bundles.create(bundle("mine", one));
-    const list = asNode.list.bind(asNode);
-    asNode.list = async (...options) => {
-      const answer = await list(...options);
-      for (const item of answer.items) Reflect.deleteProperty(item, "spec");
-      return answer;
-    };
-    await follow();
-    await eventually("the fault", () => seen.faults === 1);
-    assert.match(seen.fault ?? "", /the trust bundle mine has no text in the server's answer/);
-    await bundles.patch("mine", { body: { spec: { trustBundle: two } } });
-    await holds(two);
-    assert.equal(seen.fault, undefined);
+    follow();
+    await holds(one);
+    rmSync(file);
+    await time.advance(60_000);
+    await holds(one);
+    writeFileSync(file, two);
+    await time.advance(60_000);
+    await holds(one);
+    await bundles.delete("mine");
+    await eventually("the deletion", () => seen.count === 0);
+    await time.advance(180_000);
+    assert.equal(seen.warnings, 1, "that there is no bundle is said once");
   });
 
   it("is written once the pipe in the place of its file is gone, and does not wait for the pipe's writer", async (context) => {
@@ -123,7 +157,7 @@ describe("a followed trust bundle", () => {
     mkdirSync(join(folder, "trust"));
     execFileSync("mkfifo", [file]);
     await bundles.create(bundle("mine", one));
-    await follow();
+    follow();
     await eventually("the fault", () => seen.faults === 1);
     rmSync(file);
     await time.advance(10_000);
@@ -135,7 +169,7 @@ describe("a followed trust bundle", () => {
     const { bundles, follow, holds } = await scene(context, { signerName });
     await bundles.create(bundle("example.com:signer:b", two + one, signerName));
     await bundles.create(bundle("unrelated", three));
-    await follow();
+    follow();
     await holds(two + one);
     await bundles.create(bundle("example.com:signer:a", three, signerName));
     await holds(three + two + one);

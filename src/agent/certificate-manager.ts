@@ -67,6 +67,9 @@ export interface CertificateReport {
 /** A request was denied or failed, or its certificate cannot be used: people have to act before another one succeeds. */
 const refusedBackoff: Backoff = { firstMilliseconds: 10_000, longestMilliseconds: 10 * 60_000 };
 
+/** A server may ask for a pause, but not for one in which the certificate in use expires. */
+const longestRequestedPauseMilliseconds = refusedBackoff.longestMilliseconds;
+
 /** The clock may be set and the machine may sleep, so look at the time at least this often. */
 const longestSleepMilliseconds = 60_000;
 
@@ -243,7 +246,10 @@ export class CertificateManager {
     if (error instanceof RequestRefused) this.#pendingRequest = undefined;
     const backoff = error instanceof RequestRefused ? refusedBackoff : unreachableBackoff;
     const requested = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
-    const wait = Math.max(requested, backoffMilliseconds(backoff, { failures: this.#failures, random: random() }));
+    const wait = Math.max(
+      Math.min(requested, longestRequestedPauseMilliseconds),
+      backoffMilliseconds(backoff, { failures: this.#failures, random: random() }),
+    );
     this.#retryAt = monotonic.now() + wait;
     log.warn(
       { certificate: name, failures: this.#failures, retryInSeconds: Math.ceil(wait / 1000) },

@@ -117,6 +117,25 @@ describe("the certificate manager", () => {
     assert.equal(manager.current?.keyPem, key);
   });
 
+  it("pauses as long as the server asks for, but ten minutes at most, and as after any failure at least", async (context) => {
+    for (const [asksForSeconds, tries] of [
+      [60, 31],
+      [10 ** 10, 4],
+      ["soon", 85],
+      [-5, 85],
+    ] as const) {
+      const scene = new SigningScene(context);
+      scene.behaviour = { asksForSeconds };
+      await started(scene);
+      await scene.time.advance(30 * minute);
+      assert.equal(scene.refusals, tries, `in half an hour, when it asks for ${asksForSeconds} s`);
+      scene.behaviour = "issues";
+      await scene.time.advance(10 * minute);
+      assert.equal(scene.requests.size, 1);
+      await scene.stop();
+    }
+  });
+
   it("refuses a certificate for another key", async (context) => {
     const scene = new SigningScene(context);
     scene.behaviour = "issues for another key";

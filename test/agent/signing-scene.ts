@@ -19,7 +19,14 @@ import { VirtualTime } from "./virtual-time.ts";
 
 /** What the server does with requests. */
 type Behaviour =
-  "issues" | "issues without names" | "issues for another key" | "denies" | "fails" | "ignores" | "is away";
+  | "issues"
+  | "issues without names"
+  | "issues for another key"
+  | "denies"
+  | "fails"
+  | "ignores"
+  | "is away"
+  | { readonly asksForSeconds: unknown };
 
 export const hour = 3_600_000;
 export const wanted: WantedCertificate = wantedServingCertificate(platformNames, {
@@ -40,6 +47,7 @@ export class SigningScene {
   /** Of the machine's clock against the signer's. */
   issuedFromMilliseconds = 0;
   failures = 0;
+  refusals = 0;
   #running = new AbortController();
   #work: Promise<void> = Promise.resolve();
 
@@ -100,6 +108,11 @@ export class SigningScene {
 
   #answer(request: ClientRequest): ClientResponse {
     if (this.behaviour === "is away") throw new Error("connect ECONNREFUSED");
+    if (typeof this.behaviour === "object") {
+      this.refusals++;
+      const details = { retryAfterSeconds: this.behaviour.asksForSeconds };
+      return json(429, { kind: "Status", code: 429, message: "slow down", details });
+    }
     if (request.method === "POST") {
       const created = JSON.parse(bodyText(request) ?? "") as CertificateSigningRequest; // the agent's own
       const name = created.metadata.name ?? "";
@@ -140,6 +153,7 @@ export class SigningScene {
         return condition("Failed");
       case "ignores":
       case "is away":
+      default:
         return {};
     }
   }

@@ -151,12 +151,13 @@ export class ApiClient {
   /** Converts a failed answer to an error. An answer that is not a Status keeps its code and text. */
   #errorOf(code: number, text: string): ApiError {
     const status = parseStatus(text);
+    const seconds: unknown = status?.details?.retryAfterSeconds;
     const options = {
       code,
       message: status?.message ?? (text.slice(0, 500) || `the server answered ${code}`),
       ...(status?.reason !== undefined && { reason: status.reason }),
       ...(status?.details !== undefined && { details: status.details }),
-      ...(status?.details?.retryAfterSeconds !== undefined && { retryAfterSeconds: status.details.retryAfterSeconds }),
+      ...(typeof seconds === "number" && { retryAfterSeconds: seconds }),
     };
     return new ApiError({ ...options, message: this.#explain(new ApiError(options)) });
   }
@@ -350,7 +351,7 @@ function checkKind(answer: object, kinds: readonly string[]): void {
 /** Parses a Status. Undefined for other bodies, such as a proxy's page or a health check's text. */
 function parseStatus(text: string): Status | undefined {
   try {
-    const parsed = JSON.parse(text) as Status | null; // parsing border: `kind` is checked, the rest is only shown
+    const parsed = JSON.parse(text) as Status | null; // parsing border: `kind` is checked, and what is not only shown where it is used
     return parsed?.kind === "Status" ? parsed : undefined;
   } catch {
     return undefined;

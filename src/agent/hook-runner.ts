@@ -137,16 +137,17 @@ export class HookRunner {
     return this.#stopping.signal.aborted ? "was not run" : this.#execute(command, change);
   }
 
-  #execute(command: string, { change, file, hook }: FileChange): Promise<string | undefined> {
+  #execute(command: string, change: FileChange): Promise<string | undefined> {
     return new Promise((resolve) => {
-      // A group of its own: what the command has started is ended with it, and Ctrl-C does not reach it.
-      const child = spawn("/bin/sh", ["-c", command], {
-        env: { ...process.env, SIGNET_CHANGE: change, SIGNET_CHANGED_FILE: file },
-        stdio: ["ignore", 2, 2],
-        detached: true,
-      });
+      const couldNotRun = (error: unknown): string => `could not be run: ${messageOf(error)}`;
+      let child: ChildProcess;
+      try {
+        child = startShell(command, change);
+      } catch (error) {
+        return resolve(couldNotRun(error)); // there is no memory for it, or the command is too long
+      }
       this.#running = child;
-      const { timeoutMilliseconds } = hook;
+      const { timeoutMilliseconds } = change.hook;
       let isLate = false;
       const timer = setTimeout(() => {
         isLate = true;
@@ -157,7 +158,7 @@ export class HookRunner {
         this.#running = undefined;
         resolve(fault);
       };
-      child.once("error", (error) => end(`could not be run: ${messageOf(error)}`));
+      child.once("error", (error) => end(couldNotRun(error)));
       child.once("exit", (code, signal) => {
         if (code === 0) end(undefined);
         else if (isLate) end(`was killed: it ran longer than ${timeoutMilliseconds / 1000} s`);
@@ -166,6 +167,14 @@ export class HookRunner {
     });
   }
 }
+
+/** In a group of its own: what the command has started is ended with it, and Ctrl-C does not reach it. */
+const startShell = (command: string, { change, file }: FileChange): ChildProcess =>
+  spawn("/bin/sh", ["-c", command], {
+    env: { ...process.env, SIGNET_CHANGE: change, SIGNET_CHANGED_FILE: file },
+    stdio: ["ignore", 2, 2],
+    detached: true,
+  });
 
 /** The contents of the file and the hook: another command must see the same contents too. */
 const contentsFor = ({ digest, hook }: FileChange): string =>

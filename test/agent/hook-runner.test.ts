@@ -83,6 +83,21 @@ describe("a hook", () => {
     assert.equal(traces().length, 1);
   });
 
+  it("that the system cannot start is reported and run again later, and does not hold up the others", async (context) => {
+    const { start, trace, hookOf, time, traces } = scene(context);
+    const runner = start();
+    // Linux takes 128 KiB for an argument; with too little memory, it is refused in the same way.
+    const tooLong = hookOf(`true ${"x".repeat(2 ** 22)}`);
+    runner.changed({ change: "trust-bundle", file: "/f", digest: "a", hook: tooLong });
+    runner.changed({ change: "trust-bundle", file: "/g", digest: "a", hook: trace });
+    await eventually("the other", () => traces().length === 1);
+    assert.deepEqual(runner.faults(), ["the hook for /f could not be run: spawn E2BIG"]);
+    runner.changed({ change: "trust-bundle", file: "/f", digest: "b", hook: trace });
+    await time.advance(10_000);
+    await eventually("the corrected one", () => traces().length === 2);
+    await runner.stop({ graceMilliseconds: 0 });
+  });
+
   it("that was interrupted by the end of its runner is run by the next one", async (context) => {
     const { folder, start, idle, hookOf, time, traces, trace } = scene(context);
     const begun = join(folder, "begun");

@@ -26,16 +26,21 @@ export async function openControlSocket(
   { agent, log }: { readonly agent: () => RunningAgent | undefined; readonly log: AgentLog },
 ): Promise<ControlSocket> {
   const path = socketPath(dataDirectory);
-  rmSync(path, { force: true });
   const server = createServer({ maxHeaderSize: 4096, requestTimeout: answerMilliseconds }, (_request, response) =>
     answer(response, agent()),
   );
   server.maxConnections = 16;
   await new Promise<void>((resolve) => {
-    server.once("error", (error) => {
+    const report = (error: unknown): void => {
       log.warn({ path }, `signet agent status and renew are not available: ${messageOf(error)}`);
       resolve();
-    });
+    };
+    server.once("error", report);
+    try {
+      rmSync(path, { force: true });
+    } catch (error) {
+      return report(error); // a folder is there: container engines make one for a missing file that is to be mounted
+    }
     // Whatever the umask is, and whoever may enter the folder.
     const umask = process.umask(0o177);
     server.listen({ path }, resolve);

@@ -50,44 +50,38 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
   const control = await openControlSocket(dataDirectory, { agent: () => agent, log });
   let previous = settings;
   let isAnnounced = false;
-  for (;;) {
-    try {
-      agent = await startAgent(settings, { log, version });
-    } catch (error) {
-      if (previous === settings) {
-        await close(); // an open socket would keep the process alive
-        throw error;
+  try {
+    for (;;) {
+      try {
+        agent = await startAgent(settings, { log, version });
+      } catch (error) {
+        if (previous === settings) throw error;
+        const reason = listenFault(error) ?? messageOf(error);
+        log.error({}, `the new settings cannot be used, the old ones stay: ${reason}`);
+        settings = previous;
+        continue;
       }
-      const reason = listenFault(error) ?? messageOf(error);
-      log.error({}, `the new settings cannot be used, the old ones stay: ${reason}`);
-      settings = previous;
-      continue;
+      previous = settings;
+      if (!isAnnounced) {
+        say(`signet agent ${version}: node ${settings.nodeName} serves on port ${agent.port}`);
+        manager.ready();
+      }
+      isAnnounced = true;
+      const event = await Promise.race([nextUsable(), agent.broken]).catch(async (error: unknown) => {
+        await agent?.stop();
+        throw error;
+      });
+      if (event.reason === "stop") {
+        log.info({ signal: event.signal }, "stopping");
+        manager.stopping();
+        return await agent.stop();
+      }
+      log.info({}, `reading the settings again: ${event.why}`);
+      await agent.stop({ hookGraceMilliseconds: reloadGraceMilliseconds });
+      agent = undefined;
     }
-    previous = settings;
-    if (!isAnnounced) {
-      say(`signet agent ${version}: node ${settings.nodeName} serves on port ${agent.port}`);
-      manager.ready();
-    }
-    isAnnounced = true;
-    const event = await Promise.race([nextUsable(), agent.broken]).catch(async (error: unknown) => {
-      await agent?.stop();
-      await close();
-      throw error;
-    });
-    if (event.reason === "stop") {
-      log.info({ signal: event.signal }, "stopping");
-      manager.stopping();
-      await agent.stop();
-      break;
-    }
-    log.info({}, `reading the settings again: ${event.why}`);
-    await agent.stop({ hookGraceMilliseconds: reloadGraceMilliseconds });
-    agent = undefined;
-  }
-  await close();
-
-  async function close(): Promise<void> {
-    await control.close();
+  } finally {
+    await control.close(); // an open socket would keep the process alive
     events.close();
     folder.release();
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { chmodSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { request } from "node:http";
 import type { IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
@@ -23,6 +23,19 @@ test("only the agent's user can connect to its control socket, whatever the umas
   });
   assert.equal((statSync(join(directory, "agent.sock")).mode & 0o777).toString(8), "600");
   assert.equal(process.umask(), 0, "other files are as they were");
+});
+
+test("an agent runs without its control socket when a folder is in its place, and says so", async (context) => {
+  const directory = mkdtempSync(join(tmpdir(), "signet-control-"));
+  context.after(() => rmSync(directory, { recursive: true }));
+  mkdirSync(join(directory, "agent.sock"));
+  const warnings: string[] = [];
+  const control = await openControlSocket(directory, {
+    agent: () => undefined,
+    log: { ...log, warn: (_, message) => warnings.push(message) },
+  });
+  await control.close();
+  assert.match(warnings.join(), /^signet agent status and renew are not available: .*directory/);
 });
 
 test("the agent's control socket answers 404 to every target that is no command of it", async (context) => {

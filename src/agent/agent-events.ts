@@ -1,9 +1,13 @@
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import type { AgentLog } from "./agent-log.ts";
 
+interface StopEvent {
+  readonly reason: "stop";
+  readonly signal: string;
+}
+
 /** What ends or restarts the agent inside its process. */
-export type AgentEvent =
-  { readonly reason: "stop"; readonly signal: string } | { readonly reason: "reload"; readonly why: string };
+export type AgentEvent = StopEvent | { readonly reason: "reload"; readonly why: string };
 
 /**
  * The signals and the changes of the configuration file that a running agent reacts to. A second SIGTERM or SIGINT ends the
@@ -12,6 +16,7 @@ export type AgentEvent =
 export class AgentEvents {
   readonly #followed: FollowedFiles;
   readonly #waiting: AgentEvent[] = [];
+  readonly #stop = Promise.withResolvers<StopEvent>();
   #notify: (() => void) | undefined;
 
   /** Listens to the signals of the process from now on, and until the process ends. */
@@ -21,7 +26,9 @@ export class AgentEvents {
     const stop = (signal: string): void => {
       if (isStopping) process.exit(1);
       isStopping = true;
-      this.#add({ reason: "stop", signal });
+      const event: StopEvent = { reason: "stop", signal };
+      this.#stop.resolve(event);
+      this.#add(event);
     };
     process.on("SIGTERM", stop).on("SIGINT", stop);
     process.on("SIGHUP", () => this.#add({ reason: "reload", why: "SIGHUP" }));
@@ -32,6 +39,11 @@ export class AgentEvents {
       load: () => undefined,
       onChange: () => this.#add({ reason: "reload", why: `${configurationFile} has changed` }),
     });
+  }
+
+  /** The event that ends the agent, as soon as there is one. */
+  get stop(): Promise<StopEvent> {
+    return this.#stop.promise;
   }
 
   /** Waits for the next event. To stop comes before all else; several reloads are one. */

@@ -71,14 +71,18 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
         await agent?.stop();
         throw error;
       });
-      if (event.reason === "stop") {
-        log.info({ signal: event.signal }, "stopping");
-        manager.stopping();
-        return await agent.stop();
+      if (event.reason === "reload") {
+        log.info({}, `reading the settings again: ${event.why}`);
+        const ended = agent.stop({ hookGraceMilliseconds: reloadGraceMilliseconds });
+        if ((await Promise.race([ended, events.stop])) === undefined) {
+          agent = undefined;
+          continue;
+        }
       }
-      log.info({}, `reading the settings again: ${event.why}`);
-      await agent.stop({ hookGraceMilliseconds: reloadGraceMilliseconds });
-      agent = undefined;
+      const { signal } = await events.stop;
+      log.info({ signal }, "stopping");
+      manager.stopping();
+      return await agent.stop();
     }
   } finally {
     await control.close(); // an open socket would keep the process alive

@@ -39,7 +39,10 @@ export interface RunningAgent {
   status(): AgentStatus;
   /** Rejects when a loop has ended that should not: nothing may be renewed any more, so stop the agent. */
   readonly broken: Promise<never>;
-  /** Ends all loops and the listener. Files stay. A running hook has so long to finish. */
+  /**
+   * Ends all loops and the listener. Files stay. A running hook has so long to finish, and all else goes on meanwhile. Another call
+   * may give it less time.
+   */
   stop(options?: { readonly hookGraceMilliseconds?: number }): Promise<void>;
 }
 
@@ -138,9 +141,10 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
       return chosen.length > 0;
     },
     async stop({ hookGraceMilliseconds: graceMilliseconds = hookGraceMilliseconds } = {}) {
+      await hooks.stop({ graceMilliseconds }); // others would take the machine for lost if its heartbeats ended before
       stopping.abort();
       identity.connection.close();
-      await Promise.all([listener.close(), hooks.stop({ graceMilliseconds }), Promise.allSettled([work])]);
+      await Promise.all([listener.close(), Promise.allSettled([work])]);
     },
   };
 }

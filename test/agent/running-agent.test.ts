@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { get } from "node:https";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -180,6 +180,20 @@ describe("a running agent", () => {
     const leaseUid = (await lease("deleted"))?.metadata.uid;
     await heartbeats("deleted");
     assert.equal((await lease("deleted"))?.metadata.uid, leaseUid);
+  });
+
+  it("sends heartbeats while its end waits for a hook", async (context) => {
+    const [begun, done] = [join(folder, "begun"), join(folder, "done")];
+    const command = `touch '${begun}'; until test -e '${done}'; do sleep 0.1; done`;
+    const { agent } = await start(context, "slow-hook", {
+      hook: { command, check: undefined, timeoutMilliseconds: minute },
+    });
+    await allAreCurrent(agent);
+    await eventually("the hook runs", () => existsSync(begun));
+    const stopped = agent.stop({ hookGraceMilliseconds: 1000 * minute });
+    await heartbeats("slow-hook");
+    writeFileSync(done, "");
+    await stopped;
   });
 
   it("keeps the key of a pending request, and logs a reminder every 15 minutes", async (context) => {

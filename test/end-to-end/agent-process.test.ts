@@ -62,6 +62,18 @@ describe("the process of an agent", () => {
     }
   });
 
+  it("ends within seconds of SIGTERM although it waits for a hook before it reads its settings again", async (context) => {
+    const { folder, configure, start } = scene(context);
+    const [begun, finished] = [join(folder, "begun"), join(folder, "finished")];
+    configure(`onChange: { command: "touch '${begun}'; sleep 100; touch '${finished}'", timeout: 5m }`);
+    const agent = start();
+    await eventually("the hook runs", () => existsSync(begun));
+    agent.signal("SIGHUP");
+    await agent.find(/(reading the settings again)/);
+    await agent.end("SIGTERM");
+    assert.ok(!existsSync(finished));
+  });
+
   it("ends when it cannot start because another program has its port", async (context) => {
     const { configure, start } = scene(context);
     const taken = createServer().listen(0, "127.0.0.1");

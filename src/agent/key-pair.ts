@@ -1,3 +1,5 @@
+import { createSecureContext } from "node:tls";
+import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import { parsePrivateKeyPem, publicKeyInfoOf } from "../pki/keys.ts";
 import { PkiError } from "../pki/pki-error.ts";
@@ -12,7 +14,8 @@ export interface KeyPair {
 }
 
 /**
- * Checks that the first certificate belongs to the key. Only the certificates are taken from the text: what a server put between
+ * Checks that the first certificate belongs to the key, and that TLS takes the pair: OpenSSL refuses a weak key or signature in the
+ * chain, so that no program could use it, nor the agent its own. Only the certificates are taken from the text: what a server put between
  * them, such as another key, would come into the files of programs. Throws PkiError.
  */
 export function keyPair({ certificatePem, keyPem }: Omit<KeyPair, "certificate">): KeyPair {
@@ -22,7 +25,13 @@ export function keyPair({ certificatePem, keyPem }: Omit<KeyPair, "certificate">
   if (!publicKeyInfoOf(parsePrivateKeyPem(keyPem)).spki.equals(certificate.publicKey.spki)) {
     throw new PkiError("the certificate does not belong to the private key");
   }
-  return { certificate, certificatePem: encodeCertificatesPem(chain), keyPem };
+  const pair = { certificate, certificatePem: encodeCertificatesPem(chain), keyPem };
+  try {
+    createSecureContext({ cert: pair.certificatePem, key: keyPem });
+  } catch (cause) {
+    throw new PkiError(`TLS refuses it: ${messageOf(cause)}`, { cause });
+  }
+  return pair;
 }
 
 /** Key and certificates in one text, so that one rename replaces both. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import {
   chmodSync,
@@ -18,6 +19,8 @@ import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import { CertificateStore, readUsable } from "../../src/agent/certificate-store.ts";
 import { keyPair, parseKeyPair } from "../../src/agent/key-pair.ts";
+import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
+import { encodePem } from "../../src/pki/pem.ts";
 import { PkiError } from "../../src/pki/pki-error.ts";
 import { newPair } from "./new-pair.ts";
 
@@ -123,6 +126,23 @@ describe("the files of a certificate", () => {
     const sent = `\u001B[2J${other.keyPem}${certificatePem}# text\n${other.certificatePem}${other.keyPem}`;
     const pair = keyPair({ keyPem, certificatePem: sent });
     assert.equal(pair.certificatePem, certificatePem + other.certificatePem);
+  });
+
+  it("are not used when a key in the chain is too weak for TLS", () => {
+    const { keyPem, certificatePem } = newPair();
+    const { certificate } = createCertificateAuthority({
+      subject: { commonName: "weak" },
+      privateKey: generateKeyPairSync("rsa", { modulusLength: 1024 }).privateKey,
+      notBefore: 0,
+      notAfter: Date.UTC(2039, 0),
+    });
+    assert.throws(
+      () => keyPair({ keyPem, certificatePem: certificatePem + encodePem("CERTIFICATE", certificate.der) }),
+      {
+        name: "PkiError",
+        message: /^TLS refuses it: .*ca key too small/,
+      },
+    );
   });
 
   it("match at whatever point their writer is killed", async (context) => {

@@ -89,6 +89,7 @@ export class CertificateManager {
   constructor(options: CertificateManagerOptions) {
     this.#options = options;
     const { store, log, name } = options;
+    store.removeLeftovers();
     this.#use(
       readUsable(store, (fault) => log.warn({ certificate: name, fault }, "the saved certificate cannot be used")),
     );

@@ -21,9 +21,14 @@ export class CertificateStore {
     this.#directory = directory;
     this.#name = name;
     makeFolder(directory, { mode: 0o700 });
-    for (const file of readdirSync(directory)) {
+  }
+
+  /** Removes what a kill left behind. Only for the owner of the folder: nothing else may write to it at the same time. */
+  removeLeftovers(): void {
+    for (const file of readdirSync(this.#directory)) {
       // A kill interrupted the write.
-      if (file.startsWith(`${name}-`) && file.endsWith(".new")) rmSync(join(directory, file), { force: true });
+      if (file.startsWith(`${this.#name}-`) && file.endsWith(".new"))
+        rmSync(join(this.#directory, file), { force: true });
     }
     const pending = this.pendingKey();
     // A kill came right after the pending key and its certificate were put into use. The key must not be requested again.

@@ -159,6 +159,7 @@ describe("the files of a certificate", () => {
       await once(writer, "exit");
       parseKeyPair(readFileSync(join(folder, "client-current.pem"), "utf8"));
       const store = new CertificateStore(folder, "client");
+      store.removeLeftovers();
       assert.ok(store.read());
       assert.ok(!readdirSync(folder).some((file) => file.endsWith(".new")));
     }

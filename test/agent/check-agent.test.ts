@@ -1,18 +1,20 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import type { AgentSettings } from "../../src/agent/agent-settings.ts";
+import { CertificateStore } from "../../src/agent/certificate-store.ts";
 import { checkAgent } from "../../src/agent/check-agent.ts";
 import { startAgent } from "../../src/agent/start-agent.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
+import { newPair } from "./new-pair.ts";
 import { settingsOf } from "./settings-of.ts";
 
 describe("the check of an agent's settings", () => {
@@ -91,6 +93,19 @@ describe("the check of an agent's settings", () => {
     const nobody = { bootstrap: { type: "token", source: "a test", token: () => "unknown" } } as const;
     const refused = await check({ ...bundle("nosuch", "a.pem"), ...nobody });
     assert.match(refused.at(-1) ?? "", /^not checked {2}the trust bundle nosuch: no server answers$/);
+  });
+
+  it("leaves every file as it is, also what the agent that runs is just writing", async (context) => {
+    const pki = join(folder, "running", "pki");
+    context.after(() => rmSync(pki, { recursive: true }));
+    const pair = newPair();
+    const store = new CertificateStore(pki, "client");
+    store.install(pair, { now: 0, wantedDigest: "" });
+    store.keepPendingKey(pair.keyPem);
+    writeFileSync(join(pki, "client-1970-01-01-00-00-00-001.pem.0123456789ab.new"), "");
+    const before = readdirSync(pki);
+    await check({ dataDirectory: dirname(pki) });
+    assert.deepEqual(readdirSync(pki), before);
   });
 
   it("says which folder the agent makes", async () => {

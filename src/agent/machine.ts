@@ -40,12 +40,18 @@ function readText(file: string): string {
 
 const firstLine = (file: string): string => readText(file).split("\n", 1)[0]?.trim() ?? "";
 
-/** The address that this machine uses towards one of the servers: the first that answers. Rejects when none does. */
-export async function addressTowards(servers: readonly string[], timeoutMilliseconds = 10_000): Promise<string> {
+const connectMilliseconds = 10_000;
+
+/**
+ * The address that this machine uses towards one of the servers: the first that answers. Rejects when none does, and when `signal`
+ * aborts.
+ */
+export async function addressTowards(servers: readonly string[], signal: AbortSignal): Promise<string> {
   const failures: unknown[] = [];
   for (const server of servers) {
+    signal.throwIfAborted();
     try {
-      return await localAddress(server, timeoutMilliseconds);
+      return await localAddress(server, signal);
     } catch (error) {
       failures.push(error);
     }
@@ -53,11 +59,11 @@ export async function addressTowards(servers: readonly string[], timeoutMillisec
   throw failures.length === 1 ? failures[0] : new AggregateError(failures, "none of the servers can be reached");
 }
 
-function localAddress(server: string, timeoutMilliseconds: number): Promise<string> {
+function localAddress(server: string, signal: AbortSignal): Promise<string> {
   const { hostname, port } = new URL(server);
   return new Promise((resolve, reject) => {
-    const socket = connect({ host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? 443 : Number(port) });
-    socket.setTimeout(timeoutMilliseconds, () =>
+    const socket = connect({ host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? 443 : Number(port), signal });
+    socket.setTimeout(connectMilliseconds, () =>
       socket.destroy(new Error(`no connection to ${server}: name the machine's addresses with --node-ip`)),
     );
     socket.once("error", reject);

@@ -27,10 +27,13 @@ export class NodeReporter {
   #node: Node | undefined;
   /** The report that is being sent. */
   #registering: Promise<Node> | undefined;
+  readonly #signal: AbortSignal;
 
-  constructor(parts: NodeParts) {
+  /** Nothing is reported any more after `signal` has aborted. */
+  constructor(parts: NodeParts, signal: AbortSignal) {
     const { names, settings, version, log, identity, random, sleep } = parts;
     this.#parts = parts;
+    this.#signal = signal;
     this.#nodeInfo = nodeSystemInfo(`signet-agent/${version}`);
     this.#nodes = identity.connection.node.resource(nodeResource(names));
     const reportNode = traced("node", async () => {
@@ -54,7 +57,7 @@ export class NodeReporter {
   async #register(): Promise<Node> {
     const { names, settings, log, listener, serverClock, serving, services } = this.#parts;
     const { nodeName } = settings;
-    const machine = await machineNames(settings);
+    const machine = await machineNames(settings, this.#signal);
     const report = {
       nodeName,
       machine,
@@ -63,7 +66,9 @@ export class NodeReporter {
       isReady: (serving.manager.current?.certificate.notAfter ?? 0) > serverClock.now(),
       now: serverClock.now(),
     };
-    const node = await registerNode({ names, nodes: this.#nodes, log, known: this.#node }, report);
+    const known = this.#node;
+    this.#node = undefined; // the server may have answered with anything: after a failure, it is asked again
+    const node = await registerNode({ names, nodes: this.#nodes, log, known }, report);
     this.#node = node;
     // Only now, because approvers compare the requests with the Node.
     const named = { nodeName, ...machine };
@@ -76,9 +81,12 @@ export class NodeReporter {
 }
 
 /** The names and addresses of the settings, or the address that the server sees. The node's name comes first. */
-async function machineNames({ nodeName, dnsNames, nodeIpAddresses, servers }: AgentSettings): Promise<MachineNames> {
+async function machineNames(
+  { nodeName, dnsNames, nodeIpAddresses, servers }: AgentSettings,
+  signal: AbortSignal,
+): Promise<MachineNames> {
   return {
     dnsNames: [...new Set([nodeName, ...dnsNames])],
-    ipAddresses: nodeIpAddresses.length > 0 ? nodeIpAddresses : [await addressTowards(servers)],
+    ipAddresses: nodeIpAddresses.length > 0 ? nodeIpAddresses : [await addressTowards(servers, signal)],
   };
 }

@@ -63,7 +63,7 @@ async function findNames(
 /** Everything that a machine with an identity does. */
 async function runNode(parts: NodeParts, signal: AbortSignal): Promise<void> {
   const { names, log, identity, random, sleep, serving, services } = parts;
-  const reporter = new NodeReporter(parts);
+  const reporter = new NodeReporter(parts, signal);
   parts.certificateInstalled.addEventListener("serving", () => reporter.reports.now(), { signal });
   const bundles = identity.connection.node.resource(clusterTrustBundleResource(names));
   const { onTrustBundle: onContents, onAnchors } = parts;

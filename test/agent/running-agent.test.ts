@@ -5,6 +5,7 @@ import { get } from "node:https";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -75,7 +76,14 @@ describe("a running agent", () => {
     close: () => transport.close(),
   });
 
-  async function start(context: TestContext, nodeName: string, settings: Partial<AgentSettings> = {}) {
+  async function start(
+    context: TestContext,
+    nodeName: string,
+    {
+      through = (transport) => transport,
+      ...settings
+    }: Partial<AgentSettings> & { readonly through?: (transport: Transport) => Transport } = {},
+  ) {
     const log: string[] = [];
     const write = (fields: Record<string, unknown>, message: string): void =>
       void log.push(`${message} ${JSON.stringify(fields)}`);
@@ -96,7 +104,7 @@ describe("a running agent", () => {
         clock: { now: () => Date.now() + time.passed },
         monotonic: { now: () => performance.now() + time.passed },
         connect: (options) =>
-          dated(httpsTransport({ ...options, timeoutMilliseconds: 1000, watchIdleMilliseconds: 1500 })),
+          through(dated(httpsTransport({ ...options, timeoutMilliseconds: 1000, watchIdleMilliseconds: 1500 }))),
       },
     );
     context.after(() => agent.stop());
@@ -180,6 +188,24 @@ describe("a running agent", () => {
     const leaseUid = (await lease("deleted"))?.metadata.uid;
     await heartbeats("deleted");
     assert.equal((await lease("deleted"))?.metadata.uid, leaseUid);
+  });
+
+  it("reports its Node again after an answer without a status", async (context) => {
+    let spoiled = 0;
+    const through = (transport: Transport): Transport => ({
+      async send(request) {
+        const isNode = request.method === "POST" && request.path.endsWith("/nodes");
+        if (!isNode) return transport.send(request);
+        spoiled++;
+        const text = JSON.stringify({ kind: "Node", metadata: { name: "spoiled" } });
+        return { status: 201, headers: {}, body: Readable.from([Buffer.from(text)]) };
+      },
+      close: () => transport.close(),
+    });
+    // Each new report is a create while the Node is not known.
+    const { log } = await start(context, "spoiled", { through });
+    await eventually("the fault", () => log.some((line) => line.startsWith("could not report the node")));
+    await eventually("another try", () => spoiled > 1);
   });
 
   it("sends heartbeats while its end waits for a hook", async (context) => {

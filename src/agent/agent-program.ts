@@ -1,10 +1,10 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { timestamp } from "../machinery/api/clock.ts";
-import { exitCodes } from "../machinery/command-line/command-failure.ts";
+import { CommandFailure, exitCodes } from "../machinery/command-line/command-failure.ts";
 import { printable } from "../machinery/command-line/printable.ts";
 import { terminalWidth, textTable } from "../machinery/command-line/text-table.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
+import { sleep } from "../machinery/loops/repetition.ts";
 import { readAgentStatus, renewThroughAgent } from "./agent-control.ts";
 import { agentFaults } from "./agent-status.ts";
 import { approvalAdvice } from "./certificate-manager.ts";
@@ -54,22 +54,35 @@ export async function runAgentProgram(program: AgentProgram, version: string): P
 
 const pollMilliseconds = 100;
 
-/** For cron, images and CI: ends as soon as everything is up to date. */
+/**
+ * For cron, images and CI: ends as soon as everything is up to date. SIGINT or SIGTERM ends it before, as an agent that runs; a second
+ * signal ends the process at once.
+ */
 async function runOnce(program: Extract<AgentProgram, { readonly type: "once" }>, version: string): Promise<void> {
   const settings = { ...program.load(), port: 0 };
   const folder = ownFolder(settings.dataDirectory);
+  const stopping = new AbortController();
+  const onSignal = (signal: NodeJS.Signals): void => stopping.abort(signal);
+  process.once("SIGINT", onSignal).once("SIGTERM", onSignal); // before a hook can run
   const agent = await startAgent(settings, {
     log: openProcessLog(settings.log),
     version,
   });
   const end = performance.now() + program.timeoutMilliseconds;
   try {
-    while (!isUpToDate(agent.status()) && performance.now() < end) {
-      await Promise.race([delay(pollMilliseconds), agent.broken]);
+    while (!isUpToDate(agent.status()) && performance.now() < end && !stopping.signal.aborted) {
+      await Promise.race([sleep(pollMilliseconds, stopping.signal), agent.broken]);
     }
   } finally {
     await agent.stop();
     folder.release();
+    process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
+  }
+  if (stopping.signal.aborted) {
+    const signal = String(stopping.signal.reason);
+    throw new CommandFailure(`ended by ${signal}; the same command continues, with the same keys and requests`, {
+      exit: signal === "SIGINT" ? "interrupted" : "terminated",
+    });
   }
   const status = agent.status();
   console.log(statusText(status));

@@ -62,6 +62,19 @@ describe("the process of an agent", () => {
     }
   });
 
+  it("that is to run once ends its hook with itself at a signal, and says how", async (context) => {
+    const { folder, config, configure } = scene(context);
+    const [begun, finished] = [join(folder, "begun"), join(folder, "finished")];
+    configure(`onChange: { command: "echo $$ > '${begun}'; sleep 100; touch '${finished}'", timeout: 5m }`);
+    const agent = new SignetProcess("agent", "once", "--config", config);
+    const shell = await eventually("the hook runs", () => Number(readFileSync(begun, "utf8")) || undefined);
+    agent.signal("SIGTERM");
+    assert.equal(await agent.ended(), 143);
+    assert.match(agent.output, /^signet: ended by SIGTERM; the same command continues/m);
+    assert.throws(() => process.kill(shell, 0), { code: "ESRCH" });
+    assert.ok(!existsSync(finished));
+  });
+
   it("ends within seconds of SIGTERM although it waits for a hook before it reads its settings again", async (context) => {
     const { folder, configure, start } = scene(context);
     const [begun, finished] = [join(folder, "begun"), join(folder, "finished")];

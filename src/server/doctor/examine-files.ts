@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
+import { freeBytesIn } from "../../machinery/storage/backends/disk-room.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../pki/distinguished-name.ts";
 import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
@@ -217,13 +218,15 @@ export function examineClock(directory: string, now: number): Finding {
 
 /** Free space, and what an interrupted command left behind. */
 export function examineDisk(directory: string): Finding[] {
-  const { bavail, bsize } = statfsSync(directory);
-  const freeMebibytes = Math.floor((bavail * bsize) / 2 ** 20);
-  const free = `${freeMebibytes} MiB are free for ${directory}`;
+  const freeBytes = freeBytesIn(directory);
+  const found =
+    freeBytes === undefined
+      ? `the file system of ${directory} does not say what is free`
+      : `${Math.floor(freeBytes / 2 ** 20)} MiB are free for ${directory}`;
   const space =
-    bavail * bsize < smallestFreeBytes
-      ? warning("disk", { found: free, advice: "make room: a full disk refuses all writes" })
-      : good("disk", free);
+    freeBytes !== undefined && freeBytes < smallestFreeBytes
+      ? warning("disk", { found, advice: "make room: a full disk refuses all writes" })
+      : good("disk", found);
   if (!existsSync(unfinishedRestore(directory))) return [space];
   return [
     space,

@@ -156,12 +156,12 @@ async function asAgent(
   const pair = existsSync(pki) ? readUsable(new CertificateStore(pki, "client"), () => {}) : undefined;
   const identity = new NodeIdentity({
     settings,
-    clientCertificate: () => pair,
     serverClock: new ServerClock({ local: systemClock, onSkew: () => {} }),
     localClock: systemClock,
     monotonic: performance,
     userAgent: `signet-agent/${version}`,
   });
+  if (pair !== undefined) identity.useCertificate(pair);
   try {
     const client = identity.requestClient();
     if (client === undefined) throw new Error(identity.missingCredential);

@@ -6,8 +6,7 @@ import { AgentClients } from "./agent-clients.ts";
 import type { AgentClientsOptions } from "./agent-clients.ts";
 import { isIdentityOf } from "./wanted-certificate.ts";
 
-/** `clientCertificate` may be another node's, when a data directory was copied. */
-export interface NodeIdentityOptions extends Omit<AgentClientsOptions, "access"> {
+export interface NodeIdentityOptions extends Omit<AgentClientsOptions, "access" | "clientCertificate"> {
   readonly settings: AgentSettings;
 }
 
@@ -15,6 +14,7 @@ export interface NodeIdentityOptions extends Omit<AgentClientsOptions, "access">
 export class NodeIdentity {
   readonly connection: AgentClients;
   readonly #options: NodeIdentityOptions;
+  #pair: KeyPair | undefined;
 
   constructor(options: NodeIdentityOptions) {
     this.#options = options;
@@ -23,6 +23,11 @@ export class NodeIdentity {
       access: options.settings,
       clientCertificate: () => this.#own(),
     });
+  }
+
+  /** The client certificate from now on. It may be another node's, when a data directory was copied: that is not used. */
+  useCertificate(pair: KeyPair): void {
+    this.#pair = pair;
   }
 
   /** Whether there is a client certificate that the server accepts, as far as is known. */
@@ -50,7 +55,7 @@ export class NodeIdentity {
   /** Whose certificate is in the data directory, when it is not this node's and therefore not used. */
   get foreignCertificate(): string | undefined {
     const { nodeName, dataDirectory } = this.#options.settings;
-    const pair = this.#options.clientCertificate();
+    const pair = this.#pair;
     if (pair === undefined || this.#own() !== undefined) return undefined;
     return `${dataDirectory} has a client certificate of ${pair.certificate.subject.commonName}, not of the node ${nodeName}`;
   }
@@ -68,7 +73,7 @@ export class NodeIdentity {
   }
 
   #own(): KeyPair | undefined {
-    const pair = this.#options.clientCertificate();
+    const pair = this.#pair;
     return pair !== undefined && isIdentityOf(pair.certificate, this.#options.settings.nodeName) ? pair : undefined;
   }
 }

@@ -65,27 +65,24 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   const shared = { settings, version, log, metrics, serverClock, random, sleep, certificateInstalled };
   const context = { ...shared, hooks, monotonic };
 
-  const client = managedCertificate(context, {
-    name: "client",
-    isRefused: (pair) => identity.isRefused(pair),
-    requestClient: () => identity.requestClient(),
-  });
   const identity = new NodeIdentity({
     settings,
-    clientCertificate: () => client.manager.current,
     serverClock,
     localClock: clock,
     monotonic,
     userAgent: `signet-agent/${version}`,
     connect: options.connect,
   });
+  const client = managedCertificate(context, {
+    name: "client",
+    isRefused: (pair) => identity.isRefused(pair),
+    requestClient: () => identity.requestClient(),
+    onInstalled: (pair) => identity.useCertificate(pair),
+  });
+  if (client.manager.current !== undefined) identity.useCertificate(client.manager.current);
   checkIdentity(identity, { settings, log });
   const asNode = { isRefused: () => false, requestClient: () => identity.connection.node };
-  const serving = managedCertificate(context, {
-    ...asNode,
-    name: "serving",
-    onInstalled: (pair) => listener.useCertificate(pair),
-  });
+  const serving = managedCertificate(context, { ...asNode, name: "serving" });
   const services = settings.certificates.map((service) => ({
     service,
     ...managedCertificate(context, { ...asNode, name: service.name, service }),
@@ -107,7 +104,11 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     log,
     faults: () => agentFaults(status()),
   });
-  if (serving.manager.current !== undefined) listener.useCertificate(serving.manager.current);
+  const presentServing = (): void => {
+    if (serving.manager.current !== undefined) listener.useCertificate(serving.manager.current);
+  };
+  presentServing();
+  certificateInstalled.addEventListener("serving", presentServing);
 
   const stopping = new AbortController();
   const work = runAgent(

@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { resolve } from "node:path";
 import { Command, Option } from "commander";
 import type { AgentProgram } from "../agent/agent-program.ts";
 import type { AgentSettings, Hook, TrustBundleFile } from "../agent/agent-settings.ts";
@@ -15,6 +16,7 @@ import {
   logFormats,
   logLevels,
   readAgentConfiguration,
+  writtenFiles,
 } from "./agent-configuration.ts";
 import type { AgentConfiguration, AgentFlags } from "./agent-configuration.ts";
 import { serverAccess } from "./agent-server-access.ts";
@@ -208,7 +210,7 @@ function settingsOf(flags: CommandLine, configuration: AgentConfiguration): Agen
     port: parsePort(flags.port),
     nodeIpAddresses: flags.nodeIp.map(parseAddress),
     dnsNames: flags.dnsName.map(parseDnsName),
-    trustBundles: [...configuration.trustBundles, ...flags.trustBundle.map(parseTrustBundleFile)],
+    trustBundles: trustBundlesOf(flags, configuration),
     certificates: configuration.certificates,
     hook,
     certificateLifetimeSeconds: parseLifetime(flags.certificateLifetime),
@@ -253,6 +255,19 @@ function parseTimeout(text: string): number {
   const milliseconds = parseDuration(text) ?? 0;
   if (milliseconds > 0) return milliseconds;
   throw new UsageError(`--timeout: ${JSON.stringify(text)} is not a duration such as 5m`);
+}
+
+/** Throws UsageError for a file that something else writes too: the two would replace it again and again. */
+function trustBundlesOf(flags: CommandLine, configuration: AgentConfiguration): readonly TrustBundleFile[] {
+  const given = flags.trustBundle.map(parseTrustBundleFile);
+  const written = new Set(writtenFiles(configuration));
+  for (const path of given.map(({ file }) => resolve(file))) {
+    if (written.has(path)) {
+      throw new UsageError(`--trust-bundle: ${path} is written for something else too; name a file of its own`);
+    }
+    written.add(path);
+  }
+  return [...configuration.trustBundles, ...given];
 }
 
 const signerPrefix = "signer=";

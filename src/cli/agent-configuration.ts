@@ -191,6 +191,12 @@ function refuseSharedFiles(root: Fields, { flags, trustBundles, certificates }: 
   }
 }
 
+/** What the agent writes besides its data directory. */
+export const writtenFiles = ({ trustBundles, certificates }: AgentConfiguration): readonly string[] => [
+  ...trustBundles.map(({ file }) => file),
+  ...certificates.flatMap(({ outputs }) => outputs.flatMap(writtenPaths)),
+];
+
 /** A folder has one newest version: it cannot be that of two certificates. */
 const writtenPaths = (output: CertificateOutput): readonly string[] =>
   output.type === "folder"

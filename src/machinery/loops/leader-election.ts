@@ -91,9 +91,11 @@ export class LeaderElection {
   async #turn(): Promise<void> {
     if (this.#isStopped) return;
     const { monotonic, schedule, log, leaseName, identity, onElected } = this.#options;
-    const startedAt = monotonic.now();
     try {
+      await this.#deposing; // a lease that is taken meanwhile would not be renewed
+      const startedAt = monotonic.now();
       if (await this.#takeOrRenew()) {
+        await this.#deposing; // the deadline may have passed since the turn began
         this.#cancelDeadline();
         const left = renewDeadlineMilliseconds - (monotonic.now() - startedAt);
         this.#cancelDeadline = schedule(
@@ -102,7 +104,6 @@ export class LeaderElection {
           },
           Math.max(0, left),
         );
-        await this.#deposing;
         if (!this.#isLeading && left > 0) {
           this.#isLeading = true;
           log.info({ lease: leaseName, identity }, "elected");

@@ -170,6 +170,44 @@ describe("a leader election", () => {
     assert.ok(leaders.length <= 1);
   });
 
+  it("does not elect a candidate whose work of an earlier term ended only after another has taken the lease", async () => {
+    const scene = new Scene();
+    const ended = Promise.withResolvers<void>();
+    const [one, other] = [scene.candidate("one", { onDeposed: () => ended.promise }), scene.candidate("other")];
+    one.election.start();
+    other.election.start();
+    await settle();
+    scene.isDown = true;
+    await scene.pass(11);
+    scene.isDown = false;
+    await scene.pass(30);
+    assert.deepEqual(other.events, ["elected"]);
+    ended.resolve();
+    await settle();
+    assert.deepEqual(one.events, ["elected"]);
+    await scene.pass(60);
+    assert.deepEqual([one.election.isLeading, other.election.isLeading], [false, true]);
+  });
+
+  it("deposes a leader that is elected after slow work of its earlier term, when it cannot renew", async () => {
+    const scene = new Scene();
+    let ended = Promise.withResolvers<void>();
+    const one = scene.candidate("one", { onDeposed: () => ended.promise });
+    one.election.start();
+    await settle();
+    scene.isDown = true;
+    await scene.pass(11);
+    scene.isDown = false;
+    await scene.pass(12);
+    ended.resolve();
+    await scene.pass(4);
+    assert.deepEqual(one.events, ["elected", "elected"]);
+    ended = Promise.withResolvers();
+    scene.isDown = true;
+    await scene.pass(11);
+    assert.ok(!one.election.isLeading);
+  });
+
   it("deposes a leader whose lease another has taken", async () => {
     const scene = new Scene();
     const one = scene.candidate("one");

@@ -11,7 +11,7 @@ import { clockSkewMilliseconds } from "../authorities/cluster-authority.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 import type { RevocationSettings } from "../settings.ts";
 import { authorityId, listAddress, revocationPath } from "./addresses.ts";
-import { leftoverChunks, readStoredList, storedListName, storedListObjects, storedListVersion } from "./stored-list.ts";
+import { readStoredList, storedChunks, storedListName, storedListObjects, storedListVersion } from "./stored-list.ts";
 
 /** More would not be a DER value that our reader reads. A certificate of a sharded list is in a smaller one. */
 const maximumListBytes = 15 * 1024 * 1024;
@@ -44,6 +44,8 @@ interface KnownList {
   readonly number: number;
 }
 
+type NewList = Pick<KnownList, "number" | "issuer"> & { readonly der: Buffer };
+
 /** Signs lists and stores them. It does not read again what it has stored itself. */
 export class ListWriter {
   readonly #options: ListWriterOptions;
@@ -60,6 +62,7 @@ export class ListWriter {
     const { settings, clock, log } = this.#options;
     const id = authorityId(authority.certificate);
     const name = storedListName(id, shard);
+    const before = storedChunks(name, (one) => this.#find(one));
     const previous = await this.#stored(name);
     const now = clock.now();
     const issuer = authority.certificate.der;
@@ -79,7 +82,7 @@ export class ListWriter {
       { entries, number, thisUpdate, nextUpdate, ...(shard !== undefined && { distributionPoint }) },
       authority,
     );
-    const version = await this.#store(name, { number, der, issuer });
+    const version = await this.#store(name, { list: { number, der, issuer }, before });
     this.#written.set(name, { entries, thisUpdate, nextUpdate, issuer, number, version });
     return true;
   }
@@ -108,23 +111,30 @@ export class ListWriter {
     return isYoung && isAsLong && list.entries.equals(entries);
   }
 
-  /** Returns the version of the stored objects. */
-  async #store(name: string, list: { readonly number: number; readonly der: Buffer; readonly issuer: Buffer }) {
+  /** Returns the version of the stored objects. `before`: what was stored when the list was made. */
+  async #store(
+    name: string,
+    { list, before }: { readonly list: NewList; readonly before: ReadonlyMap<string, ConfigMap> },
+  ) {
     const { client, names } = this.#options;
     const writer = client.resource(configMapResource(names), this.#namespace);
     const work = new LongWork();
     const versions: string[] = [];
+    const leftovers = new Map(before);
     for (const object of storedListObjects({ name, namespace: this.#namespace, list })) {
       const { metadata, data = {}, binaryData = {} } = object;
-      const existing = this.#find(metadata.name ?? "");
-      // With the version that was read: of two writers one fails, and starts again from the other's number.
+      const existing = before.get(metadata.name ?? "");
+      leftovers.delete(metadata.name ?? "");
+      // With the version that was read: of two writers one fails, and starts again from the other's number. A signature may have
+      // taken long.
       const stored =
         existing === undefined ? await writer.create(object) : await writer.update({ ...existing, data, binaryData });
       versions.unshift(stored.metadata.resourceVersion ?? "");
       await work.pause();
     }
-    for (const leftover of leftoverChunks(name, { chunks: versions.length, find: (one) => this.#find(one) })) {
-      await ignoreCodes([404], writer.delete(leftover));
+    for (const [leftover, { metadata }] of leftovers) {
+      const { resourceVersion = "" } = metadata;
+      await ignoreCodes([404, 409], writer.delete(leftover, { resourceVersion }));
     }
     return versions.join();
   }

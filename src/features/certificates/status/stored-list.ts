@@ -81,14 +81,14 @@ export function storedListVersion(name: string, find: FindConfigMap): string | u
   return versions.join();
 }
 
-/** The ConfigMaps that a list no longer needs when it has only some chunks. */
-export function* leftoverChunks(
-  name: string,
-  { chunks, find }: { readonly chunks: number; readonly find: FindConfigMap },
-): Generator<string> {
-  for (let index = chunks; index < maximumChunks && find(chunkName(name, index)) !== undefined; index++) {
-    yield chunkName(name, index);
+/** The ConfigMaps of a list, also those that are no part of it any more, by their names. */
+export function storedChunks(name: string, find: FindConfigMap): ReadonlyMap<string, ConfigMap> {
+  const found = new Map<string, ConfigMap>();
+  for (let index = 0; index < maximumChunks; index++) {
+    const chunk = find(chunkName(name, index));
+    if (chunk !== undefined) found.set(chunkName(name, index), chunk);
   }
+  return found;
 }
 
 /** The ConfigMaps of a list, in the order in which they must be written: readers wait for the last one. */

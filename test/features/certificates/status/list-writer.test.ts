@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { rootSigningAuthority } from "../../../../src/features/certificates/authorities/signing-authority.ts";
+import { authorityId } from "../../../../src/features/certificates/status/addresses.ts";
+import { ListWriter } from "../../../../src/features/certificates/status/list-writer.ts";
+import { readStoredList, storedListName } from "../../../../src/features/certificates/status/stored-list.ts";
+import { configMapResource } from "../../../../src/features/core/index.ts";
+import type { ConfigMap } from "../../../../src/features/core/index.ts";
+import { ApiError } from "../../../../src/machinery/api/api-error.ts";
+import { systemClock } from "../../../../src/machinery/api/clock.ts";
+import { platformNames as names } from "../../../../src/machinery/api/names.ts";
+import { createCertificateAuthority } from "../../../../src/pki/certificate-authority.ts";
+import { parseRevocationList } from "../../../../src/pki/certificate-revocation-list.ts";
+import { encodeElement } from "../../../../src/pki/der-writer.ts";
+import { generatePrivateKey } from "../../../../src/pki/keys.ts";
+import { signingKeyOf } from "../../../../src/pki/signing-key.ts";
+import { silent } from "../../../manual-time.ts";
+import { startTestServer } from "../../../test-server.ts";
+
+const hour = 3_600_000;
+const privateKey = generatePrivateKey("ECDSA P-256");
+const authority = rootSigningAuthority(
+  createCertificateAuthority({
+    subject: { commonName: "two writers" },
+    privateKey,
+    notBefore: Date.now() - hour,
+    notAfter: Date.now() + 1000 * hour,
+  }),
+);
+const name = storedListName(authorityId(authority.certificate), undefined);
+
+/** An entry of a list for a certificate: its serial number and the time of its revocation. */
+const entry = (serialNumber: number): Buffer =>
+  encodeElement(0x30, encodeElement(0x02, Buffer.of(serialNumber)), encodeElement(0x17, Buffer.from("260101000000Z")));
+
+test("a writer that was suspended while it signed does not take back what another has written since", async (context) => {
+  const server = await startTestServer({ settings: { controllers: false } });
+  context.after(() => server.stop());
+  const stored = server.client.resource(configMapResource(names), names.namespaces.system);
+  /** What all writers in this process know. */
+  const known = new Map<string, ConfigMap>();
+  const hear = async (): Promise<void> => {
+    for (const object of (await stored.list()).items) {
+      known.set(`${names.namespaces.system}/${object.metadata.name}`, object);
+    }
+  };
+  const writer = (): ListWriter =>
+    new ListWriter({
+      names,
+      client: server.client,
+      configMaps: known,
+      settings: { url: "http://pki.test", listLifetimeMilliseconds: 24 * hour, isSharded: false },
+      refreshMilliseconds: hour,
+      clock: systemClock,
+      log: silent,
+    });
+  const signed = Promise.withResolvers<void>();
+  const key = signingKeyOf(privateKey);
+  const slowly = {
+    ...authority,
+    privateKey: {
+      publicKey: key.publicKey,
+      async sign(data: Uint8Array): Promise<Buffer> {
+        await signed.promise;
+        return key.sign(data);
+      },
+    },
+  };
+  await writer().write({ authority, shard: undefined, entries: entry(1) });
+  await hear();
+
+  const late = writer().write({ authority: slowly, shard: undefined, entries: entry(2) });
+  const newest = Buffer.concat([entry(2), entry(3)]);
+  await writer().write({ authority, shard: undefined, entries: newest });
+  await hear();
+  signed.resolve();
+  await assert.rejects(late, (error) => error instanceof ApiError && error.reason === "Conflict");
+
+  const { der = assert.fail() } =
+    (await readStoredList(name, { find: (one) => known.get(`${names.namespaces.system}/${one}`) })) ?? {};
+  await hear();
+  assert.ok(parseRevocationList(der).entries.equals(newest));
+});

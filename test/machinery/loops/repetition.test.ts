@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { backoffMilliseconds } from "../../../src/machinery/loops/repetition.ts";
+import { backoffMilliseconds, Repetition } from "../../../src/machinery/loops/repetition.ts";
 
 const tenSecondsToTenMinutes = { firstMilliseconds: 10_000, longestMilliseconds: 600_000 };
 
@@ -14,4 +14,20 @@ test("waits double up to the longest, and half of each is random", () => {
   );
   const waits = [1, 2, 3, 9].map((failures) => backoffMilliseconds(tenSecondsToTenMinutes, { failures, random: 1 }));
   assert.deepEqual(waits, [10_000, 20_000, 40_000, 600_000]);
+});
+
+test("machines that begin at one moment do not repeat together for ever, and none waits longer than the interval", async () => {
+  const stopping = new AbortController();
+  const waits: number[] = [];
+  const dice = [0, 0.5, 1];
+  const repetition = new Repetition(async () => {}, {
+    intervalMilliseconds: 10_000,
+    random: () => dice[waits.length] ?? 0,
+    async sleep(milliseconds) {
+      if (waits.push(milliseconds) === dice.length) stopping.abort();
+    },
+    onFailure: () => assert.fail("nothing fails"),
+  });
+  await repetition.run(stopping.signal);
+  assert.deepEqual(waits, [10_000, 9800, 9600]);
 });

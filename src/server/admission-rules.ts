@@ -32,6 +32,7 @@ export const admissionRules = ({
   core.admission.namespaceLifecycle,
   nodes.admission.nodeRestriction,
   accounts.admission.serviceAccount,
+  core.admission.podSecurityLabels,
   core.admission.ownerReferencesPermission,
   certificates.admission.certificateApproval,
   certificates.admission.certificateSigning,

@@ -16,6 +16,7 @@ import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 import { namespaceTermination } from "./namespace-termination.ts";
 import { namespaces, createReservedNamespaces } from "./namespaces.ts";
 import { ownerReferencesPermission } from "./owner-references-permission.ts";
+import { podSecurityLabels } from "./pod-security-labels.ts";
 import { namespaceResource } from "./resources.ts";
 import { secrets } from "./secrets.ts";
 import { services } from "./services.ts";
@@ -34,7 +35,7 @@ export interface CoreConnection {
 }
 
 export interface ConnectedCore {
-  readonly admission: Readonly<Record<"namespaceLifecycle" | "ownerReferencesPermission", AdmissionRule>>;
+  readonly admission: Readonly<Record<"namespaceLifecycle" | "ownerReferencesPermission" | "podSecurityLabels", AdmissionRule>>;
   /** Creates the namespaces that every server has. */
   prepare(client: ApiClient): Promise<void>;
 }
@@ -50,6 +51,7 @@ export function connectCore({ names, stores, authorize }: CoreConnection): Conne
         authorize,
         findResource: (reference) => resourceOf(stores.definitions, reference),
       }),
+      podSecurityLabels: podSecurityLabels(names),
     },
     prepare: (client) => createReservedNamespaces({ names, stores, client }),
   };

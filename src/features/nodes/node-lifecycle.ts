@@ -11,7 +11,7 @@ import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
 import { eventResource, leaseResource } from "../core/index.ts";
 import type { Event, Lease } from "../core/index.ts";
 import type { Node } from "./nodes/node-schema.ts";
-import { taintsByReadiness } from "./nodes/not-ready-taint.ts";
+import { taintsByCondition } from "./nodes/condition-taints.ts";
 import { nodeResource } from "./resources.ts";
 import type { NodeSettings } from "./settings.ts";
 import { microTimestamp, timestamp } from "../../machinery/api/clock.ts";
@@ -22,7 +22,7 @@ import type { ResourceClient } from "../../machinery/client/api-client.ts";
 const controllerName = "nodelifecycle";
 
 /**
- * Taints nodes that are not ready, and marks nodes whose Lease is not renewed, as upstream's node lifecycle controller: `Ready`
+ * Taints nodes by their conditions, and marks nodes whose Lease is not renewed, as upstream's node lifecycle controller: `Ready`
  * becomes `Unknown`, two taints keep Pods away, and an event says so. When the Lease is renewed again, all of it is undone. Nodes that
  * stay lost are deleted after the time that the settings give. Times are this process's: a machine's clock does not count.
  */
@@ -71,7 +71,7 @@ class NodeLifecycle {
     const { name = "" } = node.metadata;
     const [ready, before] = [readyOf(node), readyOf(previous)];
     if (ready?.lastHeartbeatTime !== before?.lastHeartbeatTime && ready?.status !== "Unknown") this.#hear(name);
-    if (ready?.status !== before?.status) this.#queue.add(name);
+    if (ready?.status !== before?.status || taintsByCondition(this.#names, node) !== undefined) this.#queue.add(name);
   }
 
   #leaseChanged({ metadata, spec }: Lease, previous: Lease): void {
@@ -92,10 +92,9 @@ class NodeLifecycle {
       this.#renewedAt.delete(name);
       return "nothing to do: the Node is gone";
     }
-    if (readyOf(found) === undefined) return "nothing to do: the node has never reported its state";
-    const taints = taintsByReadiness(this.#names, found);
-    const isAsWanted = taints.length === (found.spec.taints ?? []).length;
-    const node = isAsWanted ? found : await this.#patchTaints(found, taints);
+    const taints = taintsByCondition(this.#names, found);
+    const node = taints === undefined ? found : await this.#patchTaints(found, taints);
+    if (readyOf(node) === undefined) return "nothing to do: the node has never reported its state";
     const last = this.#renewedAt.get(name) ?? this.#clock.now();
     this.#renewedAt.set(name, last);
     const wait = last + this.#settings.graceMilliseconds - this.#clock.now();

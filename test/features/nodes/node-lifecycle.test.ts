@@ -99,6 +99,45 @@ describe("the taint of a node that is not ready", () => {
   });
 });
 
+describe("the taints of a node by its other conditions", () => {
+  const taintNames = ["unschedulable", "memory-pressure", "disk-pressure", "network-unavailable", "pid-pressure"];
+  const taints = taintNames.map((name) => `node.platform.io/${name}:NoSchedule`);
+  const conditions = (status: string) =>
+    ["MemoryPressure", "DiskPressure", "NetworkUnavailable", "PIDPressure"].map((type) => ({ type, status }));
+  const change = async (status: string, unschedulable: boolean): Promise<void> => {
+    const nodes = server.client.resource(references.nodes);
+    const body = { status: { conditions: conditions(status) } };
+    await nodes.patch("edge-1", { body, type: "strategic-merge", subresource: "status" });
+    await nodes.patch("edge-1", { body: { spec: { unschedulable } } });
+  };
+  const hasTaints = (found: Node | undefined): boolean => taints.every((one) => taintsOf(found).includes(one));
+  const hasNone = (found: Node | undefined): boolean => !taints.some((one) => taintsOf(found).includes(one));
+
+  it("come when it reports them or is cordoned, and go again; those that others set stay", async () => {
+    await node((found) => taintsOf(found).length === 1);
+    await change("True", true);
+    assert.deepEqual(taintsOf(await node(hasTaints)).sort(), ["own:NoSchedule", ...taints].sort());
+    await change("Unknown", false);
+    assert.deepEqual(taintsOf(await node(hasNone)), ["own:NoSchedule"]);
+  });
+
+  it("come back when a person takes them away", async () => {
+    await server.client.resource(references.nodes).patch("edge-1", { body: { spec: { unschedulable: true } } });
+    await node((found) => taintsOf(found).includes(taints[0] ?? ""));
+    await server.client.resource(references.nodes).patch("edge-1", { body: { spec: { taints: null } } });
+    assert.deepEqual(taintsOf(await node((found) => taintsOf(found).length > 0)), [taints[0]]);
+  });
+
+  it("come on a node that has never said whether it is ready", async () => {
+    const nodes = server.client.resource(references.nodes);
+    await nodes.create(sparse({ metadata: { name: "new" }, spec: { unschedulable: true } }));
+    const tainted = await waitForObject(server.client, references.nodes, { name: "new" }, (found) =>
+      taintsOf(found).includes(taints[0] ?? ""),
+    );
+    assert.deepEqual(taintsOf(tainted), ["node.platform.io/not-ready:NoSchedule", taints[0]]);
+  });
+});
+
 describe("a node without a heartbeat", () => {
   it("is NotReady after the grace period, with taints, an event, and when it was last seen", async () => {
     time.pass(49 * seconds);

@@ -8,7 +8,7 @@ import { ageColumn, nameColumn, shortLinkDomain } from "../../../machinery/regis
 import { humanDuration } from "../../../machinery/registry/human-duration.ts";
 import { nodeSchema } from "./node-schema.ts";
 import type { Node } from "./node-schema.ts";
-import { withNotReadyTaint } from "./not-ready-taint.ts";
+import { withNotReadyTaint } from "./condition-taints.ts";
 import { validateAnyUpdate, validateNode, validateNodeUpdate } from "./node-validation.ts";
 
 export const nodes = (names: Names): ResourceDefinition<Node> =>

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { FieldError } from "../../src/machinery/api/field-error.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import type { UserInfo } from "../../src/machinery/api/user-info.ts";
+import type { KindFault } from "../../src/machinery/registry/kind-faults.ts";
 import type { HookContext, ResourceDefinition } from "../../src/machinery/registry/resource-definition.ts";
 
 export const names = platformNames;
@@ -22,8 +22,9 @@ const fixtures = join(import.meta.dirname, "../conformance/fixtures");
 export const pem = (file: string): string => readFileSync(join(fixtures, file), "utf8");
 export const base64 = (file: string): string => Buffer.from(pem(file)).toString("base64");
 
-export const messages = (faults: readonly FieldError[] = []): string[] =>
-  faults.map(({ field, message }) => `${field}: ${message}`);
+/** The kind's own faults, without the places of those of the metadata. */
+export const messages = (faults: readonly KindFault[] = []): string[] =>
+  faults.flatMap((fault) => (typeof fault === "string" ? [] : [`${fault.field}: ${fault.message}`]));
 
 /** A new object after a definition's defaults and preparation, as in the registry. */
 export function prepared<T extends ApiObject>(definition: ResourceDefinition<T>, object: T): T {

@@ -1,3 +1,4 @@
+import { goQuoted } from "../../machinery/api/format-value.ts";
 import { invalidValue, required, tooLong } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import {
@@ -43,7 +44,7 @@ export function validateSignerName(signerName: string, field: string): FieldErro
 function firstBadLabel(labels: readonly string[], faultsOf: (label: string) => string[]): string[] {
   for (const label of labels) {
     const faults = faultsOf(label);
-    if (faults.length > 0) return faults.map((fault) => `validating label ${JSON.stringify(label)}: ${fault}`);
+    if (faults.length > 0) return faults.map((fault) => `validating label ${goQuoted(label)}: ${fault}`);
   }
   return [];
 }

@@ -35,7 +35,12 @@ export function configMaps(names: Names): ResourceDefinition<ConfigMap> {
     schema: configMapSchema,
     validateName: validateDnsSubdomainName,
     validate,
-    validateUpdate: (next, { previous }) => [...validateImmutable(next, previous), ...validate(next)],
+    validateUpdate: (next, { previous }) => [
+      "metadata change",
+      ...validateImmutable(next, previous),
+      "metadata",
+      ...validate(next),
+    ],
     columns: [
       nameColumn(names),
       {

@@ -51,15 +51,19 @@ export const events = (names: Names): ResourceDefinition<Event> =>
     // Any name that is valid in a path: old recorders make it of the name of any object.
     validateName: () => [],
     allowsShortFinalizers: true,
+    // Of an Event of the core group, the metadata is looked at only where nothing else is wrong.
     validate: (event, context) => [
       ...validateEvent(event, { context, names }),
-      ...(isOfNewGroup(names, context) ? validateNewEvent(event) : []),
+      ...(isOfNewGroup(names, context) ? (["metadata", ...validateNewEvent(event)] as const) : noMetadata),
     ],
     validateUpdate: (event, context) => [
       ...validateEvent(event, { context, names }),
-      ...(isOfNewGroup(names, context) ? validateNewEventUpdate(event, context.previous) : []),
+      ...(isOfNewGroup(names, context)
+        ? (["metadata change", ...validateNewEventUpdate(event, context.previous)] as const)
+        : noMetadata),
     ],
     allowsCreateOnUpdate: true,
+    isReadFromStorage: true,
     propagationOf: () => "unsupported", // an Event cannot own anything
     alsoServedAs: names.hasUpstreamVersions ? [{ group: names.group("events"), version: "v1", ...newEvents }] : [],
     selectableFields: {
@@ -141,6 +145,8 @@ export const events = (names: Names): ResourceDefinition<Event> =>
       },
     ],
   });
+
+const noMetadata = ["no metadata"] as const;
 
 const lastSeen = ({ series, lastTimestamp, firstTimestamp, eventTime }: Event): string | undefined =>
   series?.lastObservedTime ?? lastTimestamp ?? firstTimestamp ?? eventTime ?? undefined;

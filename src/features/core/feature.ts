@@ -35,7 +35,9 @@ export interface CoreConnection {
 }
 
 export interface ConnectedCore {
-  readonly admission: Readonly<Record<"namespaceLifecycle" | "ownerReferencesPermission" | "podSecurityLabels", AdmissionRule>>;
+  readonly admission: Readonly<
+    Record<"namespaceLifecycle" | "ownerReferencesPermission" | "podSecurityLabels", AdmissionRule>
+  >;
   /** Creates the namespaces that every server has. */
   prepare(client: ApiClient): Promise<void>;
 }

@@ -57,7 +57,7 @@ export const leases = (names: Names): ResourceDefinition<Lease> =>
     prepareForCreate: (lease) => withoutElection(lease, {}),
     prepareForUpdate: (next, { previous }) => withoutElection(next, previous.spec),
     validate,
-    validateUpdate: validate,
+    validateUpdate: (next) => ["metadata change", ...validate(next)],
     allowsCreateOnUpdate: true,
     allowsUnconditionalUpdate: false,
     columns: [

@@ -2,6 +2,7 @@ import { spellingsOf } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { namespaceResource } from "./resources.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
+import { NamedText } from "../../machinery/api/format-value.ts";
 import { invalidValue } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { qualifiedNameFaults } from "../../machinery/api/label-validation.ts";
@@ -94,6 +95,7 @@ export function namespaces(names: Names): ResourceDefinition<Namespace> {
     }),
     prepareForUpdate: (next, { previous }) => ({ ...next, spec: previous.spec, status: previous.status }),
     validate: validateFinalizers,
+    validateUpdate: () => ["metadata", "metadata change"],
     prepareForDelete: (namespace, { now }) => {
       if (namespace.metadata.deletionTimestamp === undefined) return terminating(namespace, now);
       return isBeingEmptied(namespace) ? namespace : undefined;
@@ -104,13 +106,13 @@ export function namespaces(names: Names): ResourceDefinition<Namespace> {
         type: "update",
         verbs: ["update"],
         prepareForUpdate: (next, { previous }) => ({ ...next, status: previous.status }),
-        validateUpdate: validateFinalizersInPlace,
+        validateUpdate: (next) => ["metadata change", ...validateFinalizersInPlace(next)],
         resetFields: [["status"]],
       },
       status: {
         type: "update",
         prepareForUpdate: (next, { previous }) => ({ ...next, spec: previous.spec }),
-        validateUpdate: validatePhase,
+        validateUpdate: (next) => ["metadata change", ...validatePhase(next)],
         resetFields: [["spec"]],
       },
     },
@@ -159,7 +161,7 @@ function validatePhase({ metadata, status }: Namespace): FieldError[] {
   const phase = isDeleted ? "Terminating" : "Active";
   if (status.phase === phase) return [];
   const detail = `may only be '${phase}' if \`deletionTimestamp\` is ${isDeleted ? "not " : ""}empty`;
-  return [invalidValue("status.Phase", { value: status.phase ?? "", detail })];
+  return [invalidValue("status.Phase", { value: new NamedText(status.phase ?? ""), detail })];
 }
 
 /**

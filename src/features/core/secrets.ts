@@ -1,6 +1,7 @@
 import { spellingIn } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { secretResource } from "./resources.ts";
+import { NamedText } from "../../machinery/api/format-value.ts";
 import { forbiddenField, invalidValue, required, tooLong } from "../../machinery/api/field-error.ts";
 import type { FieldError } from "../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
@@ -53,7 +54,12 @@ export function secrets(names: Names): ResourceDefinition<Secret> {
     validateName: validateDnsSubdomainName,
     setDefaults: mergeStringData,
     validate,
-    validateUpdate: (next, { previous }) => [...validateImmutable(next, previous), ...validate(next)],
+    validateUpdate: (next, { previous }) => [
+      "metadata change",
+      ...validateImmutable(next, previous),
+      "metadata",
+      ...validate(next),
+    ],
     warningsOnCreate: warnings,
     warningsOnUpdate: warnings,
     selectableFields: { type: ({ type }) => type ?? "" },
@@ -98,7 +104,7 @@ function validateData(data: Readonly<Record<string, string>>): FieldError[] {
 function validateImmutable(next: Secret, previous: Secret): FieldError[] {
   const faults: FieldError[] = [];
   if (next.type !== previous.type)
-    faults.push(invalidValue("type", { value: next.type ?? "", detail: "field is immutable" }));
+    faults.push(invalidValue("type", { value: new NamedText(next.type ?? ""), detail: "field is immutable" }));
   if (previous.immutable !== true) return faults;
   const detail = "field is immutable when `immutable` is set";
   if (next.immutable !== true) faults.push(forbiddenField("immutable", detail));

@@ -81,6 +81,13 @@ export const duplicate = (field: string, value: unknown): FieldError =>
 export const tooLong = (field: string, maximumBytes: number): FieldError =>
   fault("FieldValueTooLong", { field, summary: `Too long: may not be more than ${maximumBytes} bytes`, detail: "" });
 
+export const tooMany = (field: string, { count, maximum }: { count: number; maximum: number }): FieldError =>
+  fault("FieldValueTooMany", {
+    field,
+    summary: `Too many: ${count}: must have at most ${maximum} items`,
+    detail: "",
+  });
+
 /** The answer shows at most this many faults of one object. */
 export const maximumFaults = 100;
 

@@ -28,8 +28,17 @@ function goEscape(character: string): string {
   return code <= 0xffff ? `\\u${digits.padStart(4, "0")}` : `\\U${digits.padStart(8, "0")}`;
 }
 
+/** A text whose type in Go has a name of its own, such as `types.UID`. */
+export class NamedText {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
 /**
- * Formats a value as Go prints it in field errors: strings quoted as Go does, structures as JSON, everything else plain. A long
+ * Formats a value as Go prints it in field errors: strings quoted as Go does, structures and named texts as JSON, everything else plain. A long
  * value is cut, and the cost does not grow with its length.
  */
 export function formatValue(value: unknown): string {
@@ -43,7 +52,7 @@ export function formatValue(value: unknown): string {
     return BigInt(value).toString();
   if (typeof value !== "object") return JSON.stringify(value) ?? "null";
   const writer = new BeginningWriter();
-  writer.write(value);
+  writer.write(value instanceof NamedText ? value.text : value);
   return writer.isFull ? `${writer.text.slice(0, maximumShownLength).toWellFormed()}...` : writer.text;
 }
 

@@ -40,18 +40,19 @@ export function dnsLabelFaults(value: string): string[] {
   return faults;
 }
 
-const dns1035Label = /^[a-z](?:[-a-z0-9]*[a-z0-9])?$/;
-
-/** RFC 1035 label, as in versions and kinds of the API (upstream: `IsDNS1035Label`). */
+/** RFC 1035 label, as in the version of a group (upstream: `IsDNS1035Label`). */
 export function dns1035LabelFaults(value: string): string[] {
-  if (byteLength(value) > maximumLabelLength) return [`must be no more than ${maximumLabelLength} characters`];
-  if (dns1035Label.test(value)) return [];
-  return [
-    patternMessage(
-      "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
-      { format: "[a-z]([-a-z0-9]*[a-z0-9])?", examples: ["my-name", "abc-123"] },
-    ),
-  ];
+  const faults: string[] = [];
+  if (byteLength(value) > maximumLabelLength) faults.push(`must be no more than ${maximumLabelLength} characters`);
+  if (!/^[a-z](?:[-a-z0-9]*[a-z0-9])?$/.test(value)) {
+    faults.push(
+      patternMessage(
+        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
+        { format: "[a-z]([-a-z0-9]*[a-z0-9])?", examples: ["my-name", "abc-123"] },
+      ),
+    );
+  }
+  return faults;
 }
 
 /** RFC 1123 subdomain, as in most kinds' names (upstream: `IsDNS1123Subdomain`). */

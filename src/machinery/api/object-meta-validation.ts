@@ -1,3 +1,4 @@
+import { NamedText } from "./format-value.ts";
 import { forbiddenField, invalidValue, required, tooLong } from "./field-error.ts";
 import type { FieldError } from "./field-error.ts";
 import { qualifiedNameFaults, validateAnnotations, validateLabels } from "./label-validation.ts";
@@ -25,7 +26,7 @@ const maximumShownReferences = 100;
 
 /**
  * Returns every fault of a new object's metadata, after its name was generated and its namespace set (upstream:
- * `ValidateObjectMeta`). When neither this nor the kind finds a fault, `validatePathSafeNames` runs
+ * `ValidateObjectMeta`). When neither this nor the kind finds a fault, `validateGeneralObjectMeta` runs
  * last.
  */
 export const validateObjectMeta = (meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] => [
@@ -34,11 +35,11 @@ export const validateObjectMeta = (meta: ObjectMeta, rules: ObjectMetaRules): Fi
 ];
 
 /**
- * Refuses names that cannot be part of a path, for kinds that allow any name. Like upstream's create, it runs only
- * after all other validation passed, so its faults never appear next to those of the kind.
+ * What upstream's create asks of every kind after all other validation passed, for kinds that allow any name, or look at no
+ * metadata at all. So its faults never appear next to those of the kind.
  */
-export const validatePathSafeNames = (meta: ObjectMeta): FieldError[] =>
-  validateNames(meta, validatePathSegmentName).filter(({ reason }) => reason === "FieldValueInvalid");
+export const validateGeneralObjectMeta = (meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] =>
+  validateGeneralMeta(meta, { ...rules, validateName: validatePathSegmentName, lists: validateLists(meta) });
 
 function validateNames({ generateName = "", name = "" }: ObjectMeta, validateName: ValidateName): FieldError[] {
   const faults: FieldError[] = [];
@@ -101,12 +102,23 @@ export interface ObjectMetaUpdate extends ObjectMetaRules {
   readonly previous: ObjectMeta;
 }
 
+export interface ObjectMetaUpdateFaults {
+  /** What upstream's machinery finds in every kind. */
+  readonly general: readonly FieldError[];
+  /** What a kind finds in what changed (upstream: `ValidateObjectMetaUpdate`), and in the whole (`ValidateObjectMeta`). */
+  readonly change: readonly FieldError[];
+  readonly whole: readonly FieldError[];
+}
+
 /**
  * Returns every fault of a changed object's metadata. Upstream validates the metadata in its machinery and again in
- * every kind, so it reports one fault as two to four causes. Clients that count causes see the same number here, but each
+ * the kinds, so it reports one fault as two to four causes. Clients that count causes see the same number here, but each
  * part is looked at only once.
  */
-export function validateObjectMetaUpdate(next: ObjectMeta, { previous, ...rules }: ObjectMetaUpdate): FieldError[] {
+export function validateObjectMetaUpdate(
+  next: ObjectMeta,
+  { previous, ...rules }: ObjectMetaUpdate,
+): ObjectMetaUpdateFaults {
   const lists = validateLists(next);
   const changes = [
     ...validateChanges(next, previous),
@@ -118,7 +130,11 @@ export function validateObjectMetaUpdate(next: ObjectMeta, { previous, ...rules 
   const general = validateGeneralMeta(next, { ...rules, validateName: validatePathSegmentName, lists });
   const finalizers = validateQualifiedFinalizers(next.finalizers ?? [], rules);
   const ofKind = validateGeneralMeta(next, { ...rules, lists });
-  return [...general, ...changes, ...changes, ...finalizers, ...ofKind, ...finalizers];
+  return {
+    general: [...general, ...changes],
+    change: [...changes, ...finalizers],
+    whole: [...ofKind, ...finalizers],
+  };
 }
 
 /** Refuses changes that an update must not make (upstream: `ValidateObjectMetaUpdate`). */
@@ -136,7 +152,9 @@ function validateChanges(next: ObjectMeta, previous: ObjectMeta): FieldError[] {
     );
   }
   for (const field of ["name", "namespace", "uid"] as const) {
-    if ((next[field] ?? "") !== (previous[field] ?? "")) faults.push(immutable(field, next[field] ?? ""));
+    const value = next[field] ?? "";
+    if (value !== (previous[field] ?? ""))
+      faults.push(immutable(field, field === "uid" ? new NamedText(value) : value));
   }
   for (const field of ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] as const) {
     if (next[field] !== previous[field]) faults.push(immutable(field, next[field]));
@@ -263,7 +281,9 @@ function validateManagedFields(entries: readonly ManagedFieldsEntry[]): FieldErr
   for (const [index, { operation = "", fieldsType = "", manager = "", subresource = "" }] of entries.entries()) {
     const field = `metadata.managedFields[${index}]`;
     if (operation !== "Apply" && operation !== "Update") {
-      faults.push(invalidValue(`${field}.operation`, { value: operation, detail: "must be `Apply` or `Update`" }));
+      faults.push(
+        invalidValue(`${field}.operation`, { value: new NamedText(operation), detail: "must be `Apply` or `Update`" }),
+      );
     }
     if (fieldsType !== "" && fieldsType !== "FieldsV1") {
       faults.push(invalidValue(`${field}.fieldsType`, { value: fieldsType, detail: "must be `FieldsV1`" }));

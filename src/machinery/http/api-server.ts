@@ -59,7 +59,7 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
     others: options.otherMetrics,
     audit: options.audit?.counts,
   });
-  const metricsRoute: PathRoute = { methods: "get", handle: (request) => metrics.scrape(request) };
+  const metricsRoute: PathRoute = { methods: "any", handle: (request) => metrics.scrape(request) };
   const pathRoutes = withIndex(
     new Map([
       ...discoveryRoutes(options),

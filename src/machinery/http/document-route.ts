@@ -8,7 +8,7 @@ const negotiateDocument = documentNegotiator();
 
 interface DocumentOptions {
   readonly isJsonOnly?: boolean;
-  /** Upstream's aggregator serves it, which reads ranges like `application/*` too. */
+  /** Upstream's aggregator serves it, to every method. It reads ranges like `application/*` too. */
   readonly isOfAggregator?: boolean;
 }
 
@@ -18,7 +18,8 @@ export function documentRoute(
   { isJsonOnly = false, isOfAggregator = false }: DocumentOptions = {},
 ): PathRoute {
   return {
-    methods: "get",
+    methods: isOfAggregator ? "any" : "get",
+    allowsSlash: true,
     ...(!isOfAggregator && { produces: isJsonOnly ? [contentTypes.json] : acceptedTypes }),
     handle: (request) => {
       const agreed = isJsonOnly ? undefined : negotiateDocument(request.headers);

@@ -77,18 +77,18 @@ export function openApiRoutes(source: OpenApiSource): PathRoutes {
   });
 
   const routes = new Map<string, PathRoute>([
-    ["/openapi/v3", { methods: "get", handle: (request) => taggedResponse(request, index()) }],
+    ["/openapi/v3", { methods: "any", handle: (request) => taggedResponse(request, index()) }],
     [
       "/openapi/v2",
       {
-        methods: "get",
+        methods: "any",
         handle: (request) => taggedResponse(request, (asksForProtobuf(request) && version2Protobuf()) || version2()),
       },
     ],
   ]);
   for (const [path, document] of documents) {
     routes.set(`/openapi/v3/${path}`, {
-      methods: "get",
+      methods: "any",
       handle: (request) => hashedResponse(request, { path, document: document() }),
     });
   }

@@ -1,12 +1,14 @@
 import { routeMethodNotAllowed, routeNotAcceptable } from "../api/api-error.ts";
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
 import { routeAccepts } from "./accept-header.ts";
-import { pageNotFound, textResponse } from "./response.ts";
+import { textResponse } from "./response.ts";
 
 /** Answers a path outside the resource API. */
 export interface PathRoute {
-  /** `get`: other methods get a 405, and a trailing slash is allowed. `any`: every method gets the same answer. */
+  /** `get`: other methods get a 405. `any`: every method gets the same answer. */
   readonly methods: "get" | "any";
+  /** Whether the path may end with a slash. Default: that of a `get`. */
+  readonly allowsSlash?: boolean;
   /** The media types that the Accept header must allow, else 406. Absent: the header is ignored. */
   readonly produces?: readonly string[];
   handle(request: HttpRequest): HttpResponse | Promise<HttpResponse>;
@@ -32,7 +34,8 @@ export function routePath(
 function routeWithSlash(routes: PathRoutes, path: string): PathRoute | undefined {
   if (path.length < 2 || !path.endsWith("/")) return undefined;
   const route = routes.get(path.slice(0, -1));
-  return route?.methods === "get" ? route : undefined;
+  if (route === undefined) return undefined;
+  return (route.allowsSlash ?? route.methods === "get") ? route : undefined;
 }
 
 /** The route for everything below the first segment. */
@@ -45,12 +48,7 @@ export function withIndex(routes: PathRoutes): PathRoutes {
   const index: PathRoute = {
     methods: "any",
     handle: (request) =>
-      request.method === "GET" || request.method === "HEAD"
-        ? textResponse(
-            { paths },
-            { request, status: 200, mediaType: { format: "json", contentType: "", isPretty: true } },
-          )
-        : pageNotFound(),
+      textResponse({ paths }, { request, status: 200, mediaType: { format: "json", contentType: "", isPretty: true } }),
   };
   return new Map([...routes, ["/", index], ["/index.html", index]]);
 }

@@ -2,19 +2,21 @@ import { randomUUID } from "node:crypto";
 import { alreadyExists, ApiError, badRequest, invalid } from "../api/api-error.ts";
 import { timestamp } from "../api/clock.ts";
 import { firstFaults } from "../api/field-error.ts";
-import type { FieldError } from "../api/field-error.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
-import { validateObjectMeta, validatePathSafeNames } from "../api/object-meta-validation.ts";
+import type { ValidateName } from "../api/name-validation.ts";
+import { validateGeneralObjectMeta, validateObjectMeta } from "../api/object-meta-validation.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { Caller } from "./caller.ts";
 import { trackUpdate } from "./apply/track-update.ts";
 import { generateName, inRequestNamespace } from "./requested-name.ts";
 import { withoutRepeatedOwners } from "./owner-references.ts";
+import { withMetadataFaults } from "./kind-faults.ts";
+import type { KindFault } from "./kind-faults.ts";
 import type { HookContext } from "./resource-definition.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { withInexactIntegers } from "./inexact-integers.ts";
-import { parseResourceVersion } from "./resource-version.ts";
+import { parseResourceVersion, revisionOfNew } from "./resource-version.ts";
 import { storageKey } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
 import { fieldWrite } from "./field-write.ts";
@@ -66,7 +68,7 @@ export async function createTracked<T extends ApiObject>(
 ): Promise<StoredObject<T>> {
   const { definition, clock } = registry;
   // Upstream's storage refuses one, and a dry run does not get that far: it shows what was sent.
-  const sentRevision = parseResourceVersion(object.metadata.resourceVersion ?? "");
+  const sentRevision = (isThroughUpdate ? parseResourceVersion : revisionOfNew)(object.metadata.resourceVersion ?? "");
   if (sentRevision !== 0 && !caller.isDryRun && !isThroughUpdate) {
     throw badRequest("resourceVersion should not be set on objects to be created");
   }
@@ -133,23 +135,21 @@ function initialMetadata(metadata: ObjectMeta, now: number): ObjectMeta {
 
 function validateNew<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  { object, validate }: { readonly object: T; readonly validate: () => readonly FieldError[] },
+  { object, validate }: { readonly object: T; readonly validate: () => readonly KindFault[] },
 ): void {
   const { definition, compiled } = registry;
+  const rules = {
+    isNamespaced: definition.scope === "Namespaced",
+    allowsShortFinalizers: definition.allowsShortFinalizers,
+    validateName: ((name, options) => definition.validateName(name, { ...options, object })) satisfies ValidateName,
+  };
   const faults = firstFaults(() =>
     withInexactIntegers(
-      [
-        ...validateObjectMeta(object.metadata, {
-          isNamespaced: definition.scope === "Namespaced",
-          allowsShortFinalizers: definition.allowsShortFinalizers,
-          validateName: (name, options) => definition.validateName(name, { ...options, object }),
-        }),
-        ...validate(),
-      ],
+      withMetadataFaults(validate(), { whole: validateObjectMeta(object.metadata, rules), change: [] }),
       compiled.storedSchema.inexactIntegers(object),
     ),
   );
-  const found = faults.length > 0 ? faults : validatePathSafeNames(object.metadata);
+  const found = faults.length > 0 ? faults : validateGeneralObjectMeta(object.metadata, rules);
   if (found.length > 0) throw invalid(registry.kind, { name: object.metadata.name ?? "", faults: found });
 }
 

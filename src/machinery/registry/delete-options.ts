@@ -1,4 +1,5 @@
 import { badRequest } from "../api/api-error.ts";
+import { NamedText } from "../api/format-value.ts";
 import { invalidValue, notSupported } from "../api/field-error.ts";
 import { deleteOptionsSchema } from "../schema/meta-schemas.ts";
 import { TypeMismatch } from "../schema/decode-faults.ts";
@@ -74,7 +75,7 @@ export function checkedDeleteOptions(sent: SentOptions): DeleteOptions {
     ...(orphanDependents !== undefined && propagationPolicy !== undefined
       ? [
           invalidValue("propagationPolicy", {
-            value: propagationPolicy,
+            value: new NamedText(propagationPolicy),
             detail: "orphanDependents and deletionPropagation cannot be both set",
           }),
         ]
@@ -83,7 +84,7 @@ export function checkedDeleteOptions(sent: SentOptions): DeleteOptions {
       ? []
       : [
           notSupported("propagationPolicy", {
-            value: propagationPolicy,
+            value: new NamedText(propagationPolicy),
             supported: ["Foreground", "Background", "Orphan", "nil"],
           }),
         ]),

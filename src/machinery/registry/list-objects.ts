@@ -9,7 +9,7 @@ import type { KeyRange } from "../storage/watch-cache.ts";
 import type { ListOptions } from "./list-options.ts";
 import { unreadableStore } from "./resource-registry.ts";
 import type { Waiter, ResourceRegistry } from "./resource-registry.ts";
-import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
+import { parseResourceVersion } from "./resource-version.ts";
 import { resourcePrefix } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
 import { JsonSyntaxError, parseJsonBytes } from "../schema/parse-json.ts";
@@ -44,13 +44,15 @@ export async function listObjects<T extends ApiObject>(
   if (options.continueToken !== "") return nextPage(registry, options);
   const revision = parseResourceVersion(resourceVersion);
   // A limit together with a version means exactly that version. This rule is older than the match parameter.
-  const isExact = match === "Exact" || (match === "" && limit > 0 && revision > 0);
+  const isExact = revision > 0 && (match === "Exact" || (match === "" && limit > 0));
   if (isExact) return listAt(registry, { revision, range: selector.range, options });
 
-  if (resourceVersion === "") await registry.waitForFreshCache(waiter);
+  // "00" is the storage's 0: the newest state (upstream refuses only "0" to be exact).
+  if (resourceVersion === "" || match === "Exact") await registry.waitForFreshCache(waiter);
   else if (registry.cache.revision < revision) await registry.waitForRevision(revision);
   // Version 0 asks for what is in memory: all of it (upstream: `computeListLimit`).
-  const limited = resourceVersion === "0" ? { ...options, limit: 0 } : options;
+  const isWhole = resourceVersion === "0" && registry.definition.isReadFromStorage !== true;
+  const limited = isWhole ? { ...options, limit: 0 } : options;
   return listCached(registry, { range: selector.range, options: limited });
 }
 
@@ -126,7 +128,7 @@ async function listAt<T extends ApiObject>(
       throw expired("The resourceVersion for the provided list is too old.");
     }
     if (error instanceof RevisionInFuture) {
-      throw tooLargeResourceVersion({ wanted: revision, current: error.latestRevision });
+      throw registry.tooLarge({ wanted: revision, current: error.latestRevision });
     }
     if (error instanceof StoreUnavailable) throw unreadableStore(error);
     throw error;

@@ -1,3 +1,4 @@
+import { NamedText } from "../api/format-value.ts";
 import { forbiddenField, notSupported } from "../api/field-error.ts";
 import type { FieldError } from "../api/field-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
@@ -96,7 +97,7 @@ function validateList({ resourceVersion, match, continueToken, sendsInitialEvent
     }
     if (continueToken !== "") faults.push(forbiddenWithContinue);
     if (match !== "Exact" && match !== "NotOlderThan") {
-      faults.push(notSupported(matchField, { value: match, supported: ["Exact", "NotOlderThan", ""] }));
+      faults.push(notSupported(matchField, { value: new NamedText(match), supported: ["Exact", "NotOlderThan", ""] }));
     }
     if (match === "Exact" && resourceVersion === "0") {
       const detail = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"';
@@ -120,7 +121,8 @@ function validateWatch({ match, continueToken, sendsInitialEvents }: SentVersion
       const detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
       faults.push(forbiddenField(matchField, detail));
     }
-    if (match !== "NotOlderThan") faults.push(notSupported(matchField, { value: match, supported: ["NotOlderThan"] }));
+    if (match !== "NotOlderThan")
+      faults.push(notSupported(matchField, { value: new NamedText(match), supported: ["NotOlderThan"] }));
     if (continueToken !== "") faults.push(forbiddenWithContinue);
   }
   return faults;

@@ -1,4 +1,4 @@
-import type { FieldError } from "../api/field-error.ts";
+import type { KindFault } from "./kind-faults.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import type { Verb } from "../api/attributes.ts";
@@ -43,21 +43,23 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
    * prepareForCreate.
    */
   setDefaults?(object: T, context: DefaultsContext): T;
-  /** Returns every fault of a new object. The registry has already validated the metadata. */
-  validate?(object: T, context: HookContext): FieldError[];
+  /** Returns every fault of a new object, but for those of its metadata. */
+  validate?(object: T, context: HookContext): KindFault[];
   /**
    * In place of `validate`, for a check that would hold up the event loop: does it in the thread pool, and resolves with a
    * validation that knows its result.
    */
-  startValidation?(object: T, context: HookContext): Promise<() => FieldError[]>;
+  startValidation?(object: T, context: HookContext): Promise<() => KindFault[]>;
   warningsOnCreate?(object: T): string[];
 
   prepareForUpdate?(next: T, context: UpdateContext<T>): T;
   /** Returns every fault of a changed object, also in its unchanged fields. */
-  validateUpdate?(next: T, context: UpdateContext<T>): FieldError[];
+  validateUpdate?(next: T, context: UpdateContext<T>): KindFault[];
   warningsOnUpdate?(next: T, context: UpdateContext<T>): string[];
   /** Whether a PUT or an apply of a missing object creates it (upstream: AllowCreateOnUpdate). Default false. */
   readonly allowsCreateOnUpdate?: boolean;
+  /** Whether upstream has no watch cache for it: a limit then counts at resourceVersion 0 too. Default false. */
+  readonly isReadFromStorage?: boolean;
   /** Whether an update may leave out resourceVersion (upstream: AllowUnconditionalUpdate). Default true. */
   readonly allowsUnconditionalUpdate?: boolean;
 
@@ -186,7 +188,7 @@ export interface UpdateSubresource<T extends ApiObject> {
   /** Whether clients may request a table. Default true. */
   readonly allowsTable?: boolean;
   prepareForUpdate(next: T, context: UpdateContext<T>): T;
-  validateUpdate?(next: T, context: UpdateContext<T>): FieldError[];
+  validateUpdate?(next: T, context: UpdateContext<T>): KindFault[];
   warningsOnUpdate?(next: T, context: UpdateContext<T>): string[];
   readonly resetFields?: readonly (readonly string[])[];
 }

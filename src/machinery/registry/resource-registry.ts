@@ -255,7 +255,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     } catch (error) {
       if (this.cache.revision >= revision) return;
       if (!(error instanceof DOMException)) throw error;
-      throw tooLargeResourceVersion({ wanted: revision, current: this.cache.revision });
+      throw this.tooLarge({ wanted: revision, current: this.cache.revision });
     }
   }
 
@@ -267,6 +267,11 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       if (error instanceof StoreUnavailable) throw unreadableStore(error);
       throw error;
     }
+  }
+
+  /** The error for reading a revision that no write has reached. */
+  tooLarge(revisions: { readonly wanted: number; readonly current: number }): ApiError {
+    return tooLargeResourceVersion({ ...revisions, hasRetry: this.definition.isReadFromStorage !== true });
   }
 
   fromEntry(entry: StoredVersionEntry): StoredObject<T> {

@@ -6,8 +6,17 @@ export function parseResourceVersion(resourceVersion: string): number {
   if (resourceVersion === "") return 0;
   // Upstream's are unsigned integers of 64 bits.
   if (!/^\d+$/.test(resourceVersion)) throw noResourceVersion(resourceVersion, "invalid syntax");
-  if (Number(resourceVersion) >= 2 ** 64) throw noResourceVersion(resourceVersion, "value out of range");
+  if (!isOf64Bits(resourceVersion)) throw noResourceVersion(resourceVersion, "value out of range");
   return Number(resourceVersion);
+}
+
+/** The revision that an object to be created names. What is no resourceVersion counts for none, as in upstream's storage. */
+export const revisionOfNew = (resourceVersion: string): number =>
+  /^\d+$/.test(resourceVersion) && isOf64Bits(resourceVersion) ? Number(resourceVersion) : 0;
+
+function isOf64Bits(digits: string): boolean {
+  const significant = digits.replace(/^0+/, "");
+  return significant.length <= 20 && BigInt(significant) < 2n ** 64n;
 }
 
 function noResourceVersion(sent: string, fault: string): ApiError {
@@ -16,21 +25,22 @@ function noResourceVersion(sent: string, fault: string): ApiError {
   return badRequest(`invalid resource version: resourceVersion: Invalid value: ${shown}: ${parsing}`);
 }
 
-/** The error for reading a revision that no write has reached (upstream: `storage.NewTooLargeResourceVersionError`). */
-export const tooLargeResourceVersion = ({
-  wanted,
-  current,
-}: {
+interface TooLarge {
   readonly wanted: number;
   readonly current: number;
-}): ApiError =>
+  /** Whether the answer says when to try again. Upstream's watch cache says it, and its storage does not. */
+  readonly hasRetry: boolean;
+}
+
+/** The error for reading a revision that no write has reached (upstream: `storage.NewTooLargeResourceVersionError`). */
+export const tooLargeResourceVersion = ({ wanted, current, hasRetry }: TooLarge): ApiError =>
   new ApiError({
     code: 504,
     reason: "Timeout",
     message: `Timeout: Too large resource version: ${wanted}, current: ${current}`,
     details: {
       causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
-      retryAfterSeconds: 1,
+      ...(hasRetry && { retryAfterSeconds: 1 }),
     },
-    retryAfterSeconds: 1,
+    ...(hasRetry && { retryAfterSeconds: 1 }),
   });

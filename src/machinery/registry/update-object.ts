@@ -13,6 +13,7 @@ import { finishedDeletion, removeObject } from "./delete-object.ts";
 import { checkName, inRequestNamespace } from "./requested-name.ts";
 import { withoutRepeatedOwners } from "./owner-references.ts";
 import { isSameJson } from "./patch/json-value.ts";
+import { withMetadataFaults } from "./kind-faults.ts";
 import type { UpdateSubresource } from "./resource-definition.ts";
 import { maximumWriteAttempts } from "./resource-registry.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
@@ -156,20 +157,17 @@ async function nextVersion<T extends ApiObject>(
   const strategy = updateStrategy(registry, subresource);
   const next = strategy.prepareForUpdate?.(merged, context) ?? merged;
 
-  const faults = firstFaults(() =>
-    withInexactIntegers(
-      [
-        ...validateObjectMetaUpdate(next.metadata, {
-          previous: oldObject.metadata,
-          isNamespaced: definition.scope === "Namespaced",
-          allowsShortFinalizers: definition.allowsShortFinalizers,
-          validateName: (text, options) => definition.validateName(text, { ...options, object: next }),
-        }),
-        ...(strategy.validateUpdate?.(next, context) ?? []),
-      ],
-      newInexactIntegers(registry.compiled.storedSchema, { next, previous: oldObject }),
-    ),
-  );
+  const faults = firstFaults(() => {
+    const ofMetadata = validateObjectMetaUpdate(next.metadata, {
+      previous: oldObject.metadata,
+      isNamespaced: definition.scope === "Namespaced",
+      allowsShortFinalizers: definition.allowsShortFinalizers,
+      validateName: (text, options) => definition.validateName(text, { ...options, object: next }),
+    });
+    const ofKind = withMetadataFaults(strategy.validateUpdate?.(next, context) ?? [], ofMetadata);
+    const inexact = newInexactIntegers(registry.compiled.storedSchema, { next, previous: oldObject });
+    return withInexactIntegers([...ofMetadata.general, ...ofKind], inexact);
+  });
   if (faults.length > 0) throw invalid(registry.kind, { name: next.metadata.name ?? "", faults });
   for (const warning of strategy.warningsOnUpdate?.(next, context) ?? []) caller.warn(warning);
   return { next, admitted: await validateAdmission(registry, { ...subject, object: next }) };

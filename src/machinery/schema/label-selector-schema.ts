@@ -1,3 +1,4 @@
+import { NamedText } from "../api/format-value.ts";
 import { forbiddenField, invalidValue, required } from "../api/field-error.ts";
 import type { FieldError } from "../api/field-error.ts";
 import { labelValueFaults, qualifiedNameFaults, validateLabels } from "../api/label-validation.ts";
@@ -33,14 +34,17 @@ export const labelSelector = object({
 
 type LabelSelector = Infer<typeof labelSelector>;
 
-/** Returns every fault of a selector (upstream: `ValidateLabelSelector`, then `LabelSelectorAsSelector`). */
-export function validateLabelSelector(selector: LabelSelector, field: string): FieldError[] {
-  const faults = [
-    ...validateLabels(selector.matchLabels, `${field}.matchLabels`),
-    ...(selector.matchExpressions ?? []).flatMap((requirement, index) =>
-      validateRequirement(requirement, `${field}.matchExpressions[${index}]`),
-    ),
-  ];
+/** Returns every fault of a selector (upstream: `ValidateLabelSelector`). */
+export const validateLabelSelector = (selector: LabelSelector, field: string): FieldError[] => [
+  ...validateLabels(selector.matchLabels, `${field}.matchLabels`),
+  ...(selector.matchExpressions ?? []).flatMap((requirement, index) =>
+    validateRequirement(requirement, `${field}.matchExpressions[${index}]`),
+  ),
+];
+
+/** The same for kinds of which upstream also tries to use the selector (`LabelSelectorAsSelector`). */
+export function validateUsedLabelSelector(selector: LabelSelector, field: string): FieldError[] {
+  const faults = validateLabelSelector(selector, field);
   return faults.length === 0
     ? []
     : [...faults, invalidValue(field, { value: null, detail: "invalid label selector." })];
@@ -71,6 +75,8 @@ function validateOperator({ operator, values = [] }: Requirement, field: string)
         ? []
         : [forbiddenField(`${field}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
     default:
-      return [invalidValue(`${field}.operator`, { value: operator, detail: "not a valid selector operator" })];
+      return [
+        invalidValue(`${field}.operator`, { value: new NamedText(operator), detail: "not a valid selector operator" }),
+      ];
   }
 }

@@ -73,7 +73,7 @@ describe("what a kubelet needs before its Node is ready", () => {
   });
 
   it("includes a CSINode whose drivers have names, topology keys and counts", async () => {
-    const wrong = { name: "A", nodeID: "", topologyKeys: ["", "b c"], allocatable: { count: -1 } };
+    const wrong = { name: "a b", nodeID: "", topologyKeys: ["", "b c"], allocatable: { count: -1 } };
     const { message } = await http.json<Answer>(csiNodes, {
       method: "POST",
       body: csiNode("n3", wrong, { ...wrong, nodeID: "m".repeat(257) }),

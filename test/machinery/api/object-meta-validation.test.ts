@@ -4,9 +4,9 @@ import { firstFaults } from "../../../src/machinery/api/field-error.ts";
 import { validateDnsSubdomainName } from "../../../src/machinery/api/name-validation.ts";
 import type { ObjectMeta, OwnerReference } from "../../../src/machinery/api/object-meta.ts";
 import {
+  validateGeneralObjectMeta,
   validateObjectMeta,
   validateObjectMetaUpdate,
-  validatePathSafeNames,
 } from "../../../src/machinery/api/object-meta-validation.ts";
 
 const rules = { isNamespaced: true, validateName: validateDnsSubdomainName };
@@ -129,14 +129,19 @@ describe("new metadata", () => {
   });
 
   it("of a kind that allows any name must still be valid in a path", () => {
-    assert.deepEqual(validatePathSafeNames({ name: "Any:Name" }), []);
-    assert.equal(validatePathSafeNames({ name: "a/b" })[0]?.message, "Invalid value: \"a/b\": may not contain '/'");
+    const general = (name: string) => validateGeneralObjectMeta({ ...valid, name }, rules);
+    assert.deepEqual(general("Any:Name"), []);
+    assert.equal(general("a/b")[0]?.message, "Invalid value: \"a/b\": may not contain '/'");
   });
 });
 
 describe("changed metadata", () => {
+  const faultsOfUpdate = (next: ObjectMeta, previous: ObjectMeta) => {
+    const { general, change, whole } = validateObjectMetaUpdate(next, { ...rules, previous });
+    return [...general, ...change, ...whole];
+  };
   const causesOf = (next: ObjectMeta, previous: ObjectMeta = valid): string[] =>
-    validateObjectMetaUpdate(next, { ...rules, previous }).map(({ field }) => field);
+    faultsOfUpdate(next, previous).map(({ field }) => field);
 
   it("without a change has no fault", () => {
     assert.deepEqual(causesOf(valid), []);
@@ -163,10 +168,7 @@ describe("changed metadata", () => {
   it("of an object that is being deleted cannot get a new finalizer", () => {
     const deleted = { ...valid, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["example.com/a"] };
     assert.deepEqual(causesOf({ ...deleted, finalizers: [] }, deleted), []);
-    const [fault] = validateObjectMetaUpdate(
-      { ...deleted, finalizers: ["example.com/b"] },
-      { ...rules, previous: deleted },
-    );
+    const [fault] = faultsOfUpdate({ ...deleted, finalizers: ["example.com/b"] }, deleted);
     assert.equal(
       fault?.message,
       'Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"example.com/b"}',

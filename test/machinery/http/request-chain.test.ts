@@ -415,9 +415,23 @@ describe("the documents of the API", () => {
     const version = parsed(await send("GET /version"));
     assert.equal(version["major"], "1");
     assert.match(String(version["gitVersion"]), /^v1\.\d+\.0\+signet-0\.0\.0$/);
+    assert.deepEqual(
+      [version["emulationMinor"], Number(version["minCompatibilityMinor"]) + 1],
+      [version["minor"], Number(version["minor"])],
+    );
     const paths = parsed(await send("GET /"))["paths"] as string[];
     for (const path of ["/api", "/apis", "/healthz/ping", "/metrics", "/openapi/v3", "/version"])
       assert.ok(paths.includes(path), path);
+  });
+
+  it("answer every method where upstream's handlers do not look at it", async () => {
+    const { send } = serverWith();
+    const group = "/apis/certificates.platform.io";
+    for (const path of ["/", "/apis", "/apis/", group, `${group}/`, "/openapi/v2", "/openapi/v3", "/metrics"])
+      for (const method of ["GET", "HEAD", "POST", "OPTIONS", "PATCH"])
+        assert.equal((await send(`${method} ${path}`)).status, 200, `${method} ${path}`);
+    for (const path of ["/openapi/v2/", "/openapi/v3/", "/metrics/"])
+      assert.equal((await send(`GET ${path}`)).status, 404, path);
   });
 
   it("are OpenAPI documents under hashes that can be cached forever", async () => {

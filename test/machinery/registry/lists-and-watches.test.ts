@@ -144,6 +144,35 @@ describe("a list", () => {
     );
     await assert.rejects(list(box, "resourceVersion=x"), apiError(400, "resourceVersion"));
     await assert.rejects(list(box, `resourceVersion=${2n ** 64n}`), apiError(400, "resourceVersion"));
+    await assert.rejects(list(box, `resourceVersion=${2n ** 64n - 1n}`), apiError(504, "Too large resource version"));
+  });
+
+  it("of the future says when to try again, but for what upstream reads from its storage", async () => {
+    const retry = async (box: ToyBox, query: string): Promise<number | undefined> => {
+      const refused = await list(box, query).catch((error: unknown) => error);
+      assert.ok(refused instanceof ApiError && refused.code === 504);
+      return refused.retryAfterSeconds;
+    };
+    const box = await filled(1);
+    assert.equal(await retry(box, "resourceVersion=999999"), 1);
+    assert.equal(await retry(box, "resourceVersion=999999&resourceVersionMatch=Exact"), 1);
+    const uncached = await toyBox({ definition: { ...toys, isReadFromStorage: true } });
+    assert.equal(await retry(uncached, "resourceVersion=999999"), undefined);
+  });
+
+  it("is whole at version 0 in spite of a limit, but for what upstream reads from its storage", async () => {
+    assert.deepEqual(await names(await filled(2), "resourceVersion=0&limit=1"), ["toy-0", "toy-1"]);
+    const uncached = await toyBox({ definition: { ...toys, isReadFromStorage: true } });
+    await uncached.add("toy-0");
+    await uncached.add("toy-1");
+    const page = await list(uncached, "resourceVersion=0&limit=1");
+    assert.deepEqual([page.items.length, page.remainingItemCount], [1, 1]);
+  });
+
+  it("is the newest at a version of several zeros, also as the exact one", async () => {
+    const box = await filled(1);
+    assert.deepEqual(await names(box, "resourceVersion=00&resourceVersionMatch=Exact"), ["toy-0"]);
+    assert.deepEqual(await names(box, "resourceVersion=00"), ["toy-0"]);
   });
 
   it("counts the remaining items at its revision, even beyond the kept history", async () => {

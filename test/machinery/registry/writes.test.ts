@@ -29,6 +29,13 @@ describe("a create", () => {
     assert.notEqual(object.metadata.uid, "mine");
   });
 
+  it("takes what is no resourceVersion for none, and refuses one", async () => {
+    const box = await toyBox();
+    const { revision } = await box.add("bear", { metadata: { resourceVersion: "abc" } });
+    assert.equal(box.registry.peek(where)?.object.metadata.resourceVersion, String(revision));
+    await assert.rejects(box.add("fox", { metadata: { resourceVersion: "5" } }), apiError(400, "should not be set"));
+  });
+
   it("shows a dry run without a resourceVersion and stores nothing", async () => {
     const { registry, dryCaller, decoded } = await toyBox();
     const shown = await createObject(registry, {

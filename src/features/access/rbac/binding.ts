@@ -1,5 +1,6 @@
 import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
+import type { KindFault } from "../../../machinery/registry/kind-faults.ts";
 import type { Column, DefaultsContext, UpdateContext } from "../../../machinery/registry/resource-definition.ts";
 import { validateRbacName } from "./roles.ts";
 import { invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
@@ -118,10 +119,12 @@ function validateBinding(binding: Binding, rules: BindingRules): FieldError[] {
 function validateBindingUpdate(
   next: Binding,
   { previous, ...rules }: BindingRules & { readonly previous: Binding },
-): FieldError[] {
+): KindFault[] {
   const { apiGroup, kind, name } = next.roleRef;
   return [
+    "metadata",
     ...validateBinding(next, rules),
+    "metadata change",
     ...(isSameRole(next.roleRef, { other: previous.roleRef, names: rules.names })
       ? []
       : [

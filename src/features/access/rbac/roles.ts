@@ -5,9 +5,10 @@ import type { ValidateName } from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { createdAtColumn, nameColumn } from "../../../machinery/registry/columns.ts";
+import type { KindFault } from "../../../machinery/registry/kind-faults.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
-import { labelSelector, validateLabelSelector } from "../../../machinery/schema/label-selector-schema.ts";
+import { labelSelector, validateUsedLabelSelector } from "../../../machinery/schema/label-selector-schema.ts";
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { atomicList, object } from "../../../machinery/schema/schema.ts";
 import type { Field, Infer } from "../../../machinery/schema/schema.ts";
@@ -83,7 +84,7 @@ const roleDefinition = <T extends Rules>(names: Names, validate: (role: T) => Fi
   prepareForCreate: withNullForNoRules<T>,
   prepareForUpdate: withNullForNoRules<T>,
   validate,
-  validateUpdate: validate,
+  validateUpdate: (role: T): KindFault[] => ["metadata", ...validate(role), "metadata change"],
   allowsCreateOnUpdate: true,
   columns: [nameColumn(names), createdAtColumn(names)],
 });
@@ -96,5 +97,5 @@ function validateAggregation(selectors: readonly Infer<typeof labelSelector>[]):
   if (selectors.length === 0) {
     return [required(field, "at least one clusterRoleSelector required if aggregationRule is non-nil")];
   }
-  return selectors.flatMap((selector, index) => validateLabelSelector(selector, `${field}[${index}]`));
+  return selectors.flatMap((selector, index) => validateUsedLabelSelector(selector, `${field}[${index}]`));
 }

@@ -233,7 +233,6 @@ export class PolicyDecisions {
 
 const codes: Readonly<Record<string, readonly [code: number, reason: StatusReason]>> = {
   Forbidden: [403, "Forbidden"],
-  Unauthorized: [401, "Unauthorized"],
   RequestEntityTooLarge: [413, "RequestEntityTooLarge"],
 };
 

@@ -2,6 +2,7 @@ import { labelSelector, validateLabelSelector } from "../../../machinery/schema/
 import { atomicList, embeddedIn, named, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { atomicStruct, omitEmpty, pointer } from "../../../machinery/schema/struct.ts";
+import { NamedText } from "../../../machinery/api/format-value.ts";
 import { duplicate, forbiddenField, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { validatePathSegmentName } from "../../../machinery/api/name-validation.ts";
@@ -62,7 +63,7 @@ export const matchResources = atomicStruct("v1.MatchResources", "Which writes ar
 export type MatchResources = Infer<typeof matchResources>;
 export type NamedRule = Infer<typeof namedRule>;
 
-const operations = ["*", "CREATE", "UPDATE", "DELETE", "CONNECT"];
+const operations = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const scopes = ["*", "Cluster", "Namespaced"];
 /** Rules are compared with every write. */
 const maximumRules = 1000;
@@ -80,7 +81,7 @@ export function validateMatchResources(match: MatchResources, field: string): Fi
   return [
     ...(matchPolicy === undefined || policies.includes(matchPolicy)
       ? []
-      : [notSupported(`${field}.matchPolicy`, { value: matchPolicy, supported: policies })]),
+      : [notSupported(`${field}.matchPolicy`, { value: new NamedText(matchPolicy), supported: policies })]),
     ...validateLabelSelector(namespaceSelector, `${field}.namespaceSelector`),
     ...validateLabelSelector(objectSelector, `${field}.objectSelector`),
     ...validateRules(resourceRules, `${field}.resourceRules`),
@@ -105,57 +106,52 @@ function validateRule(rule: NamedRule, field: string): FieldError[] {
         invalidValue(at, { value: name, detail: fault }),
       );
     }),
-    ...validateWords(given, `${field}.operations`),
+    ...validateWords(given, { field: `${field}.operations`, others: "operations" }),
     ...given.flatMap((one, index) =>
       operations.includes(one)
         ? []
-        : [notSupported(`${field}.operations[${index}]`, { value: one, supported: operations })],
+        : [notSupported(`${field}.operations[${index}]`, { value: new NamedText(one), supported: operations })],
     ),
-    ...validateWords(apiGroups, `${field}.apiGroups`),
-    ...validateWords(apiVersions, `${field}.apiVersions`),
+    ...validateWords(apiGroups, { field: `${field}.apiGroups`, others: "API groups" }),
+    ...validateWords(apiVersions, { field: `${field}.apiVersions`, others: "API versions" }),
     ...apiVersions.flatMap((one, index) => (one === "" ? [required(`${field}.apiVersions[${index}]`, "")] : [])),
     ...validateResources(resources, `${field}.resources`),
     ...(scope === undefined || scopes.includes(scope)
       ? []
-      : [notSupported(`${field}.scope`, { value: scope, supported: scopes })]),
+      : [notSupported(`${field}.scope`, { value: new NamedText(scope), supported: scopes })]),
   ];
 }
 
-function validateWords(words: readonly string[], field: string): FieldError[] {
+function validateWords(
+  words: readonly string[],
+  { field, others }: { readonly field: string; readonly others: string },
+): FieldError[] {
   if (words.length === 0) return [required(field, "")];
   if (words.length === 1 || !words.includes("*")) return [];
-  return [
-    invalidValue(field, {
-      value: words,
-      detail: "if '*' is present, must not specify other " + field.slice(field.lastIndexOf(".") + 1),
-    }),
-  ];
+  return [invalidValue(field, { value: words, detail: `if '*' is present, must not specify other ${others}` })];
 }
 
 /** Upstream: `validateResources`: what one entry covers must not be listed again. */
 function validateResources(resources: readonly string[], field: string): FieldError[] {
   if (resources.length === 0) return [required(field, "")];
-  const whole = new Set(["*", "*/*"]);
-  const seen = new Set<string>();
+  const covering = new Set<string>();
   const faults = resources.flatMap((resource, index) => {
     const at = `${field}[${index}]`;
-    if (resource === "") return [required(at, "")];
-    if (seen.has(resource)) return [duplicate(at, resource)];
-    seen.add(resource);
-    const [main = "", sub] = resource.split("/", 2);
-    if (sub === undefined || sub === "*") return [];
-    if (seen.has(`${main}/*`))
-      return [invalidValue(at, { value: resource, detail: `if '${main}/*' is present, must not specify ${resource}` })];
-    return main !== "*" && seen.has(`*/${sub}`)
-      ? [invalidValue(at, { value: resource, detail: `if '*/${sub}' is present, must not specify ${resource}` })]
-      : [];
+    const slash = resource.indexOf("/");
+    if (slash === -1) return resource === "" ? [required(at, "")] : [];
+    const [main, sub] = [resource.slice(0, slash), resource.slice(slash + 1)];
+    const covers = [`${main}/*`, `*/${sub}`].filter((cover) => covering.has(cover));
+    if (main === "*" || sub === "*") covering.add(resource);
+    return covers.map((cover) =>
+      invalidValue(at, { value: resource, detail: `if '${cover}' is present, must not specify ${resource}` }),
+    );
   });
   if (resources.length > 1 && resources.includes("*/*")) {
     faults.push(
       invalidValue(field, { value: resources, detail: "if '*/*' is present, must not specify other resources" }),
     );
   }
-  const others = resources.filter((one) => !one.includes("/") && !whole.has(one));
+  const others = resources.filter((one) => !one.includes("/") && one !== "*");
   if (resources.includes("*") && others.length > 0) {
     faults.push(
       invalidValue(field, {

@@ -22,7 +22,7 @@ const validation = struct("v1.Validation", "What must be true of a write.", {
   reason: pointer(
     3,
     named(string, "v1.StatusReason"),
-    "The reason of the refusal: Unauthorized, Forbidden, Invalid or RequestEntityTooLarge. Default: Invalid.",
+    "The reason of the refusal: Forbidden, Invalid or RequestEntityTooLarge. Default: Invalid.",
   ),
   messageExpression: omitEmpty(4, string, "CEL for the message, without authorizer. When it fails, message is said."),
 });

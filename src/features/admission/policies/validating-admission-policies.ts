@@ -1,4 +1,5 @@
-import { duplicate, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
+import { NamedText } from "../../../machinery/api/format-value.ts";
+import { duplicate, invalidValue, notSupported, required, tooMany } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
@@ -20,7 +21,14 @@ import { validateMatchResources } from "./match-resources-schema.ts";
 const maximumConditions = 64;
 const maximumAuditAnnotations = 20;
 const longestValueExpression = 5 * 1024;
-const reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"];
+const reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
+/** CEL's own words, which cannot name a variable. */
+const reservedWords = new Set(
+  (
+    "true false null in as break const continue else for function if import let loop package namespace return " +
+    "var void while"
+  ).split(" "),
+);
 /** Every expression is work for each write. */
 const maximumExpressions = 256;
 
@@ -49,7 +57,7 @@ export const validatingAdmissionPolicies = (names: Names): ResourceDefinition<Va
       };
     },
     validate: ({ metadata, spec }) => validateSpec(spec, metadata.name ?? ""),
-    validateUpdate: ({ metadata, spec }) => validateSpec(spec, metadata.name ?? ""),
+    validateUpdate: ({ metadata, spec }) => ["metadata", ...validateSpec(spec, metadata.name ?? "")],
     subresources: {
       status: {
         type: "update",
@@ -116,7 +124,7 @@ function validateSpec(spec: PolicySpec, name: string): FieldError[] {
   return [
     ...(failurePolicy === undefined || policies.includes(failurePolicy)
       ? []
-      : [notSupported("spec.failurePolicy", { value: failurePolicy, supported: policies })]),
+      : [notSupported("spec.failurePolicy", { value: new NamedText(failurePolicy), supported: policies })]),
     ...(paramKind === undefined ? [] : validateParamKind(paramKind)),
     ...(matchConstraints === undefined
       ? [required("spec.matchConstraints", "")]
@@ -150,29 +158,32 @@ function validateParamKind({ apiVersion = "", kind = "" }: NonNullable<PolicySpe
               detail: `unexpected GroupVersion string: ${apiVersion}`,
             }),
           ]
-        : groupFaults.map((fault) => invalidValue(`${field}.apiVersion`, { value: group, detail: fault }))),
+        : joined(groupFaults).map((fault) => invalidValue(`${field}.apiVersion`, { value: group, detail: fault }))),
     ...(apiVersion === "" || rest.length > 0
       ? []
       : version === ""
         ? [invalidValue(`${field}.apiVersion`, { value: apiVersion, detail: "version must be specified" })]
-        : dns1035LabelFaults(version).map((fault) =>
-            invalidValue(`${field}.apiVersion`, { value: version, detail: fault }),
+        : joined(dns1035LabelFaults(version)).map((detail) =>
+            invalidValue(`${field}.apiVersion`, { value: version, detail }),
           )),
     ...(kind === ""
       ? [required(`${field}.kind`, "")]
-      : dns1035LabelFaults(kind.toLowerCase()).map((fault) =>
+      : joined(dns1035LabelFaults(kind.toLowerCase())).map((faults) =>
           invalidValue(`${field}.kind`, {
             value: kind,
-            detail: `may have mixed case, but should otherwise match: ${fault}`,
+            detail: `may have mixed case, but should otherwise match: ${faults}`,
           }),
         )),
   ];
 }
 
+/** Upstream tells of all faults of such a name in one. */
+const joined = (faults: readonly string[]): string[] => (faults.length === 0 ? [] : [faults.join(",")]);
+
 function validateConditions(conditions: NonNullable<PolicySpec["matchConditions"]>): FieldError[] {
   const field = "spec.matchConditions";
   if (conditions.length > maximumConditions) {
-    return [invalidValue(field, { value: conditions.length, detail: `must have at most ${maximumConditions} items` })];
+    return [tooMany(field, { count: conditions.length, maximum: maximumConditions })];
   }
   const names = new Set<string>();
   return conditions.flatMap(({ name, expression }, index) => {
@@ -193,29 +204,30 @@ function validateVariable({ name, expression }: { name: string; expression: stri
   return [
     ...(name.trim() === ""
       ? [required(`${field}.name`, "name is not specified")]
-      : /^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name)
+      : /^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name) && !reservedWords.has(name)
         ? []
-        : [invalidValue(`${field}.name`, { value: name, detail: "name is not a valid CEL identifier" })]),
+        : [invalidValue(`${field}.name`, { value: name, detail: "must be a valid CEL identifier" })]),
     ...(expression.trim() === "" ? [required(`${field}.expression`, "expression is not specified")] : []),
   ];
 }
 
 function validateValidation(validation: Validation, field: string): FieldError[] {
   const { expression, message = "", reason } = validation;
-  const nonEmpty = (name: "message" | "messageExpression", detail: string): FieldError[] => {
+  const nonEmpty = (name: "message" | "messageExpression"): FieldError[] => {
     const { [name]: text = "" } = validation;
+    const detail = "must be non-empty if specified";
     return text !== "" && text.trim() === "" ? [invalidValue(`${field}.${name}`, { value: text, detail })] : [];
   };
   return [
     ...(expression.trim() === "" ? [required(`${field}.expression`, "expression is not specified")] : []),
-    ...nonEmpty("messageExpression", "must be non-empty if specified"),
-    ...nonEmpty("message", "message must be non-empty if specified"),
+    ...nonEmpty("messageExpression"),
+    ...nonEmpty("message"),
     ...(/[\n\r]/.test(message.trim())
-      ? [invalidValue(`${field}.message`, { value: message, detail: "message must not contain line breaks" })]
+      ? [invalidValue(`${field}.message`, { value: message, detail: "must not contain line breaks" })]
       : []),
     ...(reason === undefined || reasons.includes(reason)
       ? []
-      : [notSupported(`${field}.reason`, { value: reason, supported: reasons })]),
+      : [notSupported(`${field}.reason`, { value: new NamedText(reason), supported: reasons })]),
   ];
 }
 
@@ -226,7 +238,8 @@ function validateAuditAnnotations(
   const field = "spec.auditAnnotations";
   if (annotations.length > maximumAuditAnnotations) {
     const detail = `must not have more than ${maximumAuditAnnotations} auditAnnotations`;
-    return [invalidValue(field, { value: annotations.length, detail })];
+    const value = annotations.map(({ key: Key, valueExpression: ValueExpression }) => ({ Key, ValueExpression }));
+    return [invalidValue(field, { value, detail })];
   }
   const keys = new Set<string>();
   return annotations.flatMap(({ key, valueExpression }, index) => {

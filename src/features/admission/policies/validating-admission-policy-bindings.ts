@@ -1,3 +1,4 @@
+import { NamedText } from "../../../machinery/api/format-value.ts";
 import { duplicate, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
@@ -6,7 +7,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
-import { validateLabelSelector, labelSelector } from "../../../machinery/schema/label-selector-schema.ts";
+import { validateUsedLabelSelector, labelSelector } from "../../../machinery/schema/label-selector-schema.ts";
 import { policyBindingResource } from "../resources.ts";
 import { nameAndSelector, validateMatchResources, matchResources } from "./match-resources-schema.ts";
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
@@ -68,7 +69,7 @@ export const validatingAdmissionPolicyBindings = (names: Names): ResourceDefinit
       return { ...next, metadata: { ...next.metadata, generation: generation + Number(isChanged) } };
     },
     validate: ({ spec }) => validateSpec(spec),
-    validateUpdate: ({ spec }) => validateSpec(spec),
+    validateUpdate: ({ spec }) => ["metadata", ...validateSpec(spec)],
     columns: [
       nameColumn(names),
       {
@@ -122,14 +123,19 @@ function validateParamRef(
           invalidValue(`${field}.name`, { value: name, detail: fault }),
         )),
     ...(isBoth ? [nameAndSelector(`${field}.name`)] : []),
-    ...(selector === undefined ? [] : validateLabelSelector(selector, `${field}.selector`)),
+    ...(selector === undefined ? [] : validateUsedLabelSelector(selector, `${field}.selector`)),
     ...(isBoth ? [nameAndSelector(`${field}.selector`)] : []),
     ...(name === "" && selector === undefined ? [required(field, "one of name or selector must be specified")] : []),
     ...(parameterNotFoundAction === ""
       ? [required(`${field}.parameterNotFoundAction`, "")]
       : notFound.includes(parameterNotFoundAction)
         ? []
-        : [notSupported(`${field}.parameterNotFoundAction`, { value: parameterNotFoundAction, supported: notFound })]),
+        : [
+            notSupported(`${field}.parameterNotFoundAction`, {
+              value: new NamedText(parameterNotFoundAction),
+              supported: notFound,
+            }),
+          ]),
   ];
 }
 
@@ -140,8 +146,8 @@ function validateActions(given: readonly string[], field: string): FieldError[] 
     const isKnown = seen.has(action);
     seen.add(action);
     return [
-      ...(actions.includes(action) ? [] : [notSupported(at, { value: action, supported: actions })]),
-      ...(isKnown ? [duplicate(at, action)] : []),
+      ...(actions.includes(action) ? [] : [notSupported(at, { value: new NamedText(action), supported: actions })]),
+      ...(isKnown ? [duplicate(at, new NamedText(action))] : []),
     ];
   });
   if (seen.has("Deny") && seen.has("Warn")) {

@@ -65,10 +65,12 @@ export const clusterTrustBundles = (names: Names): ResourceDefinition<ClusterTru
       bundleNameFaults(name, { signerName: bundle.spec.signerName ?? "", isPrefix }),
     validate: ({ spec }) => [...validateSigner(spec.signerName ?? ""), ...validateBundle(spec.trustBundle)],
     validateUpdate: ({ spec }, { previous }) => [
+      "metadata",
       ...validateSigner(spec.signerName ?? ""),
       // Unchanged anchors are not validated again: an older bundle that a stricter parser would refuse can still be
       // labelled.
       ...(spec.trustBundle === previous.spec.trustBundle ? [] : validateBundle(spec.trustBundle)),
+      "metadata change",
       ...((spec.signerName ?? "") === (previous.spec.signerName ?? "")
         ? []
         : [invalidValue("spec.signerName", { value: spec.signerName ?? "", detail: "field is immutable" })]),

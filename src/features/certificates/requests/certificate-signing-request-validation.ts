@@ -1,7 +1,9 @@
 import { minimumExpirationSeconds } from "../resources.ts";
 import { ownSignerName, signerNames } from "../signer-names.ts";
+import { NamedText } from "../../../machinery/api/format-value.ts";
 import { duplicate, forbiddenField, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
+import type { KindFault } from "../../../machinery/registry/kind-faults.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { checkRequestSignatureInThreadPool, parseRequestField } from "../../../pki/certificate-request.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
@@ -70,11 +72,13 @@ async function faultOfRequest(base64: string): Promise<string | undefined> {
 
 function validateUsages(usages: readonly string[]): FieldError[] {
   const unknown = usages.flatMap((usage, index) =>
-    knownUsages.has(usage) ? [] : [notSupported(`spec.usages[${index}]`, { value: usage, supported: keyUsages })],
+    knownUsages.has(usage)
+      ? []
+      : [notSupported(`spec.usages[${index}]`, { value: new NamedText(usage), supported: keyUsages })],
   );
   const seen = new Set<string>();
   const doubles = usages.flatMap((usage, index) => {
-    if (seen.has(usage)) return [duplicate(`spec.usages[${index}]`, usage)];
+    if (seen.has(usage)) return [duplicate(`spec.usages[${index}]`, new NamedText(usage))];
     seen.add(usage);
     return [];
   });
@@ -94,12 +98,13 @@ export interface StatusChange {
 export function validateStatusChange(
   next: CertificateSigningRequest,
   { previous, subresource }: StatusChange,
-): FieldError[] {
+): KindFault[] {
   const conditions = next.status.conditions ?? [];
   const before = previous.status.conditions ?? [];
   const certificate = next.status.certificate ?? "";
   const issued = previous.status.certificate ?? "";
   return [
+    "metadata",
     ...validateConditions(conditions),
     ...(certificate === issued ? [] : validateCertificate(certificate)),
     ...lastingTypes
@@ -113,6 +118,7 @@ export function validateStatusChange(
     ...(certificate !== issued && issued !== ""
       ? [forbiddenField("status.certificate", "updates may not modify existing certificate content")]
       : []),
+    "metadata change",
   ];
 }
 
@@ -141,12 +147,12 @@ function validateConditions(conditions: readonly CertificateSigningRequestCondit
       ...(opposite !== undefined && seen.has(opposite)
         ? [
             invalidValue("status.conditions", {
-              value: type,
+              value: new NamedText(type),
               detail: "Approved and Denied conditions are mutually exclusive",
             }),
           ]
         : []),
-      ...(seen.has(type) ? [duplicate(`${field}.type`, type)] : []),
+      ...(seen.has(type) ? [duplicate(`${field}.type`, new NamedText(type))] : []),
     ];
     seen.add(type);
     return faults;
@@ -156,5 +162,7 @@ function validateConditions(conditions: readonly CertificateSigningRequestCondit
 function validateConditionStatus({ type, status }: CertificateSigningRequestCondition, field: string): FieldError[] {
   if (status === "") return [required(`${field}.status`, "")];
   const supported = lastingTypes.includes(type) ? ["True"] : ["False", "True", "Unknown"];
-  return supported.includes(status) ? [] : [notSupported(`${field}.status`, { value: status, supported })];
+  return supported.includes(status)
+    ? []
+    : [notSupported(`${field}.status`, { value: new NamedText(status), supported })];
 }

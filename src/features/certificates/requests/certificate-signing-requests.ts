@@ -28,6 +28,7 @@ export const certificateSigningRequests = (names: Names): ResourceDefinition<Cer
     prepareForCreate: (request, { user }) => ({ ...request, spec: requestedBy(request.spec, user), status: {} }),
     startValidation: (request) => startRequestValidation(request, names),
     prepareForUpdate: (next, { previous }) => ({ ...next, spec: previous.spec, status: previous.status }),
+    validateUpdate: () => ["metadata", "metadata change"],
     resetFields: [["spec"], ["status"]],
     subresources: {
       approval: {

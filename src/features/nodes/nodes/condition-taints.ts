@@ -39,7 +39,7 @@ export function taintsByCondition(names: Names, { spec, status }: Node): readonl
   for (const [name, isPresent] of isWanted) {
     const taint = noScheduleTaint(names, name);
     const others = next.filter((one) => !isSameTaint(names, { one, other: taint }));
-    if (isPresent === (others.length < next.length)) continue;
+    if (isPresent === others.length < next.length) continue;
     next = isPresent ? [...next, taint] : others;
   }
   return next === taints ? undefined : next;

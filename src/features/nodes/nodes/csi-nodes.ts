@@ -1,10 +1,15 @@
-import { duplicate, invalidValue, required as missing } from "../../../machinery/api/field-error.ts";
+import { duplicate, invalidValue, required as missing, tooLong } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
-import { dnsSubdomainFaults, validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
+import {
+  dnsSubdomainFaults,
+  maximumLabelLength,
+  validateDnsSubdomainName,
+} from "../../../machinery/api/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
+import type { KindFault } from "../../../machinery/registry/kind-faults.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition, UpdateContext } from "../../../machinery/registry/resource-definition.ts";
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
@@ -103,7 +108,7 @@ function validate({ spec }: CSINode): FieldError[] {
     const isRepeated = names.has(name);
     names.add(name);
     return [
-      ...dnsSubdomainFaults(name).map((detail) => invalidValue(`${field}.name`, { value: name, detail })),
+      ...driverNameFaults(name, `${field}.name`),
       ...(nodeID === "" ? [missing(`${field}.nodeID`, "")] : []),
       ...(Buffer.byteLength(nodeID) > maximumNodeIdBytes
         ? [
@@ -127,6 +132,15 @@ function validate({ spec }: CSINode): FieldError[] {
   });
 }
 
+/** Upstream: `ValidateCSIDriverName`. */
+function driverNameFaults(name: string, field: string): FieldError[] {
+  if (name === "") return [missing(field, "")];
+  return [
+    ...(Buffer.byteLength(name) > maximumLabelLength ? [tooLong(field, maximumLabelLength)] : []),
+    ...dnsSubdomainFaults(name.toLowerCase()).map((detail) => invalidValue(field, { value: name, detail })),
+  ];
+}
+
 function topologyFaults(keys: readonly string[], field: string): FieldError[] {
   const seen = new Set<string>();
   return keys.flatMap((key) => {
@@ -141,18 +155,28 @@ function topologyFaults(keys: readonly string[], field: string): FieldError[] {
 }
 
 /** A driver that stays may change nothing but how many volumes the machine can have. */
-function validateUpdate(next: CSINode, { previous }: UpdateContext<CSINode>): FieldError[] {
+function validateUpdate(next: CSINode, { previous }: UpdateContext<CSINode>): KindFault[] {
   const before = new Map((previous.spec.drivers ?? []).map((driver) => [driver.name, driver]));
   const isChanged = (driver: CSINodeDriver): boolean => {
     const earlier = before.get(driver.name) ?? driver;
     return !isSemanticallyEqual(withoutCount(driver), withoutCount(earlier));
   };
+  // Upstream looks at the whole twice.
+  const whole = ["metadata", ...validate(next)] as const;
   return [
-    ...validate(next),
+    ...whole,
+    ...whole,
     ...(next.spec.drivers ?? [])
       .filter(isChanged)
-      .map((driver) => invalidValue("spec.drivers", { value: withoutCount(driver), detail: "field is immutable" })),
+      .map((driver) => invalidValue("spec.drivers", { value: goStructOf(driver), detail: "field is immutable" })),
   ];
 }
 
 const withoutCount = ({ name, nodeID, topologyKeys }: CSINodeDriver): CSINodeDriver => ({ name, nodeID, topologyKeys });
+
+const goStructOf = ({ name, nodeID, topologyKeys, allocatable }: CSINodeDriver): object => ({
+  Name: name,
+  NodeID: nodeID,
+  TopologyKeys: topologyKeys ?? null,
+  Allocatable: allocatable === undefined ? null : { Count: allocatable.count ?? null },
+});

@@ -1,7 +1,9 @@
+import { NamedText } from "../../../machinery/api/format-value.ts";
 import { duplicate, forbiddenField, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
+import type { KindFault } from "../../../machinery/registry/kind-faults.ts";
 import type { UpdateContext } from "../../../machinery/registry/resource-definition.ts";
 import type { Node } from "./node-schema.ts";
 
@@ -11,14 +13,15 @@ type Taint = NonNullable<Node["spec"]["taints"]>[number];
 export const validateNode = ({ spec }: Node): FieldError[] => validateTaints(spec.taints ?? []);
 
 /** Upstream looks at the taints of an update twice, and tells of their faults twice. */
-export const validateNodeUpdate = (next: Node, context: UpdateContext<Node>): FieldError[] => [
+export const validateNodeUpdate = (next: Node, context: UpdateContext<Node>): KindFault[] => [
+  "metadata",
   ...validateNode(next),
   ...validateAnyUpdate(next, context),
 ];
 
 /** The faults of an update of the Node or of its status: fields that were set once must stay. */
-export function validateAnyUpdate(next: Node, { previous }: UpdateContext<Node>): FieldError[] {
-  const faults = validateAddresses(next.status.addresses ?? []);
+export function validateAnyUpdate(next: Node, { previous }: UpdateContext<Node>): KindFault[] {
+  const faults: KindFault[] = ["metadata change", ...validateAddresses(next.status.addresses ?? [])];
   const { podCIDRs: ranges = [], providerID = "", externalID = "" } = previous.spec;
   if (ranges.length > 0 && !isSemanticallyEqual(next.spec.podCIDRs, ranges)) {
     faults.push(forbiddenField("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'));
@@ -48,7 +51,7 @@ function validateTaints(taints: readonly Taint[]): FieldError[] {
     }
     if (effect === "") faults.push(required(`${field}.effect`, ""));
     else if (!effects.includes(effect)) {
-      faults.push(notSupported(`${field}.effect`, { value: effect, supported: effects }));
+      faults.push(notSupported(`${field}.effect`, { value: new NamedText(effect), supported: effects }));
     }
     const pair = JSON.stringify([effect, key]);
     if (known.has(pair)) faults.push(repeatedTaint(field, taint));

@@ -72,9 +72,20 @@ function validateContainers(containers: readonly Container[], field: string): Fi
   });
 }
 
+const missingImages = (containers: readonly Container[], field: string): FieldError[] =>
+  containers.flatMap(({ image = "" }, index) =>
+    image.trim() === "" ? [required(`${field}[${index}].image`, "")] : [],
+  );
+
 /** Tokens rest on a Pod staying what it is: of its spec only images, the deadline and tolerations may change. */
 export function validatePodUpdate(next: Pod, previous: Pod): FieldError[] {
-  const faults = validatePod(next);
+  const { containers, initContainers = [] } = next.spec;
+  // Upstream looks at the images twice.
+  const faults = [
+    ...validatePod(next),
+    ...missingImages(containers ?? [], "spec.containers"),
+    ...missingImages(initContainers, "spec.initContainers"),
+  ];
   for (const list of ["containers", "initContainers"] as const) {
     if (next.spec[list]?.length === previous.spec[list]?.length) continue;
     return [...faults, forbiddenField(`spec.${list}`, "pod updates may not add or remove containers")];

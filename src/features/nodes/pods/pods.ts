@@ -54,7 +54,7 @@ export function pods(names: Names): ResourceDefinition<Pod> {
           spec: previous.spec,
           status: reportedStatus(next.status, previous.status),
         }),
-        validateUpdate: validateMirror,
+        validateUpdate: (next, context) => ["metadata change", ...validateMirror(next, context)],
         resetFields: [["spec"], ["metadata", "deletionTimestamp"], ["metadata", "ownerReferences"]],
       },
     },

@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { Status } from "../../src/machinery/api/status.ts";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { InProcess } from "./in-process.ts";
+
+const merge = { "content-type": "application/merge-patch+json" };
+const badLabels = { "bad key": "x" };
+const label = "metadata.labels";
+
+let server: TestServer;
+let api: InProcess;
+before(async () => {
+  server = await startTestServer({ profile: "kubernetes", settings: { controllers: false } });
+  api = new InProcess(server);
+});
+after(() => server.stop());
+
+const causesOf = async (target: string, sent: object): Promise<(string | undefined)[]> => {
+  const { details } = await api.json<Status>(target, sent);
+  return (details?.causes ?? []).map(({ field }) => field);
+};
+
+interface Case {
+  readonly kind: string;
+  /** The collection, and below the object that is changed. */
+  readonly path: string;
+  readonly subresource?: string;
+  readonly made: object;
+  readonly change: object;
+  /** The fields of the causes when a label is bad too: as kube-apiserver 1.35 lists them. */
+  readonly causes: readonly string[];
+}
+
+const core = "/api/v1/namespaces/default";
+const rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+const admission = "/apis/admissionregistration.k8s.io/v1";
+const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" };
+const rule = { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] };
+const policySpec = { matchConstraints: { resourceRules: [rule] }, validations: [{ expression: "true" }] };
+
+const cases: readonly Case[] = [
+  {
+    kind: "ServiceAccount",
+    path: `${core}/serviceaccounts`,
+    made: {},
+    change: {},
+    causes: [label, label, label, label],
+  },
+  {
+    kind: "Secret",
+    path: `${core}/secrets`,
+    made: {},
+    change: { type: "other", data: { "b k": "MQ==" } },
+    causes: [label, label, label, "type", label, "data[b k]"],
+  },
+  {
+    kind: "ConfigMap",
+    path: `${core}/configmaps`,
+    made: { immutable: true },
+    change: { data: { "b k": "1" } },
+    causes: [label, label, label, "data", label, "data[b k]"],
+  },
+  {
+    kind: "Lease",
+    path: "/apis/coordination.k8s.io/v1/namespaces/default/leases",
+    made: {},
+    change: { spec: { leaseDurationSeconds: 0 } },
+    causes: [label, label, label, "spec.leaseDurationSeconds"],
+  },
+  {
+    kind: "Event",
+    path: `${core}/events`,
+    made: { involvedObject: { namespace: "default" } },
+    change: { involvedObject: { namespace: "other" } },
+    causes: [label, label, "involvedObject.namespace"],
+  },
+  {
+    kind: "Role",
+    path: `${rbac}/roles`,
+    made: {},
+    change: { rules: [{ apiGroups: [""], resources: ["pods"] }] },
+    causes: [label, label, label, "rules[0].verbs", label],
+  },
+  {
+    kind: "RoleBinding",
+    path: `${rbac}/rolebindings`,
+    made: { roleRef },
+    change: { roleRef: { ...roleRef, name: "edit" }, subjects: [{ kind: "User", name: "" }] },
+    causes: [label, label, label, "subjects[0].name", label, "roleRef"],
+  },
+  {
+    kind: "Namespace",
+    path: "/api/v1/namespaces",
+    subresource: "/status",
+    made: {},
+    change: { status: { phase: "Odd" } },
+    causes: [label, label, label, "status.Phase"],
+  },
+  {
+    kind: "Node",
+    path: "/api/v1/nodes",
+    made: { spec: { providerID: "a://b" } },
+    change: { spec: { providerID: "c://d", taints: [{ key: "a", effect: "" }] } },
+    causes: [label, label, label, "metadata.taints[0].effect", label, "spec.providerID", "metadata.taints[0].effect"],
+  },
+  {
+    kind: "CSINode",
+    path: "/apis/storage.k8s.io/v1/csinodes",
+    made: { spec: { drivers: [] } },
+    change: { spec: { drivers: [{ name: "", nodeID: "n" }] } },
+    causes: [label, label, label, "spec.drivers[0].name", label, "spec.drivers[0].name"],
+  },
+  {
+    kind: "ValidatingAdmissionPolicy",
+    path: `${admission}/validatingadmissionpolicies`,
+    made: { spec: policySpec },
+    change: { spec: { failurePolicy: "Odd" } },
+    causes: [label, label, label, "spec.failurePolicy"],
+  },
+];
+
+describe("a change with a bad label and another fault", () => {
+  for (const { kind, path, subresource = "", made, change, causes } of cases) {
+    it(`has the causes of a ${kind}${subresource} in upstream's order`, async () => {
+      const created = await api.send(path, { method: "POST", body: { metadata: { name: "ordered" }, ...made } });
+      assert.equal(created.status, 201, String(created.body));
+      const body = { metadata: { labels: badLabels }, ...change };
+      const target = `${path}/ordered${subresource}?dryRun=All`;
+      assert.deepEqual(await causesOf(target, { method: "PATCH", headers: merge, body }), causes);
+    });
+  }
+});
+
+describe("a new Event", () => {
+  const about = { involvedObject: { namespace: "other" } };
+  const create = (path: string, body: object): Promise<(string | undefined)[]> =>
+    causesOf(`${path}?dryRun=All`, { method: "POST", body: { metadata: { name: "new", labels: badLabels }, ...body } });
+
+  it("of the core group tells of its metadata only where nothing else is wrong", async () => {
+    assert.deepEqual(await create(`${core}/events`, about), ["involvedObject.namespace"]);
+    assert.deepEqual(await create(`${core}/events`, { involvedObject: { namespace: "default" } }), [label]);
+  });
+
+  it("of the group events tells of it between what both groups ask and what only this asks", async () => {
+    const path = "/apis/events.k8s.io/v1/namespaces/default/events";
+    assert.deepEqual(await create(path, { regarding: { namespace: "other" }, type: "Odd" }), [
+      "involvedObject.namespace",
+      label,
+      "eventTime",
+      "type",
+    ]);
+  });
+});

@@ -21,7 +21,7 @@ const parallelDeletions = 64;
 
 /**
  * Deletes every object of a list, or of one page, and returns the objects as they were. An object that is already gone
- * is not an error.
+ * is not an error. The first that must not be deleted ends it: those after it stay, as in upstream.
  */
 export async function deleteCollection<T extends ApiObject>(
   registry: ResourceRegistry<T>,
@@ -31,12 +31,27 @@ export async function deleteCollection<T extends ApiObject>(
   const items = [...deleted.items];
   // Reading an unreadable object throws. As in upstream, nothing is deleted when one object of the list can't be read.
   void items.find(({ unreadable }) => unreadable !== undefined)?.object;
+  /** Resolves when all objects so far may be deleted. */
+  let allowed = Promise.resolve();
   const deleteOne = async ({ object: { metadata } }: StoredObject<T>): Promise<void> => {
     const { namespace = "", name = "" } = metadata;
+    const allowedBefore = allowed;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    promise.catch(() => {}); // nobody waits for the last one
+    allowed = promise;
+    const beforeWrite = (): Promise<void> => {
+      resolve(allowedBefore);
+      return allowedBefore;
+    };
     try {
-      await deleteObject(registry, { namespace, name, options, caller });
+      await deleteObject(registry, { namespace, name, options, caller, beforeWrite });
     } catch (error) {
-      if (!(error instanceof ApiError && error.code === 404)) throw error;
+      const isGone = error instanceof ApiError && error.code === 404;
+      if (!isGone) {
+        reject(error);
+        throw error;
+      }
+      resolve(allowedBefore);
     }
   };
   // A dry run never waits for the store, so it has to pause by itself.

@@ -19,6 +19,8 @@ interface DeleteRequest<T extends ApiObject> extends ObjectName {
   readonly caller: Caller;
   /** What the object says before it is deleted, in a write of its own. It must not change when it is called again. */
   mark?(object: T): T;
+  /** Called when the object may be deleted, before anything is written. What it throws ends the deletion. */
+  beforeWrite?(): Promise<void>;
 }
 
 interface Deletion<T extends ApiObject> {
@@ -53,6 +55,7 @@ export async function deleteObject<T extends ApiObject>(
     if (previous === undefined) throw registry.notFound(name);
     checkPreconditions(registry, { options, previous });
     const admitted = await validateAdmission(registry, { ...subject, oldObject: previous.object });
+    await request.beforeWrite?.();
     if (request.mark !== undefined && !caller.isDryRun) {
       const marking: Marking<T> = await writeMark(registry, {
         previous,

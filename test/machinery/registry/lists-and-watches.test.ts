@@ -8,7 +8,8 @@ import { listObjects } from "../../../src/machinery/registry/list-objects.ts";
 import { parseListOptions } from "../../../src/machinery/registry/list-options.ts";
 import type { ListOptions } from "../../../src/machinery/registry/list-options.ts";
 import { patchObject } from "../../../src/machinery/registry/patch-object.ts";
-import { ApiError } from "../../../src/machinery/api/api-error.ts";
+import { ApiError, badRequest } from "../../../src/machinery/api/api-error.ts";
+import type { AdmissionRule } from "../../../src/machinery/api/attributes.ts";
 import { watchObjects } from "../../../src/machinery/registry/watch-objects.ts";
 import type { ObjectObserver } from "../../../src/machinery/registry/watch-objects.ts";
 import { apiError, toyBox, toys } from "./toy-resource.ts";
@@ -279,6 +280,30 @@ describe("a deletion of a collection", () => {
     const selected = options("fieldSelector=color%3Dred");
     await deleteCollection(registry, { list: selected, options: { isDryRun: false }, caller });
     assert.equal((await list(box)).items.length, 65);
+  });
+
+  it("ends at the first that must not be deleted: those before it are gone, and those after it stay", async () => {
+    const keeper: AdmissionRule = {
+      name: "Keeper",
+      validate({ operation, name }) {
+        if (operation === "DELETE" && name === "toy-1") throw badRequest("toy-1 is kept");
+      },
+    };
+    const box = await toyBox({ admission: [keeper] });
+    for (const name of ["toy-0", "toy-1", "toy-2"]) await box.add(name);
+    const { registry, caller } = box;
+    const deleting = deleteCollection(registry, { list: options(""), options: { isDryRun: false }, caller });
+    await assert.rejects(deleting, apiError(400, "toy-1 is kept"));
+    assert.deepEqual(await names(box), ["toy-1", "toy-2"]);
+  });
+
+  it("deletes nothing when the first has another uid than the precondition", async () => {
+    const box = await filled(3);
+    const { registry, caller } = box;
+    const { uid = "" } = registry.peek({ namespace: "box", name: "toy-1" })?.object.metadata ?? {};
+    const deleting = deleteCollection(registry, { list: options(""), options: { isDryRun: false, uid }, caller });
+    await assert.rejects(deleting, apiError(409, "the UID in the precondition"));
+    assert.equal((await list(box)).items.length, 3);
   });
 });
 

@@ -68,7 +68,11 @@ export function yamlToJson(text: string): string {
       prettyErrors: false,
       logLevel: "silent",
     });
-    const [fault] = document.errors;
+    const end = endOf(document, text);
+    const fault = document.errors.find(
+      // A collection that nothing closes ends where its fault is.
+      ({ code, pos: [start] }) => start < end || (start === end && !codesOfMoreText.has(code)),
+    );
     if (fault) throw refusal(`line ${lineCounter.linePos(fault.pos[0]).line}: ${fault.message}`);
     return new JsonWriter(document, lineCounter).write();
   } catch (error) {
@@ -76,6 +80,17 @@ export function yamlToJson(text: string): string {
     if (error instanceof RangeError) throw refusal("nested too deeply");
     throw error;
   }
+}
+
+/** The library's faults of text that it reads after a document. */
+const codesOfMoreText: ReadonlySet<string> = new Set(["UNEXPECTED_TOKEN", "MULTIPLE_DOCS"]);
+
+/** Where a document ends. Upstream reads no further: what follows a flow collection, `...` or `---` may be anything. */
+function endOf({ contents }: Document.Parsed, text: string): number {
+  if ((isMap(contents) || isSeq(contents)) && contents.flow === true) return contents.range[1];
+  const marker = /^(?:\.\.\.|---)(?=\s|$)/gm;
+  marker.lastIndex = contents?.range[1] ?? 0;
+  return marker.exec(text)?.index ?? Infinity;
 }
 
 function isJson(text: string): boolean {

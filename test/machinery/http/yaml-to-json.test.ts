@@ -109,5 +109,14 @@ describe("YAML", () => {
     assert.equal(Object.keys(JSON.parse(yamlToJson(manifest)).data as object).length, 2000);
   });
 
-  it("names the fault of malformed text", () => refuses("a: [1"));
+  it("names the fault of malformed text", () => {
+    for (const text of ["a: [1", "[1", "[[1]", '{"a": 1', "a: 1\n]\n", "a: [1\n---\n", "a: {b\n...\n"]) refuses(text);
+  });
+
+  it("is read as far as its first document goes, whatever follows", () => {
+    for (const rest of [" trailing", "{}", "\n[bad", "\n---\n: [", "\n...\n]["])
+      assert.equal(yamlToJson(`{"a": [1]}${rest}`), '{"a":[1]}');
+    for (const rest of ["---\n: [", "...\n][", "--- x\n", "...\ntext\n"])
+      assert.equal(yamlToJson(`a: [1]\n${rest}`), '{"a":[1]}');
+  });
 });

@@ -12,6 +12,11 @@ export interface Quantity {
   readonly canonical: string;
   /** Its billionths. Undefined for a size that is no amount of anything and takes long to compute with. */
   readonly nanos: bigint | undefined;
+  /**
+   * The power of ten that upstream counts in, where it computes with an integer of 64 bits (its `int64Amount`). `1.0` has -1. Undefined:
+   * it computes with a decimal number of any length.
+   */
+  readonly power: number | undefined;
 }
 
 /**
@@ -25,7 +30,7 @@ export function parseQuantity(text: string): Quantity {
   const scale = scaleOf(suffix);
   const digits = (whole.replace(/^0+/, "") || "0") + fraction;
   if (text.length > longestComputed || Math.abs(scale.power) > longestComputed) {
-    return { canonical: text, nanos: undefined };
+    return { canonical: text, nanos: undefined, power: undefined };
   }
   const power = scale.power - fraction.length;
   const isSimple = scale.isBinary
@@ -47,6 +52,7 @@ export function parseQuantity(text: string): Quantity {
   return {
     canonical: isKept ? text : scale.isBinary ? binaryForm(amount) : decimalForm(amount),
     nanos: sign === "-" ? -size : size,
+    power: isSimple ? (scale.isBinary ? 0 : power) : undefined,
   };
 }
 

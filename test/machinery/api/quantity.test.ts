@@ -101,7 +101,7 @@ describe("a quantity", () => {
       const one = `${random.pick(["", "-", "+"])}${digits(random.integer(1, 24))}${fraction}${random.pick(suffixes)}`;
       const { canonical, nanos } = parseQuantity(one);
       const again = parseQuantity(canonical);
-      assert.deepEqual(again, { canonical, nanos }, one);
+      assert.deepEqual([again.canonical, again.nanos], [canonical, nanos], one);
       assert.equal(isSame.evaluate({ object: { one, other: canonical } }, new CostBudget(1_000_000)), true, one);
     }
   });

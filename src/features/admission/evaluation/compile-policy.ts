@@ -3,7 +3,7 @@ import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { compileExpression, ExpressionError } from "../../../machinery/expressions/metered-expression.ts";
 import type { Expression } from "../../../machinery/expressions/metered-expression.ts";
 import type { PolicySpec } from "../policies/policy-schema.ts";
-import { policyEnvironment } from "./policy-environment.ts";
+import { policyEnvironment, usableType } from "./policy-environment.ts";
 import type { EnvironmentOptions } from "./policy-environment.ts";
 
 export interface CompiledValidation {
@@ -33,9 +33,9 @@ export function compilePolicy(spec: PolicySpec): {
     try {
       const expression = compileExpression(source, policyEnvironment({ hasParams, hasAuthorizer }, types));
       if (accepted === undefined || accepted.includes(expression.type)) return [expression];
-      faults.push(
-        invalidValue(field, { value: source, detail: `must evaluate to ${accepted[0]} but got ${expression.type}` }),
-      );
+      if (expression.type === "dyn" && readsUntyped(source, types)) return [expression];
+      const detail = `must evaluate to ${wordsFor(accepted)} but got ${wordFor(expression.type)}`;
+      faults.push(invalidValue(field, { value: source, detail }));
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error;
       faults.push(invalidValue(field, { value: source, detail: `compilation failed: ${error.message}` }));
@@ -75,13 +75,28 @@ export function compilePolicy(spec: PolicySpec): {
   return { policy: { matchConditions, variables, validations, auditAnnotations }, faults };
 }
 
+/**
+ * Whether an expression reads something whose type upstream knows, and this server only when it is read: the Namespace, and variables
+ * such as lists of lists.
+ */
+const readsUntyped = (source: string, types: ReadonlyMap<string, string>): boolean =>
+  /\bnamespaceObject\b/.test(source) ||
+  Array.from(source.matchAll(/\bvariables\.(\w+)/g), ([, name = ""]) => types.get(name) ?? "dyn").some(
+    (type) => type !== "dyn" && usableType(type) === "dyn",
+  );
+
+/** In upstream's words. */
+const wordFor = (type: string): string => (type === "null" ? "null_type" : type);
+const wordsFor = (accepted: readonly string[]): string =>
+  accepted.length === 1 ? accepted.join("") : `one of [${accepted.map(wordFor).join(" ")}]`;
+
 interface Wanted extends Partial<Pick<EnvironmentOptions, "hasAuthorizer">> {
   readonly field: string;
   /** Undefined: any type. */
   readonly accepted: readonly string[] | undefined;
 }
 
-/** The type of a value from an object is known when it is evaluated. */
-const boolean = ["bool", "dyn"];
-const text = ["string", "dyn"];
-const textOrNull = ["string", "null", "dyn"];
+/** As in upstream, `dyn` is none of them: the value of a field has to be compared, or made a text. */
+const boolean = ["bool"];
+const text = ["string"];
+const textOrNull = ["string", "null"];

@@ -190,7 +190,7 @@ function baseEnvironment({ hasParams, hasAuthorizer }: EnvironmentOptions): Envi
 }
 
 /** Types that a field can have. Others are found out when they are read. */
-const usableType = (type: string): string =>
+export const usableType = (type: string): string =>
   /^(?:bool|int|uint|double|string|bytes|list|map|list<(?:bool|int|double|string)>|map<string, (?:string|int|bool)>)$/.test(
     type,
   )

@@ -6,29 +6,45 @@ const nanos = 1_000_000_000n;
 /** A quantity of Kubernetes, to a billionth. */
 class Quantity {
   readonly nanos: bigint;
+  readonly #power: number | undefined;
 
-  constructor(value: bigint) {
+  constructor(value: bigint, power: number | undefined) {
     this.nanos = value;
+    this.#power = power;
   }
 
   static parse(text: string): Quantity {
-    const { nanos: amount } = parseQuantity(text);
+    const { nanos: amount, power } = parseQuantity(text);
     if (amount === undefined) throw new Error("the quantity is too large or too small to compute with");
-    return new Quantity(amount);
+    return new Quantity(amount, power);
   }
 
+  static of(value: Quantity | bigint): Quantity {
+    return typeof value === "bigint" ? new Quantity(value * nanos, 0) : value;
+  }
+
+  /** As upstream's `AsInt64`, for which `1.0` and `1000m` are none: only what it counts in whole ones is. */
   get isInteger(): boolean {
-    return this.nanos % nanos === 0n && BigInt.asIntN(64, this.nanos / nanos) === this.nanos / nanos;
+    if (this.#power === undefined || this.#power < 0) return false;
+    return BigInt.asIntN(64, this.nanos / nanos) === this.nanos / nanos;
   }
   asInteger(): bigint {
     if (!this.isInteger) throw new Error("cannot convert value to integer");
     return this.nanos / nanos;
   }
   plus(other: Quantity | bigint): Quantity {
-    return new Quantity(this.nanos + (typeof other === "bigint" ? other * nanos : other.nanos));
+    const added = Quantity.of(other);
+    return new Quantity(this.nanos + added.nanos, this.#powerWith(added));
   }
   minus(other: Quantity | bigint): Quantity {
-    return new Quantity(this.nanos - (typeof other === "bigint" ? other * nanos : other.nanos));
+    const taken = Quantity.of(other);
+    return new Quantity(this.nanos - taken.nanos, this.#powerWith(taken));
+  }
+  /** Upstream counts a sum in the smaller of both powers. Nothing added leaves the other's. */
+  #powerWith(other: Quantity): number | undefined {
+    if (this.#power === undefined || other.#power === undefined) return undefined;
+    if (other.nanos === 0n) return this.#power;
+    return this.nanos === 0n ? other.#power : Math.min(this.#power, other.#power);
   }
   compareTo(other: Quantity): bigint {
     return this.nanos < other.nanos ? -1n : this.nanos > other.nanos ? 1n : 0n;
@@ -52,7 +68,7 @@ export function addQuantityFunctions(environment: Environment): void {
   environment.registerOperator(`${type} == ${type}`, (one: Quantity, other: Quantity) => one.nanos === other.nanos);
   add(`quantity(string): ${type}`, (text: string) => Quantity.parse(text));
   add("isQuantity(string): bool", isQuantity);
-  add(`${type}.sign(): int`, (one: Quantity) => one.compareTo(new Quantity(0n)));
+  add(`sign(${type}): int`, (one: Quantity) => one.compareTo(Quantity.of(0n)));
   add(`${type}.isInteger(): bool`, (one: Quantity) => one.isInteger);
   add(`${type}.asInteger(): int`, (one: Quantity) => one.asInteger());
   add(`${type}.asApproximateFloat(): double`, (one: Quantity) => Number(one.nanos) / Number(nanos));

@@ -31,6 +31,38 @@ describe("a pod", () => {
     assert.deepEqual(policies, ["Always", "Always", "IfNotPresent", "Always", "IfNotPresent"]);
   });
 
+  it("has values that Kubernetes knows, and numbers in their ranges", () => {
+    const faults = (spec: Partial<Pod["spec"]>): string[] => faultsOfNew(definition, pod(spec));
+    const range = "must be between 0 and 2147483647, inclusive";
+    assert.deepEqual(faults({ restartPolicy: "Never", dnsPolicy: "None", activeDeadlineSeconds: 1 }), []);
+    assert.deepEqual(faults({ restartPolicy: "Once", dnsPolicy: "Own", activeDeadlineSeconds: 0 }), [
+      'spec.restartPolicy: Unsupported value: "Once": supported values: "Always", "OnFailure", "Never"',
+      'spec.dnsPolicy: Unsupported value: "Own": supported values: "ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"',
+      "spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive",
+    ]);
+    assert.deepEqual(faults({ securityContext: { runAsUser: -1, supplementalGroups: [5, 2 ** 31] } }), [
+      `spec.securityContext.runAsUser: Invalid value: -1: ${range}`,
+      `spec.securityContext.supplementalGroups[1]: Invalid value: 2147483648: ${range}`,
+    ]);
+    const container = { name: "c", image: "image", resources: {} };
+    const ports = [
+      { containerPort: 80, hostPort: 0 },
+      { containerPort: 0, hostPort: 70_000, protocol: "ICMP" },
+    ];
+    const securityContext = { runAsGroup: -1, seccompProfile: { type: "" }, appArmorProfile: { type: "Own" } };
+    assert.deepEqual(faults({ containers: [{ ...container, ports, imagePullPolicy: "Once", securityContext }] }), [
+      "spec.containers[0].ports[1].containerPort: Required value",
+      "spec.containers[0].ports[1].hostPort: Invalid value: 70000: must be between 1 and 65535, inclusive",
+      'spec.containers[0].ports[1].protocol: Unsupported value: "ICMP": supported values: "SCTP", "TCP", "UDP"',
+      'spec.containers[0].imagePullPolicy: Unsupported value: "Once": supported values: "Always", "IfNotPresent", "Never"',
+      `spec.containers[0].securityContext.runAsGroup: Invalid value: -1: ${range}`,
+      "spec.containers[0].securityContext.seccompProfile.type: Required value: type is required when seccompProfile is set",
+      'spec.containers[0].securityContext.appArmorProfile.type: Unsupported value: "Own": supported values: "Localhost", "RuntimeDefault", "Unconfined"',
+    ]);
+    const other = prepared(definition, decode(pod({ restartPolicy: "Once" })).value);
+    assert.deepEqual(faultsOfChange(definition, other, other), []);
+  });
+
   it("tolerates lost nodes for five minutes, unless it says something else of them", () => {
     const tolerations = (sent: Pod["spec"]["tolerations"] = []): unknown =>
       prepared(definition, pod({ tolerations: sent })).spec.tolerations?.map(({ key, tolerationSeconds }) => [

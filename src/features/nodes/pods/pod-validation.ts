@@ -3,6 +3,7 @@ import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
 import type { Container, Pod } from "./pod-schema.ts";
+import { validatePodValues } from "./pod-values.ts";
 
 type Toleration = NonNullable<Pod["spec"]["tolerations"]>[number];
 
@@ -18,6 +19,7 @@ export function validateNewPod(pod: Pod, mirrors: readonly string[]): FieldError
         : [invalidValue(`metadata.annotations[${annotation}]`, { value, detail })];
     }),
     ...validatePod(pod),
+    ...validatePodValues(pod),
     ...(ephemeralContainers.length === 0
       ? []
       : [forbiddenField("spec.ephemeralContainers", "cannot be set on create")]),
@@ -43,7 +45,7 @@ function annotationOf({ metadata: { annotations = {} } }: Pod, key: string): str
   return Object.hasOwn(annotations, key) ? annotations[key] : undefined;
 }
 
-/** The faults of what tokens, nodes and kubectl read; the rest of a Pod is not looked at. */
+/** The faults of what tokens, nodes and kubectl read. */
 function validatePod({ spec }: Pod): FieldError[] {
   const { containers, initContainers = [], serviceAccountName = "", nodeName = "" } = spec;
   return [

@@ -1,0 +1,118 @@
+import { NamedText } from "../../../machinery/api/format-value.ts";
+import { invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
+import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { validateLabels } from "../../../machinery/api/label-validation.ts";
+import { dnsLabelFaults } from "../../../machinery/api/name-validation.ts";
+import type { Container, Pod } from "./pod-schema.ts";
+
+/**
+ * The faults of values that upstream knows all of, and of numbers out of their range, in a new Pod. Those of a Pod that is stored are no
+ * longer looked at: it could not be changed any more.
+ */
+export function validatePodValues({ spec }: Pod): FieldError[] {
+  const { containers, initContainers = [], restartPolicy, dnsPolicy, securityContext, activeDeadlineSeconds } = spec;
+  return [
+    ...validateContainers(containers ?? [], "spec.containers"),
+    ...validateContainers(initContainers, "spec.initContainers"),
+    ...oneOf("spec.restartPolicy", { value: restartPolicy, supported: ["Always", "OnFailure", "Never"] }),
+    ...oneOf("spec.dnsPolicy", {
+      value: dnsPolicy,
+      supported: ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"],
+    }),
+    ...validateLabels(spec.nodeSelector, "spec.nodeSelector"),
+    ...(securityContext === undefined ? [] : validatePodSecurity(securityContext)),
+    ...between("spec.activeDeadlineSeconds", { value: activeDeadlineSeconds, ...largeNumbers, minimum: 1 }),
+    ...validateLabel("spec.hostname", spec.hostname),
+    ...validateLabel("spec.subdomain", spec.subdomain),
+  ];
+}
+
+type PodSecurity = NonNullable<Pod["spec"]["securityContext"]>;
+
+/** The numbers of users, groups and seconds. */
+const largeNumbers = { minimum: 0, maximum: 2 ** 31 - 1 };
+const ports = { minimum: 1, maximum: 65_535 };
+
+function validatePodSecurity(security: PodSecurity): FieldError[] {
+  const field = "spec.securityContext";
+  const { runAsUser, runAsGroup, fsGroup, supplementalGroups = [] } = security;
+  return [
+    ...between(`${field}.fsGroup`, { value: fsGroup, ...largeNumbers }),
+    ...between(`${field}.runAsUser`, { value: runAsUser, ...largeNumbers }),
+    ...between(`${field}.runAsGroup`, { value: runAsGroup, ...largeNumbers }),
+    ...supplementalGroups.flatMap((value, index) =>
+      between(`${field}.supplementalGroups[${index}]`, { value, ...largeNumbers }),
+    ),
+    ...oneOf(`${field}.fsGroupChangePolicy`, {
+      value: security.fsGroupChangePolicy,
+      supported: ["Always", "OnRootMismatch"],
+    }),
+    ...oneOf(`${field}.supplementalGroupsPolicy`, {
+      value: security.supplementalGroupsPolicy,
+      supported: ["Merge", "Strict"],
+    }),
+    ...validateProfiles(security, field),
+  ];
+}
+
+const validateContainers = (containers: readonly Container[], field: string): FieldError[] =>
+  containers.flatMap((container, index) => validateContainer(container, `${field}[${index}]`));
+
+function validateContainer(container: Container, field: string): FieldError[] {
+  const { terminationMessagePolicy, imagePullPolicy, ports: opened = [], securityContext: security = {} } = container;
+  const at = `${field}.securityContext`;
+  return [
+    ...oneOf(`${field}.terminationMessagePolicy`, {
+      value: terminationMessagePolicy,
+      supported: ["File", "FallbackToLogsOnError"],
+    }),
+    ...opened.flatMap(({ containerPort, hostPort = 0, protocol }, index) => [
+      ...(containerPort === 0
+        ? [required(`${field}.ports[${index}].containerPort`, "")]
+        : between(`${field}.ports[${index}].containerPort`, { value: containerPort, ...ports })),
+      ...(hostPort === 0 ? [] : between(`${field}.ports[${index}].hostPort`, { value: hostPort, ...ports })),
+      ...oneOf(`${field}.ports[${index}].protocol`, { value: protocol, supported: ["SCTP", "TCP", "UDP"] }),
+    ]),
+    ...oneOf(`${field}.imagePullPolicy`, { value: imagePullPolicy, supported: ["Always", "IfNotPresent", "Never"] }),
+    ...between(`${at}.runAsUser`, { value: security.runAsUser, ...largeNumbers }),
+    ...between(`${at}.runAsGroup`, { value: security.runAsGroup, ...largeNumbers }),
+    ...oneOf(`${at}.procMount`, { value: security.procMount, supported: ["Default", "Unmasked"] }),
+    ...validateProfiles(security, at),
+  ];
+}
+
+const validateProfiles = (
+  { seccompProfile, appArmorProfile }: Pick<PodSecurity, "seccompProfile" | "appArmorProfile">,
+  field: string,
+): FieldError[] =>
+  Object.entries({ seccompProfile, appArmorProfile }).flatMap(([name, profile]) =>
+    profile?.type === ""
+      ? [required(`${field}.${name}.type`, `type is required when ${name} is set`)]
+      : oneOf(`${field}.${name}.type`, {
+          value: profile?.type,
+          supported: ["Localhost", "RuntimeDefault", "Unconfined"],
+        }),
+  );
+
+const validateLabel = (field: string, value = ""): FieldError[] =>
+  value === "" ? [] : dnsLabelFaults(value).map((detail) => invalidValue(field, { value, detail }));
+
+/** A value that is left out has none to be wrong: it has a default, or the kubelet chooses. */
+const oneOf = (
+  field: string,
+  { value, supported }: { readonly value: string | undefined; readonly supported: readonly string[] },
+): FieldError[] =>
+  value === undefined || supported.includes(value)
+    ? []
+    : [notSupported(field, { value: new NamedText(value), supported })];
+
+interface Range {
+  readonly value: number | undefined;
+  readonly minimum: number;
+  readonly maximum: number;
+}
+
+const between = (field: string, { value, minimum, maximum }: Range): FieldError[] =>
+  value === undefined || (value >= minimum && value <= maximum)
+    ? []
+    : [invalidValue(field, { value, detail: `must be between ${minimum} and ${maximum}, inclusive` })];

@@ -3,6 +3,9 @@ import type { ClientResponse, Transport } from "./transport.ts";
 /** Another try may succeed: the connection failed, or the server answered 429 or 5xx. */
 export class TransientFailure extends Error {}
 
+/** The server answered, but not with what was asked for. It says nothing about the server's other answers. */
+export class UnusableAnswer extends Error {}
+
 /** Posts JSON and resolves with the answer, whatever its status. Rejects with TransientFailure when there is no answer. */
 export async function postJson(
   transport: Transport,
@@ -23,5 +26,5 @@ export const noAnswer = (cause: unknown): TransientFailure =>
 /** The failure of an answer with a status that is no success. */
 export const statusFailure = (status: number): Error => {
   const message = `it answered ${status}`;
-  return status === 429 || status >= 500 ? new TransientFailure(message) : new Error(message);
+  return status === 429 || status >= 500 ? new TransientFailure(message) : new UnusableAnswer(message);
 };

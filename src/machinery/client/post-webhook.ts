@@ -1,7 +1,7 @@
 import { jsonFields } from "../api/json-object.ts";
 import { systemSchedule } from "../api/clock.ts";
 import type { Schedule } from "../api/clock.ts";
-import { postJson, statusFailure, TransientFailure } from "./post-json.ts";
+import { postJson, statusFailure, TransientFailure, UnusableAnswer } from "./post-json.ts";
 import type { Transport } from "./transport.ts";
 
 export interface PostWebhookOptions {
@@ -19,7 +19,7 @@ const pausesMilliseconds = [250, 500];
 
 /**
  * Posts a review as JSON and returns the fields of the answer. Tries again after a failed connection, 429 and 5xx, at most
- * twice, with random pauses. Rejects with an Error that quotes nothing of the review.
+ * twice, with random pauses. Rejects with an Error that quotes nothing of the review: UnusableAnswer, where there was an answer.
  */
 export const postWebhook =
   ({ transport, path = "", timeoutMilliseconds, schedule = systemSchedule }: PostWebhookOptions) =>
@@ -46,7 +46,7 @@ async function post(
   let length = 0;
   for await (const chunk of response.body) {
     length += chunk.length;
-    if (length > largestAnswerBytes) throw new Error("its answer is larger than 1 MiB");
+    if (length > largestAnswerBytes) throw new UnusableAnswer("its answer is larger than 1 MiB");
     chunks.push(chunk);
   }
   const { status } = response;
@@ -58,6 +58,6 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch (cause) {
-    throw new Error("its answer is not JSON", { cause });
+    throw new UnusableAnswer("its answer is not JSON", { cause });
   }
 }

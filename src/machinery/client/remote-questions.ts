@@ -1,9 +1,13 @@
 import { millisecondsSince } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
+import { UnusableAnswer } from "./post-json.ts";
 
-/** The other side cannot be asked now: too many questions wait for it, or it has failed too often. */
+/** The other side cannot be asked now: it has failed too often, or too many questions wait for it. */
 export class RemoteUnavailable extends Error {}
+
+/** Too many questions wait. That is the doing of those who ask: the other side may be well. */
+export class TooManyQuestions extends RemoteUnavailable {}
 
 export interface KeptAnswer {
   /** Good and bad answers are kept apart, so that made-up questions do not push out good answers. */
@@ -23,13 +27,14 @@ export interface RemoteQuestionsOptions<Answer> {
   readonly onChange: (change: { readonly isAvailable: boolean; readonly error?: unknown }) => void;
 }
 
-/** After so many failures in a row, questions are refused at once until the pause is over. */
+/** After so many questions in a row that had no answer at all, questions are refused at once until the pause is over. */
 const toleratedFailures = 5;
 const pauseMilliseconds = 10_000;
 
 /**
  * Questions to another server, which requests wait for: answers are kept for a time, the same question is asked once at a
- * time, and a server that fails or does not answer delays no request for long.
+ * time, and a server that does not answer delays no request for long. An answer that cannot be used is one: whoever can ask a
+ * question that the other side refuses must not keep it from others.
  */
 export class RemoteQuestions<Answer> {
   readonly #options: RemoteQuestionsOptions<Answer>;
@@ -47,7 +52,7 @@ export class RemoteQuestions<Answer> {
 
   /**
    * The answer to a question. `key` identifies it. Rejects with what `ask` rejects with; throws RemoteUnavailable when
-   * the other side is not asked.
+   * the other side is not asked, and TooManyQuestions when that is because too many wait.
    */
   ask(key: string, ask: () => Promise<Answer>): MaybePromise<Answer> {
     const { clock, maximumPending } = this.#options;
@@ -55,7 +60,7 @@ export class RemoteQuestions<Answer> {
     if (known !== undefined) return known.answer;
     const running = this.#pending.get(key);
     if (running !== undefined) return running;
-    if (this.#pending.size >= maximumPending) throw new RemoteUnavailable("too many questions wait for it");
+    if (this.#pending.size >= maximumPending) throw new TooManyQuestions("too many questions wait for it");
     const isPaused = millisecondsSince(this.#pausedAt, clock) < pauseMilliseconds;
     if (isPaused) throw new RemoteUnavailable("it has failed too often");
     // The pause is over: one question tries it, the others are refused until it has an answer.
@@ -71,17 +76,25 @@ export class RemoteQuestions<Answer> {
     try {
       answer = await ask();
     } catch (error) {
+      if (error instanceof UnusableAnswer) {
+        this.#answered();
+        throw error;
+      }
       this.#failures += 1;
       if (this.#failures >= toleratedFailures) this.#pausedAt = clock.now();
       if (this.#failures === toleratedFailures) onChange({ isAvailable: false, error });
       throw error;
     }
-    if (this.#failures >= toleratedFailures) onChange({ isAvailable: true });
-    this.#failures = 0;
-    this.#pausedAt = Number.NEGATIVE_INFINITY;
+    this.#answered();
     const { isGood, milliseconds } = keep(answer);
     if (milliseconds > 0) (isGood ? this.#good : this.#bad).keep(key, { answer, keptAt: clock.now(), milliseconds });
     return answer;
+  }
+
+  #answered(): void {
+    if (this.#failures >= toleratedFailures) this.#options.onChange({ isAvailable: true });
+    this.#failures = 0;
+    this.#pausedAt = Number.NEGATIVE_INFINITY;
   }
 }
 

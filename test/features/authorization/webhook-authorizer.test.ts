@@ -3,7 +3,9 @@ import { beforeEach, describe, it } from "node:test";
 import { matchCondition } from "../../../src/features/authorization/webhook/match-conditions.ts";
 import { webhookAuthorizer } from "../../../src/features/authorization/webhook/webhook-authorizer.ts";
 import type { WebhookAuthorizerOptions } from "../../../src/features/authorization/webhook/webhook-authorizer.ts";
+import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import type { AuthorizationAttributes } from "../../../src/machinery/api/attributes.ts";
+import { UnusableAnswer } from "../../../src/machinery/client/post-json.ts";
 import { createAuthorization } from "../../../src/machinery/authorization/authorizer.ts";
 import type { Authorizer } from "../../../src/machinery/authorization/authorizer.ts";
 import { TestClock } from "../accounts/token-scene.ts";
@@ -162,10 +164,30 @@ describe("a webhook authorizer", () => {
     clock.passSeconds(10);
     assert.equal((await failing(asks("again"))).decision, "allow");
     assert.ok(heard.includes("away") && heard.includes("back"));
+  });
+
+  it("refuses a request when too many wait for its answer, whatever a failure means", async () => {
     post = () => new Promise(() => {});
-    const hanging = authorizer();
-    for (let index = 0; index < 3; index += 1) assert.ok(hanging(asks(`${index}`)) instanceof Promise);
-    assert.ok(!(hanging(asks("one more")) instanceof Promise));
+    for (const onFailure of ["noOpinion", "deny"] as const) {
+      const asked = authorizer({ onFailure });
+      for (let index = 0; index < 3; index += 1) assert.ok(asked(asks(`${index}`)) instanceof Promise);
+      await assert.rejects(
+        async () => asked(asks("one more")),
+        (error) => error instanceof ApiError && error.code === 429,
+      );
+    }
+    assert.deepEqual(heard, []);
+  });
+
+  it("is asked about other requests, however many of its answers could not be used", async () => {
+    const authorize = authorizer();
+    post = () => Promise.reject(new UnusableAnswer("it answered 400"));
+    for (let index = 0; index < 20; index += 1) {
+      assert.equal((await authorize(asks(`weird-${index}`))).evaluationError, unanswered);
+    }
+    post = answers({ allowed: false, denied: true });
+    assert.equal((await authorize(asks())).decision, "deny");
+    assert.ok(!heard.includes("away"));
   });
 
   it("gets only requests that meet all conditions", async () => {

@@ -1,8 +1,9 @@
+import { tooManyRequests } from "../../../machinery/api/api-error.ts";
 import type { AuthorizationAttributes, Decision } from "../../../machinery/api/attributes.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { tokenDigest } from "../../../machinery/authentication/token-digest.ts";
 import type { Authorizer } from "../../../machinery/authorization/authorizer.ts";
-import { RemoteQuestions, RemoteUnavailable } from "../../../machinery/client/remote-questions.ts";
+import { RemoteQuestions, RemoteUnavailable, TooManyQuestions } from "../../../machinery/client/remote-questions.ts";
 import type { RemoteQuestionsOptions } from "../../../machinery/client/remote-questions.ts";
 import type { WebhookAuthorizerSettings } from "../settings.ts";
 import { webhookReviewOf, webhookReviewSpecOf, decisionOf } from "./webhook-review.ts";
@@ -40,7 +41,10 @@ export interface WebhookAuthorizerOptions extends Pick<
 const maximumKept = 8192;
 const nextOne: Decision = { decision: "noOpinion", reason: "" };
 
-/** Asks a webhook for a decision (upstream: `webhook.WebhookAuthorizer`). */
+/**
+ * Asks a webhook for a decision (upstream: `webhook.WebhookAuthorizer`). When it does not answer, `onFailure` decides. Rejects with
+ * a 429 ApiError when too many questions wait.
+ */
 export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer {
   const { name, settings, post, clock, observer, maximumPending, onChange, onFailure } = options;
   const { version, authorizedMilliseconds, unauthorizedMilliseconds, condition } = settings;
@@ -73,6 +77,7 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
       throw error;
     }
   };
+  const tooMany = `Too many requests wait for the authorizer ${JSON.stringify(name)}, please try again later.`;
   const notAnswered = (): Decision => failed("the webhook did not answer");
   return (attributes: AuthorizationAttributes) => {
     const spec = webhookReviewSpecOf(attributes);
@@ -89,6 +94,9 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
       const decision = questions.ask(digest(JSON.stringify(spec)), () => ask(spec));
       return decision instanceof Promise ? decision.catch(notAnswered) : decision;
     } catch (error) {
+      // A webhook that is only asked too much may deny: to go on without it would let whoever asks so much past it. The failure
+      // is a promise, which no expression of a policy can catch.
+      if (error instanceof TooManyQuestions) return Promise.reject(tooManyRequests(tooMany, 1));
       if (error instanceof RemoteUnavailable) return notAnswered();
       throw error;
     }

@@ -1,5 +1,6 @@
 import { jsonFields } from "../../../machinery/api/json-object.ts";
 import type { AuthorizationAttributes, Decision, ResourceAttributes } from "../../../machinery/api/attributes.ts";
+import { UnusableAnswer } from "../../../machinery/client/post-json.ts";
 
 interface Requirement {
   readonly key: string;
@@ -77,11 +78,11 @@ export function webhookReviewOf(spec: WebhookReviewSpec, version: "v1" | "v1beta
 const longestReason = 4096;
 const textOf = (value: unknown): string => (typeof value === "string" ? value.slice(0, longestReason) : "");
 
-/** The decision in a webhook's answer. Throws an Error for anything but a SubjectAccessReview with a status. */
+/** The decision in a webhook's answer. Throws UnusableAnswer for anything but a SubjectAccessReview with a status. */
 export function decisionOf({ kind, status }: Readonly<Record<string, unknown>>): Decision {
   const { allowed, denied, reason } = jsonFields(status);
   if (kind !== "SubjectAccessReview" || typeof allowed !== "boolean") {
-    throw new Error("its answer is not a SubjectAccessReview with a status");
+    throw new UnusableAnswer("its answer is not a SubjectAccessReview with a status");
   }
   if (denied === true && allowed) {
     const both = "webhook subject access review returned both allow and deny response";

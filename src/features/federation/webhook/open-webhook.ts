@@ -4,12 +4,14 @@ import type { VerifyToken } from "../../../machinery/authentication/token-authen
 import { httpsTransport } from "../../../machinery/client/https-transport.ts";
 import { KubeconfigError, readKubeconfig } from "../../../machinery/client/kubeconfig.ts";
 import type { KubeconfigContext } from "../../../machinery/client/kubeconfig.ts";
+import { rateLimitedReport } from "../../../machinery/logging/rate-limited-report.ts";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import type { WebhookSettings } from "../settings.ts";
 import { webhookTokens } from "./webhook-tokens.ts";
 import type { AskWebhook, WebhookAnswer } from "./webhook-tokens.ts";
 import { jsonFields } from "../../../machinery/api/json-object.ts";
+import { UnusableAnswer } from "../../../machinery/client/post-json.ts";
 import { postWebhook } from "../../../machinery/client/post-webhook.ts";
 import type { PostWebhookOptions } from "../../../machinery/client/post-webhook.ts";
 
@@ -17,7 +19,7 @@ const flag = "authentication-token-webhook-config-file";
 
 interface OpenWebhookOptions {
   readonly clock: Clock;
-  readonly log: Pick<Logger, "info" | "error">;
+  readonly log: Pick<Logger, "info" | "warn" | "error">;
   readonly followed: FollowedFiles;
   readonly apiAudiences: readonly string[];
   readonly ownIssuers: readonly string[];
@@ -65,9 +67,17 @@ function openGeneration(
   const { transport: connection, files } = contextOf(file);
   const transport = httpsTransport(connection);
   const webhook = connection.server;
+  const ask = askWebhook({ transport, version });
+  const report = rateLimitedReport((error: unknown, failures) =>
+    log.warn({ webhook, err: error, failures }, "the webhook that checks tokens gave no answer that can be used"),
+  );
   const verify = webhookTokens({
     ...options,
-    ask: askWebhook({ transport, version }),
+    ask: (token, audiences) =>
+      ask(token, audiences).catch((error: unknown) => {
+        report(error);
+        throw error;
+      }),
     cacheMilliseconds,
     onChange: ({ isAvailable, error }) =>
       isAvailable
@@ -109,12 +119,12 @@ const textOf = (value: unknown): string => (typeof value === "string" ? value : 
 const textsOf = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((one): one is string => typeof one === "string") : [];
 
-/** The `status` of a TokenReview. Throws an Error when it is not one, or names no user. */
+/** The `status` of a TokenReview. Throws UnusableAnswer when it is not one, or names no user. */
 function answerOf({ kind, status }: Readonly<Record<string, unknown>>): WebhookAnswer {
-  if (kind !== "TokenReview") throw new Error("its answer is not a TokenReview");
+  if (kind !== "TokenReview") throw new UnusableAnswer("its answer is not a TokenReview");
   const { authenticated, user, audiences, error } = jsonFields(status);
   const { username, uid, groups, extra } = jsonFields(user);
-  if (authenticated === true && textOf(username) === "") throw new Error("its answer names no user");
+  if (authenticated === true && textOf(username) === "") throw new UnusableAnswer("its answer names no user");
   return {
     isAuthenticated: authenticated === true,
     error: textOf(error),

@@ -7,6 +7,7 @@ import { askWebhook } from "../../../src/features/federation/webhook/open-webhoo
 import { webhookTokens } from "../../../src/features/federation/webhook/webhook-tokens.ts";
 import type { WebhookAnswer } from "../../../src/features/federation/webhook/webhook-tokens.ts";
 import type { VerifyToken } from "../../../src/machinery/authentication/token-authentication.ts";
+import { UnusableAnswer } from "../../../src/machinery/client/post-json.ts";
 import { bodyText } from "../../../src/machinery/client/transport.ts";
 import type { ClientRequest } from "../../../src/machinery/client/transport.ts";
 import { InProcess } from "../../server/in-process.ts";
@@ -111,6 +112,22 @@ describe("a token that a webhook checks", () => {
     assert.equal((await verify("d", api)).outcome, "authenticated");
     assert.equal((await verify("e", api)).outcome, "authenticated");
     assert.deepEqual(changes, [false, true]);
+  });
+
+  it("is checked, however many tokens before it the webhook answered in a way that cannot be used", async () => {
+    // Some webhooks answer 401 or 403 for a bad token.
+    answer = () => Promise.reject(new UnusableAnswer("it answered 403"));
+    for (let index = 0; index < 20; index++) assert.equal((await verify(`bad-${index}`, api)).outcome, "refused");
+    answer = async () => yes;
+    assert.equal((await verify("good", api)).outcome, "authenticated");
+    assert.deepEqual(changes, []);
+  });
+
+  it("is not in what the webhook says of it, which is cut", async () => {
+    answer = async () => ({ ...no, error: `opaque is no token; opaque: ${"x".repeat(2000)}` });
+    const outcome = await verify("opaque", api);
+    assert.ok(outcome.outcome === "refused" && outcome.message.length === 1024);
+    assert.match(outcome.message, /^REDACTED is no token; REDACTED: x/);
   });
 
   it("waits with at most 200 others for a webhook that hangs", async () => {

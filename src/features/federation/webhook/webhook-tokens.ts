@@ -31,6 +31,8 @@ export interface WebhookTokenOptions {
 }
 
 const longestToken = 64 * 1024;
+/** What is kept, logged and shown of a webhook's error. It may quote the token. */
+const longestError = 1024;
 const maximumKept = 4096;
 const maximumPending = 200;
 const unavailable = "the webhook that checks tokens cannot be asked now";
@@ -53,9 +55,11 @@ export function webhookTokens(options: WebhookTokenOptions): VerifyToken {
     if (token.length > longestToken || isOwn(token, ownIssuers)) return notApplicable;
     const key = digest(`${JSON.stringify(audiences)}${token}`);
     try {
-      const outcome = questions.ask(key, async () =>
-        outcomeOfAnswer(await ask(token, audiences), { audiences, apiAudiences }),
-      );
+      const outcome = questions.ask(key, async () => {
+        const answer = await ask(token, audiences);
+        const error = answer.error.replaceAll(token, "REDACTED").slice(0, longestError);
+        return outcomeOfAnswer({ ...answer, error }, { audiences, apiAudiences });
+      });
       return outcome instanceof Promise ? outcome.catch(() => refused(unavailable)) : outcome;
     } catch (error) {
       if (error instanceof RemoteUnavailable) return refused(unavailable);

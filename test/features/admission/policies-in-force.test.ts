@@ -418,6 +418,31 @@ describe("a policy in force", () => {
     assert.match(compared.message, /running out of cost budget/);
   });
 
+  it("ends as soon as a write has had too many steps, however many params and bindings a policy has", async () => {
+    for (const name of ["p1", "p2", "p3", "p4", "p5", "p6"]) {
+      const metadata = { labels: { limits: "yes" } };
+      assert.equal((await scene.send("POST", configMaps, configMap(name, { metadata }))).status, 201);
+    }
+    const binding = {
+      paramRef: { selector: { matchLabels: { limits: "yes" } }, parameterNotFoundAction: "Deny" },
+      validationActions: ["Warn"],
+    };
+    const spec = {
+      paramKind: { apiVersion: "v1", kind: "ConfigMap" },
+      matchConstraints: matching(["configmaps"]),
+      validations: [{ expression: "object.data.all(a, object.data.all(b, a + b != params.metadata.name))" }],
+    };
+    await scene.policy("twice", spec, binding);
+    await scene.bind("again", { policyName: "twice", ...binding });
+    const data = Object.fromEntries(Array.from({ length: 2000 }, (_, index) => [`k${index}`, "v"]));
+    const refused = await scene.send("POST", configMaps, configMap("big", { data }));
+    assert.equal(refused.message, 'configmaps "big" is forbidden: its admission policies take too long');
+    // Each evaluation but the last, which is one too many, has warned.
+    assert.equal(refused.warnings.length, 1);
+    assert.match(refused.warnings[0] ?? "", /running out of cost budget/);
+    await scene.send("DELETE", `${configMaps}?labelSelector=limits`);
+  });
+
   it("reads a key with the name of a built-in property", async () => {
     await scene.policy("named", {
       failurePolicy: "Ignore",

@@ -83,7 +83,7 @@ describe("a CEL expression on claims", () => {
     ));
 
   it("matches in linear time", () => {
-    const text = `${"a".repeat(30_000)}!`;
+    const text = `${"a".repeat(20_000)}!`;
     assert.equal(evaluate('claims.sub.matches("^(a+)+$")', "boolean", { sub: text }), false);
     assert.equal(evaluate('claims.sub.matches("(.*)*(.*)*(x+x+)+y{2,50}")', "boolean", { sub: text }), false);
   });

@@ -90,6 +90,7 @@ describe("a metered expression", () => {
       OverBudget,
     );
     assert.throws(() => run("'a'.matches(object.pattern)", { pattern: "(a{1000})".repeat(100) }), /too large/);
+    assert.throws(() => run("object.matches('\\\\p{L}*\\\\d')", "x".repeat(1_000_000)), OverBudget);
   });
 
   it("counts every kind of part, and every item of a loop", () => {

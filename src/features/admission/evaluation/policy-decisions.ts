@@ -97,12 +97,13 @@ export class PolicyDecisions {
     const written = new WrittenObjects({ names, stores, attributes, checks: new AccessChecks(authorize) });
     const denials: Denial[] = [];
     let steps = 0;
+    const spend = (more: number): void => {
+      steps += more;
+      if (steps > stepsOfWrite) throw admissionForbidden(attributes, "its admission policies take too long");
+    };
     for (const inForce of known.inForce()) {
       const policy = this.#readyPolicy(inForce.policy);
-      const found = await this.#decideOne(written, { policy, inForce });
-      denials.push(...found.denials);
-      steps += found.steps;
-      if (steps > stepsOfWrite) throw admissionForbidden(attributes, "its admission policies take too long");
+      denials.push(...(await this.#decideOne(written, { policy, inForce, spend })));
     }
     const [first] = denials;
     if (first !== undefined) throw refusal(attributes, first);
@@ -110,19 +111,27 @@ export class PolicyDecisions {
 
   async #decideOne(
     written: WrittenObjects,
-    { policy, inForce }: { readonly policy: ReadyPolicy; readonly inForce: PolicyInForce },
-  ): Promise<{ readonly denials: readonly Denial[]; readonly steps: number }> {
+    {
+      policy,
+      inForce,
+      spend,
+    }: {
+      readonly policy: ReadyPolicy;
+      readonly inForce: PolicyInForce;
+      /** Called after each evaluation with its steps. Throws an ApiError when the write needs too many. */
+      readonly spend: (steps: number) => void;
+    },
+  ): Promise<readonly Denial[]> {
     const denials: Denial[] = [];
-    let steps = 0;
     const isStrict = policy.spec.failurePolicy !== "Ignore";
     const misconfigured = (what: string, binding: string | undefined): void => {
       if (isStrict) denials.push({ policy: policy.name, binding, failure: { message: what, reason: "Invalid" } });
     };
     const matched = policy.matches(written.write);
-    if (matched === undefined) return { denials, steps };
+    if (matched === undefined) return denials;
     if (policy.fault !== undefined) {
       misconfigured(`failed to configure policy: ${policy.fault}`, undefined);
-      return { denials, steps };
+      return denials;
     }
     const annotations = new Map<string, Set<string>>();
     for (const binding of inForce.bindings.map((one) => this.#readyBinding(one))) {
@@ -138,7 +147,7 @@ export class PolicyDecisions {
           const result = await written.checks.evaluated(() =>
             evaluatePolicy(policy.compiled, { input, failurePolicy }),
           );
-          steps += result.steps;
+          spend(result.steps);
           const seconds = (performance.now() - started) / 1000;
           const checked = { policy: policy.name, binding: binding.name, seconds };
           for (const error of result.ignored) this.#options.observer.onChecked({ ...checked, error, action: "allow" });
@@ -160,7 +169,7 @@ export class PolicyDecisions {
     for (const [key, values] of annotations) {
       listener.annotate?.({ [`${policy.name}/${key}`]: [...values].join(", ") });
     }
-    return { denials, steps };
+    return denials;
   }
 
   /** Does what the binding says. Returns whether that refuses the write. */

@@ -1,6 +1,9 @@
 import type { Environment } from "@marcbachmann/cel-js";
 import { spendSteps } from "../cost-budget.ts";
 
+/** Reading one parameter of a query takes as long as this many steps: some microseconds. */
+const stepsOfParameter = 100;
+
 /** An absolute URL, or an absolute path. */
 class CelUrl {
   readonly text: string;
@@ -37,6 +40,7 @@ class CelUrl {
       : "";
   }
   get query(): ReadonlyMap<string, readonly string[]> {
+    spendSteps(stepsOfParameter * (this.#url.search.split("&").length - 1));
     const found = new Map<string, string[]>();
     for (const [key, value] of this.#url.searchParams) {
       const values = found.get(key);

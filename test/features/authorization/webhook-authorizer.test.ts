@@ -219,6 +219,25 @@ describe("a webhook authorizer", () => {
   });
 });
 
+describe("match conditions that take too many steps for a request", () => {
+  const user = { user: "ada", uid: "", groups: [], extra: {} };
+  const requirements = Array.from({ length: 20_000 }, (_, index) => ({
+    key: `k${index}`,
+    operator: "Exists" as const,
+  }));
+  const labelled = { ...user, resourceAttributes: { labelSelector: { requirements } } };
+  const heavy = "request.resourceAttributes.labelSelector.requirements.all(r, r.key != 'x')";
+
+  it("do not keep the webhook from being asked", () => {
+    assert.equal(matchCondition([heavy])(labelled), "matches");
+  });
+
+  it("count less than a condition before them that is false or fails", () => {
+    assert.equal(matchCondition(["request.user == 'bob'", heavy])(labelled), "excluded");
+    assert.equal(matchCondition(["request.extra['x'][0] == 'y'", heavy])(labelled), "error");
+  });
+});
+
 describe("a chain of authorizers that fail", () => {
   const says =
     (decision: "allow" | "noOpinion", evaluationError?: string): Authorizer =>

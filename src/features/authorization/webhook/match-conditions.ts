@@ -1,6 +1,6 @@
 import { duplicate, invalidValue, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { CostBudget } from "../../../machinery/expressions/cost-budget.ts";
+import { CostBudget, OverBudget } from "../../../machinery/expressions/cost-budget.ts";
 import {
   compileExpression,
   ExpressionError,
@@ -9,7 +9,7 @@ import {
 import type { Expression } from "../../../machinery/expressions/metered-expression.ts";
 import type { WebhookReviewSpec } from "./webhook-review.ts";
 
-/** What conditions may do in all for one request. */
+/** What conditions may do in all for one request. One that would do more counts as true. */
 const maximumSteps = 100_000;
 
 const requirements = "list<map<string, dyn>>";
@@ -77,8 +77,9 @@ export function matchCondition(expressions: readonly string[]): MatchCondition {
         const value = condition.evaluate({ request }, budget);
         if (value === false) return "excluded";
         if (value !== true) result = "error";
-      } catch {
-        result = "error";
+      } catch (error) {
+        // What takes too many steps is asked about: a long request must not keep the webhook from being asked.
+        if (!(error instanceof OverBudget)) result = "error";
       }
     }
     return result;

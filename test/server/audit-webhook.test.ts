@@ -122,6 +122,31 @@ describe("the audit webhook", () => {
     site.answer = takes;
   });
 
+  it("is broken off when the server stops, or when its answer does not end", async () => {
+    const { promise: isBrokenOff, resolve } = Promise.withResolvers<void>();
+    site.answer = (_request, response) => {
+      response.on("close", resolve);
+      const more = (): boolean => response.write(Buffer.alloc(64 * 1024));
+      response.on("drain", more);
+      more();
+    };
+    const api = await serverWith({});
+    await api.send("/version");
+    await isBrokenOff;
+    assert.equal(await lost(api), 0, "it has taken the events");
+    const { promise: isEnded, resolve: ended } = Promise.withResolvers<void>();
+    const { promise: isAsked, resolve: asked } = Promise.withResolvers<void>();
+    site.answer = (_request, response) => {
+      response.on("close", ended);
+      asked();
+    };
+    await api.send("/version");
+    await isAsked;
+    await open.pop()?.stop();
+    await isEnded;
+    site.answer = takes;
+  });
+
   it("delays each request in blocking mode, and in strict mode refuses requests that it cannot record", async () => {
     lists = [];
     site.answer = takes;

@@ -135,6 +135,28 @@ describe("traces for a collector", () => {
     for (const secret of [server.adminToken, "eyJ"]) assert.ok(!text.includes(secret));
   });
 
+  it("break off a collector that never answers, or never ends its answer, when they end", async () => {
+    const answers: RequestListener[] = [
+      () => {},
+      (_request, response) => {
+        const more = (): boolean => response.write(Buffer.alloc(64 * 1024));
+        response.on("drain", more);
+        more();
+      },
+    ];
+    for (const hostile of answers) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      answer = (request, response) => {
+        response.on("close", resolve);
+        hostile(request, response);
+      };
+      exporting({ OTEL_EXPORTER_OTLP_TIMEOUT: "3600000" });
+      await api.send(version, traceparent("01"));
+      await end();
+      await promise;
+    }
+  });
+
   it("are sampled as the sampler and the caller decide", async () => {
     exporting();
     await api.send(version, traceparent("00"));

@@ -6,6 +6,8 @@ export interface LineTarget {
   deliver(lines: readonly string[]): Promise<void>;
   /** Tries once, without waiting: the process is about to exit. */
   deliverAtExit?(lines: readonly string[]): void;
+  /** Whether `close` ends a delivery that is under way. It is not called before the end of one that it cannot end. */
+  readonly isInterruptible?: boolean;
   close(): Promise<void> | void;
 }
 
@@ -38,6 +40,8 @@ interface Waiting {
   /** Whether the line must not be delivered after the caller was told that it is lost. */
   readonly isStrict: boolean;
 }
+
+const isReleasable = ({ ended, isStrict }: Waiting): boolean => ended !== undefined && !isStrict;
 
 /** What waits in memory in all. */
 const maximumBytes = 16 * 1024 * 1024;
@@ -81,7 +85,7 @@ export class EventQueue {
    * a batch that is tried again after a failure. Undefined: there is nothing to wait for.
    */
   attempt(line: string): Promise<void> | undefined {
-    if (this.#isTriedAgain && (this.#isFailing || this.#isHanging)) {
+    if (this.#isHanging || (this.#isTriedAgain && this.#isFailing)) {
       this.add(line);
       return undefined;
     }
@@ -109,8 +113,8 @@ export class EventQueue {
     this.#isDropping = true;
     const left = this.#waiting.length;
     this.#lose(this.#waiting.splice(0), new Error("the server stops"));
-    // The system still runs a delivery that hangs, and what it uses must stay open.
-    if (this.#running === undefined) await this.#closeTarget();
+    // The system may still run a delivery that hangs, and what it uses must stay open then.
+    if (this.#running === undefined || this.#options.target.isInterruptible === true) await this.#closeTarget();
     return left;
   }
 
@@ -183,6 +187,7 @@ export class EventQueue {
       onRecovered(this.#lostSinceFailure);
       this.#lostSinceFailure = 0;
     } catch (error) {
+      if (this.#isDropping) return false;
       this.#isFailing = true;
       if (!this.#isTriedAgain || batch[0]?.isStrict === true) {
         this.#remove(batch);
@@ -199,25 +204,26 @@ export class EventQueue {
   }
 
   async #deliverBatch(batch: readonly Waiting[]): Promise<void> {
-    const { target, schedule, onFailure } = this.#options;
-    const hangs = (): void => {
-      this.#isHanging = true;
-      onFailure(new Error(`it takes longer than ${patienceMilliseconds / 1000} s`));
-      this.#releaseCallers();
-    };
-    const isAwaited = this.#isTriedAgain && batch[0]?.isStrict === false && batch[0].ended !== undefined;
-    const cancel = isAwaited ? schedule(hangs, patienceMilliseconds) : undefined;
+    const { target, schedule } = this.#options;
+    const cancel = schedule(() => this.#hangs(), patienceMilliseconds);
     try {
       await target.deliver(batch.map(({ line }) => line));
     } finally {
-      cancel?.();
+      cancel();
       this.#isHanging = false;
     }
   }
 
+  #hangs(): void {
+    this.#isHanging = true;
+    if (!this.#waiting.some(isReleasable)) return;
+    this.#options.onFailure(new Error(`it takes longer than ${patienceMilliseconds / 1000} s`));
+    this.#releaseCallers();
+  }
+
   /** Ends the wait of all callers whose lines will be delivered later. */
   #releaseCallers(): void {
-    for (const { ended, isStrict } of this.#waiting) if (!isStrict) ended?.();
+    for (const one of this.#waiting) if (isReleasable(one)) one.ended?.();
   }
 
   #nextBatch(): Waiting[] {

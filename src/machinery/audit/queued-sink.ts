@@ -4,7 +4,7 @@ import type { AuditSink } from "./audit-requests.ts";
 import type { EventQueue } from "./event-queue.ts";
 
 /**
- * batch: requests never wait. blocking: each waits until its events are written, but not for a disk that is full or hangs.
+ * batch: requests never wait. blocking: each waits until its events are written, but not for a disk or a server that hangs.
  * blocking-strict: it is refused when its first event cannot be written.
  */
 export type AuditMode = "batch" | "blocking" | "blocking-strict";

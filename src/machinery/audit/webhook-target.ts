@@ -17,6 +17,8 @@ const attempts = 5;
 const backoffFactor = 1.5;
 const backoffJitter = 0.2;
 const timeoutMilliseconds = 30_000;
+/** A longer answer is broken off. */
+const largestAnswerBytes = 1024 * 1024;
 
 /**
  * Posts batches of events to the URL of a kubeconfig, as an `EventList` of `audit.k8s.io/v1`. Tries again after a failed
@@ -25,6 +27,7 @@ const timeoutMilliseconds = 30_000;
 export function webhookTarget({ transport, ...options }: WebhookTargetOptions): LineTarget {
   const closing = new AbortController();
   return {
+    isInterruptible: true,
     async deliver(lines) {
       const body = `{"kind":"EventList","apiVersion":"${auditApiVersion}","metadata":{},"items":[${lines.join(",")}]}`;
       for (let attempt = 1; ; attempt++) {
@@ -72,7 +75,8 @@ async function post(
   const response = await postJson(transport, { path: "", body, signal });
   try {
     // The connection is free again when the answer was read. What it says is not used.
-    for await (const _ of response.body);
+    let bytes = 0;
+    for await (const { length } of response.body) if ((bytes += length) > largestAnswerBytes) break;
   } catch (cause) {
     throw noAnswer(cause);
   }

@@ -24,6 +24,7 @@ export interface TraceExportLog {
 }
 
 const closingMilliseconds = 2000;
+const largestAnswerBytes = 1024 * 1024;
 
 /**
  * Sends a trace of each request, of each run of a loop, and of the requests that these send to servers, to an OpenTelemetry
@@ -90,12 +91,14 @@ function spanQueue(settings: TraceExportSettings, log: TraceExportLog): EventQue
   const { resource, version, maximumSpans, batchSpans, waitMilliseconds, url } = settings;
   const head = `{"resource":${JSON.stringify({ attributes: attributes({ "service.version": version, ...resource }) })}`;
   const scope = JSON.stringify({ name: "signet", version });
-  const send = sender(settings);
+  const closing = new AbortController();
+  const send = sender(settings, closing.signal);
   const queue: EventQueue = new EventQueue({
     target: {
       deliver: (spans) =>
         send(`{"resourceSpans":[${head},"scopeSpans":[{"scope":${scope},"spans":[${spans.join(",")}]}]}]}`),
-      close: () => {},
+      isInterruptible: true,
+      close: () => closing.abort(),
     },
     schedule: systemSchedule,
     now: () => performance.now(),
@@ -118,13 +121,14 @@ function spanQueue(settings: TraceExportSettings, log: TraceExportLog): EventQue
   return queue;
 }
 
-/** Posts one body at a time. Rejects with an Error when the collector has not taken it. */
-function sender({
-  url,
-  headers,
-  certificateFile,
-  timeoutMilliseconds,
-}: TraceExportSettings): (body: string) => Promise<void> {
+/**
+ * Posts one body at a time. Rejects with an Error when the collector has not taken it. A request that is under way does not keep
+ * the process alive.
+ */
+function sender(
+  { url, headers, certificateFile, timeoutMilliseconds }: TraceExportSettings,
+  closing: AbortSignal,
+): (body: string) => Promise<void> {
   const isSecure = url.protocol === "https:";
   const agent = isSecure
     ? new https.Agent({
@@ -138,16 +142,21 @@ function sender({
         method: "POST",
         agent,
         headers: { "content-type": "application/json", "content-length": Buffer.byteLength(body), ...headers },
-        signal: AbortSignal.timeout(timeoutMilliseconds),
+        signal: AbortSignal.any([closing, AbortSignal.timeout(timeoutMilliseconds)]),
       };
       const request = (isSecure ? https : http).request(url, options, (response) => {
         const { statusCode = 0 } = response;
-        response.resume().on("end", () => {
+        let bytes = 0;
+        response.on("data", ({ length }: Buffer) => {
+          if ((bytes += length) > largestAnswerBytes) response.destroy(new Error("its answer is larger than 1 MiB"));
+        });
+        response.on("end", () => {
           if (statusCode >= 200 && statusCode < 300) resolve();
           else reject(new Error(`it answered ${statusCode}`));
         });
         response.on("error", reject);
       });
+      request.on("socket", (socket) => socket.unref());
       request.on("error", reject).end(body);
     });
 }

@@ -122,6 +122,37 @@ describe("a queue of audit events", () => {
     assert.equal(slow.lost, 0);
   });
 
+  it("lets no caller wait for a delivery that hangs, also when nobody waited for its events", async () => {
+    for (const afterFailure of ["drop", "retry"] as const) {
+      const hanging = Promise.withResolvers<void>();
+      const queue = queueOf({
+        afterFailure,
+        batchEvents: 1,
+        target: { deliver: () => hanging.promise, close: () => {} },
+      });
+      add(queue, "a");
+      await settle();
+      const waits = queue.attempt("b");
+      time.pass(2000);
+      await waits;
+      assert.equal(queue.attempt("c"), undefined);
+      hanging.resolve();
+      await settle();
+      await queue.attempt("d");
+      assert.equal(queue.lost, 0);
+    }
+  });
+
+  it("ends a delivery that hangs when it closes, where the target can", async () => {
+    const { promise, reject } = Promise.withResolvers<void>();
+    const target = { deliver: () => promise, isInterruptible: true, close: () => reject(new Error("closed")) };
+    const queue = queueOf({ target });
+    add(queue, "a");
+    assert.equal(await queue.close({ withinMilliseconds: 1 }), 1);
+    await settle();
+    assert.deepEqual([queue.lost, failures], [1, 0]);
+  });
+
   it("limits how often it delivers", async () => {
     const queue = queueOf({ batchEvents: 1, throttle: { perSecond: 10, burst: 2 } });
     add(queue, "a", "b", "c", "d");

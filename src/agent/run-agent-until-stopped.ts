@@ -1,4 +1,4 @@
-import { isProxyIgnored } from "../machinery/client/http1-connections.ts";
+import { isProxyIgnored } from "../machinery/client/proxy-agent.ts";
 import { listenFault } from "../machinery/command-line/listen-fault.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog, openProcessOutput } from "../machinery/files/process-log.ts";

@@ -5,7 +5,7 @@ import { parse, stringify } from "yaml";
 import { errorCode, messageOf } from "../api/thrown-error.ts";
 import { isJsonObject, jsonFields } from "../api/json-object.ts";
 import type { HttpsTransportOptions } from "./https-transport.ts";
-import { knowsProxies } from "./http1-connections.ts";
+import { knowsProxies } from "./proxy-agent.ts";
 import { actingHeaders } from "./acting-headers.ts";
 import type { ActingUser } from "./acting-headers.ts";
 

@@ -419,6 +419,37 @@ test("requests to a server with a proxy of its own go through that, also on loop
   assert.deepEqual(asked, ["signet.invalid:6443", "127.0.0.1:1"]);
 });
 
+test("a proxy or a server behind it that hangs ends with the request, or after the silence, and keeps no connection", async (context) => {
+  for (const answer of ["", "HTTP/1.1 200 OK\r\n\r\n"]) {
+    const asked = Promise.withResolvers<void>();
+    const closed = Promise.withResolvers<void>();
+    const proxy = createProxy().on("connect", (_request, socket) => {
+      socket.on("end", () => socket.end()).on("error", () => {});
+      socket.on("close", () => closed.resolve()).resume();
+      socket.write(answer);
+      asked.resolve();
+    });
+    proxy.listen(0, "127.0.0.1");
+    await once(proxy, "listening");
+    context.after(() => proxy.close());
+    const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`; // listens on a port
+    const patient = httpsTransport({ server: "https://signet.invalid", proxyUrl });
+    const reason = new Error("given up");
+    const ending = new AbortController();
+    const sent = patient.send({ method: "GET", path: "/", signal: ending.signal });
+    await asked.promise;
+    ending.abort(reason);
+    await assert.rejects(sent, (error: Error) => error === reason || error.cause === reason);
+    await closed.promise;
+    const impatient = httpsTransport({ server: "https://signet.invalid", proxyUrl, timeoutMilliseconds: 1 });
+    await assert.rejects(
+      impatient.send({ method: "GET", path: "/" }),
+      (error: Error) =>
+        connectionFault(error, "the kubeconfig")?.text.startsWith("there is no way through the proxy") === true,
+    );
+  }
+});
+
 test("a proxy that cannot be reached is not mistaken for the server", async () => {
   for (const proxyUrl of ["http://127.0.0.1:1", "http://proxy.invalid:3128"]) {
     const transport = httpsTransport({ server: "https://127.0.0.1:1", proxyUrl });

@@ -1,5 +1,6 @@
 import { errorCode, messageOf } from "../../../machinery/api/thrown-error.ts";
 import https from "node:https";
+import { ProxyAgent } from "../../../machinery/client/proxy-agent.ts";
 import { getCACertificates } from "node:tls";
 
 const largestBytes = 1024 * 1024;
@@ -22,15 +23,13 @@ export interface FetchOptions {
 export type FetchDocument = (url: string, options: FetchOptions) => Promise<FetchedDocument>;
 
 /**
- * Gets a JSON document over HTTPS: at most 1 MiB, within 10 s in all, on a connection of its own. Redirects are not
- * followed. Rejects with an Error that names the URL.
+ * Gets a JSON document over HTTPS: at most 1 MiB, within 10 s in all, on a connection of its own, which goes through the proxy of
+ * the environment. Redirects are not followed. Rejects with an Error that names the URL.
  */
 export const fetchDocument: FetchDocument = async (url, { certificateAuthority, signal }) => {
   const timeout = AbortSignal.timeout(timeoutMilliseconds);
-  const response = await get(url, {
-    ca: certificateAuthority ?? systemAuthorities(),
-    signal: AbortSignal.any([signal, timeout]),
-  });
+  const ca = certificateAuthority ?? systemAuthorities();
+  const response = await get(url, { ca, signal: AbortSignal.any([signal, timeout]) });
   try {
     const status = response.statusCode ?? 0;
     if (status >= 300 && status < 400) {
@@ -62,12 +61,14 @@ type Incoming = Parameters<NonNullable<Parameters<typeof https.get>[2]>>[0];
 
 const get = (
   url: string,
-  options: { readonly ca: string | string[]; readonly signal: AbortSignal },
+  { ca, signal }: { readonly ca: string | string[]; readonly signal: AbortSignal },
 ): Promise<Incoming> =>
   new Promise((resolve, reject) => {
-    https
-      .get(url, { ...options, agent: false, headers: { accept: "application/json", "user-agent": "signet" } }, resolve)
-      .on("error", (error) => reject(fetchFault(url, error)));
+    const agent = new ProxyAgent({ server: url }, { ca });
+    const headers = { accept: "application/json", "user-agent": "signet" };
+    const failed = (error: unknown): void => reject(fetchFault(url, error));
+    const request = https.get(url, { agent, signal, headers }, resolve).on("error", failed);
+    agent.boundTunnel(request, { signal, milliseconds: timeoutMilliseconds, onEnded: failed });
   });
 
 const fetchFault = (url: string, error: unknown): Error => {

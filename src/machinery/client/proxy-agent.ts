@@ -1,0 +1,72 @@
+import type { ClientRequest } from "node:http";
+import https from "node:https";
+import type { Duplex } from "node:stream";
+import { isLoopback } from "../api/is-loopback.ts";
+import type { TlsServer } from "./tls-options.ts";
+
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+/** Whether this version of Node.js can go through a proxy. */
+export const knowsProxies = major > 24 || (major === 24 && minor >= 5);
+
+const namesProxy = (environment: NodeJS.ProcessEnv): boolean =>
+  Boolean(environment["HTTPS_PROXY"] ?? environment["https_proxy"]);
+
+/** Whether the environment names a proxy that this version of Node.js does not use: connections are direct then. */
+export const isProxyIgnored = (environment: NodeJS.ProcessEnv): boolean => !knowsProxies && namesProxy(environment);
+
+/**
+ * Whether connections to a server may go through a proxy: its own, or that of the environment. As in Go, the latter is never used
+ * for a loopback address.
+ */
+export const mayUseProxy = ({ server, proxyUrl }: TlsServer): boolean =>
+  knowsProxies && (proxyUrl !== undefined || (namesProxy(process.env) && !isLoopback(new URL(server).hostname)));
+
+const proxyEnvironment = ({ proxyUrl }: TlsServer): NodeJS.ProcessEnv =>
+  proxyUrl === undefined ? process.env : { HTTPS_PROXY: proxyUrl };
+
+type Connected = Parameters<https.Agent["createConnection"]>[1];
+
+/** An HTTPS agent whose connections go through the server's proxy, or that of the environment. */
+export class ProxyAgent extends https.Agent {
+  #newest: Duplex | null | undefined;
+
+  constructor(server: TlsServer, options: https.AgentOptions) {
+    super({ ...options, ...(mayUseProxy(server) && { proxyEnv: proxyEnvironment(server) }) });
+  }
+
+  override createConnection(options: https.RequestOptions, connected: Connected): Duplex | null | undefined {
+    this.#newest = super.createConnection(options, connected);
+    return this.#newest;
+  }
+
+  /**
+   * Call it right after a request was made. Node.js (26.10) ends neither an aborted request nor one whose server is silent while a
+   * proxy makes a tunnel for it, and keeps the connection: this ends the connection, and says why.
+   */
+  boundTunnel(request: ClientRequest, { signal, milliseconds, onEnded }: TunnelBounds): void {
+    const connection = this.#newest;
+    this.#newest = undefined;
+    if (connection === undefined || connection === null) return;
+    const end = (reason: unknown): void => {
+      connection.once("error", () => {}).destroy();
+      onEnded(reason);
+    };
+    const onAbort = (): void => end(signal?.reason);
+    const late = (): void => end(Object.assign(new Error("it made no tunnel in time"), { code: "ERR_PROXY_TUNNEL" }));
+    const timer = milliseconds > 0 ? setTimeout(late, milliseconds) : undefined;
+    signal?.addEventListener("abort", onAbort, { once: true });
+    const done = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+    };
+    request.once("socket", done).once("close", done);
+  }
+}
+
+interface TunnelBounds {
+  readonly signal: AbortSignal | undefined;
+  /** 0: however long it takes. */
+  readonly milliseconds: number;
+  /** Called with the reason when there was no connection in time. */
+  readonly onEnded: (reason: unknown) => void;
+}

@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { after, before, describe, it } from "node:test";
+import { fetchDocument } from "../../../src/features/federation/oidc/fetch-document.ts";
+
+describe("a document of an issuer", () => {
+  const asked: string[] = [];
+  const proxy = createServer().on("connect", (request, socket) => {
+    asked.push(request.url ?? "");
+    socket.end("HTTP/1.1 502 Bad Gateway\r\n\r\n");
+  });
+  const fetched = (url: string): Promise<unknown> =>
+    fetchDocument(url, { certificateAuthority: undefined, signal: new AbortController().signal });
+
+  before(async () => {
+    proxy.listen(0, "127.0.0.1");
+    await once(proxy, "listening");
+    process.env["HTTPS_PROXY"] = `http://user:password@127.0.0.1:${(proxy.address() as AddressInfo).port}`; // listens on a port
+    process.env["NO_PROXY"] = "direct.invalid";
+  });
+  after(() => {
+    delete process.env["HTTPS_PROXY"];
+    delete process.env["NO_PROXY"];
+    proxy.close();
+  });
+
+  it("is fetched through the proxy of the environment, except from loopback and the hosts of NO_PROXY", async () => {
+    await assert.rejects(fetched("https://login.invalid/keys"), (error: Error) => {
+      assert.match(error.message, /^https:\/\/login\.invalid\/keys: .*502/);
+      assert.ok(!error.message.includes("password"));
+      return true;
+    });
+    await assert.rejects(fetched("https://direct.invalid/keys"));
+    await assert.rejects(fetched("https://127.0.0.1:1/keys"), /ECONNREFUSED/);
+    assert.deepEqual(asked, ["login.invalid:443"]);
+  });
+});

@@ -23,7 +23,7 @@ import { systemClock } from "../../src/machinery/api/clock.ts";
 import { UsageError } from "../../src/machinery/command-line/flag.ts";
 import { UnusableFile } from "../../src/machinery/files/unusable-file.ts";
 import { backUp } from "../../src/server/backup/back-up.ts";
-import { writeBackupFile } from "../../src/server/backup/backup-file.ts";
+import { verifyBackupFile, writeBackupFile } from "../../src/server/backup/backup-file.ts";
 import type { BackupItem } from "../../src/server/backup/backup-format.ts";
 import { DamagedBackup } from "../../src/server/backup/backup-format.ts";
 import { restoreBackup } from "../../src/server/backup/restore.ts";
@@ -52,7 +52,7 @@ describe("a backup of a running server", () => {
   let server: TestServer;
   let api: InProcess;
   const backUpTo = (name: string, withKeys = true) =>
-    backUp(locationOf(server.dataDirectory), { file: name, withKeys, clock: systemClock });
+    backUp(locationOf(server.dataDirectory), { file: name, withKeys, clock: systemClock, signal });
   const create = (name: string) =>
     api.json(configMaps, { method: "POST", body: { metadata: { name }, data: { colour: "green" } } });
 
@@ -215,7 +215,7 @@ describe("a backup of a running server", () => {
         { type: "header", header: { ...madeUpHeader, ...fields } },
         ...objects.map((one) => ({ type: "object", object: one })),
       ] as BackupItem[]; // some are not, which is the point
-      await writeBackupFile(bad, Readable.from(items));
+      await writeBackupFile(bad, { items: Readable.from(items), check: async () => {} });
       await assert.rejects(restoreBackup(locationOf(directory), { file: bad, signal }), DamagedBackup, what);
       assert.equal(existsSync(directory), false, what);
     }
@@ -231,18 +231,25 @@ describe("a backup of a running server", () => {
     rmSync(pipe);
   });
 
-  it("writes no file outside the data directory", async () => {
+  it("is refused, also when it is only read, with a file that a data directory cannot have, or twice", async () => {
     const bad = join(folder, "escaping.gz");
-    for (const name of ["../escaped.key", "signers/../../escaped.key", "/tmp/escaped.key", "store/store.mdb", ".key"]) {
-      await writeBackupFile(
-        bad,
-        (async function* () {
-          yield { type: "header", header: madeUpHeader } as const;
-          yield { type: "file", file: { file: name, text: "" } } as const;
-        })(),
-      );
+    for (const names of [
+      ["../escaped.key"],
+      ["signers/../../escaped.key"],
+      ["/tmp/escaped.key"],
+      ["store/store.mdb"],
+      [".key"],
+      [`${"k".repeat(252)}.key`],
+      ["ca.key", "ca.crt", "ca.key"],
+    ]) {
+      const items: BackupItem[] = [
+        { type: "header", header: madeUpHeader },
+        ...names.map((name) => ({ type: "file", file: { file: name, text: "" } }) as const),
+      ];
+      await writeBackupFile(bad, { items: Readable.from(items), check: async () => {} });
       const directory = join(folder, "of-escaping");
-      await assert.rejects(restoreBackup(locationOf(directory), { file: bad, signal }), DamagedBackup, name);
+      await assert.rejects(verifyBackupFile(bad), DamagedBackup, names.join());
+      await assert.rejects(restoreBackup(locationOf(directory), { file: bad, signal }), DamagedBackup, names.join());
       assert.equal(existsSync(directory), false);
     }
     assert.equal(existsSync(join(folder, "escaped.key")), false);
@@ -255,6 +262,23 @@ describe("a backup of a running server", () => {
     await assert.rejects(restoreBackup(locationOf(directory), { file, signal }), UsageError);
     assert.deepEqual(readdirSync(directory), ["note"]);
     await assert.rejects(restoreBackup(locationOf(server.dataDirectory), { file, signal }), UsageError);
+  });
+
+  it("leaves the older file, and nothing else, when it is interrupted, or cannot be read again", async () => {
+    const place = join(folder, "interrupted");
+    mkdirSync(place);
+    const name = join(place, "backup.gz");
+    writeFileSync(name, "older");
+    const interrupted = AbortSignal.abort(new Error("Ctrl-C"));
+    const options = { file: name, withKeys: true, clock: systemClock, signal: interrupted };
+    await assert.rejects(backUp(locationOf(server.dataDirectory), options), /Ctrl-C/);
+    assert.deepEqual([readdirSync(place), readFileSync(name, "utf8")], [["backup.gz"], "older"]);
+    const checked = writeBackupFile(name, {
+      items: Readable.from([{ type: "header", header: madeUpHeader } as const]),
+      check: () => Promise.reject(new Error("not read again")),
+    });
+    await assert.rejects(checked, /not read again/);
+    assert.deepEqual([readdirSync(place), readFileSync(name, "utf8")], [["backup.gz"], "older"]);
   });
 
   it("leaves an empty folder empty when the restore is interrupted", async () => {
@@ -273,7 +297,7 @@ describe("a backup of a running server", () => {
   });
 
   it("is refused for a folder without a server's data", async () => {
-    const options = { file: join(folder, "none.gz"), withKeys: true, clock: systemClock };
+    const options = { file: join(folder, "none.gz"), withKeys: true, clock: systemClock, signal };
     await assert.rejects(backUp(locationOf(join(folder, "nothing")), options), UsageError);
     await assert.rejects(backUp(locationOf(folder), options), UsageError);
     assert.equal(existsSync(options.file), false);

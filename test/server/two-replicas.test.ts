@@ -144,7 +144,12 @@ describe("two replicas on one etcd", { skip: skipsEtcd || (skipsEtcdctl ?? false
 
   it("are backed up with their Secrets encrypted", async () => {
     const file = join(folder, "replicas.backup");
-    const { plainSecrets } = await backUp(configOf("first"), { file, withKeys: true, clock: systemClock });
+    const { plainSecrets } = await backUp(configOf("first"), {
+      file,
+      withKeys: true,
+      clock: systemClock,
+      signal: new AbortController().signal,
+    });
     assert.equal(plainSecrets, 0);
     hasNoPlainText(gunzipSync(readFileSync(file)));
   });

@@ -16,6 +16,8 @@ export interface BackUpOptions {
   readonly file: string;
   readonly withKeys: boolean;
   readonly clock: Clock;
+  /** Ends it early; an older file of that name stays. */
+  readonly signal: AbortSignal;
 }
 
 export interface BackUpReport {
@@ -33,18 +35,21 @@ const maximumAttempts = 3;
 
 /**
  * Backs up a server that runs or not: the objects of one revision, and the files that only this server has. It takes no
- * lock that a server waits for. Then it reads the file again, all of it. Rejects with UsageError for settings that can't
- * be used, and with the system's errors; an older file of that name is there still.
+ * lock that a server waits for. It reads the file again, all of it, before that replaces an older one.
+ * Rejects with UsageError for settings that can't be used, and with the system's errors; an older file of that name is there still.
  */
 export async function backUp(location: StoreLocation, options: BackUpOptions): Promise<BackUpReport> {
   checkOwner(location.dataDirectory);
   const { store, location: source } = await openExistingStore(location);
   const tally = { plainSecrets: 0 };
+  const { file, signal } = options;
   try {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        await writeBackupFile(options.file, itemsOf(source, { store, tally, ...options }));
-        break;
+        const items = itemsOf(source, { store, tally, ...options });
+        const check = (written: string) => verifyBackupFile(written, signal);
+        const { header, files, objects } = await writeBackupFile(file, { items, check });
+        return { objects, files, revision: header.revision, withoutKeys: header.withoutKeys, ...tally };
       } catch (error) {
         if (!mustReadAgain(error) || attempt === maximumAttempts) throw error;
       }
@@ -52,8 +57,6 @@ export async function backUp(location: StoreLocation, options: BackUpOptions): P
   } finally {
     await store.close();
   }
-  const { header, files, objects } = await verifyBackupFile(options.file);
-  return { objects, files, revision: header.revision, withoutKeys: header.withoutKeys, ...tally };
 }
 
 async function* itemsOf(
@@ -63,6 +66,7 @@ async function* itemsOf(
     tally,
     withKeys,
     clock,
+    signal,
   }: BackUpOptions & { readonly store: Store; readonly tally: { plainSecrets: number } },
 ): AsyncIterable<BackupItem> {
   const { certificates, keys } = dataDirectoryFiles(dataDirectory);
@@ -84,6 +88,7 @@ async function* itemsOf(
     yield { type: "file", file: readEntry(dataDirectory, file) };
   }
   for await (const object of objects()) {
+    signal.throwIfAborted();
     if (object.key.startsWith(secretsPrefix) && writtenWith(object.value) === undefined) tally.plainSecrets += 1;
     yield { type: "object", object };
   }

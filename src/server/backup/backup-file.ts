@@ -12,21 +12,27 @@ const longestLineBytes = 32 * 2 ** 20;
 const newline = 0x0a;
 
 /**
- * Writes a backup (0600). An older file of that name is replaced once the new one is complete and on the disk; until then,
- * and when anything fails, it stays.
+ * Writes a backup (0600). An older file of that name is replaced once the new one is complete, checked and on the disk; until then,
+ * and when anything fails, it stays. `check` gets the name of the file that was written. Resolves with what it finds.
  */
-export async function writeBackupFile(file: string, items: AsyncIterable<BackupItem>): Promise<void> {
+export async function writeBackupFile<T>(
+  file: string,
+  { items, check }: { readonly items: AsyncIterable<BackupItem>; readonly check: (written: string) => Promise<T> },
+): Promise<T> {
   const replacement = openReplacement(file, { mode: 0o600 });
+  let found: T;
   try {
     const lines = Readable.from(formatBackup(items), { objectMode: true });
     await pipeline(lines, createGzip(), async (compressed: AsyncIterable<Buffer>) => {
       for await (const bytes of compressed) replacement.write(bytes);
     });
+    found = await check(replacement.temporary);
   } catch (error) {
     replacement.discard();
     throw error;
   }
   replacement.commit();
+  return found;
 }
 
 /** The items of a backup, see `parseBackup`. Throws DamagedBackup, and the system's errors. */

@@ -32,6 +32,12 @@ export interface BackupFileEntry {
   readonly text: string;
 }
 
+/** The CA of a signer has a colon in its name: `example.com:services.key`. */
+const keptFile = /^(?:signers\/)?(?=.{1,255}$)(?:[\w-][\w.:-]*\.(?:crt|key)|client-authorities\.json)$/;
+
+/** Whether a backup holds a file of this name. None is outside the data directory, or too long for a file system. */
+export const isKeptFile = (file: string): boolean => keptFile.test(file);
+
 export type BackupItem =
   | { readonly type: "header"; readonly header: BackupHeader }
   | { readonly type: "file"; readonly file: BackupFileEntry }
@@ -99,6 +105,7 @@ export async function* parseBackup(lines: AsyncIterable<string>): AsyncIterable<
   let isFirst = true;
   let isEnded = false;
   let lastKey = Buffer.alloc(0);
+  const files = new Set<string>();
   for await (const line of lines) {
     if (isEnded) throw new DamagedBackup("there is more after its end");
     const fields = parseLine(line);
@@ -115,6 +122,11 @@ export async function* parseBackup(lines: AsyncIterable<string>): AsyncIterable<
       if (Buffer.compare(lastKey, key) >= 0)
         throw new DamagedBackup("its objects are not in order, or one is twice in it");
       lastKey = key;
+    }
+    if (item.type === "file") {
+      const { file } = item.file;
+      if (files.has(file)) throw new DamagedBackup(`it has the file ${JSON.stringify(file)} twice`);
+      files.add(file);
     }
     tally.add(`${line}\n`, item);
     yield item;
@@ -161,7 +173,10 @@ const isPlainText = (value: unknown): value is string => typeof value === "strin
 
 function itemOf(fields: Fields): BackupItem {
   const { file, text, key, value, base64 } = Object.fromEntries(fields);
-  if (typeof file === "string" && typeof text === "string") return { type: "file", file: { file, text } };
+  if (typeof file === "string" && typeof text === "string") {
+    if (!isKeptFile(file)) throw new DamagedBackup(`it has the file ${printable(JSON.stringify(file.slice(0, 300)))}`);
+    return { type: "file", file: { file, text } };
+  }
   if (typeof key === "string" && isObjectKey(key)) {
     if (typeof value === "string") return { type: "object", object: { key, value: Buffer.from(value) } };
     if (typeof base64 === "string") return { type: "object", object: { key, value: Buffer.from(base64, "base64") } };

@@ -2,17 +2,14 @@ import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync }
 import { dirname, join } from "node:path";
 import { writePrivateFile } from "../../machinery/files/atomic-file.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
+import { isKeptFile } from "./backup-format.ts";
 import type { BackupFileEntry } from "./backup-format.ts";
-import { DamagedBackup } from "./backup-format.ts";
 
 /**
  * What a server cannot make again: its CAs, those of its signers, and the keys of its tokens. What it makes from these at
  * its start (its own certificate, the administrator's kubeconfig) is not among them.
  */
 const folders = ["", "signers"];
-/** The CA of a signer has a colon in its name: `example.com:services.key`. */
-const keptFile = /^(?:[\w-][\w.:-]*\.(?:crt|key)|client-authorities\.json)$/;
-const keptPath = /^(?:signers\/)?([\w-][\w.:-]*)$/;
 const largestFileBytes = 2 ** 20;
 
 const isKey = (file: string): boolean => file.endsWith(".key");
@@ -26,15 +23,13 @@ export function dataDirectoryFiles(directory: string): { readonly certificates: 
     .filter((folder) => existsSync(join(directory, folder)))
     .flatMap((folder) =>
       readdirSync(join(directory, folder))
-        .filter(isKept)
-        .map((name) => join(folder, name)),
+        .map((name) => join(folder, name))
+        .filter(isKeptFile),
     )
     .filter((file) => isSmallFile(join(directory, file)))
     .toSorted();
   return { certificates: files.filter((file) => !isKey(file)), keys: files.filter(isKey) };
 }
-
-const isKept = (name: string): boolean => keptFile.test(name);
 
 function isSmallFile(path: string): boolean {
   const status = statSync(path, { throwIfNoEntry: false });
@@ -48,10 +43,8 @@ export const readEntry = (directory: string, file: string): BackupFileEntry => (
   text: readFileSync(join(directory, file), "utf8"),
 });
 
-/** Writes a file of a backup (0600) below a folder. Throws DamagedBackup for a name that a backup cannot have. */
+/** Writes a file of a backup (0600) below a folder. Its name is one of `isKeptFile`: that was checked when it was read. */
 export function writeEntry(directory: string, { file, text }: BackupFileEntry): void {
-  const name = keptPath.exec(file)?.[1];
-  if (name === undefined || !isKept(name)) throw new DamagedBackup(`it has the file ${JSON.stringify(file)}`);
   const path = join(directory, file);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   writePrivateFile(path, text);

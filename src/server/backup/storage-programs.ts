@@ -14,7 +14,7 @@ import { migrateStorage } from "./migrate-storage.ts";
 import type { MigrateOptions } from "./migrate-storage.ts";
 import { restoreBackup } from "./restore.ts";
 
-/** What a restore or a move leaves behind when it is interrupted. */
+/** What a backup, a restore or a move leaves behind when it is interrupted. */
 const untouched = "it was interrupted: nothing was changed";
 
 /** `signet backup`: says on standard output what is in the file. */
@@ -22,7 +22,9 @@ export async function runBackUp(
   location: StoreLocation,
   { file, withKeys }: { readonly file: string; readonly withKeys: boolean },
 ): Promise<void> {
-  const report = await explained({ written: file }, () => backUp(location, { file, withKeys, clock: systemClock }));
+  const report = await explained({ written: file }, () =>
+    interruptible(untouched, (signal) => backUp(location, { file, withKeys, clock: systemClock, signal })),
+  );
   console.log(
     `${file}: ${report.objects} objects at revision ${report.revision}, ${report.files} files; read again and complete`,
   );

@@ -252,7 +252,12 @@ describe("a server with its own store", () => {
   it("is backed up with its Secrets encrypted: they cannot be read without the key, and can be read with it", async (t) => {
     await run(t, config, { type: "rewrite" });
     const file = join(folder, "without-keys.backup");
-    const report = await backUp(config, { file, withKeys: false, clock: systemClock });
+    const report = await backUp(config, {
+      file,
+      withKeys: false,
+      clock: systemClock,
+      signal: new AbortController().signal,
+    });
     assert.equal(report.plainSecrets, 0);
     assert.ok(report.withoutKeys.includes("encryption.key"));
     assert.ok(!gunzipSync(readFileSync(file)).includes(password));

@@ -9,6 +9,13 @@ export class RemoteUnavailable extends Error {}
 /** Too many questions wait. That is the doing of those who ask: the other side may be well. */
 export class TooManyQuestions extends RemoteUnavailable {}
 
+interface Question {
+  /** Questions with the same key are the same one. */
+  readonly key: string;
+  /** Who asks. Undefined: nobody that is known. */
+  readonly asker?: string;
+}
+
 export interface KeptAnswer {
   /** Good and bad answers are kept apart, so that made-up questions do not push out good answers. */
   readonly isGood: boolean;
@@ -18,7 +25,10 @@ export interface KeptAnswer {
 
 export interface RemoteQuestionsOptions<Answer> {
   readonly clock: Clock;
-  /** Questions that wait for their answer. More are refused at once, so that they hold nothing else up. */
+  /**
+   * Questions that wait for their answer, three quarters of them from one asker at most. More are refused at once, so that they hold
+   * nothing else up.
+   */
   readonly maximumPending: number;
   /** The newest answers that are kept, of good and of bad ones. */
   readonly maximumKept: number;
@@ -30,6 +40,7 @@ export interface RemoteQuestionsOptions<Answer> {
 /** After so many questions in a row that had no answer at all, questions are refused at once until the pause is over. */
 const toleratedFailures = 5;
 const pauseMilliseconds = 10_000;
+const sharePerAsker = 0.75;
 
 /**
  * Questions to another server, which requests wait for: answers are kept for a time, the same question is asked once at a
@@ -41,6 +52,7 @@ export class RemoteQuestions<Answer> {
   readonly #good: AnswerCache<Answer>;
   readonly #bad: AnswerCache<Answer>;
   readonly #pending = new Map<string, Promise<Answer>>();
+  readonly #pendingOf = new Map<string, number>();
   #failures = 0;
   #pausedAt = Number.NEGATIVE_INFINITY;
 
@@ -51,23 +63,40 @@ export class RemoteQuestions<Answer> {
   }
 
   /**
-   * The answer to a question. `key` identifies it. Rejects with what `ask` rejects with; throws RemoteUnavailable when
+   * The answer to a question. Rejects with what `ask` rejects with; throws RemoteUnavailable when
    * the other side is not asked, and TooManyQuestions when that is because too many wait.
    */
-  ask(key: string, ask: () => Promise<Answer>): MaybePromise<Answer> {
-    const { clock, maximumPending } = this.#options;
+  ask({ key, asker }: Question, ask: () => Promise<Answer>): MaybePromise<Answer> {
+    const { clock } = this.#options;
     const known = this.#good.find(key) ?? this.#bad.find(key);
     if (known !== undefined) return known.answer;
     const running = this.#pending.get(key);
     if (running !== undefined) return running;
-    if (this.#pending.size >= maximumPending) throw new TooManyQuestions("too many questions wait for it");
+    if (!this.#mayWait(asker)) throw new TooManyQuestions("too many questions wait for it");
     const isPaused = millisecondsSince(this.#pausedAt, clock) < pauseMilliseconds;
     if (isPaused) throw new RemoteUnavailable("it has failed too often");
     // The pause is over: one question tries it, the others are refused until it has an answer.
     if (this.#failures >= toleratedFailures) this.#pausedAt = clock.now();
-    const asked = this.#answer(key, ask).finally(() => this.#pending.delete(key));
+    const asked = this.#answer(key, ask).finally(() => {
+      this.#pending.delete(key);
+      this.#count(asker, -1);
+    });
     this.#pending.set(key, asked);
+    this.#count(asker, 1);
     return asked;
+  }
+
+  #mayWait(asker: string | undefined): boolean {
+    const { maximumPending } = this.#options;
+    const waiting = asker === undefined ? 0 : (this.#pendingOf.get(asker) ?? 0);
+    return this.#pending.size < maximumPending && waiting < Math.max(1, Math.floor(maximumPending * sharePerAsker));
+  }
+
+  #count(asker: string | undefined, change: 1 | -1): void {
+    if (asker === undefined) return;
+    const count = (this.#pendingOf.get(asker) ?? 0) + change;
+    if (count > 0) this.#pendingOf.set(asker, count);
+    else this.#pendingOf.delete(asker);
   }
 
   async #answer(key: string, ask: () => Promise<Answer>): Promise<Answer> {

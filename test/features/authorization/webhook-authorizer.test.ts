@@ -170,11 +170,14 @@ describe("a webhook authorizer", () => {
     post = () => new Promise(() => {});
     for (const onFailure of ["noOpinion", "deny"] as const) {
       const asked = authorizer({ onFailure });
-      for (let index = 0; index < 3; index += 1) assert.ok(asked(asks(`${index}`)) instanceof Promise);
-      await assert.rejects(
-        async () => asked(asks("one more")),
-        (error) => error instanceof ApiError && error.code === 429,
-      );
+      const askedBy = async (username: string, name: string): Promise<unknown> =>
+        asked({ ...asks(name), user: { ...asks().user, username } });
+      const isTooMany = (error: unknown): boolean => error instanceof ApiError && error.code === 429;
+      void askedBy("ada", "0");
+      void askedBy("ada", "1");
+      await assert.rejects(askedBy("ada", "one more than three quarters of them"), isTooMany);
+      void askedBy("bob", "2");
+      await assert.rejects(askedBy("eve", "one more"), isTooMany);
     }
     assert.deepEqual(heard, []);
   });

@@ -55,7 +55,7 @@ export function webhookTokens(options: WebhookTokenOptions): VerifyToken {
     if (token.length > longestToken || isOwn(token, ownIssuers)) return notApplicable;
     const key = digest(`${JSON.stringify(audiences)}${token}`);
     try {
-      const outcome = questions.ask(key, async () => {
+      const outcome = questions.ask({ key }, async () => {
         const answer = await ask(token, audiences);
         const error = answer.error.replaceAll(token, "REDACTED").slice(0, longestError);
         return outcomeOfAnswer({ ...answer, error }, { audiences, apiAudiences });

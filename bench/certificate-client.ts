@@ -3,6 +3,7 @@ import { createCertificateRequestPem } from "../src/pki/create-certificate-reque
 import { generatePrivateKey } from "../src/pki/keys.ts";
 import { noSubjectAltNames } from "../src/pki/subject-alt-names.ts";
 import type { Http2Caller } from "./http2-caller.ts";
+import { repeatConcurrently } from "./repeat-concurrently.ts";
 
 const path = "/apis/certificates.platform.io/v1/certificatesigningrequests";
 
@@ -55,16 +56,13 @@ export class CertificateClient {
    */
   async issue(count: number, { concurrency }: { readonly concurrency: number }): Promise<void> {
     const issued: Promise<void>[] = [];
-    const work = async (): Promise<void> => {
-      while (issued.length < count) {
-        const name = `bench-${this.#made++}`;
-        const waiting = Promise.withResolvers<void>();
-        this.#waiting.set(name, waiting);
-        issued.push(waiting.promise);
-        await this.#requestAndApprove(name);
-      }
-    };
-    await Promise.all(Array.from({ length: concurrency }, work));
+    await repeatConcurrently({ times: count, concurrency }, () => {
+      const name = `bench-${this.#made++}`;
+      const waiting = Promise.withResolvers<void>();
+      this.#waiting.set(name, waiting);
+      issued.push(waiting.promise);
+      return this.#requestAndApprove(name);
+    });
     await Promise.all(issued);
   }
 

@@ -13,6 +13,7 @@ import { etcdCpuSeconds, startEtcdReplicas } from "./etcd-replicas.ts";
 import type { EtcdReplicas } from "./etcd-replicas.ts";
 import { comparisonHead, comparisonRow, inTurns, mean } from "./in-turns.ts";
 import { table } from "./markdown-report.ts";
+import { repeatConcurrently } from "./repeat-concurrently.ts";
 import { accounts, serviceAccount } from "./workloads.ts";
 
 const { values: options, positionals } = parseArgs({
@@ -33,7 +34,6 @@ if (otherCheckout === undefined) {
 }
 const rounds = Number(options.rounds);
 const requests = Number(options.requests);
-const inFlight = 64;
 
 interface Side {
   readonly etcd: EtcdCluster;
@@ -69,11 +69,7 @@ async function load(side: Side, operation: Operation): Promise<Costs> {
     ...side.replicas.servers.map((server) => server.cpuSeconds()),
   ];
   const before = read();
-  let next = 0;
-  const lane = async (): Promise<void> => {
-    while (next < requests) await operation(side, next++);
-  };
-  await Promise.all(Array.from({ length: inFlight }, lane));
+  await repeatConcurrently({ times: requests, concurrency: 64 }, (index) => operation(side, index));
   const used = read().map((seconds, at) => ((seconds - (before[at] ?? 0)) * 1e6) / requests);
   const [etcd = 0, asked = 0, ...others] = used;
   return { etcd, asked, following: mean(others) };

@@ -23,6 +23,7 @@ import { clientKinds, isInstalled } from "./grpc-clients.ts";
 import type { FaultResult } from "./grpc-faults.ts";
 import { median } from "./in-turns.ts";
 import { table } from "./markdown-report.ts";
+import { repeatConcurrently } from "./repeat-concurrently.ts";
 
 const { values: options } = parseArgs({
   options: {
@@ -91,15 +92,9 @@ try {
 }
 
 async function put(count: number, keyOf: (index: number) => string): Promise<void> {
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    while (next < count)
-      await channel.unary("/etcdserverpb.KV/Put", {
-        message: encodePut(keyOf(next++), value),
-        timeoutMilliseconds: 10_000,
-      });
-  };
-  await Promise.all(Array.from({ length: 64 }, worker));
+  await repeatConcurrently({ times: count, concurrency: 64 }, (index) =>
+    channel.unary("/etcdserverpb.KV/Put", { message: encodePut(keyOf(index), value), timeoutMilliseconds: 10_000 }),
+  );
 }
 
 async function latestRevision(): Promise<number> {

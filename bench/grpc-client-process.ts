@@ -14,6 +14,7 @@ import { clientKinds, loadFrom } from "./grpc-clients.ts";
 import { callFaultyServer } from "./grpc-faults.ts";
 import { loads, RANGE_KEYS, rangeKey, VALUE_BYTES, WATCHED_EVENTS, watchedRange } from "./grpc-loads.ts";
 import type { Answer, Cost, FailedWrite, Load, Order, WriteReport } from "./grpc-loads.ts";
+import { repeatConcurrently } from "./repeat-concurrently.ts";
 
 const RANGE_PAGE_LENGTH = 1_000;
 
@@ -71,15 +72,6 @@ function watchAll(startRevision: number): Promise<void> {
   });
 }
 
-/** Runs `work` so often, so many at once. */
-async function repeat(times: number, width: number, work: (index: number) => Promise<unknown>): Promise<void> {
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    while (next < times) await work(next++);
-  };
-  await Promise.all(Array.from({ length: width }, worker));
-}
-
 async function measure(work: () => Promise<void>): Promise<Cost> {
   globalThis.gc?.();
   const cpu = process.cpuUsage();
@@ -95,15 +87,15 @@ async function run(wanted: Load, watchRevision: number): Promise<void> {
   const get = (index: number): Promise<RangeAnswer> => range(rangeKey((index * 7) % RANGE_KEYS));
   switch (wanted) {
     case "create and swap, one after the other":
-      return await repeat(times / 2, 1, createAndSwap);
+      return await repeatConcurrently({ times: times / 2, concurrency: 1 }, createAndSwap);
     case "create and swap, 32 at once":
-      return await repeat(times / 2, 32, createAndSwap);
+      return await repeatConcurrently({ times: times / 2, concurrency: 32 }, createAndSwap);
     case "get, one after the other":
-      return await repeat(times, 1, get);
+      return await repeatConcurrently({ times, concurrency: 1 }, get);
     case "get, 32 at once":
-      return await repeat(times, 32, get);
+      return await repeatConcurrently({ times, concurrency: 32 }, get);
     case "range of 5,000 keys":
-      return await repeat(times, 1, readAll);
+      return await repeatConcurrently({ times, concurrency: 1 }, readAll);
     case "watch that catches up, 10,000 events":
       return await watchAll(watchRevision);
   }

@@ -15,6 +15,7 @@ import { parseArgs } from "node:util";
 import { Http2Caller } from "./http2-caller.ts";
 import { median } from "./in-turns.ts";
 import { installPackage } from "./installed-package.ts";
+import { repeatConcurrently } from "./repeat-concurrently.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import type { ServerProcess } from "./server-process.ts";
 
@@ -28,7 +29,6 @@ const { values: options } = parseArgs({
 });
 const objects = Number(options.objects);
 const namespaces = 100;
-const lanes = 64;
 const turns = 9;
 
 const directory = options.directory ?? mkdtempSync(join(tmpdir(), "signet-objects-"));
@@ -67,17 +67,12 @@ async function create(server: ServerProcess): Promise<void> {
   const before = resident(server);
   const cpu = server.cpuSeconds();
   const start = performance.now();
-  let next = 0;
-  const lane = async (number: number): Promise<void> => {
-    while (next < objects) {
-      const n = next++;
-      const labels = { app: `a${n % 500}`, tier: "edge" };
-      const metadata = { name: `sa-${n}`, labels, annotations: { note: "x".repeat(80) } };
-      const answer = await callers[number % callers.length]?.call("POST", accountsOf(n), { body: { metadata } });
-      if (answer?.status !== 201) throw new Error(answer?.text);
-    }
-  };
-  await Promise.all(Array.from({ length: lanes }, (_, number) => lane(number)));
+  await repeatConcurrently({ times: objects, concurrency: 64 }, async (n, lane) => {
+    const labels = { app: `a${n % 500}`, tier: "edge" };
+    const metadata = { name: `sa-${n}`, labels, annotations: { note: "x".repeat(80) } };
+    const answer = await callers[lane % callers.length]?.call("POST", accountsOf(n), { body: { metadata } });
+    if (answer?.status !== 201) throw new Error(answer?.text);
+  });
   const seconds = (performance.now() - start) / 1000;
   const microseconds = ((server.cpuSeconds() - cpu) * 1e6) / objects;
   print("creates a second; CPU µs each", `${Math.round(objects / seconds)}; ${microseconds.toFixed(0)}`);

@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Http2Caller } from "./http2-caller.ts";
+import { repeatConcurrently } from "./repeat-concurrently.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import { watchFanOut } from "./watch-fan-out.ts";
 import { accounts, prepareWorkloads, serviceAccount } from "./workloads.ts";
@@ -35,17 +36,12 @@ for (let lane = 0; lane < lanes; lane += 1) {
   await writer.call("POST", accounts, { body: serviceAccount({ name: `lane-${lane}` }) });
 }
 
-async function patch(count: number): Promise<void> {
-  let left = count;
-  const patchSome = async (lane: number): Promise<void> => {
-    while (left-- > 0) {
-      const body = { metadata: { annotations: { turn: String(left) } } };
-      const { status, text } = await writer.call("PATCH", `${accounts}/lane-${lane}`, { body });
-      if (status !== 200) throw new Error(text);
-    }
-  };
-  await Promise.all(Array.from({ length: lanes }, (_, lane) => patchSome(lane)));
-}
+const patchAll = (): Promise<void> =>
+  repeatConcurrently({ times: patches, concurrency: lanes }, async (index, lane) => {
+    const body = { metadata: { annotations: { turn: String(index) } } };
+    const { status, text } = await writer.call("PATCH", `${accounts}/lane-${lane}`, { body });
+    if (status !== 200) throw new Error(text);
+  });
 
 console.log("watches of other objects   CPU µs a patch   patches/s");
 for (const watchers of [0, Number(options.watchers)]) {
@@ -56,9 +52,9 @@ for (const watchers of [0, Number(options.watchers)]) {
     const stream = caller.watch(path, () => {});
     if (n % watchersPerConnection === watchersPerConnection - 1) await once(stream, "response");
   }
-  await patch(patches);
+  await patchAll();
   const [cpu, start] = [server.cpuSeconds(), performance.now()];
-  await patch(patches);
+  await patchAll();
   const microseconds = ((server.cpuSeconds() - cpu) * 1e6) / patches;
   const perSecond = patches / ((performance.now() - start) / 1000);
   console.log(String(watchers).padStart(24), microseconds.toFixed(0).padStart(16), perSecond.toFixed(0).padStart(11));

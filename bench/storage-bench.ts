@@ -9,6 +9,7 @@ import { LmdbStore } from "../src/machinery/storage/backends/lmdb.ts";
 import { ChangeFeed } from "../src/machinery/storage/change-feed.ts";
 import type { Entry } from "../src/machinery/storage/store.ts";
 import { WatchCache } from "../src/machinery/storage/watch-cache.ts";
+import { repeatConcurrently } from "./repeat-concurrently.ts";
 
 const PREFIX = "/registry/serviceaccounts/";
 const ALL = { start: PREFIX, end: "/registry/serviceaccounts0" };
@@ -31,20 +32,9 @@ async function measure(name: string, times: number, work: () => Promise<void> | 
   });
 }
 
-/** Runs `work` for every index below `times`, so many at once. */
-async function inFlight(times: number, width: number, work: (index: number) => Promise<void>): Promise<void> {
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    while (next < times) await work(next++);
-  };
-  await Promise.all(Array.from({ length: width }, worker));
-}
-
 const directory = mkdtempSync(join(process.argv[2] ?? tmpdir(), "signet-bench-"));
 const store = new LmdbStore({ directory, profile: "platform" });
-const create = async (index: number): Promise<void> => {
-  await store.write({ key: keyOf(index), value, expectedRevision: 0 });
-};
+const create = (index: number): Promise<unknown> => store.write({ key: keyOf(index), value, expectedRevision: 0 });
 
 let longestTurn = 0;
 let lastTurn = performance.now();
@@ -52,19 +42,21 @@ const turns = setInterval(() => {
   longestTurn = Math.max(longestTurn, performance.now() - lastTurn);
   lastTurn = performance.now();
 }, 1);
-await measure("durable creates of 500 bytes, 64 in flight", CREATES, () => inFlight(CREATES, 64, create));
+await measure("durable creates of 500 bytes, 64 in flight", CREATES, () =>
+  repeatConcurrently({ times: CREATES, concurrency: 64 }, create),
+);
 rows.push({ measure: "longest event turn meanwhile", result: `${longestTurn.toFixed(1)} ms` });
 await measure("durable creates of 500 bytes, 1 in flight", 500, () =>
-  inFlight(500, 1, (index) => create(CREATES + index)),
+  repeatConcurrently({ times: 500, concurrency: 1 }, (index) => create(CREATES + index)),
 );
 clearInterval(turns);
 await measure("latestRevision()", 200_000, () => {
   for (let index = 0; index < 200_000; index++) store.latestRevision();
 });
 await measure("range of 1 key", 50_000, () =>
-  inFlight(50_000, 1, async (index) => {
-    await store.range({ start: keyOf(index), end: keyOf(index + 1) });
-  }),
+  repeatConcurrently({ times: 50_000, concurrency: 1 }, (index) =>
+    store.range({ start: keyOf(index), end: keyOf(index + 1) }),
+  ),
 );
 await measure("range of 10,000 keys", 1, async () => void (await store.range({ ...ALL, limit: 10_000 })));
 await measure("the same, 30,000 revisions ago", 1, async () => {
@@ -85,7 +77,7 @@ await measure("cache get", 1_000_000, () => {
 });
 await measure("cache range of 10,000 keys", 1, () => void cache.range({ ...ALL, limit: 10_000 }));
 await measure("durable creates, 64 in flight, with the cache", CREATES, () =>
-  inFlight(CREATES, 64, (index) => create(200_000 + index)),
+  repeatConcurrently({ times: CREATES, concurrency: 64 }, (index) => create(200_000 + index)),
 );
 await measure("compaction of 50,000 revisions", 1, () => store.compact(store.latestRevision() - CREATES));
 rows.push({ measure: "file", result: `${(statSync(join(directory, "store.mdb")).size / 2 ** 20).toFixed(1)} MiB` });

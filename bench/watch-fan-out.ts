@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Http2Caller } from "./http2-caller.ts";
+import { repeatConcurrently } from "./repeat-concurrently.ts";
 import { adminToken } from "./server-process.ts";
 import type { ServerProcess } from "./server-process.ts";
 import { WatchReader } from "./watch-reader.ts";
@@ -72,21 +73,13 @@ export async function watchFanOut(options: FanOutOptions): Promise<FanOut> {
   // A watch that has told this one has looked at all existing objects: only new events cost anything from here on.
   const eventBytes = (await create("first")).length + '{"type":"ADDED","object":}\n'.length;
   await untilDelivered(watchers);
-  let created = 0;
-  const createSome = async (count: number): Promise<void> => {
-    const last = created + count;
-    const createNext = async (): Promise<void> => {
-      while (created < last) await create(String(created++));
-    };
-    await Promise.all(Array.from({ length: writers }, createNext));
-  };
   // The first events compile the code.
-  await createSome(warmUpWrites);
+  await repeatConcurrently({ times: warmUpWrites, concurrency: writers }, (index) => create(`warm-${index}`));
   await untilDelivered(watchers * (1 + warmUpWrites));
   delivered = 0;
   const cpu = server.cpuSeconds();
   const start = performance.now();
-  await createSome(writes);
+  await repeatConcurrently({ times: writes, concurrency: writers }, (index) => create(String(index)));
   await untilDelivered(expected);
   const cpuMicroseconds = ((server.cpuSeconds() - cpu) * 1e6) / delivered;
   for (const connection of [...readers, writer, stalled]) connection.close();

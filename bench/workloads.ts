@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { platformNames } from "../src/machinery/api/names.ts";
 import type { Names } from "../src/machinery/api/names.ts";
 import { Http2Caller } from "./http2-caller.ts";
+import { repeatConcurrently } from "./repeat-concurrently.ts";
 import { adminToken } from "./server-process.ts";
 import type { ServerProcess } from "./server-process.ts";
 
@@ -77,12 +78,8 @@ export async function prepareWorkloads(
 
 /** Sends a workload's requests, 32 at a time on one connection. Rejects when one is not answered with 2xx. */
 export async function sendRequests(caller: Http2Caller, { name, path, body }: Workload, count: number): Promise<void> {
-  let left = count;
-  const sendSome = async (): Promise<void> => {
-    while (left-- > 0) {
-      const { status, text } = await caller.call(body === undefined ? "GET" : "POST", path, { body });
-      if (status < 200 || status > 299) throw new Error(`${name}: ${status} ${text}`);
-    }
-  };
-  await Promise.all(Array.from({ length: 32 }, sendSome));
+  await repeatConcurrently({ times: count, concurrency: 32 }, async () => {
+    const { status, text } = await caller.call(body === undefined ? "GET" : "POST", path, { body });
+    if (status < 200 || status > 299) throw new Error(`${name}: ${status} ${text}`);
+  });
 }

@@ -20,6 +20,7 @@ import { ApiClient } from "../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../src/machinery/client/https-transport.ts";
 import { bundleAgent } from "../tools/package/agent-bundle.ts";
 import { endsWithParent } from "./ends-with-parent.ts";
+import { markdownTable } from "./markdown-table.ts";
 import { processCpuSeconds } from "./process-cpu.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import { writeServingApprovalPolicy } from "./serving-approval-policy.ts";
@@ -146,19 +147,16 @@ try {
     ...["--trust-bundle", `platform.io:nodeagent-serving:ca:${file("bundle.pem")}`],
   ];
   const results = await Promise.all(all.map((variant, index) => measure(variant, { flags, index: index + 1 })));
-  console.log("| agent | on disk, MB | start, CPU s | idle, % of a core | resident, MiB | of it its own, MiB |");
-  console.log("| --- | ---: | ---: | ---: | ---: | ---: |");
-  for (const { variant, startSeconds, idlePercent, residentMebibytes, ownMebibytes } of results) {
-    const cells = [
-      variant.name,
-      Number.isNaN(variant.megabytes) ? "" : variant.megabytes.toFixed(1),
-      startSeconds.toFixed(2),
-      idlePercent.toFixed(3),
-      residentMebibytes.toFixed(1),
-      ownMebibytes.toFixed(1),
-    ];
-    console.log(`| ${cells.join(" | ")} |`);
-  }
+  const head = ["agent", "on disk, MB", "start, CPU s", "idle, % of a core", "resident, MiB", "of it its own, MiB"];
+  const rows = results.map(({ variant, startSeconds, idlePercent, residentMebibytes, ownMebibytes }) => [
+    variant.name,
+    Number.isNaN(variant.megabytes) ? "" : variant.megabytes.toFixed(1),
+    startSeconds.toFixed(2),
+    idlePercent.toFixed(3),
+    residentMebibytes.toFixed(1),
+    ownMebibytes.toFixed(1),
+  ]);
+  console.log(markdownTable(head, rows));
 } finally {
   await server.stop();
   rmSync(scratch, { recursive: true, force: true });

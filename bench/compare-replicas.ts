@@ -11,8 +11,9 @@ import { startEtcd } from "../test/machinery/storage/etcd-process.ts";
 import type { EtcdCluster } from "../test/machinery/storage/etcd-process.ts";
 import { etcdCpuSeconds, startEtcdReplicas } from "./etcd-replicas.ts";
 import type { EtcdReplicas } from "./etcd-replicas.ts";
-import { comparisonHead, comparisonRow, inTurns, mean } from "./in-turns.ts";
-import { table } from "./markdown-report.ts";
+import { mean } from "./averages.ts";
+import { comparisonHead, comparisonRow, inTurns } from "./in-turns.ts";
+import { markdownTable } from "./markdown-table.ts";
 import { repeatConcurrently } from "./repeat-concurrently.ts";
 import { accounts, serviceAccount } from "./workloads.ts";
 
@@ -102,7 +103,7 @@ try {
       rows.push(comparisonRow(`${name}: ${what}`, { others: ofPart(costs.others), owns: ofPart(costs.owns) }));
     }
   }
-  console.log(table(comparisonHead, rows));
+  console.log(markdownTable(comparisonHead, rows));
 } finally {
   for (const { replicas } of sides) await replicas.stop();
   for (const etcd of etcds) await etcd.stop();

@@ -14,7 +14,7 @@ import { parseArgs } from "node:util";
 import { CertificateClient } from "./certificate-client.ts";
 import { Http2Caller } from "./http2-caller.ts";
 import { comparisonHead, comparisonRow, inTurns } from "./in-turns.ts";
-import { table } from "./markdown-report.ts";
+import { markdownTable } from "./markdown-table.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import type { ServerProcess, ServerProcessOptions } from "./server-process.ts";
 import { prepareWorkloads, sendRequests } from "./workloads.ts";
@@ -108,7 +108,7 @@ try {
   }
   if (options.only === undefined || options.only === "certificate")
     rows.push(await compareCertificates(other.server, own.server));
-  console.log(table(comparisonHead, rows));
+  console.log(markdownTable(comparisonHead, rows));
 } finally {
   for (const { server } of sides) await server.stop();
   rmSync(scratch, { recursive: true, force: true });

@@ -18,7 +18,7 @@ import { namesFor } from "../src/machinery/api/names.ts";
 import { ApiClient } from "../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../src/machinery/client/https-transport.ts";
 import { FleetAgent } from "./fleet-agent.ts";
-import { table } from "./markdown-report.ts";
+import { markdownTable } from "./markdown-table.ts";
 import { processCpuSeconds, stolenSeconds } from "./process-cpu.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import { writeServingApprovalPolicy } from "./serving-approval-policy.ts";
@@ -141,7 +141,7 @@ function printTable(phases: readonly Phase[]): void {
     "stolen CPU, %": ({ stolenShare }) => (stolenShare * 100).toFixed(0),
   };
   const cellsOf = (phase: Phase): string[] => Object.values(columns).map((cell) => cell(phase));
-  console.log(table(Object.keys(columns), phases.map(cellsOf)));
+  console.log(markdownTable(Object.keys(columns), phases.map(cellsOf)));
 }
 
 const stopping = new AbortController();

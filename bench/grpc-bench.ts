@@ -21,8 +21,8 @@ import { loads, RANGE_KEYS, rangeKey, VALUE_BYTES, WATCHED_EVENTS, watchedRange 
 import type { Answer, Cost, FailedWrite, Load, Order, WriteReport } from "./grpc-loads.ts";
 import { clientKinds, isInstalled } from "./grpc-clients.ts";
 import type { FaultResult } from "./grpc-faults.ts";
-import { median } from "./in-turns.ts";
-import { table } from "./markdown-report.ts";
+import { median } from "./averages.ts";
+import { markdownTable } from "./markdown-table.ts";
 import { repeatConcurrently } from "./repeat-concurrently.ts";
 
 const { values: options } = parseArgs({
@@ -200,7 +200,7 @@ function printCosts(costs: ReadonlyMap<Load, ReadonlyMap<string, readonly Cost[]
   const machine = `${cpus().length} cores (${cpus()[0]?.model ?? "unknown"}), Node.js ${process.versions.node}`;
   const averages = loadavg().map((load) => load.toFixed(1));
   console.log(`${machine}; load average ${averages.join(", ")}; median of ${options.rounds} rounds.\n`);
-  console.log(`${table(head, rows)}\n`);
+  console.log(`${markdownTable(head, rows)}\n`);
 }
 
 function printRestarts(restarts: readonly Restart[]): void {
@@ -229,7 +229,7 @@ function printRestarts(restarts: readonly Restart[]): void {
       ]);
     }
   }
-  console.log(`${table(head, rows)}\n`);
+  console.log(`${markdownTable(head, rows)}\n`);
 
   console.log(
     "Each error of these restarts: how often it came, for how many calls that certainly were not sent, and how many",
@@ -251,7 +251,7 @@ function printRestarts(restarts: readonly Restart[]): void {
   }
   const errorRows = [...errors].sort(([a], [b]) => (a < b ? -1 : 1));
   console.log(
-    `${table(
+    `${markdownTable(
       ["client", "fields", "text", "came", "not sent", "written"],
       errorRows.map(([error, { came, notSent, written }]) => [...error.split(" | "), came, notSent, written]),
     )}\n`,
@@ -275,7 +275,7 @@ function printFaults(faults: Readonly<Record<string, readonly FaultResult[]>>): 
       return `${result.fields}: ${withoutDetails(result.text)}${repeats}`;
     }),
   ]);
-  console.log(table(["what happened", "truth", ...names], rows));
+  console.log(markdownTable(["what happened", "truth", ...names], rows));
   for (const name of names) console.log(`\n${name}: ${toldApart(faults[name] ?? [])}`);
 }
 

@@ -12,6 +12,7 @@ import { parseArgs } from "node:util";
 import { parsePrivateKeyPem } from "../src/pki/keys.ts";
 import { CertificateClient } from "./certificate-client.ts";
 import { Http2Caller } from "./http2-caller.ts";
+import { markdownTable } from "./markdown-table.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 
 const { values: options, positionals: serveFlags } = parseArgs({
@@ -54,13 +55,12 @@ try {
   const perCpuSecond = requestCount / (server.cpuSeconds() - cpuBefore);
   const bare = bareSignatures();
   const share = (one: number): string => `${((100 * one) / bare).toFixed(1)} %`;
-  console.log("| what | count | of the bare rate |");
-  console.log("|---|---:|---:|");
-  console.log(
-    `| requested, approved, signed and recorded, a second | ${Math.round(perSecond)} | ${share(perSecond)} |`,
-  );
-  console.log(`| the same, a second of the server's CPU | ${Math.round(perCpuSecond)} | ${share(perCpuSecond)} |`);
-  console.log(`| bare ECDSA P-256 signatures of the same key, a second of CPU | ${Math.round(bare)} | 100 % |`);
+  const rows = [
+    ["requested, approved, signed and recorded, a second", Math.round(perSecond), share(perSecond)],
+    ["the same, a second of the server's CPU", Math.round(perCpuSecond), share(perCpuSecond)],
+    ["bare ECDSA P-256 signatures of the same key, a second of CPU", Math.round(bare), "100 %"],
+  ];
+  console.log(markdownTable(["what", "count", "of the bare rate"], rows));
 } finally {
   client.close();
   caller.close();

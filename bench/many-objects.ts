@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Http2Caller } from "./http2-caller.ts";
-import { median } from "./in-turns.ts";
+import { median } from "./averages.ts";
 import { installPackage } from "./installed-package.ts";
 import { repeatConcurrently } from "./repeat-concurrently.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";

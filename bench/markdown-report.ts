@@ -1,5 +1,6 @@
 import { loadavg } from "node:os";
 import type { LoadResult } from "./h2load.ts";
+import { markdownTable } from "./markdown-table.ts";
 import type { FanOut } from "./watch-fan-out.ts";
 
 export interface Timed {
@@ -34,7 +35,7 @@ export function markdownReport({ loads, lists, fanOuts, residentMebibytes, ready
     `Load average when it ended: ${loadavg()
       .map((load) => load.toFixed(1))
       .join(", ")}.`,
-    table(
+    markdownTable(
       ["requests", "a second", "of bare", "target", "CPU µs each", "p50 ms", "p99 ms", "failed"],
       Object.entries(loads).map(([name, load]) => [
         name,
@@ -47,7 +48,7 @@ export function markdownReport({ loads, lists, fanOuts, residentMebibytes, ready
         load.failed,
       ]),
     ),
-    table(
+    markdownTable(
       ["list of service accounts", "median ms", "MiB", "times bare"],
       Object.entries(lists).map(([name, { medianMilliseconds, bytes }]) => [
         name,
@@ -56,7 +57,7 @@ export function markdownReport({ loads, lists, fanOuts, residentMebibytes, ready
         (medianMilliseconds / bareList).toFixed(1),
       ]),
     ),
-    table(
+    markdownTable(
       ["watches that read", "that do not", "writers", "bytes of an event", "delivered", "a second", "CPU µs each"],
       fanOuts.map(({ watchers, stalledWatchers, writers, eventBytes, delivered, expected, ...made }) => [
         watchers,
@@ -68,7 +69,7 @@ export function markdownReport({ loads, lists, fanOuts, residentMebibytes, ready
         made.cpuMicroseconds.toFixed(1),
       ]),
     ),
-    table(
+    markdownTable(
       ["of the process", "measured", "target"],
       [
         ["ready, new data directory", `${readyMilliseconds.newDirectory} ms`, ""],
@@ -79,11 +80,4 @@ export function markdownReport({ loads, lists, fanOuts, residentMebibytes, ready
       ],
     ),
   ].join("\n\n");
-}
-
-/** A Markdown table whose first column is to the left. */
-export function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
-  const line = (cells: readonly (string | number)[]): string => `| ${cells.join(" | ")} |`;
-  const rule = head.map((_, index) => (index === 0 ? "---" : "---:"));
-  return [line(head), line(rule), ...rows.map(line)].join("\n");
 }

@@ -10,7 +10,7 @@ import { EtcdStore } from "../src/machinery/storage/backends/etcd.ts";
 import { startEtcd } from "../test/machinery/storage/etcd-process.ts";
 import { etcdCpuSeconds, startEtcdReplicas } from "./etcd-replicas.ts";
 import type { EtcdReplicas } from "./etcd-replicas.ts";
-import { table } from "./markdown-report.ts";
+import { markdownTable } from "./markdown-table.ts";
 import { stolenSeconds } from "./process-cpu.ts";
 import { accounts, serviceAccount } from "./workloads.ts";
 
@@ -90,7 +90,7 @@ try {
   );
   await measure(name("consistent reads of one account"), (index) => call(index, "GET", `${accounts}/bench`));
   await measure(name("consistent lists of 500"), (index) => call(index, "GET", `${accounts}?limit=500`));
-  console.log(table(["what", "a second", "CPU ms each, etcd", "CPU ms each, replicas", "stolen s"], rows));
+  console.log(markdownTable(["what", "a second", "CPU ms each, etcd", "CPU ms each, replicas", "stolen s"], rows));
 } finally {
   await replicas?.stop();
   await etcd.stop();

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { median } from "./in-turns.ts";
+import { median } from "./averages.ts";
 import pino from "pino";
 import { issuedCertificateResource } from "../src/features/certificates/resources.ts";
 import { revocationResource } from "../src/features/revocation/resources.ts";

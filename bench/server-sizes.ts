@@ -10,9 +10,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { median } from "./in-turns.ts";
+import { median } from "./averages.ts";
 import { installPackage } from "./installed-package.ts";
-import { table } from "./markdown-report.ts";
+import { markdownTable } from "./markdown-table.ts";
 import { startServerProcess } from "./server-process.ts";
 
 const { values: options } = parseArgs({ options: { seconds: { type: "string", default: "60" } } });
@@ -101,4 +101,4 @@ const rows = [
   ["idle, resident", ...idles.map(({ residentMebibytes }) => `${residentMebibytes.toFixed(0)} MiB`)],
   ["idle, of a core", ...idles.map(({ share }) => `${(100 * share).toFixed(2)} %`)],
 ];
-console.log(table(["the server", ...programs.map(({ name }) => name)], rows));
+console.log(markdownTable(["the server", ...programs.map(({ name }) => name)], rows));

@@ -11,8 +11,8 @@ import { parseArgs } from "node:util";
 import { h2load } from "./h2load.ts";
 import type { LoadResult } from "./h2load.ts";
 import { Http2Caller } from "./http2-caller.ts";
-import { median } from "./in-turns.ts";
-import { table } from "./markdown-report.ts";
+import { median } from "./averages.ts";
+import { markdownTable } from "./markdown-table.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import { startBareServer } from "./start-bare-server.ts";
 import { prepareWorkloads } from "./workloads.ts";
@@ -81,7 +81,9 @@ try {
     const of = (part: keyof Round, digits = 1): string => median(rounds.map((round) => round[part])).toFixed(digits);
     rows.push([name, `${of("share", 0)} %`, of("p50"), of("p99"), of("ofBare"), of("pause")]);
   }
-  console.log(table(["requests", "a second, of bare", "p50 ms", "p99 ms", "p99 / bare", "longest pause, ms"], rows));
+  console.log(
+    markdownTable(["requests", "a second, of bare", "p50 ms", "p99 ms", "p99 / bare", "longest pause, ms"], rows),
+  );
 } finally {
   caller.close();
   bare.stop();

@@ -12,8 +12,9 @@ import { parseArgs } from "node:util";
 import { kubernetesNames } from "../src/machinery/api/names.ts";
 import { messageOf } from "../src/machinery/api/thrown-error.ts";
 import { Http2Caller } from "./http2-caller.ts";
-import { inTurns, mean, median } from "./in-turns.ts";
-import { table } from "./markdown-report.ts";
+import { mean, median } from "./averages.ts";
+import { inTurns } from "./in-turns.ts";
+import { markdownTable } from "./markdown-table.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import { startUpstreamServer } from "./upstream-server.ts";
 import { accounts, prepareWorkloads, sendRequests } from "./workloads.ts";
@@ -71,8 +72,8 @@ try {
   const page: Workload = { name: "page of 500", path: `${accounts}?limit=500`, token: adminToken };
   rows.push(await compare([page, page], requests / 50));
 
-  console.log(table(["", "kube-apiserver", "its etcd", "Signet"], [readyRow(), ...memory]));
-  console.log(table(["CPU µs each", "kube-apiserver", "its etcd", "Signet", "times as much, median"], rows));
+  console.log(markdownTable(["", "kube-apiserver", "its etcd", "Signet"], [readyRow(), ...memory]));
+  console.log(markdownTable(["CPU µs each", "kube-apiserver", "its etcd", "Signet", "times as much, median"], rows));
 } finally {
   await own.stop();
   await upstream.stop();

@@ -11,6 +11,7 @@ import { callTree, microsecondsByLayer } from "./call-tree.ts";
 import type { CpuProfile } from "./call-tree.ts";
 import { flameGraph } from "./flame-graph.ts";
 import { inspectWorkloads } from "./inspected-server.ts";
+import { markdownTable } from "./markdown-table.ts";
 import { requestLayers } from "./request-layers.ts";
 import type { Layer } from "./request-layers.ts";
 
@@ -58,7 +59,4 @@ const totals = [
   ...measured.map(({ microseconds }) => (sum(microseconds) / requests).toFixed(0)),
 ];
 const header = ["part of the request path", ...measured.map(({ name }) => name)];
-const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-console.log(line(header));
-console.log(line(["---", ...measured.map(() => "---:")]));
-for (const row of [...rows, totals]) console.log(line(row));
+console.log(markdownTable(header, [...rows, totals]));

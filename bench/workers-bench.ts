@@ -12,8 +12,9 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { h2load } from "./h2load.ts";
 import type { LoadResult } from "./h2load.ts";
-import { inTurns, median } from "./in-turns.ts";
-import { table } from "./markdown-report.ts";
+import { median } from "./averages.ts";
+import { inTurns } from "./in-turns.ts";
+import { markdownTable } from "./markdown-table.ts";
 import { startServerProcess } from "./server-process.ts";
 import type { ServerProcess } from "./server-process.ts";
 import { prepareWorkloads } from "./workloads.ts";
@@ -105,7 +106,7 @@ try {
     ]);
   }
   const head = ["requests", "a second, apart", "a second, workers", "CPU µs, apart", "CPU µs, workers"];
-  console.log(table([...head, "times as many"], rows));
+  console.log(markdownTable([...head, "times as many"], rows));
 } finally {
   for (const server of servers) await server.stop();
   rmSync(scratch, { recursive: true, force: true });

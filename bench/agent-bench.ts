@@ -22,6 +22,7 @@ import { bundleAgent } from "../tools/package/agent-bundle.ts";
 import { endsWithParent } from "./ends-with-parent.ts";
 import { markdownTable } from "./markdown-table.ts";
 import { processCpuSeconds } from "./process-cpu.ts";
+import { processStatus } from "./process-status.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import { writeServingApprovalPolicy } from "./serving-approval-policy.ts";
 
@@ -92,9 +93,6 @@ interface Measured {
   readonly ownMebibytes: number;
 }
 
-const memory = (id: number, field: string): number =>
-  Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(readFileSync(`/proc/${id}/status`, "utf8"))?.[1]) / 1024;
-
 /** Resolves when both certificates of the node are there. */
 async function certificates({ stderr }: ChildProcess): Promise<void> {
   if (stderr === null) throw new Error("the log is not piped");
@@ -121,8 +119,8 @@ async function measure(
     variant,
     startSeconds,
     idlePercent: ((processCpuSeconds(id) - before) / idleSeconds) * 100,
-    residentMebibytes: memory(id, "VmRSS"),
-    ownMebibytes: memory(id, "RssAnon"),
+    residentMebibytes: processStatus(id, "VmRSS") / 1024,
+    ownMebibytes: processStatus(id, "RssAnon") / 1024,
   };
   child.kill("SIGTERM");
   return result;

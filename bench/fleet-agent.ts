@@ -50,11 +50,11 @@ export class FleetAgent {
     const { names } = this.#options;
     await namesOfServer(this.#client);
     await this.renewClientCertificate();
-    const node = await this.#report(false);
+    const node = await this.#report({ isReady: false });
     this.#heartbeat = this.#newHeartbeat(node.metadata.uid);
     await this.#heartbeat.beat();
     await this.#obtain(wantedServingCertificate(names, { nodeName: this.#name, ...this.#machine() }));
-    await this.#report(true, node);
+    await this.#report({ isReady: true, known: node });
   }
 
   /** A new key and a new certificate, and new connections with them. */
@@ -74,7 +74,10 @@ export class FleetAgent {
   }
 
   /** Follows a trust bundle until `signal` aborts. */
-  async followBundle(name: string, onEvent: () => void, signal: AbortSignal): Promise<void> {
+  async followBundle(
+    name: string,
+    { onEvent, signal }: { readonly onEvent: () => void; readonly signal: AbortSignal },
+  ): Promise<void> {
     const bundles = this.#client.resource(clusterTrustBundleResource(this.#options.names));
     const { metadata } = await bundles.list({ fieldSelector: `metadata.name=${name}` });
     const selection = { fieldSelector: `metadata.name=${name}`, resourceVersion: metadata.resourceVersion ?? "" };
@@ -131,7 +134,7 @@ export class FleetAgent {
     return { dnsNames: [this.#name], ipAddresses: [this.#address] };
   }
 
-  #report(isReady: boolean, known?: Node): ReturnType<typeof registerNode> {
+  #report({ isReady, known }: { readonly isReady: boolean; readonly known?: Node }): ReturnType<typeof registerNode> {
     const { names } = this.#options;
     return registerNode(
       {
@@ -143,7 +146,7 @@ export class FleetAgent {
       {
         nodeName: this.#name,
         machine: this.#machine(),
-        nodeInfo: nodeInfo,
+        nodeInfo,
         port: 10250,
         isReady,
         now: systemClock.now(),

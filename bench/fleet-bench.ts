@@ -181,7 +181,7 @@ try {
   phases.push(
     await phase(
       "opening a bundle watch",
-      agents.map((agent) => () => agent.followBundle(bundleName, onBundle, stopping.signal)),
+      agents.map((agent) => () => agent.followBundle(bundleName, { onEvent: onBundle, signal: stopping.signal })),
       10,
     ),
   );

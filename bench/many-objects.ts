@@ -7,7 +7,7 @@
  * DIR keeps the objects for the next run, which then creates none. --installed measures the package as npm installs it, instead of
  * the checkout. Times of several starts are their median.
  */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -15,6 +15,7 @@ import { parseArgs } from "node:util";
 import { Http2Caller } from "./http2-caller.ts";
 import { median } from "./averages.ts";
 import { installPackage } from "./installed-package.ts";
+import { processStatus } from "./process-status.ts";
 import { repeatConcurrently } from "./repeat-concurrently.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import type { ServerProcess } from "./server-process.ts";
@@ -43,10 +44,8 @@ const connect = ({ url, caCertificates }: ServerProcess): Http2Caller =>
 const print = (what: string, value: string): void => console.log(what.padEnd(46), value);
 
 /** Resident bytes of a process: its own, and parts of files. */
-function resident({ process: { pid } }: ServerProcess): { readonly own: number; readonly files: number } {
-  const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  const bytes = (field: string): number => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) * 1024;
-  return { own: bytes("RssAnon"), files: bytes("RssFile") };
+function resident({ process: { pid = 0 } }: ServerProcess): { readonly own: number; readonly files: number } {
+  return { own: processStatus(pid, "RssAnon") * 1024, files: processStatus(pid, "RssFile") * 1024 };
 }
 
 const mebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0);

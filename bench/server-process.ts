@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { endsWithParent } from "./ends-with-parent.ts";
 import { threadSeconds } from "./process-cpu.ts";
+import { processStatus } from "./process-status.ts";
 
 /** A server in a separate process, on a free port. */
 export interface ServerProcess {
@@ -107,17 +108,8 @@ const sumOfProcesses = ({ pid = 0 }: ChildProcess, measure: (id: number) => numb
 
 const childrenOf = (id: number): number[] =>
   readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name) && statusField(Number(name), "PPid") === id)
+    .filter((name) => /^\d+$/.test(name) && processStatus(Number(name), "PPid") === id)
     .map(Number);
 
 /** Of one process. */
-export const residentMebibytes = (id: number): number => statusField(id, "VmRSS") / 1024;
-
-/** A number of `/proc/<id>/status`; 0 when the process has ended meanwhile. */
-function statusField(id: number, field: string): number {
-  try {
-    return Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(readFileSync(`/proc/${id}/status`, "utf8"))?.[1] ?? 0);
-  } catch {
-    return 0;
-  }
-}
+export const residentMebibytes = (id: number): number => processStatus(id, "VmRSS") / 1024;

@@ -13,6 +13,7 @@ import { agent } from "../../src/cli/agent-command.ts";
 import { bundleAgent, oldestNodeMajor } from "./agent-bundle.ts";
 import { writeDebianPackage } from "./debian-package.ts";
 import { manPages } from "./man-pages.ts";
+import { runProgram } from "./run-program.ts";
 
 const root = join(import.meta.dirname, "../..");
 const output = resolve(process.argv[2] ?? ".");
@@ -79,11 +80,7 @@ function executable(): string {
     };
     writeFileSync(join(folder, "sea.json"), JSON.stringify(configuration));
     rmSync(file, { force: true });
-    const { status, stdout, stderr } = spawnSync(process.execPath, ["--build-sea", "sea.json"], {
-      cwd: folder,
-      encoding: "utf8",
-    });
-    if (status !== 0) throw new Error("node --build-sea failed", { cause: `${stdout}${stderr}` });
+    runProgram([process.execPath, "--build-sea", "sea.json"], { folder });
     writeFileSync(`${file}.LICENCES`, `${notice}\n${runtimeLicence()}`);
     return file;
   } finally {

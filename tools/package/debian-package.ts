@@ -1,10 +1,10 @@
-import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { MaybePromise } from "../../src/machinery/api/maybe-promise.ts";
 import { signetVersion } from "../../src/server/signet-version.ts";
+import { runProgram } from "./run-program.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -49,7 +49,7 @@ export async function writeDebianPackage(
     await fill(tree);
     tree.write(`usr/share/doc/${name}/changelog.gz`, gzipSync(readFileSync(join(root, "CHANGELOG.md")), { level: 9 }));
     const kibibytes =
-      run("du", ["--summarize", "--apparent-size", "--block-size=1024", folder]).split("\t", 1)[0] ?? "0";
+      runProgram(["du", "--summarize", "--apparent-size", "--block-size=1024", folder]).split("\t", 1)[0] ?? "0";
     tree.write(
       "DEBIAN/control",
       `Package: ${name}
@@ -69,9 +69,9 @@ Description: ${description}
       tree.copy(join(scripts, script), `DEBIAN/${script}`, 0o755);
     }
     mkdirSync(output, { recursive: true });
-    const epoch = process.env["SOURCE_DATE_EPOCH"] ?? run("git", ["log", "-1", "--format=%ct"]).trim();
+    const epoch = process.env["SOURCE_DATE_EPOCH"] ?? runProgram(["git", "log", "-1", "--format=%ct"]).trim();
     const flags = ["--root-owner-group", "-Zzstd", "-z9", "--threads-max=1"];
-    run("dpkg-deb", [...flags, "--build", folder, file], { SOURCE_DATE_EPOCH: epoch });
+    runProgram(["dpkg-deb", ...flags, "--build", folder, file], { environment: { SOURCE_DATE_EPOCH: epoch } });
     return file;
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -79,7 +79,7 @@ Description: ${description}
 }
 
 /** That of this machine. */
-export const debianArchitecture = (): string => run("dpkg", ["--print-architecture"]).trim();
+export const debianArchitecture = (): string => runProgram(["dpkg", "--print-architecture"]).trim();
 
 function treeIn(folder: string): DebianTree {
   const write: DebianTree["write"] = (path, contents, mode = 0o644) => {
@@ -96,14 +96,4 @@ function treeIn(folder: string): DebianTree {
       symlinkSync(target, join(folder, path));
     },
   };
-}
-
-function run(program: string, args: readonly string[], environment: Readonly<Record<string, string>> = {}): string {
-  const { status, stdout, stderr, error } = spawnSync(program, args, {
-    cwd: root,
-    encoding: "utf8",
-    env: { ...process.env, ...environment },
-  });
-  if (status !== 0) throw new Error(`${program} ${args.join(" ")} failed`, { cause: error ?? `${stdout}${stderr}` });
-  return stdout;
 }

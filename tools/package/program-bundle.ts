@@ -1,7 +1,7 @@
-import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
+import { runProgram } from "./run-program.ts";
 import { signetVersionText } from "./signet-version-text.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -41,9 +41,5 @@ export async function bundleProgram(folder: string): Promise<void> {
 
 /** Writes the types of what others import. Throws an Error with the compiler's output. */
 export function writeTypes(folder: string): void {
-  const { status, stdout, error } = spawnSync("tsc", ["--project", "tsconfig.package.json", "--outDir", folder], {
-    cwd: root,
-    encoding: "utf8",
-  });
-  if (status !== 0) throw new Error("the types cannot be written", { cause: error ?? stdout });
+  runProgram(["tsc", "--project", "tsconfig.package.json", "--outDir", folder]);
 }

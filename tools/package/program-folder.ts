@@ -1,8 +1,8 @@
 /** Makes the folder that runs on a machine of this platform without npm: npm run package:program -- FOLDER */
-import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { bundleProgram } from "./program-bundle.ts";
+import { runProgram } from "./run-program.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -17,22 +17,18 @@ export async function writeProgramFolder(folder: string): Promise<void> {
     cpSync(join(root, part), join(folder, part), { recursive: true });
   }
   await bundleProgram(join(folder, "dist"));
-  run("npm", ["ci", "--omit=dev", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"], folder);
+  runProgram(["npm", "ci", "--omit=dev", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"], {
+    folder,
+  });
   const modules = join(folder, "node_modules");
-  for (const path of run("find", [".", "-maxdepth", "3"], modules)
+  for (const path of runProgram(["find", ".", "-maxdepth", "3"], { folder: modules })
     .split("\n")
     .filter((one) => unneeded.test(one))) {
     rmSync(join(modules, path), { recursive: true });
   }
   rmSync(join(folder, "package-lock.json"));
   // Modes of files do not depend on who builds: a server that is not root must be able to read them.
-  run("chmod", ["-R", "u+rwX,go+rX,go-w", "."], folder);
-}
-
-function run(program: string, args: readonly string[], cwd: string): string {
-  const { status, stdout, stderr, error } = spawnSync(program, args, { cwd, encoding: "utf8" });
-  if (status !== 0) throw new Error(`${program} ${args.join(" ")} failed`, { cause: error ?? `${stdout}${stderr}` });
-  return stdout;
+  runProgram(["chmod", "-R", "u+rwX,go+rX,go-w", "."], { folder });
 }
 
 if (import.meta.main) {

@@ -1,18 +1,12 @@
 /** Prints a bill of materials (CycloneDX, JSON) of what an install has: npm run sbom. The same commit prints the same bytes. */
-import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { signetVersion } from "../../src/server/signet-version.ts";
 import { dependencies } from "./licences.ts";
+import { runProgram } from "./run-program.ts";
 
 const root = join(import.meta.dirname, "../..");
-
-function output(program: string, ...args: readonly string[]): string {
-  const { status, stdout, stderr } = spawnSync(program, args, { cwd: root, encoding: "utf8" });
-  if (status !== 0) throw new Error(`${program} ${args.join(" ")} failed`, { cause: stderr });
-  return stdout;
-}
 
 /** npm's own format, as far as it is changed here. */
 interface BillOfMaterials {
@@ -23,7 +17,7 @@ interface BillOfMaterials {
 }
 
 const flags = ["--sbom-format=cyclonedx", "--sbom-type=application", "--package-lock-only"];
-const bill = JSON.parse(output("npm", "sbom", ...flags)) as BillOfMaterials;
+const bill = JSON.parse(runProgram(["npm", "sbom", ...flags])) as BillOfMaterials;
 // npm's own --omit=dev also leaves out a package of ours that a package for development needs too.
 const shipped = new Set(dependencies().map(({ name, version }) => `${name}@${version}`));
 bill.components = bill.components.filter((component) => shipped.has(component["bom-ref"]));
@@ -32,7 +26,7 @@ bill.dependencies = bill.dependencies
   .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => shipped.has(one)) }));
 // npm takes the folder's name, the time and a random number.
 bill.metadata.component.name = "signet";
-bill.metadata.timestamp = new Date(Number(output("git", "log", "-1", "--format=%ct")) * 1000).toISOString();
+bill.metadata.timestamp = new Date(Number(runProgram(["git", "log", "-1", "--format=%ct"])) * 1000).toISOString();
 const hash = createHash("sha256")
   .update(readFileSync(join(root, "package-lock.json")))
   .digest("hex");

@@ -85,7 +85,7 @@ const groupVersion = ({ group, version }: Pick<GroupVersionKind, "group" | "vers
 // ---- pages --------------------------------------------------------------------------------------
 
 function indexPage(platform: readonly DocumentedKind[], kubernetes: readonly DocumentedKind[]): string {
-  const rows = (areStored: boolean): string[][] =>
+  const rows = ({ areStored }: { readonly areStored: boolean }): string[][] =>
     platform.flatMap((kind, index) =>
       kind.isStored === areStored
         ? [
@@ -107,9 +107,9 @@ function indexPage(platform: readonly DocumentedKind[], kubernetes: readonly Doc
     "A server speaks the names of one profile: `platform` by default, `kubernetes` with `--profile kubernetes`. " +
       "Only the groups and a few names differ; the fields are the same.",
     "## Kinds that are stored",
-    table(head, rows(true)),
+    table(head, rows({ areStored: true })),
     "## Kinds that are answered and never stored",
-    table(head, rows(false)),
+    table(head, rows({ areStored: false })),
     "## Types that every group shares",
     `[Metadata and other types](api/${sharedPage}): ObjectMeta, label selectors, references.`,
   );
@@ -211,10 +211,14 @@ function typeSections(root: ObjectSchema): string {
   return [...types.values()].map((one) => typeSection(one, { isSharedPage: false })).join("\n\n");
 }
 
-function typeSection(schema: ObjectSchema, { isSharedPage }: { readonly isSharedPage: boolean }): string {
+interface PageOfTypes {
+  readonly isSharedPage: boolean;
+}
+
+function typeSection(schema: ObjectSchema, { isSharedPage }: PageOfTypes): string {
   const rows = Object.entries(schema.fields).map(([name, field]) => [
     code(name),
-    typeText(field.schema, isSharedPage),
+    typeText(field.schema, { isSharedPage }),
     field.isRequired === true ? "yes" : "",
     field.default === undefined ? "" : code(JSON.stringify(field.default)),
     cell(field.description),
@@ -226,13 +230,13 @@ function typeSection(schema: ObjectSchema, { isSharedPage }: { readonly isShared
   ).trimEnd();
 }
 
-function typeText(schema: Schema, isSharedPage: boolean): string {
+function typeText(schema: Schema, where: PageOfTypes): string {
   if (schema.type === "any") return "any JSON value";
-  if (schema.type === "map") return `map of ${typeText(schema.values, isSharedPage)}`;
-  if (schema.type === "array") return `list of ${typeText(schema.items, isSharedPage)}${listText[schema.list]}`;
+  if (schema.type === "map") return `map of ${typeText(schema.values, where)}`;
+  if (schema.type === "array") return `list of ${typeText(schema.items, where)}${listText[schema.list]}`;
   if (schema.type !== "object") return scalarText[schema.type];
   const name = typeName(schema);
-  return `[${name}](${isShared(schema) && !isSharedPage ? sharedPage : ""}#${name.toLowerCase()})`;
+  return `[${name}](${isShared(schema) && !where.isSharedPage ? sharedPage : ""}#${name.toLowerCase()})`;
 }
 
 const listText = { atomic: "", set: " (a set)", map: " (by key)" } as const;

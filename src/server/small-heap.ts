@@ -10,7 +10,7 @@ const pollMilliseconds = 2_000;
  * Keeps free memory of V8 out of the process, in two ways.
  *
  * Under load, a full garbage collection runs when the heap has grown by half. By default V8 waits until the heap has doubled or
- * more, and garbage would be most of the memory of a busy server. Measured (docs/performance.md): growth by an eighth takes a
+ * more, and garbage would be most of the memory of a busy server. Measured (docs/performance-limits.md): growth by an eighth takes a
  * tenth less memory, but long lists then take twice as long.
  *
  * Afterwards, V8's memory reducer returns what is free, in steps of a few milliseconds. By itself it never starts on a server:

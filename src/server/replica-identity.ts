@@ -11,6 +11,7 @@ import type { TokenKeys } from "../features/accounts/keys/token-keys.ts";
 import { sealingKeyFile } from "../machinery/keys/sealing-key.ts";
 import type { SealingKey } from "../machinery/keys/sealing-key.ts";
 import type { Store } from "../machinery/storage/store.ts";
+import { storedEntry } from "../machinery/storage/stored-entries.ts";
 
 /**
  * The CAs and keys that all replicas of a server must share, so that they trust each other's tokens and certificates.
@@ -86,8 +87,7 @@ function signingKeyIdOf({ settings: { signingKey }, tokenKeys }: ReplicaIdentity
 async function readRecorded(
   store: Store,
 ): Promise<{ readonly recorded: Recorded | undefined; readonly revision: number }> {
-  const { entries } = await store.range({ start: key, end: `${key}\0` });
-  const [entry] = entries;
+  const entry = await storedEntry(store, key);
   return { recorded: entry && parseRecorded(entry.value), revision: entry?.modRevision ?? 0 };
 }
 

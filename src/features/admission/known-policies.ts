@@ -1,9 +1,8 @@
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import type { NamedResourceType } from "../../machinery/api/resource-type.ts";
 import { followRegistry } from "../../machinery/registry/follow-registry.ts";
-import { resourcePrefix } from "../../machinery/registry/storage-key.ts";
+import { resourcePrefix, resourceRange } from "../../machinery/registry/storage-key.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
-import { prefixEnd } from "../../machinery/storage/store.ts";
 import type { ValidatingAdmissionPolicyBinding } from "./policies/validating-admission-policy-bindings.ts";
 import type { ValidatingAdmissionPolicy } from "./policies/policy-schema.ts";
 import { policyBindingResource, policyResource } from "./resources.ts";
@@ -62,7 +61,7 @@ export class KnownPolicies {
     followRegistry(registry, {
       onLoaded() {
         known.clear();
-        for (const { object } of registry.cache.range({ start, end: prefixEnd(start) })) {
+        for (const { object } of registry.cache.range(resourceRange(registry.definition))) {
           known.set(object.metadata.name ?? "", object);
         }
         changed();

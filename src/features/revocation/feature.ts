@@ -5,8 +5,7 @@ import type { Feature } from "../../machinery/feature.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { followRegistry } from "../../machinery/registry/follow-registry.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
-import { resourcePrefix } from "../../machinery/registry/storage-key.ts";
-import { prefixEnd } from "../../machinery/storage/store.ts";
+import { resourceRange } from "../../machinery/registry/storage-key.ts";
 import { revocationCleaner } from "./revocation-cleaner.ts";
 import { revocationResource } from "./resources.ts";
 import { revocations } from "./revocations.ts";
@@ -40,10 +39,10 @@ export function connectRevocation(stores: Stores): ConnectedRevocation {
       for (const listener of listeners) listener();
     });
   };
-  const start = resourcePrefix(registry.definition);
+  const range = resourceRange(registry.definition);
   followRegistry(registry, {
     onLoaded() {
-      const objects = registry.cache.range({ start, end: prefixEnd(start) }).map(({ object }) => object);
+      const objects = registry.cache.range(range).map(({ object }) => object);
       revoked.clear();
       for (const { spec } of objects) revoked.add(spec);
       if (revoked.size > 0) tell();

@@ -2,6 +2,7 @@ import type { ChangeFeed } from "../storage/change-feed.ts";
 import type { Names } from "../api/names.ts";
 import type { Change, Entry, Store } from "../storage/store.ts";
 import type { SealingKey } from "./sealing-key.ts";
+import { storedEntry } from "../storage/stored-entries.ts";
 
 /**
  * Where the store has the records of keys: outside of `/registry/`, so that no request of the API can reach them, even
@@ -39,8 +40,7 @@ export async function readKeyRecord<T>(
   { name, parse }: KeyRecord<T>,
 ): Promise<{ readonly value: T | undefined; readonly revision: number }> {
   const key = keyRecordPrefix + name;
-  const { entries } = await store.range({ start: key, end: `${key}\0` });
-  const [entry] = entries;
+  const entry = await storedEntry(store, key);
   return { value: entry && parse(entry.value.toString("utf8")), revision: entry?.modRevision ?? 0 };
 }
 

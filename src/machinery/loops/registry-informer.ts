@@ -2,13 +2,14 @@ import { LongWork } from "../scheduling/long-work.ts";
 import { withoutManagedFields } from "../api/object-meta.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { ResourceRegistry } from "../registry/resource-registry.ts";
-import { resourcePrefix } from "../registry/storage-key.ts";
+import { resourceRange } from "../registry/storage-key.ts";
 import type { StoredObject } from "../registry/stored-object.ts";
-import { prefixEnd, RevisionCompacted } from "../storage/store.ts";
+import { RevisionCompacted } from "../storage/store.ts";
 import type { CacheEvent } from "../storage/cache-event.ts";
-import type { CachedObjects, KeyRange } from "../storage/watch-cache.ts";
+import type { CachedObjects } from "../storage/watch-cache.ts";
 import { notifyEach } from "./informer.ts";
 import type { FollowedObjects, InformerHandler } from "./informer.ts";
+import type { KeyRange } from "../storage/key-range.ts";
 
 /** More changes than this do not wait for a later turn. */
 const maximumWaiting = 1000;
@@ -52,8 +53,7 @@ export class RegistryInformer<T extends ApiObject> implements FollowedObjects<T>
   constructor(registry: ResourceRegistry<T>, { onError }: RegistryInformerOptions) {
     this.#registry = registry;
     this.#onError = onError;
-    const start = resourcePrefix(registry.definition);
-    this.#range = { start, end: prefixEnd(start) };
+    this.#range = resourceRange(registry.definition);
   }
 
   get(key: string): T | undefined {

@@ -1,10 +1,11 @@
+import { prefixRange } from "../storage/key-range.ts";
 import { ApiError } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { asError } from "../api/thrown-error.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
-import { resourcePrefix } from "./storage-key.ts";
+import { resourcePrefix, resourceRange } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
-import { prefixEnd, RevisionCompacted } from "../storage/store.ts";
+import { RevisionCompacted } from "../storage/store.ts";
 import type { CacheEvent } from "../storage/cache-event.ts";
 
 export interface RegistryFollower<T extends ApiObject> {
@@ -26,7 +27,7 @@ export function followRegistry<T extends ApiObject>(
   { cache, definition }: ResourceRegistry<T>,
   follower: RegistryFollower<T>,
 ): void {
-  const start = resourcePrefix(definition);
+  const range = resourceRange(definition);
   const attempt = (call: () => void): boolean => {
     try {
       call();
@@ -39,8 +40,7 @@ export function followRegistry<T extends ApiObject>(
   const reload = (): void => void attempt(() => follower.onLoaded());
   const follow = (): void => {
     cache.watch({
-      start,
-      end: prefixEnd(start),
+      ...range,
       afterRevision: cache.revision,
       onEvent(event) {
         if (!isReadable(event) || !attempt(() => follower.onEvent(event))) reload();
@@ -64,6 +64,7 @@ export function readableObjects<T extends ApiObject>(
   { cache, definition }: ResourceRegistry<T>,
   below = "",
 ): StoredObject<T>[] {
-  const start = resourcePrefix(definition) + below;
-  return cache.range({ start, end: prefixEnd(start) }).filter(({ unreadable }) => unreadable === undefined);
+  return cache
+    .range(prefixRange(resourcePrefix(definition) + below))
+    .filter(({ unreadable }) => unreadable === undefined);
 }

@@ -2,10 +2,8 @@ import { shortened } from "../api/format-value.ts";
 import { LongWork } from "../scheduling/long-work.ts";
 import { ApiError, badRequest, expired } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
-import { byteOrdered } from "../storage/sorted-map.ts";
-import { isTooLongKey, RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../storage/store.ts";
+import { RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../storage/store.ts";
 import type { Items } from "../storage/snapshot.ts";
-import type { KeyRange } from "../storage/watch-cache.ts";
 import type { ListOptions } from "./list-options.ts";
 import { unreadableStore } from "./resource-registry.ts";
 import type { Waiter, ResourceRegistry } from "./resource-registry.ts";
@@ -13,6 +11,9 @@ import { parseResourceVersion } from "./resource-version.ts";
 import { resourcePrefix } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
 import { JsonSyntaxError, parseJsonBytes } from "../schema/parse-json.ts";
+import { isTooLongKey } from "../storage/check-key.ts";
+import type { KeyRange } from "../storage/key-range.ts";
+import { keyAfter, inKeyRange } from "../storage/key-range.ts";
 
 /** A list, or one page of it. Items are in key order: by namespace, then by name. */
 export interface ObjectList<T extends ApiObject> {
@@ -73,9 +74,7 @@ async function nextPage<T extends ApiObject>(
   const next = resourcePrefix(registry.definition) + point.start;
   if (isTooLongKey(next)) throw badRequest("invalid continue token: the start key is longer than any key");
   // A token from another list must not leave this list's range, nor skip objects of this list.
-  const at = byteOrdered(next);
-  const isOfRange = at >= byteOrdered(start) && at < byteOrdered(end);
-  if (!isOfRange || !isAfterKey(registry.definition, point.start)) throw startKeyOutsideList();
+  if (!inKeyRange({ start, end })(next) || !isAfterKey(registry.definition, point.start)) throw startKeyOutsideList();
   const range = { start: next, end };
   if (point.revision === -1) {
     await registry.waitForFreshCache(options.waiter);
@@ -161,7 +160,7 @@ async function* storedAt<T extends ApiObject>(
     yield objects;
     const last = objects.at(-1);
     if (!hasMore || last === undefined) return;
-    from = `${last.key}\0`;
+    from = keyAfter(last.key);
   }
 }
 
@@ -190,7 +189,7 @@ async function page<T extends ApiObject>(
       const pause = work.pause();
       if (pause !== undefined) await pause;
       if (limit === 0 || items.length < limit) {
-        next = `${stored.key}\0`;
+        next = keyAfter(stored.key);
         if (selector.matches(stored)) items.push(stored);
         continue;
       }

@@ -7,10 +7,11 @@ import type { LabelRequirement, LabelSelector } from "../api/label-selector.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { shortTextLength } from "../scheduling/request-turn.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
-import { collectionRange, keyAfter, singleKeyRange, storageKey } from "./storage-key.ts";
+import { collectionRange, storageKey } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
-import type { KeyRange } from "../storage/watch-cache.ts";
 import type { Lookup } from "../storage/value-index.ts";
+import { keyAfter, singleKeyRange } from "../storage/key-range.ts";
+import type { KeyRange } from "../storage/key-range.ts";
 
 /** Selects the objects for a list, a watch or a deletion of a collection. */
 export interface ObjectSelector<T extends ApiObject> {

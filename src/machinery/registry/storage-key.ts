@@ -1,13 +1,17 @@
 import { qualified } from "../api/api-error.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
-import { isTooLongKey, MAX_KEY_BYTES, prefixEnd } from "../storage/store.ts";
-import type { KeyRange } from "../storage/watch-cache.ts";
+import { isTooLongKey, maximumKeyBytes } from "../storage/check-key.ts";
+import { keyAfter, prefixRange } from "../storage/key-range.ts";
+import type { KeyRange } from "../storage/key-range.ts";
 
 type Location = Pick<ResourceDefinition, "group" | "plural" | "scope" | "storedAs">;
 
 /** `/registry/<plural[.group]>/`: the prefix of all keys of a resource. */
 export const resourcePrefix = ({ group, plural, storedAs }: Location): string =>
   `/registry/${qualified({ group: storedAs?.group ?? group, resource: plural })}/`;
+
+/** The keys of all objects of a resource. */
+export const resourceRange = (location: Location): KeyRange => prefixRange(resourcePrefix(location));
 
 export interface ObjectName {
   /** Empty for cluster-scoped objects. */
@@ -26,20 +30,15 @@ export function storageKey(location: Location, { namespace, name }: ObjectName):
 
 /** How many bytes a name in a namespace may have, so that every backend can store its key. */
 export const maximumNameBytes = (location: Location, namespace: string): number =>
-  Math.max(0, MAX_KEY_BYTES - 1 - Buffer.byteLength(collectionPrefix(location, namespace)));
+  Math.max(0, maximumKeyBytes - 1 - Buffer.byteLength(collectionPrefix(location, namespace)));
 
 const collectionPrefix = (location: Location, namespace: string): string =>
   location.scope === "Cluster" ? resourcePrefix(location) : `${resourcePrefix(location)}${namespace}/`;
 
 /** The keys of one namespace, or of all when `namespace` is "". */
 export function collectionRange(location: Location, namespace: string): KeyRange {
+  if (location.scope === "Cluster" || namespace === "") return resourceRange(location);
   const prefix = resourcePrefix(location);
-  if (location.scope === "Cluster" || namespace === "") return { start: prefix, end: prefixEnd(prefix) };
   if (namespace.includes("/") || isTooLongKey(`${prefix}${namespace}/`)) return { start: prefix, end: prefix };
-  return { start: `${prefix}${namespace}/`, end: prefixEnd(`${prefix}${namespace}/`) };
+  return prefixRange(`${prefix}${namespace}/`);
 }
-
-export const singleKeyRange = (key: string): KeyRange => ({ start: key, end: keyAfter(key) });
-
-/** The next key in key order. Ranges and pages start and end there, so backends must accept it too. */
-export const keyAfter = (key: string): string => `${key}\0`;

@@ -1,5 +1,7 @@
-import { entriesInPages, isTooLongKey, RevisionCompacted } from "./store.ts";
+import { RevisionCompacted } from "./store.ts";
 import type { Store } from "./store.ts";
+import { isTooLongKey } from "./check-key.ts";
+import { storedEntries } from "./stored-entries.ts";
 
 /** A key and its value, without revisions: another store gives it its own. */
 export interface CopiedObject {
@@ -32,7 +34,7 @@ export async function stateOf(store: Store): Promise<StoredState> {
 }
 
 async function* objectsAt(store: Store, revision: number): AsyncIterable<CopiedObject> {
-  const entries = entriesInPages(store, { ...everything, revision, limit: pageLength });
+  const entries = storedEntries(store, { ...everything, revision, limit: pageLength });
   for await (const { key, value, unreadable } of entries) {
     yield { key, value, ...(unreadable !== undefined && { unreadable }) };
   }

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
-import { RevisionCompacted, StoreUnavailable, prefixEnd } from "./store.ts";
+import { RevisionCompacted, StoreUnavailable } from "./store.ts";
 import type { Change, Entry, Head, LogRequest, LogResult, Store } from "./store.ts";
+import { keyAfter, prefixEnd } from "./key-range.ts";
 
 const FIRST_RETRY_MILLISECONDS = 50;
 const LAST_RETRY_MILLISECONDS = 5_000;
@@ -164,7 +165,7 @@ export class FeedFollower {
       load.add(entries);
       const last = entries.at(-1);
       if (!hasMore || last === undefined) return;
-      start = `${last.key}\0`;
+      start = keyAfter(last.key);
       await nextTurn();
     }
   }

@@ -1,6 +1,7 @@
 import { Snapshot } from "./snapshot.ts";
-import { SortedMap, byteOrdered } from "./sorted-map.ts";
+import { SortedMap } from "./sorted-map.ts";
 import type { SortedPart, SortedRange } from "./sorted-map.ts";
+import { byteOrdered } from "./byte-ordered.ts";
 
 /** What a cache holds. */
 export type Cached = object | string;

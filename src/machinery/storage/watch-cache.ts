@@ -5,16 +5,18 @@ import { earlierEvents } from "./earlier-events.ts";
 import { earlierObjects } from "./earlier-objects.ts";
 import { EventHistory } from "./event-history.ts";
 import type { EarlierLog, FeedFollower, FeedLoad } from "./feed-follower.ts";
-import { byteOrdered, SortedMap } from "./sorted-map.ts";
+import { SortedMap } from "./sorted-map.ts";
 import type { Items, Snapshot } from "./snapshot.ts";
 import { SortedObjects } from "./sorted-objects.ts";
 import type { Cached, Eviction } from "./sorted-objects.ts";
-import { prefixEnd, RevisionCompacted } from "./store.ts";
+import { RevisionCompacted } from "./store.ts";
 import type { Change, Entry, Head } from "./store.ts";
 import { ValueIndexes } from "./value-index.ts";
 import type { Lookup } from "./value-index.ts";
 import { WatchIndex } from "./watch-index.ts";
 import type { WatchScope } from "./watch-index.ts";
+import type { KeyRange } from "./key-range.ts";
+import { inKeyRange, prefixRange } from "./key-range.ts";
 
 export interface WatchCacheOptions<T extends Cached> {
   /** All caches of the process share it. */
@@ -41,12 +43,6 @@ const nothing = (): number => 0;
  * written again and again counts twice.
  */
 const MAX_HISTORY_BYTES = 32 * 2 ** 20;
-
-/** Keys in `[start, end)`, in UTF-8 byte order. */
-export interface KeyRange {
-  readonly start: string;
-  readonly end: string;
-}
 
 export interface CacheWatchRequest<T extends Cached> extends KeyRange {
   /** Only objects that have, or had, this value are of interest. Events of others may come too: check each one. */
@@ -96,7 +92,7 @@ export class WatchCache<T extends Cached> {
       keyOf: (object) => options.keyOf(object),
       entryOf: (key) => this.#objects.entryOf(key),
       size: () => this.#objects.size,
-      objects: () => this.#objects.snapshot({ start: options.prefix, end: prefixEnd(options.prefix) }),
+      objects: () => this.#objects.snapshot(prefixRange(options.prefix)),
     });
     this.#history = this.#historyFrom(0);
   }
@@ -162,9 +158,7 @@ export class WatchCache<T extends Cached> {
     const found = this.#indexes.find(lookup);
     if (found === undefined) return undefined;
     if (found instanceof SortedMap) return this.#objects.snapshot(range, found);
-    const [first, last] = [byteOrdered(range.start), byteOrdered(range.end)];
-    const isInRange = (key: string): boolean => byteOrdered(key) >= first && byteOrdered(key) < last;
-    return found.filter(isInRange).flatMap((key) => this.#objects.peek(key) ?? []);
+    return found.filter(inKeyRange(range)).flatMap((key) => this.#objects.peek(key) ?? []);
   }
 
   /**
@@ -186,12 +180,11 @@ export class WatchCache<T extends Cached> {
   }
 
   /** What the keys of a range had at a revision, if they were written since. */
-  #before(revision: number, { start, end }: KeyRange): Map<string, T | undefined> {
-    const [first, last] = [byteOrdered(start), byteOrdered(end)];
+  #before(revision: number, range: KeyRange): Map<string, T | undefined> {
+    const isInRange = inKeyRange(range);
     const before = new Map<string, T | undefined>();
     for (const { key, previous } of this.#history.after(revision)) {
-      const ordered = byteOrdered(key);
-      if (ordered >= first && ordered < last && !before.has(key)) before.set(key, previous);
+      if (isInRange(key) && !before.has(key)) before.set(key, previous);
     }
     return before;
   }
@@ -202,13 +195,12 @@ export class WatchCache<T extends Cached> {
   }
 
   /** The number of keys in a range at a revision. Undefined when that is no longer known. */
-  countAt({ start, end }: KeyRange, revision: number): number | undefined {
+  countAt(range: KeyRange, revision: number): number | undefined {
     if (revision < this.oldestRevision || revision > this.revision) return undefined;
-    const [first, last] = [byteOrdered(start), byteOrdered(end)];
-    let count = this.#objects.count({ start, end });
+    const isInRange = inKeyRange(range);
+    let count = this.#objects.count(range);
     for (const event of this.#history.after(revision)) {
-      const key = byteOrdered(event.key);
-      if (key < first || key >= last) continue;
+      if (!isInRange(event.key)) continue;
       if (event.type === "delete") count += 1;
       else if (event.previous === undefined) count -= 1;
     }
@@ -281,10 +273,9 @@ export class WatchCache<T extends Cached> {
     const watch: CacheWatch<T> = { start, end, where, request, lastEvent: undefined };
     // Register first: a callback may write while the old events are delivered, and that event must not be lost.
     this.#watches.add(watch);
-    const [first, last] = [byteOrdered(start), byteOrdered(end)];
+    const isInRange = inKeyRange(request);
     for (const event of this.#history.after(request.afterRevision)) {
-      const key = byteOrdered(event.key);
-      if (key >= first && key < last) this.#deliver(watch, event);
+      if (isInRange(event.key)) this.#deliver(watch, event);
     }
     return {
       stop: () => {

@@ -1,13 +1,11 @@
-import { byteOrdered } from "./sorted-map.ts";
-import { prefixEnd } from "./store.ts";
 import { readValue, unreadable } from "./value-index.ts";
 import type { Lookup } from "./value-index.ts";
+import { byteOrdered } from "./byte-ordered.ts";
+import { keyAfter, prefixEnd } from "./key-range.ts";
+import type { KeyRange } from "./key-range.ts";
 
 /** The objects that a watch asks for. It gets no event of others. */
-export interface WatchScope<T> {
-  /** Keys in `[start, end)`, in UTF-8 byte order. */
-  readonly start: string;
-  readonly end: string;
+export interface WatchScope<T> extends KeyRange {
   /** A value that the object must have, now or before the event. Absent: any object. */
   readonly where?: Lookup<T> | undefined;
 }
@@ -98,7 +96,7 @@ export class WatchIndex<T, W extends WatchScope<T>> {
   }
 
   #placeOf({ start, end }: W): Map<string, Group<T, W>> | undefined {
-    if (end === `${start}\0`) return this.#ofOneKey;
+    if (end === keyAfter(start)) return this.#ofOneKey;
     return start.endsWith("/") && end === prefixEnd(start) ? this.#ofPrefix : undefined;
   }
 }

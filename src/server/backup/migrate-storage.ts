@@ -5,12 +5,12 @@ import { UsageError } from "../../machinery/command-line/flag.ts";
 import { flushFolder } from "../../machinery/files/atomic-file.ts";
 import { createObjects, stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
-import { entriesInPages } from "../../machinery/storage/store.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { lockDataDirectory, storeDirectory } from "../lock-data-directory.ts";
 import { markStoreMoved, markEtcdMoved, openImportTarget } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { decrypted, openReadableStore } from "../encryption/readable-store.ts";
+import { storedEntries } from "../../machinery/storage/stored-entries.ts";
 
 /** The data directory's own store, or etcd. */
 export type StorageKind = "lmdb" | "etcd";
@@ -146,7 +146,7 @@ async function refuseChanges(
   { readAt, count }: { readonly readAt: number; readonly count: number },
 ): Promise<void> {
   let found = 0;
-  for await (const { modRevision } of entriesInPages(store, { start: "/", end: "0", limit: 1000 })) {
+  for await (const { modRevision } of storedEntries(store, { start: "/", end: "0", limit: 1000 })) {
     if (modRevision > readAt) throw stillRuns("something was written meanwhile");
     found += 1;
   }

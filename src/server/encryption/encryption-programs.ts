@@ -16,6 +16,7 @@ import { encryptionKeyFile, newEncryptionKey, readEncryptionKeys, writeEncryptio
 import type { ReadableStore } from "./readable-store.ts";
 import { rewriteStale, surveyEncryption } from "./stored-encryption.ts";
 import type { EncryptionSurvey } from "./stored-encryption.ts";
+import { storedEntry } from "../../machinery/storage/stored-entries.ts";
 
 /** `signet encryption`. */
 export function runEncryption(config: ServerConfig, action: EncryptionAction): Promise<void> {
@@ -128,8 +129,7 @@ async function retire(config: ServerConfig, { file, keys }: OwnKeys): Promise<vo
 /** `signet encryption discard`: deletes an object that can't be decrypted. */
 async function discard(config: ServerConfig, key: string): Promise<void> {
   await withServerStore(config, async ({ store, stored }) => {
-    const { entries } = await store.range({ start: key, end: `${key}\0` });
-    const [entry] = entries;
+    const entry = await storedEntry(store, key);
     if (entry === undefined) {
       throw new UsageError(`there is no object ${JSON.stringify(key)}: signet encryption status shows keys`);
     }

@@ -1,3 +1,4 @@
+import { prefixRange } from "../../machinery/storage/key-range.ts";
 import { statSync } from "node:fs";
 import type { Logger } from "pino";
 import { namesFor } from "../../machinery/api/names.ts";
@@ -11,7 +12,6 @@ import { EncryptionRules } from "../../machinery/storage/encryption/encryption-r
 import { derivedAesGcm } from "../../machinery/storage/encryption/aes-gcm.ts";
 import type { NamedKey } from "../../machinery/storage/encryption/aes-gcm.ts";
 import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
-import { prefixEnd } from "../../machinery/storage/store.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { openStore } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
@@ -96,7 +96,7 @@ const goneKey = (file: string, why: string): UsageError =>
 
 /** Undefined when no Secret is encrypted with a key of a key file. */
 async function firstNeededKey(store: Store): Promise<string | undefined> {
-  const { entries } = await store.range({ start: secretsPrefix, end: prefixEnd(secretsPrefix) });
+  const { entries } = await store.range(prefixRange(secretsPrefix));
   for (const { value } of entries) {
     const [provider, , name] = writtenWith(value)?.split(":") ?? [];
     if (provider === "aesgcmderived") return name;

@@ -1,6 +1,7 @@
 import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
 import type { Entry, Store } from "../../machinery/storage/store.ts";
 import type { ReadableStore } from "./readable-store.ts";
+import { keyAfter } from "../../machinery/storage/key-range.ts";
 
 /** The objects of one resource that were written with one provider and key. */
 export interface EncryptionGroup {
@@ -99,7 +100,7 @@ async function* everyEntry({
     const page = await stored.range({ start, end: "/registry0", limit: pageLength });
     const last = page.entries.at(-1);
     if (last === undefined) return;
-    const end = `${last.key}\0`;
+    const end = keyAfter(last.key);
     // At the same revision: the same entries.
     const { entries } = await store.range({ start, end, revision: page.revision });
     for (const [index, raw] of page.entries.entries()) yield { raw, entry: entries[index] ?? raw };

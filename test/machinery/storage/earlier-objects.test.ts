@@ -1,9 +1,10 @@
+import { inKeyRange } from "../../../src/machinery/storage/key-range.ts";
+import type { KeyRange } from "../../../src/machinery/storage/key-range.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
-import { byteOrdered } from "../../../src/machinery/storage/sorted-map.ts";
 import { WatchCache } from "../../../src/machinery/storage/watch-cache.ts";
 import { put } from "./store-contract.ts";
 
@@ -67,12 +68,10 @@ describe("the objects of an earlier revision", () => {
 });
 
 /** What a look at each key finds. */
-function inRange(
-  state: ReadonlyMap<string, string>,
-  { start, end }: { readonly start: string; readonly end: string },
-): Thing[] {
+function inRange(state: ReadonlyMap<string, string>, range: KeyRange): Thing[] {
+  const isInRange = inKeyRange(range);
   return [...state]
     .map(([key, text]) => ({ key, text }))
-    .filter(({ key }) => byteOrdered(key) >= byteOrdered(start) && byteOrdered(key) < byteOrdered(end))
+    .filter(({ key }) => isInRange(key))
     .sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)));
 }

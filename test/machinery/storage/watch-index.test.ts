@@ -1,8 +1,7 @@
+import { inKeyRange, prefixRange } from "../../../src/machinery/storage/key-range.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
-import { byteOrdered } from "../../../src/machinery/storage/sorted-map.ts";
-import { prefixEnd } from "../../../src/machinery/storage/store.ts";
 import { WatchIndex } from "../../../src/machinery/storage/watch-index.ts";
 import type { IndexedChange, WatchScope } from "../../../src/machinery/storage/watch-index.ts";
 
@@ -16,7 +15,7 @@ const whereFieldIs = (field: string, value: string): NonNullable<Scope["where"]>
 });
 
 const oneKey = (key: string): Scope => ({ start: key, end: `${key}\0` });
-const prefix = (start: string): Scope => ({ start, end: prefixEnd(start) });
+const prefix = (start: string): Scope => prefixRange(start);
 
 function visited(index: WatchIndex<Thing, Scope>, change: IndexedChange<Thing>): Scope[] {
   const watches: Scope[] = [];
@@ -26,8 +25,7 @@ function visited(index: WatchIndex<Thing, Scope>, change: IndexedChange<Thing>):
 
 /** What the index replaces: a look at every watch. */
 function isConcerned({ start, end, where }: Scope, { key, object, previous }: IndexedChange<Thing>): boolean {
-  const [first, ordered, last] = [start, key, end].map(byteOrdered);
-  if (!((first ?? "") <= (ordered ?? "") && (ordered ?? "") < (last ?? ""))) return false;
+  if (!inKeyRange({ start, end })(key)) return false;
   return where === undefined || [object, previous].some((thing) => thing && where.valueOf(thing) === where.value);
 }
 

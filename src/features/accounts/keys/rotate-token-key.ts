@@ -14,8 +14,8 @@ import type { KeyStore } from "../../../machinery/keys/key-records.ts";
 import { parseToken } from "../tokens/json-web-token.ts";
 import { secretResource } from "../../core/index.ts";
 import type { Secret } from "../../core/index.ts";
-import { resourcePrefix } from "../../../machinery/registry/storage-key.ts";
-import { entriesInPages, prefixEnd } from "../../../machinery/storage/store.ts";
+import { resourceRange } from "../../../machinery/registry/storage-key.ts";
+import { storedEntries } from "../../../machinery/storage/stored-entries.ts";
 
 /**
  * Publishes a new key, which signs after `publishMilliseconds`. Rejects with CommandFailure when another rotation is
@@ -171,14 +171,14 @@ async function secretsWithTokensOf(
 ): Promise<SecretsOfKey> {
   const found: string[] = [];
   let unreadable = 0;
-  const prefix = resourcePrefix(secretResource(names));
-  const secrets = entriesInPages(store, { start: prefix, end: prefixEnd(prefix), limit: pageLength });
+  const range = resourceRange(secretResource(names));
+  const secrets = storedEntries(store, { ...range, limit: pageLength });
   for await (const { key, value } of secrets) {
     const secret = secretIn(value);
     const token = secret?.data?.["token"];
     if (secret === undefined) unreadable += 1;
     else if (token !== undefined && parseToken(decoded(token))?.header.kid === kid)
-      found.push(key.slice(prefix.length));
+      found.push(key.slice(range.start.length));
   }
   return { found, unreadable };
 }

@@ -25,8 +25,8 @@ import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { signerNames } from "../signer-names.ts";
 import { issuedCertificateResource } from "../resources.ts";
-import { resourcePrefix } from "../../../machinery/registry/storage-key.ts";
-import { entriesInPages, prefixEnd } from "../../../machinery/storage/store.ts";
+import { resourceRange } from "../../../machinery/registry/storage-key.ts";
+import { storedEntries } from "../../../machinery/storage/stored-entries.ts";
 
 export interface NamedAuthority {
   /** The name of its files: `ca` for the CA of the server itself. */
@@ -202,8 +202,8 @@ export async function countValidCertificates(
   now: number,
 ): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
-  const prefix = resourcePrefix(issuedCertificateResource(names));
-  const records = entriesInPages(store, { start: prefix, end: prefixEnd(prefix), limit: pageLength });
+  const range = resourceRange(issuedCertificateResource(names));
+  const records = storedEntries(store, { ...range, limit: pageLength });
   for await (const { value } of records) {
     const { signerName, issuer = "", notAfter } = parseRecord(value).spec;
     if (signerName === signerNames.apiserverServing(names)) continue;

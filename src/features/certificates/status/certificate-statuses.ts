@@ -3,8 +3,7 @@ import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { followRegistry } from "../../../machinery/registry/follow-registry.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
 import type { StoredObject } from "../../../machinery/registry/stored-object.ts";
-import { resourcePrefix } from "../../../machinery/registry/storage-key.ts";
-import { prefixEnd } from "../../../machinery/storage/store.ts";
+import { resourceRange } from "../../../machinery/registry/storage-key.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import type { CertificateStatus } from "../../../pki/ocsp-response.ts";
@@ -118,8 +117,7 @@ class Loading {
 
   /** Takes the place of a reading that is not done yet. */
   start<T extends Revocation | IssuedCertificate>(registry: ResourceRegistry<T>, add: (object: T) => void): void {
-    const start = resourcePrefix(registry.definition);
-    const stored = registry.cache.range({ start, end: prefixEnd(start) });
+    const stored = registry.cache.range(resourceRange(registry.definition));
     this.done = this.#read(stored, (one) => {
       const now = registry.cache.get(one.key);
       // One of the same name may have taken its place.

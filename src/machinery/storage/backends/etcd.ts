@@ -1,6 +1,4 @@
 import {
-  checkKey,
-  checkKeys,
   RevisionCompacted,
   RevisionInFuture,
   StoreUnavailable,
@@ -32,6 +30,7 @@ import {
   isTooLarge,
   isUnsupportedTransaction,
 } from "../etcd/etcd-errors.ts";
+import { checkKey, checkKeys } from "../check-key.ts";
 
 export interface EtcdStoreOptions {
   /** `http://host:port` or `https://host:port` of each member. */

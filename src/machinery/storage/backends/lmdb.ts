@@ -1,4 +1,4 @@
-import { checkKeys, RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../store.ts";
+import { RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../store.ts";
 import type {
   Change,
   Entry,
@@ -22,6 +22,7 @@ import { closeEnvironment, counterOf, openEnvironment } from "./lmdb-environment
 import type { LmdbEnvironment, LmdbEnvironmentOptions } from "./lmdb-environment.ts";
 import { copied, decodeLogRecord, decodeLogValue, decodePreviousRevision, encodeRevision } from "./lmdb-records.ts";
 import { WriteQueue } from "./lmdb-write-queue.ts";
+import { checkKeys } from "../check-key.ts";
 
 interface FoundHead {
   readonly key: string;

@@ -1,4 +1,4 @@
-import { checkKeys, RevisionCompacted, RevisionInFuture, StoreUnavailable, WriteAbandoned } from "../store.ts";
+import { RevisionCompacted, RevisionInFuture, StoreUnavailable, WriteAbandoned } from "../store.ts";
 import type {
   Change,
   Entry,
@@ -11,6 +11,7 @@ import type {
 } from "../store.ts";
 import { LogWatches } from "../log-watches.ts";
 import { SortedMap } from "../sorted-map.ts";
+import { checkKeys } from "../check-key.ts";
 
 /** A store for tests: those of this repository, and those that use `signet/testing`. */
 export class MemoryStore implements Store {

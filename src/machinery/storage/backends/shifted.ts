@@ -10,6 +10,7 @@ import type {
   WriteRequest,
   WriteResult,
 } from "../store.ts";
+import { storedEntry } from "../stored-entries.ts";
 
 /**
  * A store whose revisions are those of another one plus a constant. Objects that move to an etcd whose own revisions are
@@ -42,7 +43,7 @@ export class ShiftedStore implements Store {
 
   async write(request: WriteRequest): Promise<WriteResult> {
     const inner = this.#inner(request);
-    if (inner === undefined) return { isWritten: false, current: await this.#read(request.key) };
+    if (inner === undefined) return { isWritten: false, current: await storedEntry(this, request.key) };
     return this.#result(await this.#store.write(inner));
   }
 
@@ -51,7 +52,7 @@ export class ShiftedStore implements Store {
     if (inner.every((request) => request !== undefined)) {
       return (await this.#store.writeTogether(inner)).map((result) => this.#result(result));
     }
-    return Promise.all(requests.map(async ({ key }) => ({ isWritten: false, current: await this.#read(key) })));
+    return Promise.all(requests.map(async ({ key }) => ({ isWritten: false, current: await storedEntry(this, key) })));
   }
 
   /** Undefined when it expects a revision that the inner store has never had. */
@@ -101,10 +102,6 @@ export class ShiftedStore implements Store {
 
   close(): Promise<void> {
     return this.#store.close();
-  }
-
-  async #read(key: string): Promise<Entry | undefined> {
-    return (await this.range({ start: key, end: `${key}\0` })).entries[0];
   }
 
   #endAtOnce(onEnd: (error: Error) => void): { stop(): void } {

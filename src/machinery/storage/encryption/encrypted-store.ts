@@ -1,7 +1,8 @@
+import { prefixRange } from "../key-range.ts";
 import { asError, messageOf } from "../../api/thrown-error.ts";
 import { andThen } from "../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
-import { prefixEnd, RevisionCompacted, StoreUnavailable } from "../store.ts";
+import { RevisionCompacted, StoreUnavailable } from "../store.ts";
 import type {
   Change,
   Entry,
@@ -99,7 +100,7 @@ export class EncryptedStore implements Store {
   /** Reads the log, and decrypts its values as those of a range. */
   async #readLog(read: NonNullable<Store["readLog"]>, { firstByte, ...request }: LogRequest): Promise<LogResult> {
     const { prefix } = request;
-    const mayLeaveOut = this.#source.current().hasNone({ start: prefix, end: prefixEnd(prefix) });
+    const mayLeaveOut = this.#source.current().hasNone(prefixRange(prefix));
     const result = await read(mayLeaveOut ? { ...request, firstByte } : request);
     const writes: LoggedWrite[] = [];
     for (const write of result.writes) {

@@ -1,8 +1,8 @@
 import { andThen } from "../../api/maybe-promise.ts";
-import { prefixEnd } from "../store.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { identity, openingBrace, UndecryptableValue } from "./value-transformer.ts";
 import type { DecryptedValue, ValueTransformer } from "./value-transformer.ts";
+import { prefixEnd } from "../key-range.ts";
 
 /** How the values below a prefix of keys are stored: the first transformer writes, all read. */
 export interface EncryptionRule {

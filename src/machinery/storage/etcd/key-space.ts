@@ -1,4 +1,5 @@
-import { byteOrdered } from "../sorted-map.ts";
+import { byteOrdered } from "../byte-ordered.ts";
+import { keyAfter } from "../key-range.ts";
 
 export interface EtcdRange {
   readonly key: string;
@@ -57,7 +58,7 @@ export class KeySpace {
 
   etcdRange(start: string, end: string): EtcdRange {
     // A single key must have its own form: kine on PostgreSQL accepts no other.
-    if (end === `${start}\0`) return { key: this.etcdKey(start), rangeEnd: "" };
+    if (end === keyAfter(start)) return { key: this.etcdKey(start), rangeEnd: "" };
     return {
       key: this.#root + (byteOrdered(start) < "/" ? "/" : start),
       rangeEnd: this.#root + (byteOrdered(end) > "0" ? "0" : end),

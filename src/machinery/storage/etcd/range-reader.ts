@@ -1,4 +1,3 @@
-import { byteOrdered } from "../sorted-map.ts";
 import type { Entry, RangeRequest, RangeResult } from "../store.ts";
 import { rangePath } from "./etcd-client.ts";
 import type { EtcdCall } from "./etcd-client.ts";
@@ -7,6 +6,8 @@ import type { KeyValue, RangeAnswer, RangeMessage } from "./etcd-messages.ts";
 import type { EtcdRange, KeySpace } from "./key-space.ts";
 import { PageLength } from "./page-length.ts";
 import type { RevisionForm } from "./revision-form.ts";
+import { byteOrdered } from "../byte-ordered.ts";
+import { keyAfter } from "../key-range.ts";
 
 interface Page {
   readonly revision: number;
@@ -81,7 +82,7 @@ export class RangeReader {
       const { keyValues, hasMore, revision: latest } = await this.#page({ key, rangeEnd, revision, limit: left });
       if (revision === 0) revision = latest;
       const last = keyValues.at(-1);
-      const next = last === undefined ? rangeEnd : `${last.key}\0`;
+      const next = last === undefined ? rangeEnd : keyAfter(last.key);
       yield { revision, keyValues, hasMore, range: { key, rangeEnd: hasMore ? next : rangeEnd } };
       left -= keyValues.length;
       if (!hasMore || left <= 0) return;

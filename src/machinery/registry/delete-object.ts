@@ -7,12 +7,13 @@ import type { Caller } from "./caller.ts";
 import type { DeleteOptions } from "./delete-options.ts";
 import { isGracePending, withGracePeriod } from "./grace-period.ts";
 import type { HookContext, ResourceDefinition } from "./resource-definition.ts";
-import { maximumWriteAttempts } from "./resource-registry.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { storageKey } from "./storage-key.ts";
 import type { ObjectName } from "./storage-key.ts";
 import { encodeStored } from "./stored-object.ts";
 import type { StoredObject } from "./stored-object.ts";
+import { lostWrite, maximumWriteAttempts, writeOutcome } from "./write-outcome.ts";
+import type { LostWrite, WriteOutcome } from "./write-outcome.ts";
 
 interface DeleteRequest<T extends ApiObject> extends ObjectName {
   readonly options: DeleteOptions;
@@ -57,12 +58,12 @@ export async function deleteObject<T extends ApiObject>(
     const admitted = await validateAdmission(registry, { ...subject, oldObject: previous.object });
     await request.beforeWrite?.();
     if (request.mark !== undefined && !caller.isDryRun) {
-      const marking: Marking<T> = await writeMark(registry, {
+      const marking: WriteOutcome<T> = await writeMark(registry, {
         previous,
         next: request.mark(previous.object),
         admitted,
       });
-      if (!marking.isMarked) {
+      if (!marking.isWritten) {
         previous = marking.current;
         continue;
       }
@@ -71,8 +72,8 @@ export async function deleteObject<T extends ApiObject>(
     }
     const { object: next, isKept } = deletedState(registry, { previous: previous.object, request });
     if (isKept || registry.definition.gracePeriodSeconds !== undefined) {
-      const marking: Marking<T> = await writeMark(registry, { previous, next, admitted });
-      if (!marking.isMarked) {
+      const marking: WriteOutcome<T> = await writeMark(registry, { previous, next, admitted });
+      if (!marking.isWritten) {
         previous = marking.current;
         continue;
       }
@@ -81,7 +82,7 @@ export async function deleteObject<T extends ApiObject>(
       options = afterMark(options, previous);
     }
     const removal: Removal<T> = await removeObject(registry, { previous, admitted });
-    if (removal.isRemoved) {
+    if (removal.isWritten) {
       const object = caller.isDryRun ? previous : previous.at(removal.revision);
       return { object, isRemoved: true };
     }
@@ -89,11 +90,6 @@ export async function deleteObject<T extends ApiObject>(
   }
   throw registry.contended(name);
 }
-
-type Marking<T extends ApiObject> =
-  | { readonly isMarked: true; readonly object: StoredObject<T> }
-  /** Another writer changed the object in between. */
-  | { readonly isMarked: false; readonly current: StoredObject<T> | undefined };
 
 interface Mark<T extends ApiObject> {
   readonly previous: StoredObject<T>;
@@ -108,39 +104,32 @@ interface Mark<T extends ApiObject> {
 async function writeMark<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { previous, next, admitted }: Mark<T>,
-): Promise<Marking<T>> {
-  if (isDeepStrictEqual(next, previous.object)) return { isMarked: true, object: previous };
+): Promise<WriteOutcome<T>> {
+  if (isDeepStrictEqual(next, previous.object)) return { isWritten: true, object: previous };
   const { key, revision: expectedRevision } = previous;
   const value = encodeStored(next);
   if (admitted.isDryRun) {
-    return { isMarked: true, object: registry.fromEntry({ key, value, modRevision: expectedRevision }) };
+    return { isWritten: true, object: registry.fromEntry({ key, value, modRevision: expectedRevision }) };
   }
   const result = await registry.write(admitted, { key, value, expectedRevision });
-  return result.isWritten
-    ? { isMarked: true, object: registry.written({ key, value, modRevision: result.revision }) }
-    : { isMarked: false, current: result.current && registry.fromEntry(result.current) };
+  return writeOutcome(registry, { key, value, result });
 }
 
 /** The write of a mark is no reason to refuse the deletion. */
 const afterMark = (options: DeleteOptions, { resourceVersion }: { readonly resourceVersion: string }): DeleteOptions =>
   options.resourceVersion === undefined ? options : { ...options, resourceVersion };
 
-type Removal<T extends ApiObject> =
-  | { readonly isRemoved: true; readonly revision: number }
-  /** Another writer changed the object in between. */
-  | { readonly isRemoved: false; readonly current: StoredObject<T> | undefined };
+type Removal<T extends ApiObject> = { readonly isWritten: true; readonly revision: number } | LostWrite<T>;
 
 /** Removes one version of an object from the store. A dry run only pretends. */
 export async function removeObject<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { previous, admitted }: { readonly previous: StoredObject<T>; readonly admitted: Admitted },
 ): Promise<Removal<T>> {
-  if (admitted.isDryRun) return { isRemoved: true, revision: previous.revision };
+  if (admitted.isDryRun) return { isWritten: true, revision: previous.revision };
   const { key, revision } = previous;
   const result = await registry.write(admitted, { key, value: undefined, expectedRevision: revision });
-  return result.isWritten
-    ? { isRemoved: true, revision: result.revision }
-    : { isRemoved: false, current: result.current && registry.fromEntry(result.current) };
+  return result.isWritten ? result : lostWrite(registry, result);
 }
 
 /**

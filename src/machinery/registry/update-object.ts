@@ -22,6 +22,8 @@ import { encodeStored } from "./stored-object.ts";
 import type { StoredObject } from "./stored-object.ts";
 import { storageKey } from "./storage-key.ts";
 import { fieldWrite } from "./field-write.ts";
+import { writeOutcome } from "./write-outcome.ts";
+import type { WriteOutcome } from "./write-outcome.ts";
 
 export interface ObjectChange<T extends ApiObject> {
   readonly namespace: string;
@@ -225,20 +227,16 @@ function updatedMetadata(next: ObjectMeta, previous: ObjectMeta): ObjectMeta {
   };
 }
 
-type Attempt<T extends ApiObject> =
-  | { readonly isWritten: true; readonly object: StoredObject<T> }
-  | { readonly isWritten: false; readonly current: StoredObject<T> | undefined };
-
 async function writeVersion<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { change, previous, next, admitted }: Step<T> & NextVersion<T>,
-): Promise<Attempt<T>> {
+): Promise<WriteOutcome<T>> {
   const { caller } = change;
   const { key } = previous;
   const finished = finishedDeletion(registry, { next, previous: previous.object, caller });
   if (finished === "remove") {
     const removal = await removeObject(registry, { previous, admitted });
-    if (!removal.isRemoved) return { isWritten: false, current: removal.current };
+    if (!removal.isWritten) return removal;
     const value = encodeStored(next);
     return { isWritten: true, object: registry.fromEntry({ key, value, modRevision: removal.revision }) };
   }
@@ -250,9 +248,7 @@ async function writeVersion<T extends ApiObject>(
     return { isWritten: true, object: registry.fromEntry({ key, value, modRevision: previous.revision }) };
   }
   const result = await registry.write(admitted, { key, value, expectedRevision: previous.revision });
-  return result.isWritten
-    ? { isWritten: true, object: registry.written({ key, value, modRevision: result.revision }) }
-    : { isWritten: false, current: result.current && registry.fromEntry(result.current) };
+  return writeOutcome(registry, { key, value, result });
 }
 
 /** A write that would only change times in managedFields is skipped: the object keeps its resourceVersion. */

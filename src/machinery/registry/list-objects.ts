@@ -1,16 +1,16 @@
-import { shortened } from "../api/format-value.ts";
 import { LongWork } from "../scheduling/long-work.ts";
 import { ApiError, badRequest, expired } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../storage/store.ts";
 import type { Items } from "../storage/snapshot.ts";
+import { decodeContinueToken, encodeContinueToken, startKeyOutsideList } from "./continue-token.ts";
+import type { ContinuePoint } from "./continue-token.ts";
 import type { ListOptions } from "./list-options.ts";
 import { unreadableStore } from "./resource-registry.ts";
 import type { Waiter, ResourceRegistry } from "./resource-registry.ts";
 import { parseResourceVersion } from "./resource-version.ts";
 import { resourcePrefix } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
-import { JsonSyntaxError, parseJsonBytes } from "../schema/parse-json.ts";
 import { isTooLongKey } from "../storage/check-key.ts";
 import type { KeyRange } from "../storage/key-range.ts";
 import { keyAfter, inKeyRange } from "../storage/key-range.ts";
@@ -66,7 +66,7 @@ async function nextPage<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   options: WaitingListOptions<T>,
 ): Promise<ObjectList<T>> {
-  const point = decodeContinue(options.continueToken);
+  const point = decodeContinueToken(options.continueToken);
   if (options.resourceVersion !== "" && options.resourceVersion !== "0") {
     throw badRequest("specifying resource version is not allowed when using continue");
   }
@@ -179,7 +179,7 @@ async function page<T extends ApiObject>(
   const cutOff = (remainingItemCount?: number): ObjectList<T> => ({
     items,
     resourceVersion: String(revision),
-    continueToken: encodeContinue({ revision, start: next.slice(resourcePrefix(registry.definition).length) }),
+    continueToken: encodeContinueToken({ revision, start: next.slice(resourcePrefix(registry.definition).length) }),
     ...(remainingItemCount !== undefined && { remainingItemCount }),
   });
   const work = new LongWork();
@@ -212,54 +212,5 @@ const expiredPage = ({ start }: ContinuePoint): ApiError =>
       "without the continue parameter, or use the continue token in this response to retrieve the remainder of the " +
       "results. Continuing with the provided token results in an inconsistent list - objects that were created, " +
       "modified, or deleted between the time the first chunk was returned and now may show up in the list.",
-    continueToken: encodeContinue({ revision: -1, start }),
+    continueToken: encodeContinueToken({ revision: -1, start }),
   });
-
-/** The start of the next page of a list. */
-interface ContinuePoint {
-  /** The revision of the first page. -1 means the latest revision: the rest of a list whose revision was compacted. */
-  readonly revision: number;
-  /** The first key of the page, without the resource's key prefix. */
-  readonly start: string;
-}
-
-const tokenVersion = "meta.k8s.io/v1";
-
-/** Encodes the point as an opaque token, in upstream's format. */
-const encodeContinue = ({ revision, start }: ContinuePoint): string =>
-  Buffer.from(JSON.stringify({ v: tokenVersion, rv: revision, start })).toString("base64url");
-
-/** Throws a 400 for a token that this server cannot have issued. */
-function decodeContinue(token: string): ContinuePoint {
-  const unreadable = /[^\w-]/.exec(token)?.index ?? (token.length % 4 === 1 ? token.length - 1 : undefined);
-  if (unreadable !== undefined) throw invalidToken(`illegal base64 data at input byte ${unreadable}`);
-  const sent = parsed(Buffer.from(token, "base64url"));
-  if (typeof sent !== "object" || sent === null) throw invalidToken("not an object");
-  const { v, rv, start } = sent as Readonly<Record<string, unknown>>; // an object has members
-  if (v !== tokenVersion) {
-    const sentVersion = typeof v === "string" ? shortened(v) : "";
-    throw invalidToken(`server does not recognize this encoded version ${sentVersion}`);
-  }
-  if (typeof rv !== "number" || !Number.isSafeInteger(rv) || rv < -1 || rv === 0) {
-    throw invalidToken(`incorrect encoded start resourceVersion (version ${tokenVersion})`);
-  }
-  if (typeof start !== "string" || start === "") {
-    throw invalidToken(`encoded start key empty (version ${tokenVersion})`);
-  }
-  return { revision: rv, start };
-}
-
-/** The 400 for a token whose start key is outside the list. */
-const startKeyOutsideList = (): Error => invalidToken("encoded start key is not of this list");
-
-function parsed(json: Buffer): unknown {
-  try {
-    return parseJsonBytes(json).value;
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) throw invalidToken(error.message);
-    throw error;
-  }
-}
-
-const invalidToken = (fault: string): Error =>
-  badRequest(`invalid continue token: continue key is not valid: ${fault}`);

@@ -24,7 +24,8 @@ import { notFoundOrInvalidName } from "./requested-name.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
 import { maximumNameBytes, resourcePrefix, storageKey } from "./storage-key.ts";
 import type { ObjectName } from "./storage-key.ts";
-import { encodeStored, kindPrefix, StoredObject, UnreadableObject } from "./stored-object.ts";
+import { encodeStored, kindPrefix, StoredObject } from "./stored-object.ts";
+import { UnreadableObject } from "./unreadable-object.ts";
 import type { KindPrefix } from "./stored-object.ts";
 import type { StoredTexts, TextsOfKind } from "./stored-texts.ts";
 

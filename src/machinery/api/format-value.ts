@@ -1,3 +1,5 @@
+import { goJson } from "./go-json.ts";
+
 /** Errors show at most this much of a caller's value, in UTF-16 units. A certificate request fits. */
 export const maximumShownLength = 4096;
 
@@ -56,13 +58,6 @@ export function formatValue(value: unknown): string {
   return writer.isFull ? `${writer.text.slice(0, maximumShownLength).toWellFormed()}...` : writer.text;
 }
 
-/** A text in JSON as Go's encoding/json writes it, which escapes what HTML or JavaScript would read as its own. */
-const goJsonText = (text: string): string =>
-  JSON.stringify(text).replaceAll(
-    /[<>&\u2028\u2029]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-
 /** Writes JSON until the text is longer than an error may show. */
 class BeginningWriter {
   text = "";
@@ -75,7 +70,7 @@ class BeginningWriter {
     if (this.isFull) return;
     if (typeof value === "string") {
       // The closing quote of a long text is cut off together with the rest.
-      this.text += goJsonText(value.slice(0, maximumShownLength + 1).toWellFormed());
+      this.text += goJson(value.slice(0, maximumShownLength + 1).toWellFormed());
     } else if (Array.isArray(value)) {
       this.#writeMembers("[]", itemsOf(value));
     } else if (typeof value === "object" && value !== null) {
@@ -107,5 +102,5 @@ function* itemsOf(list: readonly unknown[]): Generator<Member> {
 }
 
 function* membersOf(object: Readonly<Record<string, unknown>>): Generator<Member> {
-  for (const key in object) if (object[key] !== undefined) yield [`${goJsonText(shortened(key))}:`, object[key]];
+  for (const key in object) if (object[key] !== undefined) yield [`${goJson(shortened(key))}:`, object[key]];
 }

@@ -1,9 +1,10 @@
+import { goJson } from "../../api/go-json.ts";
 import type { ArraySchema } from "../../schema/schema.ts";
 import { isJsonObject, memberOf } from "../../api/json-object.ts";
 
 /**
  * One step of a field path, as in FieldsV1: `f:<name>` is a field, `k:<json>` the keys of a list entry, `v:<json>` the
- * value of a set entry, `i:<n>` an index. Equal elements are equal strings.
+ * value of a set entry, `i:<n>` an index. Equal elements are equal strings, those of upstream's servers too: the JSON is Go's.
  */
 export type PathElement = string;
 
@@ -18,7 +19,7 @@ export function entryElement(list: ArraySchema, entry: unknown): PathElement {
     if (entry === null || typeof entry === "object") {
       throw new UntrackableEntry("a set's entry must be a scalar");
     }
-    return `v:${elementJson(entry)}`;
+    return `v:${goJson(entry)}`;
   }
   if (!isJsonObject(entry)) throw new UntrackableEntry("a list with keys may only have entries that are objects");
   const keys = list.mapKeys ?? [];
@@ -31,7 +32,7 @@ export function entryElement(list: ArraySchema, entry: unknown): PathElement {
     found++;
   }
   if (found === 0) throw new UntrackableEntry(`an entry needs a value of its key: ${keys.join(", ")}`);
-  return `k:${elementJson(values)}`;
+  return `k:${goJson(values)}`;
 }
 
 /** A text that is always there is "" when a client leaves it out, as upstream's schema says. */
@@ -40,15 +41,6 @@ function defaultOf({ items }: ArraySchema, key: string): unknown {
   return field?.default ?? (field?.presence === "always" && field.schema.type === "string" ? "" : undefined);
 }
 
-const htmlCharacters = /[<>&\u2028\u2029]/g;
-
-/** Writes JSON like Go, so that our elements and those of upstream's servers are the same strings. */
-const elementJson = (value: unknown): string =>
-  JSON.stringify(value).replace(
-    htmlCharacters,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-
 /** The canonical form of an element that a client wrote. Undefined for an unknown type. Throws on invalid JSON. */
 export function canonicalElement(element: string): PathElement | undefined {
   const content = element.slice(2);
@@ -56,11 +48,11 @@ export function canonicalElement(element: string): PathElement | undefined {
     case "f:":
       return element;
     case "v:":
-      return `v:${elementJson(JSON.parse(content))}`;
+      return `v:${goJson(JSON.parse(content))}`;
     case "k:": {
       const keys: unknown = JSON.parse(content);
       if (!isJsonObject(keys)) throw new SyntaxError("the keys of an entry must be an object");
-      return `k:${elementJson(Object.fromEntries(Object.entries(keys).sort(([left], [right]) => (left < right ? -1 : 1))))}`;
+      return `k:${goJson(Object.fromEntries(Object.entries(keys).sort(([left], [right]) => (left < right ? -1 : 1))))}`;
     }
     case "i:":
       if (!/^-?\d{1,9}$/.test(content)) throw new SyntaxError("an index must be a number");

@@ -8,8 +8,8 @@ import { makeStoreFiles, makeStoreFolder, openingLockIn, storeFileIn } from "./l
 import { copied, decodeHead, decodeLogHead, REVISION_BYTES } from "./lmdb-records.ts";
 import type { LogHead, WriteHead } from "./lmdb-records.ts";
 import { OpeningLock } from "./opening-lock.ts";
+import { checkFormat, checkProfile, profileOf, storedFormat } from "./lmdb-format.ts";
 
-const FORMAT_VERSION = 1;
 /** Address space only, not disk or memory: up to this size the file can grow without remapping. */
 const MAP_BYTES = 64 * 2 ** 30;
 
@@ -89,18 +89,24 @@ export function openEnvironment({ directory, profile, firstRevision = 1 }: LmdbE
   }
   chmodSync(directory, 0o700);
   const opening = new OpeningLock(openingLockIn(directory));
-  const environment = orRelease(opening, () =>
-    orExplain(opening, () => {
-      // Before LMDB does, which would create them with mode 0664.
-      makeStoreFiles(directory);
-      const root = openRoot(storeFileIn(directory));
-      return orClose(root, () => {
-        const tables = { directory, opening, room: new DiskRoom(directory), root, ...openTables(root) };
-        checkFormat(tables, { profile, firstRevision });
-        counterOf(tables, "revision"); // the first read takes a place for readers, and there may be none
-        return tables;
-      });
-    }),
+  const openTablesIn = (root: RootDatabase<Buffer, Buffer>): LmdbEnvironment => {
+    const environment = { directory, opening, room: new DiskRoom(directory), root, ...openTables(root) };
+    checkFormat(environment, { profile, firstRevision });
+    counterOf(environment, "revision"); // the first read takes a place for readers, and there may be none
+    return environment;
+  };
+  const openFile = (): LmdbEnvironment => {
+    // Before LMDB does, which would create them with mode 0664.
+    makeStoreFiles(directory);
+    const root = openRoot(storeFileIn(directory));
+    return orUndo(
+      () => openTablesIn(root),
+      () => void root.close(),
+    );
+  };
+  const environment = orUndo(
+    () => orExplain(opening, openFile),
+    () => opening.release(),
   );
   opened.set(path, { environment, users: 1 });
   return environment;
@@ -153,20 +159,12 @@ function openTables(
   };
 }
 
-function orClose<T>(root: RootDatabase<Buffer, Buffer>, use: () => T): T {
+/** Undoes what was done before when `use` throws. */
+function orUndo<T>(use: () => T, undo: () => void): T {
   try {
     return use();
   } catch (error) {
-    void root.close();
-    throw error;
-  }
-}
-
-function orRelease<T>(opening: OpeningLock, use: () => T): T {
-  try {
-    return use();
-  } catch (error) {
-    opening.release();
+    undo();
     throw error;
   }
 }
@@ -179,46 +177,6 @@ function orExplain<T>(opening: OpeningLock, open: () => T): T {
     if (!messageOf(cause).startsWith("MDB_READERS_FULL")) throw cause;
     throw new Error("too many processes have the store open; end some of them, and try again", { cause });
   }
-}
-
-function checkFormat(
-  { root, meta }: Pick<LmdbEnvironment, "root" | "meta">,
-  { profile, firstRevision }: { readonly profile: string; readonly firstRevision: number },
-): void {
-  const stored = root.transactionSync(() => {
-    const format = storedFormat({ meta });
-    if (format !== undefined) return format;
-    const nothing = Buffer.alloc(0);
-    const compacted = firstRevision === 1 ? 0 : firstRevision;
-    meta.putSync("revision", nothing, firstRevision);
-    meta.putSync("compacted", nothing, compacted);
-    meta.putSync("swept", nothing, compacted);
-    meta.putSync("format", Buffer.from(JSON.stringify({ version: FORMAT_VERSION, profile })), 1);
-    return undefined;
-  });
-  checkProfile(stored, profile);
-}
-
-function checkProfile(stored: string | undefined, profile: string): void {
-  if (stored === undefined) return;
-  const found = String(profileOf(stored));
-  if (found !== profile) {
-    throw new Error(
-      `the store has the names of the profile ${found}, not ${profile}: start with --profile ${found}, or with another --data-dir`,
-    );
-  }
-}
-
-/** The profile in the stored format. Throws when the format has another version. */
-function profileOf(stored: string): unknown {
-  const format: unknown = JSON.parse(stored);
-  const fields = new Map<string, unknown>(typeof format === "object" && format !== null ? Object.entries(format) : []);
-  if (fields.get("version") !== FORMAT_VERSION) {
-    throw new Error(
-      `the store has format ${String(fields.get("version"))}; this version reads format ${FORMAT_VERSION}`,
-    );
-  }
-  return fields.get("profile");
 }
 
 /**
@@ -250,5 +208,3 @@ function formatIn(directory: string): string | undefined {
     opening.release();
   }
 }
-
-const storedFormat = ({ meta }: Pick<LmdbEnvironment, "meta">): string | undefined => meta.get("format")?.toString();

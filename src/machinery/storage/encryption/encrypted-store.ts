@@ -1,5 +1,5 @@
 import { prefixRange } from "../key-range.ts";
-import { asError, messageOf } from "../../api/thrown-error.ts";
+import { messageOf } from "../../api/thrown-error.ts";
 import { andThen } from "../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { RevisionCompacted, StoreUnavailable } from "../store.ts";
@@ -21,6 +21,7 @@ import type {
   WriteResult,
 } from "../store.ts";
 import type { EncryptionRules } from "./encryption-rules.ts";
+import { OrderedWatch } from "./ordered-watch.ts";
 import { UndecryptableValue } from "./value-transformer.ts";
 
 /** Where the rules come from: a file that may change. */
@@ -174,7 +175,9 @@ export class EncryptedStore implements Store {
   }
 
   async #writeEncrypted(request: WriteRequest): Promise<WriteResult> {
-    return await this.#written(await this.#encrypted(request));
+    const result = await this.#store.write(await this.#encrypted(request));
+    if (result.isWritten) await this.#delivered();
+    return this.#result(result);
   }
 
   async #encrypted(request: WriteRequest): Promise<WriteRequest> {
@@ -187,12 +190,6 @@ export class EncryptedStore implements Store {
     } catch (cause) {
       throw new StoreUnavailable(`the value can't be encrypted: ${messageOf(cause)}`, { cause });
     }
-  }
-
-  async #written(request: WriteRequest): Promise<WriteResult> {
-    const result = await this.#store.write(request);
-    if (result.isWritten) await this.#delivered();
-    return this.#result(result);
   }
 
   /** Resolves once the watches have what was written: an earlier change may still wait for a KMS. */
@@ -269,77 +266,3 @@ export class EncryptedStore implements Store {
 }
 
 const nothing = Buffer.alloc(0);
-
-interface OrderedWatchOptions {
-  readonly store: Store;
-  readonly request: WatchRequest;
-  read(changes: readonly Change[]): MaybePromise<readonly Change[]>;
-  onStopped(): void;
-}
-
-/** Passes on the changes of a watch in their order, while some of them wait to be decrypted. */
-class OrderedWatch {
-  readonly #options: OrderedWatchOptions;
-  readonly #inner: { stop(): void };
-  /** The end of the queue. Undefined: nothing waits. */
-  #waiting: Promise<void> | undefined;
-  #isStopped = false;
-
-  constructor(options: OrderedWatchOptions) {
-    this.#options = options;
-    const { request, store } = options;
-    const { onProgress } = request;
-    this.#inner = store.watch({
-      afterRevision: request.afterRevision,
-      onChanges: (changes) => this.#next(() => this.#deliver(changes)),
-      ...(onProgress !== undefined && {
-        onProgress: (revision) => this.#next(() => onProgress(revision)),
-      }),
-      onEnd: (error) => this.#next(() => this.end(error)),
-    });
-  }
-
-  stop(): void {
-    if (this.#isStopped) return;
-    this.#isStopped = true;
-    this.#inner.stop();
-    this.#options.onStopped();
-  }
-
-  end(error: Error): void {
-    if (this.#isStopped) return;
-    this.stop();
-    this.#options.request.onEnd(error);
-  }
-
-  /** Undefined: everything that came was handed on. */
-  delivered(): Promise<void> | undefined {
-    return this.#waiting;
-  }
-
-  #next(step: () => MaybePromise<void>): void {
-    if (this.#isStopped) return;
-    if (this.#waiting !== undefined)
-      return this.#wait(this.#waiting.then(() => (this.#isStopped ? undefined : step())));
-    const done = step();
-    if (done instanceof Promise) this.#wait(done);
-  }
-
-  #wait(done: Promise<void>): void {
-    const settled = done.then(
-      () => {},
-      // The follower threw, or a value could not even be called unreadable: it has lost changes.
-      (error: unknown) => this.end(asError(error)),
-    );
-    this.#waiting = settled;
-    void settled.then(() => {
-      if (this.#waiting === settled) this.#waiting = undefined;
-    });
-  }
-
-  #deliver(changes: readonly Change[]): MaybePromise<void> {
-    return andThen(this.#options.read(changes), (read) => {
-      if (!this.#isStopped) this.#options.request.onChanges(read);
-    });
-  }
-}

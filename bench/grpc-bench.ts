@@ -17,7 +17,7 @@ import { decodeRange, encodePut, encodeRange } from "../src/machinery/storage/et
 import { GrpcChannel } from "../src/machinery/grpc/grpc-channel.ts";
 import { skipsEtcd, startEtcd, untilEtcdAnswers } from "../test/machinery/storage/etcd-process.ts";
 import type { EtcdMember } from "../test/machinery/storage/etcd-process.ts";
-import { loads, RANGE_KEYS, rangeKey, VALUE_BYTES, WATCHED_EVENTS, watchedRange } from "./grpc-loads.ts";
+import { loads, rangeKeys, rangeKey, valueBytes, watchedEvents, watchedRange } from "./grpc-loads.ts";
 import type { Answer, Cost, FailedWrite, Load, Order, WriteReport } from "./grpc-loads.ts";
 import { clientKinds, isInstalled } from "./grpc-clients.ts";
 import type { FaultResult } from "./grpc-faults.ts";
@@ -33,7 +33,7 @@ const { values: options } = parseArgs({
   },
 });
 const libraries = resolve(options.libraries);
-const value = randomBytes(VALUE_BYTES);
+const value = randomBytes(valueBytes);
 
 interface Client {
   readonly name: string;
@@ -66,9 +66,9 @@ if (member === undefined) throw new Error("etcd has no member");
 const channel = await GrpcChannel.connect({ url: member.url, tls: {}, timeoutMilliseconds: 5_000 });
 const clients: Client[] = [];
 try {
-  await put(RANGE_KEYS, rangeKey);
+  await put(rangeKeys, rangeKey);
   const watchRevision = (await latestRevision()) + 1;
-  await put(WATCHED_EVENTS, (index) => `${watchedRange.key}${index % 1_000}`);
+  await put(watchedEvents, (index) => `${watchedRange.key}${index % 1_000}`);
   for (const { name } of installed) clients.push(await start(name, member.url));
   const costs = await measureLoads(watchRevision);
   const live = await measureLiveWatches();
@@ -148,7 +148,7 @@ async function measureLiveWatches(): Promise<Map<string, Cost[]>> {
     for (const client of clients) client.tell({ order: "watch", watchRevision });
     const answers = clients.map((client) => client.next());
     await delay(200);
-    await put(WATCHED_EVENTS, (index) => `${watchedRange.key}${index % 1_000}`);
+    await put(watchedEvents, (index) => `${watchedRange.key}${index % 1_000}`);
     for (const [index, answer] of (await Promise.all(answers)).entries()) {
       if ("cost" in answer) costs.get(clients[index]?.name ?? "")?.push(answer.cost);
     }
@@ -196,7 +196,7 @@ function printCosts(costs: ReadonlyMap<Load, ReadonlyMap<string, readonly Cost[]
     }
   };
   for (const [load, byClient] of costs) add(load, loads[load], byClient);
-  add("watch of 10,000 events as they are written", WATCHED_EVENTS, live);
+  add("watch of 10,000 events as they are written", watchedEvents, live);
   const machine = `${cpus().length} cores (${cpus()[0]?.model ?? "unknown"}), Node.js ${process.versions.node}`;
   const averages = loadavg().map((load) => load.toFixed(1));
   console.log(`${machine}; load average ${averages.join(", ")}; median of ${options.rounds} rounds.\n`);

@@ -12,11 +12,11 @@ import {
 import type { RangeAnswer, SwapMessage, WatchMessage } from "../src/machinery/storage/etcd/etcd-messages.ts";
 import { clientKinds, loadFrom } from "./grpc-clients.ts";
 import { callFaultyServer } from "./grpc-faults.ts";
-import { loads, RANGE_KEYS, rangeKey, VALUE_BYTES, WATCHED_EVENTS, watchedRange } from "./grpc-loads.ts";
+import { loads, rangeKeys, rangeKey, valueBytes, watchedEvents, watchedRange } from "./grpc-loads.ts";
 import type { Answer, Cost, FailedWrite, Load, Order, WriteReport } from "./grpc-loads.ts";
 import { repeatConcurrently } from "./repeat-concurrently.ts";
 
-const RANGE_PAGE_LENGTH = 1_000;
+const rangePageLength = 1_000;
 
 const [, , url = "", name = "", libraries = ""] = process.argv;
 const kind = clientKinds.find((candidate) => candidate.name === name);
@@ -24,7 +24,7 @@ if (kind === undefined) throw new Error(`there is no client ${name}`);
 const { open, report } = kind;
 const load = loadFrom(libraries);
 const client = open(url, load);
-const value = randomBytes(VALUE_BYTES);
+const value = randomBytes(valueBytes);
 let written = 0;
 let writing = new AbortController();
 
@@ -37,7 +37,7 @@ async function swap(message: SwapMessage): Promise<number> {
 }
 
 async function range(key: string, rangeEnd = ""): Promise<RangeAnswer> {
-  const message = encodeRange({ key, rangeEnd, revision: 0, limit: RANGE_PAGE_LENGTH });
+  const message = encodeRange({ key, rangeEnd, revision: 0, limit: rangePageLength });
   return decodeRange(await client.unary("/etcdserverpb.KV/Range", message));
 }
 
@@ -55,7 +55,7 @@ async function readAll(): Promise<void> {
     key = `${page.keyValues.at(-1)?.key ?? ""}\0`;
     ({ hasMore } = page);
   }
-  if (read !== RANGE_KEYS) throw new Error(`read ${read} of ${RANGE_KEYS} keys`);
+  if (read !== rangeKeys) throw new Error(`read ${read} of ${rangeKeys} keys`);
 }
 
 /** Resolves once all events have come. */
@@ -65,7 +65,7 @@ function watchAll(startRevision: number): Promise<void> {
     let received = 0;
     const stop = client.watch("/etcdserverpb.Watch/Watch", encodeWatchCreate(message), (bytes) => {
       received += decodeWatchAnswer(bytes).events.length;
-      if (received < WATCHED_EVENTS) return;
+      if (received < watchedEvents) return;
       stop();
       resolve();
     });
@@ -84,7 +84,7 @@ async function measure(work: () => Promise<void>): Promise<Cost> {
 
 async function run(wanted: Load, watchRevision: number): Promise<void> {
   const times = loads[wanted];
-  const get = (index: number): Promise<RangeAnswer> => range(rangeKey((index * 7) % RANGE_KEYS));
+  const get = (index: number): Promise<RangeAnswer> => range(rangeKey((index * 7) % rangeKeys));
   switch (wanted) {
     case "create and swap, one after the other":
       return await repeatConcurrently({ times: times / 2, concurrency: 1 }, createAndSwap);

@@ -32,10 +32,10 @@ export interface ClientKind {
  * As `GrpcChannel` does, so that no client waits for smaller windows or sends more pings than another. (Connect can't set
  * the window of the connection, only those of its streams.)
  */
-const WINDOW_BYTES = 16 * 2 ** 20;
-const PING_INTERVAL_MILLISECONDS = 6_000;
-const PING_TIMEOUT_MILLISECONDS = 3_000;
-export const CALL_MILLISECONDS = 5_000;
+const windowBytes = 16 * 2 ** 20;
+const pingIntervalMilliseconds = 6_000;
+const pingTimeoutMilliseconds = 3_000;
+export const callMilliseconds = 5_000;
 
 /** The package as it is installed below a directory; undefined when it is not. */
 export function loadFrom(directory: string): (name: string) => unknown {
@@ -60,7 +60,7 @@ const own: ClientKind = {
     let channel: GrpcChannel | undefined;
     let connecting: Promise<GrpcChannel> | undefined;
     const connected = async (): Promise<GrpcChannel> => {
-      connecting ??= GrpcChannel.connect({ url, tls: {}, timeoutMilliseconds: CALL_MILLISECONDS }).finally(
+      connecting ??= GrpcChannel.connect({ url, tls: {}, timeoutMilliseconds: callMilliseconds }).finally(
         () => (connecting = undefined),
       );
       return (channel = await connecting);
@@ -68,7 +68,7 @@ const own: ClientKind = {
     return {
       async unary(path, message) {
         const open = channel?.isOpen === true ? channel : await connected();
-        return await open.unary(path, { message, timeoutMilliseconds: CALL_MILLISECONDS });
+        return await open.unary(path, { message, timeoutMilliseconds: callMilliseconds });
       },
       watch(path, message, onMessage) {
         if (channel === undefined) throw new Error("a unary call must have connected the client");
@@ -128,19 +128,19 @@ const grpcJs: ClientKind = {
     metadata.set("hasleader", "true");
     const client = new Client(new URL(url).host, credentials.createInsecure(), {
       "grpc.max_receive_message_length": -1,
-      "grpc.keepalive_time_ms": PING_INTERVAL_MILLISECONDS,
-      "grpc.keepalive_timeout_ms": PING_TIMEOUT_MILLISECONDS,
+      "grpc.keepalive_time_ms": pingIntervalMilliseconds,
+      "grpc.keepalive_timeout_ms": pingTimeoutMilliseconds,
       "grpc.service_config_disable_resolution": 1,
       "grpc.enable_http_proxy": 0,
       // Its own would be a second, and up to two minutes.
       "grpc.initial_reconnect_backoff_ms": 50,
       "grpc.max_reconnect_backoff_ms": 100,
-      "grpc-node.flow_control_window": WINDOW_BYTES,
+      "grpc-node.flow_control_window": windowBytes,
     });
     return {
       unary: (path, message) =>
         new Promise((resolve, reject) => {
-          const deadline = Date.now() + CALL_MILLISECONDS;
+          const deadline = Date.now() + callMilliseconds;
           client.makeUnaryRequest(path, unchanged, unchanged, message, metadata, { deadline }, (error, answer) => {
             if (answer === undefined) reject(error ?? new Error("neither an answer nor an error"));
             else resolve(answer);
@@ -221,8 +221,8 @@ const connect: ClientKind = {
     const { EmptySchema } = load("@bufbuild/protobuf/wkt") as { readonly EmptySchema: unknown };
     const sessionManager = new Http2SessionManager(
       url,
-      { pingIntervalMs: PING_INTERVAL_MILLISECONDS, pingTimeoutMs: PING_TIMEOUT_MILLISECONDS },
-      { maxSessionMemory: 1024, settings: { initialWindowSize: WINDOW_BYTES, enablePush: false } },
+      { pingIntervalMs: pingIntervalMilliseconds, pingTimeoutMs: pingTimeoutMilliseconds },
+      { maxSessionMemory: 1024, settings: { initialWindowSize: windowBytes, enablePush: false } },
     );
     const transport = createGrpcTransport({ baseUrl: url, sessionManager });
     const headers = { hasleader: "true" };
@@ -239,7 +239,7 @@ const connect: ClientKind = {
       async unary(path, message) {
         const method = methodOf(path, "unary");
         const sent = asUnknownFields(message);
-        const { message: answer } = await transport.unary(method, undefined, CALL_MILLISECONDS, headers, sent);
+        const { message: answer } = await transport.unary(method, undefined, callMilliseconds, headers, sent);
         return receivedBytes(answer);
       },
       watch(path, message, onMessage) {

@@ -1,9 +1,9 @@
 import type { ErrorReport } from "./grpc-clients.ts";
 import type { FaultResult } from "./grpc-faults.ts";
 
-export const VALUE_BYTES = 800;
-export const RANGE_KEYS = 5_000;
-export const WATCHED_EVENTS = 10_000;
+export const valueBytes = 800;
+export const rangeKeys = 5_000;
+export const watchedEvents = 10_000;
 
 /** How many operations each load makes in one round. */
 export const loads = {
@@ -12,7 +12,7 @@ export const loads = {
   "get, one after the other": 800,
   "get, 32 at once": 4_000,
   "range of 5,000 keys": 5,
-  "watch that catches up, 10,000 events": WATCHED_EVENTS,
+  "watch that catches up, 10,000 events": watchedEvents,
 } as const;
 
 export type Load = keyof typeof loads;

@@ -11,11 +11,11 @@ import type { Entry } from "../src/machinery/storage/store.ts";
 import { WatchCache } from "../src/machinery/storage/watch-cache.ts";
 import { repeatConcurrently } from "./repeat-concurrently.ts";
 
-const PREFIX = "/registry/serviceaccounts/";
-const ALL = { start: PREFIX, end: "/registry/serviceaccounts0" };
-const CREATES = 50_000;
+const prefix = "/registry/serviceaccounts/";
+const everything = { start: prefix, end: "/registry/serviceaccounts0" };
+const createCount = 50_000;
 const value = Buffer.alloc(500, "v");
-const keyOf = (index: number): string => `${PREFIX}default/account-${String(index).padStart(7, "0")}`;
+const keyOf = (index: number): string => `${prefix}default/account-${String(index).padStart(7, "0")}`;
 const rows: { measure: string; result: string }[] = [];
 
 async function measure(name: string, times: number, work: () => Promise<void> | void): Promise<void> {
@@ -42,12 +42,12 @@ const turns = setInterval(() => {
   longestTurn = Math.max(longestTurn, performance.now() - lastTurn);
   lastTurn = performance.now();
 }, 1);
-await measure("durable creates of 500 bytes, 64 in flight", CREATES, () =>
-  repeatConcurrently({ times: CREATES, concurrency: 64 }, create),
+await measure("durable creates of 500 bytes, 64 in flight", createCount, () =>
+  repeatConcurrently({ times: createCount, concurrency: 64 }, create),
 );
 rows.push({ measure: "longest event turn meanwhile", result: `${longestTurn.toFixed(1)} ms` });
 await measure("durable creates of 500 bytes, 1 in flight", 500, () =>
-  repeatConcurrently({ times: 500, concurrency: 1 }, (index) => create(CREATES + index)),
+  repeatConcurrently({ times: 500, concurrency: 1 }, (index) => create(createCount + index)),
 );
 clearInterval(turns);
 await measure("latestRevision()", 200_000, () => {
@@ -58,28 +58,28 @@ await measure("range of 1 key", 50_000, () =>
     store.range({ start: keyOf(index), end: keyOf(index + 1) }),
   ),
 );
-await measure("range of 10,000 keys", 1, async () => void (await store.range({ ...ALL, limit: 10_000 })));
+await measure("range of 10,000 keys", 1, async () => void (await store.range({ ...everything, limit: 10_000 })));
 await measure("the same, 30,000 revisions ago", 1, async () => {
-  await store.range({ ...ALL, limit: 10_000, revision: store.latestRevision() - 30_000 });
+  await store.range({ ...everything, limit: 10_000, revision: store.latestRevision() - 30_000 });
 });
 
 const feed = new ChangeFeed({ store });
 const cache = new WatchCache<Entry>({
   feed,
-  prefix: PREFIX,
+  prefix,
   historyLength: 10_000,
   keyOf: ({ key }) => key,
   decode: (entry) => entry,
 });
-await measure(`start of a cache of ${CREATES + 500} keys`, 1, () => cache.start());
+await measure(`start of a cache of ${createCount + 500} keys`, 1, () => cache.start());
 await measure("cache get", 1_000_000, () => {
-  for (let index = 0; index < 1_000_000; index++) cache.get(keyOf(index % CREATES));
+  for (let index = 0; index < 1_000_000; index++) cache.get(keyOf(index % createCount));
 });
-await measure("cache range of 10,000 keys", 1, () => void cache.range({ ...ALL, limit: 10_000 }));
-await measure("durable creates, 64 in flight, with the cache", CREATES, () =>
-  repeatConcurrently({ times: CREATES, concurrency: 64 }, (index) => create(200_000 + index)),
+await measure("cache range of 10,000 keys", 1, () => void cache.range({ ...everything, limit: 10_000 }));
+await measure("durable creates, 64 in flight, with the cache", createCount, () =>
+  repeatConcurrently({ times: createCount, concurrency: 64 }, (index) => create(200_000 + index)),
 );
-await measure("compaction of 50,000 revisions", 1, () => store.compact(store.latestRevision() - CREATES));
+await measure("compaction of 50,000 revisions", 1, () => store.compact(store.latestRevision() - createCount));
 rows.push({ measure: "file", result: `${(statSync(join(directory, "store.mdb")).size / 2 ** 20).toFixed(1)} MiB` });
 rows.push({ measure: "resident memory", result: `${(process.memoryUsage.rss() / 2 ** 20).toFixed(0)} MiB` });
 

@@ -7,7 +7,7 @@ export interface DeadlineOptions {
 }
 
 /** One read of a socket takes 64 KiB, and Linux keeps 6 MiB of a connection at most, unless it is set up otherwise. */
-const MAX_LAST_READS = 100;
+const maximumLastReads = 100;
 
 /**
  * A time limit for what a connection brings. Time in which this process is busy does not count against the other side: the
@@ -27,7 +27,7 @@ export class Deadline {
   /** The whole time begins anew. */
   restart(): void {
     this.clear();
-    this.#timer = setTimeout(() => this.#readOn(MAX_LAST_READS), this.#options.milliseconds);
+    this.#timer = setTimeout(() => this.#readOn(maximumLastReads), this.#options.milliseconds);
     // The connection keeps the process running.
     this.#timer.unref();
   }

@@ -33,10 +33,10 @@ interface UnaryRequest extends CallBounds {
   readonly message: Uint8Array;
 }
 
-const WINDOW_BYTES = 16 * 2 ** 20;
+const maximumWindowBytes = 16 * 2 ** 20;
 /** etcd treats pings more often than every 5 s as an attack (`--grpc-keepalive-min-time`). */
-const PING_INTERVAL_MILLISECONDS = 6_000;
-const PING_TIMEOUT_MILLISECONDS = 3_000;
+const pingIntervalMilliseconds = 6_000;
+const pingTimeoutMilliseconds = 3_000;
 
 /** One HTTP/2 connection for gRPC calls. Implements the part of gRPC that etcd and plugins need. */
 export class GrpcChannel {
@@ -60,7 +60,7 @@ export class GrpcChannel {
     this.#authority = url.startsWith(socketScheme) ? "localhost" : new URL(url).host;
     this.#headers = headers;
     this.#maximumMessageBytes = maximumMessageBytes;
-    const pings = setInterval(() => this.#ping(), PING_INTERVAL_MILLISECONDS);
+    const pings = setInterval(() => this.#ping(), pingIntervalMilliseconds);
     pings.unref();
     void onClosed.then(() => clearInterval(pings));
   }
@@ -77,7 +77,7 @@ export class GrpcChannel {
       }, timeoutMilliseconds);
       const client = new Http2Client({
         socket: connectSocket(url, tls),
-        windowBytes: WINDOW_BYTES,
+        windowBytes: maximumWindowBytes,
         onReady: () => {
           clearTimeout(timer);
           resolve(new GrpcChannel(options, { client, onClosed: closed.promise }));
@@ -194,7 +194,7 @@ export class GrpcChannel {
       deadline.clear();
     });
     const deadline = new Deadline({
-      milliseconds: PING_TIMEOUT_MILLISECONDS,
+      milliseconds: pingTimeoutMilliseconds,
       connection: this.#client,
       onOver: () => {
         // On a slow connection the answer comes after all that the server sent before: that is a sign of life too.

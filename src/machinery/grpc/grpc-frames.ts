@@ -1,16 +1,16 @@
 import { AnswerTooLong, GrpcError, grpcStatus } from "./grpc-error.ts";
 
-const HEADER_BYTES = 5;
+const headerBytes = 5;
 
 /**
  * Encodes a message for the wire: a flag (not compressed), its length and its bytes (gRPC over HTTP/2,
  * Length-Prefixed-Message).
  */
 export function encodeFrame(message: Uint8Array): Buffer {
-  const frame = Buffer.allocUnsafe(HEADER_BYTES + message.length);
+  const frame = Buffer.allocUnsafe(headerBytes + message.length);
   frame[0] = 0;
   frame.writeUInt32BE(message.length, 1);
-  frame.set(message, HEADER_BYTES);
+  frame.set(message, headerBytes);
   return frame;
 }
 
@@ -36,12 +36,12 @@ export class FrameReader {
     const messages: Buffer[] = [];
     for (;;) {
       if (this.#frameLength === undefined) {
-        if (this.#length < HEADER_BYTES) return messages;
+        if (this.#length < headerBytes) return messages;
         this.#frameLength = frameLength(this.#joined(), this.#maximumMessageBytes);
       }
       if (this.#length < this.#frameLength) return messages;
       const received = this.#joined();
-      messages.push(received.subarray(HEADER_BYTES, this.#frameLength));
+      messages.push(received.subarray(headerBytes, this.#frameLength));
       const rest = received.subarray(this.#frameLength);
       this.#chunks = rest.length === 0 ? [] : [rest];
       this.#length = rest.length;
@@ -68,5 +68,5 @@ function frameLength(header: Buffer, maximumMessageBytes: number): number {
       failure,
     );
   }
-  return HEADER_BYTES + length;
+  return headerBytes + length;
 }

@@ -3,9 +3,9 @@ import { RevisionCompacted, StoreUnavailable } from "./store.ts";
 import type { Change, Entry, Head, LogRequest, LogResult, Store } from "./store.ts";
 import { keyAfter, prefixEnd } from "./key-range.ts";
 
-const FIRST_RETRY_MILLISECONDS = 50;
-const LAST_RETRY_MILLISECONDS = 5_000;
-const MAX_LOADS = 10;
+const firstRetryMilliseconds = 50;
+const lastRetryMilliseconds = 5_000;
+const maximumLoads = 10;
 
 /** How a cache receives the contents and changes of the store. */
 export interface FeedMember {
@@ -29,8 +29,8 @@ export interface FeedLoad {
 }
 
 /** Small enough to use little memory, and to let other readers and requests run in between. */
-const ENTRIES_AT_ONCE = 2000;
-const BYTES_AT_ONCE = 16 * 2 ** 20;
+const entriesAtOnce = 2000;
+const bytesAtOnce = 16 * 2 ** 20;
 
 /** The part of the store's log before the first load. It can be read later. */
 export interface EarlierLog {
@@ -146,7 +146,7 @@ export class FeedFollower {
         this.#advance(revision);
         return latestRevision;
       } catch (error) {
-        if (!(error instanceof RevisionCompacted) || loads === MAX_LOADS) throw error;
+        if (!(error instanceof RevisionCompacted) || loads === maximumLoads) throw error;
       }
     }
   }
@@ -158,7 +158,7 @@ export class FeedFollower {
     const store = this.#store;
     const end = prefixEnd(prefix);
     for (let start = prefix; !this.#stopping.signal.aborted;) {
-      const request = { start, end, revision, limit: ENTRIES_AT_ONCE, maximumBytes: BYTES_AT_ONCE };
+      const request = { start, end, revision, limit: entriesAtOnce, maximumBytes: bytesAtOnce };
       const { entries, hasMore } = await (firstByte === undefined || store.rangeOfHeads === undefined
         ? store.range(request)
         : store.rangeOfHeads({ ...request, firstByte }));
@@ -217,7 +217,7 @@ export class FeedFollower {
   async #recover(error: Error): Promise<void> {
     const { signal } = this.#stopping;
     const isForgotten = error instanceof RevisionCompacted;
-    for (let wait = isForgotten ? 0 : FIRST_RETRY_MILLISECONDS; !signal.aborted; wait = nextWait(wait)) {
+    for (let wait = isForgotten ? 0 : firstRetryMilliseconds; !signal.aborted; wait = nextWait(wait)) {
       try {
         await delay(wait, undefined, { signal, ref: false });
         if (isForgotten) await this.#load();
@@ -229,5 +229,4 @@ export class FeedFollower {
   }
 }
 
-const nextWait = (wait: number): number =>
-  Math.min(LAST_RETRY_MILLISECONDS, Math.max(FIRST_RETRY_MILLISECONDS, wait * 2));
+const nextWait = (wait: number): number => Math.min(lastRetryMilliseconds, Math.max(firstRetryMilliseconds, wait * 2));

@@ -1,6 +1,6 @@
 import { byteOrdered } from "./byte-ordered.ts";
 /** Short, because a search has the first keys of the chunks in the processor's caches, and hardly ever those of one chunk. */
-const CHUNK_LENGTH = 128;
+const chunkLength = 128;
 
 export interface SortedRange {
   readonly start: string;
@@ -67,7 +67,7 @@ export class SortedMap<V> {
     chunk.keys.splice(index, 0, ordered);
     chunk.values.splice(index, 0, value);
     if (index === 0) this.#firstKeys[chunkIndex] = ordered;
-    if (chunk.keys.length > CHUNK_LENGTH) this.#split(chunk, chunkIndex);
+    if (chunk.keys.length > chunkLength) this.#split(chunk, chunkIndex);
   }
 
   #split(chunk: Chunk<V>, chunkIndex: number): void {
@@ -83,7 +83,7 @@ export class SortedMap<V> {
     const lastKey = last?.keys.at(-1);
     if (last !== undefined && lastKey !== undefined && lastKey >= ordered) return false;
     this.#size += 1;
-    if (last === undefined || last.keys.length >= CHUNK_LENGTH) {
+    if (last === undefined || last.keys.length >= chunkLength) {
       this.#chunks.push({ keys: [ordered], values: [value], isShared: false });
       this.#firstKeys.push(ordered);
     } else {

@@ -42,7 +42,7 @@ const nothing = (): number => 0;
  * The approximate memory limit for the kept events of a cache. What an event wrote and what it replaced count both, so an object that is
  * written again and again counts twice.
  */
-const MAX_HISTORY_BYTES = 32 * 2 ** 20;
+const maximumHistoryBytes = 32 * 2 ** 20;
 
 export interface CacheWatchRequest<T extends Cached> extends KeyRange {
   /** Only objects that have, or had, this value are of interest. Events of others may come too: check each one. */
@@ -328,7 +328,7 @@ export class WatchCache<T extends Cached> {
     const { historyLength, bytesOf = nothing } = this.#options;
     return new EventHistory({
       capacity: historyLength,
-      maximumBytes: MAX_HISTORY_BYTES,
+      maximumBytes: maximumHistoryBytes,
       bytesOf: (event) =>
         (event.type === "put" ? bytesOf(event.object) : 0) +
         (event.previous === undefined ? 0 : bytesOf(event.previous)),

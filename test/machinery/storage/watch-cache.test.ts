@@ -11,8 +11,8 @@ import type { CacheWatchRequest } from "../../../src/machinery/storage/watch-cac
 import { put } from "./store-contract.ts";
 import { StoreModel, isBetween } from "./store-model.ts";
 
-const PREFIX = "/registry/things/";
-const ALL = { start: PREFIX, end: "/registry/things0" };
+const prefix = "/registry/things/";
+const everything = { start: prefix, end: "/registry/things0" };
 
 interface CacheOptions {
   readonly store: Store;
@@ -24,7 +24,7 @@ function cacheOf({ store, historyLength = 1000, replayLength = 1000 }: CacheOpti
   const feed = new ChangeFeed({ store, replayLength });
   return new WatchCache({
     feed,
-    prefix: PREFIX,
+    prefix,
     historyLength,
     keyOf: (object) => object,
     decode: ({ value, modRevision }) => `${value.toString()}@${modRevision}`,
@@ -45,7 +45,7 @@ function collect(
   const events: CacheEvent<string>[] = [];
   const ends: Error[] = [];
   const { stop } = cache.watch({
-    ...ALL,
+    ...everything,
     onEvent: (event) => void events.push(event),
     onEnd: (error) => void ends.push(error),
     ...request,
@@ -83,26 +83,26 @@ describe("a watch cache", () => {
         if (request.limit === undefined) return result; // the test's own
         limits.push(request.limit);
         if (limits.length > 2) return result;
-        await put(this, `${PREFIX}9999`, `written after read ${limits.length}`);
+        await put(this, `${prefix}9999`, `written after read ${limits.length}`);
         await this.compact(this.latestRevision());
         return result;
       }
     }
     const store = new WrittenStore();
     const count = 4500;
-    for (let n = 0; n < count; n += 1) await put(store, `${PREFIX}${String(n).padStart(4, "0")}`, "loaded");
+    for (let n = 0; n < count; n += 1) await put(store, `${prefix}${String(n).padStart(4, "0")}`, "loaded");
     const cache = await startedCache({ store, replayLength: 0 });
-    assert.equal(cache.range(ALL).length, count + 1);
-    assert.equal(cache.get(`${PREFIX}9999`), `written after read 2@${cache.revision}`);
+    assert.equal(cache.range(everything).length, count + 1);
+    assert.equal(cache.get(`${prefix}9999`), `written after read 2@${cache.revision}`);
     assert.ok(limits.length > 4 && limits.every((limit) => limit < count));
   });
 
   it("answers reads as the store does, and delivers the store's log to watches", async () => {
     const key = fc.constantFrom(
-      `${PREFIX}a`,
-      `${PREFIX}a/b`,
-      `${PREFIX}a/\u{1f600}`,
-      `${PREFIX}a/\ue000`,
+      `${prefix}a`,
+      `${prefix}a/b`,
+      `${prefix}a/\u{1f600}`,
+      `${prefix}a/\ue000`,
       "/registry/others/a",
     );
     const write = fc.record({ key, value: fc.option(fc.string(), { nil: undefined }) });
@@ -128,9 +128,9 @@ describe("a watch cache", () => {
           assert.equal(cache.oldestRevision, Math.max(1, compacted)); // nothing is written at revision 1
           const live = collect(cache, { afterRevision: cache.revision });
           const narrow = [
-            { start: start < PREFIX ? PREFIX : start, end },
+            { start: start < prefix ? prefix : start, end },
             { start, end: `${start}\0` },
-            { start: `${PREFIX}a/`, end: `${PREFIX}a0` },
+            { start: `${prefix}a/`, end: `${prefix}a0` },
           ].map((range) => ({ range, ...collect(cache, { ...range, afterRevision: cache.revision }) }));
           const loadedRevision = cache.revision;
           await writeAll(after);
@@ -150,10 +150,10 @@ describe("a watch cache", () => {
                 if (object !== undefined) return { type: "put", ...common, object, previous };
                 return { type: "delete", ...common, previous: previous ?? "" };
               });
-          const range = { start: start < PREFIX ? PREFIX : start, end };
+          const range = { start: start < prefix ? prefix : start, end };
           const expected = model
             .rangeAt({ ...range, revision: model.latestRevision })
-            .filter((entry) => entry.key >= PREFIX);
+            .filter((entry) => entry.key >= prefix);
           assert.equal(cache.revision, model.latestRevision);
           assert.deepEqual(
             cache.range(range),
@@ -162,13 +162,13 @@ describe("a watch cache", () => {
           assert.equal(cache.countAt(range, model.latestRevision), expected.length);
           const countThen = model
             .rangeAt({ ...range, revision: afterRevision })
-            .filter(({ key }) => key >= PREFIX).length;
+            .filter(({ key }) => key >= prefix).length;
           const isKept = afterRevision >= cache.oldestRevision && afterRevision <= cache.revision;
           assert.equal(cache.countAt(range, afterRevision), isKept ? countThen : undefined);
-          assert.equal(cache.get(`${PREFIX}a`), textAt(`${PREFIX}a`, model.latestRevision));
-          assert.deepEqual(live.events, eventsAfter(loadedRevision, ALL));
+          assert.equal(cache.get(`${prefix}a`), textAt(`${prefix}a`, model.latestRevision));
+          assert.deepEqual(live.events, eventsAfter(loadedRevision, everything));
           for (const { events, range: watched } of narrow) {
-            const inCache = eventsAfter(loadedRevision, watched).filter((event) => event.key.startsWith(PREFIX));
+            const inCache = eventsAfter(loadedRevision, watched).filter((event) => event.key.startsWith(prefix));
             assert.deepEqual(events, inCache);
           }
           if (afterRevision < cache.oldestRevision) {
@@ -184,20 +184,20 @@ describe("a watch cache", () => {
   it("resumes a watch from before a restart without a gap", async () => {
     const store = new MemoryStore();
     const first = await startedCache({ store });
-    await put(store, `${PREFIX}a`, "1");
+    await put(store, `${prefix}a`, "1");
     const lastSeen = first.revision;
-    await put(store, `${PREFIX}a`, "2");
-    await put(store, `${PREFIX}a`, undefined);
+    await put(store, `${prefix}a`, "2");
+    await put(store, `${prefix}a`, undefined);
     const second = await startedCache({ store });
     assert.deepEqual(collect(second, { afterRevision: lastSeen }).events, [
-      { type: "put", key: `${PREFIX}a`, revision: 3, object: "2@3", previous: "1@2" },
-      { type: "delete", key: `${PREFIX}a`, revision: 4, previous: "2@3" },
+      { type: "put", key: `${prefix}a`, revision: 3, object: "2@3", previous: "1@2" },
+      { type: "delete", key: `${prefix}a`, revision: 4, previous: "2@3" },
     ]);
   });
 
   it("replays a bounded part of the log at start and refuses watches from before it", async () => {
     const store = new MemoryStore();
-    for (let value = 0; value < 10; value++) await put(store, `${PREFIX}a`, `${value}`);
+    for (let value = 0; value < 10; value++) await put(store, `${prefix}a`, `${value}`);
     const cache = await startedCache({ store, replayLength: 3 });
     assert.equal(cache.oldestRevision, 8);
     assert.equal(collect(cache, { afterRevision: 8 }).events.length, 3);
@@ -207,7 +207,7 @@ describe("a watch cache", () => {
   it("keeps a bounded number of events", async () => {
     const store = new MemoryStore();
     const cache = await startedCache({ store, historyLength: 3 });
-    for (let value = 0; value < 10; value++) await put(store, `${PREFIX}a`, `${value}`);
+    for (let value = 0; value < 10; value++) await put(store, `${prefix}a`, `${value}`);
     assert.equal(cache.oldestRevision, 8);
     assert.deepEqual(
       collect(cache, { afterRevision: 8 }).events.map(({ revision }) => revision),
@@ -220,10 +220,10 @@ describe("a watch cache", () => {
     const store = new InterruptedStore();
     const cache = await startedCache({ store });
     const { events, ends } = collect(cache, { afterRevision: cache.revision });
-    await put(store, `${PREFIX}a`, "1");
+    await put(store, `${prefix}a`, "1");
     await store.interrupt(new StoreUnavailable("gone"), async () => {
-      await put(store, `${PREFIX}a`, "2");
-      await put(store, `${PREFIX}a`, "3");
+      await put(store, `${prefix}a`, "2");
+      await put(store, `${prefix}a`, "3");
     });
     await cache.waitFor(4);
     assert.deepEqual(
@@ -236,15 +236,15 @@ describe("a watch cache", () => {
   it("reloads and ends the watches that missed events when the store has compacted the next ones", async () => {
     const store = new InterruptedStore();
     const cache = await startedCache({ store });
-    await put(store, `${PREFIX}gone`, "1");
+    await put(store, `${prefix}gone`, "1");
     const { events, ends } = collect(cache, { afterRevision: cache.revision });
     const future = collect(cache, { afterRevision: 5 });
     await store.interrupt(new RevisionCompacted(5), async () => {
-      await put(store, `${PREFIX}gone`, undefined);
-      await put(store, `${PREFIX}a`, "1");
-      await put(store, `${PREFIX}a`, "2");
+      await put(store, `${prefix}gone`, undefined);
+      await put(store, `${prefix}a`, "1");
+      await put(store, `${prefix}a`, "2");
       await store.compact(5);
-      await put(store, `${PREFIX}a`, "3");
+      await put(store, `${prefix}a`, "3");
     });
     await cache.waitFor(6);
     assert.deepEqual(events, []);
@@ -253,19 +253,19 @@ describe("a watch cache", () => {
       future.events.map(({ revision }) => revision),
       [6],
     );
-    assert.deepEqual(cache.range(ALL), ["3@6"]);
+    assert.deepEqual(cache.range(everything), ["3@6"]);
     assert.equal(cache.oldestRevision, 5);
-    await put(store, `${PREFIX}a`, "4");
-    assert.equal(cache.get(`${PREFIX}a`), "4@7");
+    await put(store, `${prefix}a`, "4");
+    assert.equal(cache.get(`${prefix}a`), "4@7");
   });
 
   it("reloads before it ends watches, so that a watch that restarts at once misses nothing", async () => {
     const store = new InterruptedStore();
     const cache = await startedCache({ store });
-    await put(store, `${PREFIX}a`, "1");
+    await put(store, `${prefix}a`, "1");
     const seen: string[] = [];
     const follow = (): void => {
-      seen.push(...cache.range(ALL).map((object) => `state ${object}`));
+      seen.push(...cache.range(everything).map((object) => `state ${object}`));
       collect(cache, {
         afterRevision: cache.revision,
         onEvent: ({ revision }) => void seen.push(`event ${revision}`),
@@ -274,12 +274,12 @@ describe("a watch cache", () => {
     };
     follow();
     await store.interrupt(new RevisionCompacted(4), async () => {
-      await put(store, `${PREFIX}a`, "2");
-      await put(store, `${PREFIX}a`, "3");
+      await put(store, `${prefix}a`, "2");
+      await put(store, `${prefix}a`, "3");
       await store.compact(4);
     });
     await cache.waitFor(4);
-    await put(store, `${PREFIX}a`, "4");
+    await put(store, `${prefix}a`, "4");
     assert.deepEqual(seen, ["state 1@2", "state 3@4", "event 5"]);
   });
 
@@ -288,7 +288,7 @@ describe("a watch cache", () => {
     const feed = new ChangeFeed({ store });
     const cache = new WatchCache<string>({
       feed,
-      prefix: PREFIX,
+      prefix,
       historyLength: 10,
       keyOf: (object) => object,
       decode: ({ value }) => value.toString(),
@@ -320,7 +320,7 @@ describe("a watch cache", () => {
     const cache = await startedCache({ store });
     const revisions: [event: number, reached: number][] = [];
     collect(cache, { afterRevision: 1, onEvent: ({ revision }) => void revisions.push([revision, cache.revision]) });
-    await put(store, `${PREFIX}a`, "1");
+    await put(store, `${prefix}a`, "1");
     await put(store, "/registry/others/a", "1");
     assert.deepEqual(revisions, [[2, 1]]);
     assert.equal(cache.revision, 3);
@@ -331,7 +331,7 @@ describe("a watch cache", () => {
     const cache = await startedCache({ store });
     const where = { field: "initial", value: "x", valueOf: (object: string) => object.charAt(0) };
     const watch = collect(cache, { afterRevision: 1, where });
-    for (const value of ["y1", "x2", "x3", "z4", "z5", "x6", undefined]) await put(store, `${PREFIX}a`, value);
+    for (const value of ["y1", "x2", "x3", "z4", "z5", "x6", undefined]) await put(store, `${prefix}a`, value);
     assert.deepEqual(
       watch.events.map(({ revision }) => revision),
       [3, 4, 5, 7, 8],
@@ -352,10 +352,10 @@ describe("a watch cache", () => {
     const cache = await startedCache({ store });
     const live = collect(cache, { afterRevision: cache.revision });
     await store.writeTogether(
-      ["a", "b", "c"].map((name) => ({ key: PREFIX + name, value: Buffer.from(name), expectedRevision: 0 })),
+      ["a", "b", "c"].map((name) => ({ key: prefix + name, value: Buffer.from(name), expectedRevision: 0 })),
     );
     const shown = ({ events }: typeof live): string[] => events.map(({ key, revision }) => `${key}@${revision}`);
-    const expected = ["a", "b", "c"].map((name) => `${PREFIX}${name}@4`);
+    const expected = ["a", "b", "c"].map((name) => `${prefix}${name}@4`);
     assert.deepEqual(shown(live), expected);
     assert.deepEqual(shown(collect(cache, { afterRevision: 3 })), expected, "and from the history");
     assert.deepEqual(shown(collect(cache, { afterRevision: 4 })), []);
@@ -367,16 +367,16 @@ describe("a watch cache", () => {
     const megabyte = "x".repeat(2 ** 20);
     const cache = new WatchCache<string>({
       feed,
-      prefix: PREFIX,
+      prefix,
       historyLength: 1000,
       keyOf: (object) => object,
       decode: ({ value }) => value.toString(),
       bytesOf: (object) => object.length,
     });
     await cache.start();
-    for (let n = 0; n < 40; n += 1) await put(store, `${PREFIX}${n}`, megabyte);
+    for (let n = 0; n < 40; n += 1) await put(store, `${prefix}${n}`, megabyte);
     const afterCreates = cache.revision;
-    for (let n = 0; n < 40; n += 1) await put(store, `${PREFIX}${n}`, "small");
+    for (let n = 0; n < 40; n += 1) await put(store, `${prefix}${n}`, "small");
     assert.ok(cache.oldestRevision > afterCreates, "the history keeps less than all that was made small");
     assert.ok(cache.oldestRevision < cache.revision - 20);
   });
@@ -392,8 +392,8 @@ describe("a watch cache", () => {
       },
     });
     const sound = collect(cache, { afterRevision: 1 });
-    await put(store, `${PREFIX}a`, "1");
-    await put(store, `${PREFIX}a`, "2");
+    await put(store, `${prefix}a`, "1");
+    await put(store, `${prefix}a`, "2");
     assert.deepEqual(faulty.ends, [failure]);
     assert.equal(sound.events.length, 2);
   });
@@ -410,8 +410,8 @@ describe("a watch cache", () => {
       },
     });
     const stop = (): void => outer.stop();
-    await put(store, `${PREFIX}a`, "1");
-    await put(store, `${PREFIX}b`, "1");
+    await put(store, `${prefix}a`, "1");
+    await put(store, `${prefix}b`, "1");
     assert.deepEqual(
       inner?.events.map(({ revision }) => revision),
       [2, 3],
@@ -450,7 +450,7 @@ describe("a watch cache", () => {
     const feed = new ChangeFeed({ store });
     const cache = new WatchCache({
       feed,
-      prefix: PREFIX,
+      prefix,
       historyLength: 10,
       keyOf: String,
       decode: ({ value }) => String(value),

@@ -17,9 +17,9 @@ export interface CommitSize {
   readonly pages: number;
 }
 
-const PAGE_BYTES = 4096;
+const pageBytes = 4096;
 /** In each commit: the upper pages of the tables, the counters, and the list of free pages. */
-const OTHER_PAGES = 64;
+const otherPages = 64;
 
 /**
  * Keeps commits away from a disk where they might not fit. Where the system refuses to write a page, LMDB may write its message beyond
@@ -38,7 +38,7 @@ export class DiskRoom {
 
   /** Throws NoRoomOnDisk, or what the system says where a commit has failed before. Call it before each commit. */
   check({ bytes, pages }: CommitSize): void {
-    const needed = bytes + (pages + OTHER_PAGES) * PAGE_BYTES;
+    const needed = bytes + (pages + otherPages) * pageBytes;
     const free = freeBytesIn(this.#directory);
     if (free !== undefined && free < needed) {
       throw new NoRoomOnDisk(`a write may take ${kibibytes(needed)} KiB, and ${kibibytes(free)} KiB are free`);
@@ -72,7 +72,7 @@ export class DiskRoom {
   }
 }
 
-const zeros = Buffer.alloc(16 * PAGE_BYTES);
+const zeros = Buffer.alloc(16 * pageBytes);
 const kibibytes = (bytes: number): number => Math.floor(bytes / 1024);
 
 /** The free bytes of the file system below a directory. Undefined where it does not say. */

@@ -44,13 +44,13 @@ export interface EtcdStoreOptions {
   readonly callMilliseconds?: number;
 }
 
-const ABANDONED_AT_ONCE = 1_000;
+const abandonedAtOnce = 1_000;
 /** How long a write waits until this process's watches have delivered it. */
-const DELIVERY_MILLISECONDS = 2_000;
+const deliveryMilliseconds = 2_000;
 /** How often a create is retried while others create and delete the same key. */
-const MAX_CREATE_ATTEMPTS = 16;
-const FIRST_PROGRESS_MILLISECONDS = 10;
-const LAST_PROGRESS_MILLISECONDS = 500;
+const maximumCreateAttempts = 16;
+const firstProgressMilliseconds = 10;
+const lastProgressMilliseconds = 500;
 
 /**
  * The store for several replicas: an etcd cluster, or another server of etcd's API. See docs/decisions/0003-etcd.md.
@@ -115,7 +115,7 @@ export class EtcdStore implements Store {
   /** Removes all that an import has made. */
   async abandonImport(): Promise<void> {
     for (;;) {
-      const { entries, hasMore } = await this.range({ start: "/", end: "0", limit: ABANDONED_AT_ONCE });
+      const { entries, hasMore } = await this.range({ start: "/", end: "0", limit: abandonedAtOnce });
       await Promise.all(
         entries.map(({ key, modRevision }) => this.write({ key, value: undefined, expectedRevision: modRevision })),
       );
@@ -147,7 +147,7 @@ export class EtcdStore implements Store {
     checkKey(key);
     if (value === undefined && expectedRevision === 0) return { isWritten: false, current: await this.#read(key) };
     const swap = { key: this.#keys.etcdKey(key), value, expectedRevision: this.#form.etcdRevision(expectedRevision) };
-    for (let attempt = 1; attempt <= MAX_CREATE_ATTEMPTS; attempt++) {
+    for (let attempt = 1; attempt <= maximumCreateAttempts; attempt++) {
       if (signal?.aborted === true) throw new WriteAbandoned();
       const outcome = await this.#writer.swap({ swap, signal });
       if (outcome.isWritten) return outcome;
@@ -308,7 +308,7 @@ export class EtcdStore implements Store {
     }
     if (waiting.length === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, DELIVERY_MILLISECONDS);
+    const timer = setTimeout(resolve, deliveryMilliseconds);
     await Promise.race([Promise.all(waiting), promise]);
     clearTimeout(timer);
   }
@@ -316,14 +316,14 @@ export class EtcdStore implements Store {
   /** Makes watches reach a revision, even when its key is outside their range. */
   #requestProgressSoon(revision: number): void {
     this.#wantedRevision = Math.max(this.#wantedRevision, revision);
-    if (this.#progressTimer === undefined && this.#isBehind()) this.#requestProgressIn(FIRST_PROGRESS_MILLISECONDS);
+    if (this.#progressTimer === undefined && this.#isBehind()) this.#requestProgressIn(firstProgressMilliseconds);
   }
 
   #requestProgressIn(milliseconds: number): void {
     const again = (): void => {
       this.#progressTimer = undefined;
       if (this.#isBehind() && !this.#isClosed)
-        this.#requestProgressIn(Math.min(LAST_PROGRESS_MILLISECONDS, milliseconds * 2));
+        this.#requestProgressIn(Math.min(lastProgressMilliseconds, milliseconds * 2));
     };
     this.#progressTimer = setTimeout(() => {
       if (this.#isBehind()) this.#askForProgress().then(again, again);

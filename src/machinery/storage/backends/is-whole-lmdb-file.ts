@@ -1,10 +1,10 @@
-const MAGIC = 0xbeefc0de;
+const magic = 0xbeefc0de;
 /**
  * The size of LMDB's meta data at the start of each of its first two pages. It names the roots of the trees after a
  * transaction.
  */
-const META_BYTES = 0xa0;
-const NO_PAGE = 0xffff_ffff_ffff_ffffn;
+const metaBytes = 0xa0;
+const noPage = 0xffff_ffff_ffff_ffffn;
 
 interface Meta {
   readonly pageBytes: number;
@@ -31,12 +31,12 @@ export function isWholeLmdbFile(file: FileToCheck): boolean {
   const { roots, pageBytes } = first.transaction > second.transaction ? first : second;
   // The size last: a server that writes meanwhile has made the file longer before it names new roots.
   const bytes = BigInt(file.bytes());
-  return roots.every((root) => root === NO_PAGE || (root + 1n) * BigInt(pageBytes) <= bytes);
+  return roots.every((root) => root === noPage || (root + 1n) * BigInt(pageBytes) <= bytes);
 }
 
 function readMeta(file: FileToCheck, position: number): Meta | undefined {
-  const page = Buffer.alloc(META_BYTES);
-  if (file.read(page, position) < META_BYTES || page.readUInt32LE(0x18) !== MAGIC) return undefined;
+  const page = Buffer.alloc(metaBytes);
+  if (file.read(page, position) < metaBytes || page.readUInt32LE(0x18) !== magic) return undefined;
   const pageBytes = page.readUInt32LE(0x30);
   if (pageBytes < 512 || pageBytes > 65_536) return undefined;
   return {

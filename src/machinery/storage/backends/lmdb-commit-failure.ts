@@ -33,7 +33,7 @@ function withoutPrinting(call: () => unknown): unknown {
   }
 }
 
-const CAUSE_WAIT_MILLISECONDS = 100;
+const causeWaitMilliseconds = 100;
 
 /** Converts the rejection of a commit, lmdb's mostly, to an error for clients. Nothing of the transaction was written. */
 export async function commitFailure(
@@ -45,7 +45,7 @@ export async function commitFailure(
   if (rejection instanceof Error && "commitError" in rejection) {
     try {
       // Usually rejects soon with the system's error, but lmdb does not guarantee it.
-      await Promise.race([rejection.commitError, delay(CAUSE_WAIT_MILLISECONDS)]);
+      await Promise.race([rejection.commitError, delay(causeWaitMilliseconds)]);
     } catch (commitError) {
       cause = commitError;
     }

@@ -5,13 +5,13 @@ import { messageOf } from "../../api/thrown-error.ts";
 import { DiskRoom } from "./disk-room.ts";
 import { silenceCommitErrors } from "./lmdb-commit-failure.ts";
 import { makeStoreFiles, makeStoreFolder, openingLockIn, storeFileIn } from "./lmdb-files.ts";
-import { copied, decodeHead, decodeLogHead, REVISION_BYTES } from "./lmdb-records.ts";
+import { copied, decodeHead, decodeLogHead, revisionBytes } from "./lmdb-records.ts";
 import type { LogHead, WriteHead } from "./lmdb-records.ts";
 import { OpeningLock } from "./opening-lock.ts";
 import { checkFormat, checkProfile, profileOf, storedFormat } from "./lmdb-format.ts";
 
 /** Address space only, not disk or memory: up to this size the file can grow without remapping. */
-const MAP_BYTES = 64 * 2 ** 30;
+const mapBytes = 64 * 2 ** 30;
 
 export interface LmdbEnvironment {
   readonly directory: string;
@@ -43,8 +43,8 @@ const logScan = {
   keyEncoder: {
     // oxlint-disable-next-line max-params -- lmdb's form
     writeKey: (revision: number, target: Buffer, start: number): number =>
-      target.writeUIntBE(revision, start, REVISION_BYTES),
-    readKey: (source: Buffer, start: number): number => source.readUIntBE(start, REVISION_BYTES),
+      target.writeUIntBE(revision, start, revisionBytes),
+    readKey: (source: Buffer, start: number): number => source.readUIntBE(start, revisionBytes),
   },
   encoder: { encode: readOnly, decode: copied },
 };
@@ -134,7 +134,7 @@ function openRoot(file: string): RootDatabase<Buffer, Buffer> {
     encoding: "binary",
     keyEncoding: "binary",
     maxDbs: 4,
-    mapSize: MAP_BYTES,
+    mapSize: mapBytes,
     // A commit ends with the flush: no process ever sees a write that a power cut could undo.
     overlappingSync: false,
     // All batching is explicit. With lmdb's own batching, a failed commit rejects promises that nothing can catch.
@@ -197,7 +197,7 @@ function formatIn(directory: string): string | undefined {
     return orExplain(opening, () => {
       makeStoreFiles(directory); // checks the store's: LMDB would end the process
       const path = storeFileIn(directory);
-      const root = open<Buffer, Buffer>({ path, noSubdir: true, readOnly: true, maxDbs: 4, mapSize: MAP_BYTES });
+      const root = open<Buffer, Buffer>({ path, noSubdir: true, readOnly: true, maxDbs: 4, mapSize: mapBytes });
       try {
         return storedFormat({ meta: root.openDB<Buffer, string>("meta", { encoding: "binary", useVersions: true }) });
       } finally {

@@ -15,10 +15,10 @@ import { errorCode } from "../../api/thrown-error.ts";
 import { isWholeLmdbFile } from "./is-whole-lmdb-file.ts";
 import type { FileToCheck } from "./is-whole-lmdb-file.ts";
 
-const FILE_NAME = "store.mdb";
+const fileName = "store.mdb";
 
-export const storeFileIn = (directory: string): string => join(directory, FILE_NAME);
-const lockFileIn = (directory: string): string => join(directory, `${FILE_NAME}-lock`);
+export const storeFileIn = (directory: string): string => join(directory, fileName);
+const lockFileIn = (directory: string): string => join(directory, `${fileName}-lock`);
 /** See OpeningLock. */
 export const openingLockIn = (directory: string): string => join(directory, "opening.lock");
 
@@ -81,9 +81,9 @@ function checkStoreFile(descriptor: number, path: string): void {
 }
 
 /** Whole pages. LMDB's header and 126 readers take 8272 bytes; LMDB turns the rest into further reader slots. */
-const LOCK_FILE_BYTES = 3 * 4096;
+const lockFileBytes = 3 * 4096;
 /** The unit of the block count in a file's status. */
-const BLOCK_BYTES = 512;
+const blockBytes = 512;
 
 /**
  * Creates LMDB's lock file (0600) with all its pages allocated on the disk, unless it exists. All processes map this
@@ -98,7 +98,7 @@ function makeLockFile(file: string): void {
   if (statSync(file, { throwIfNoEntry: false }) !== undefined) return;
   const descriptor = openSync(made, "wx", 0o600);
   try {
-    writeFileSync(descriptor, Buffer.alloc(LOCK_FILE_BYTES));
+    writeFileSync(descriptor, Buffer.alloc(lockFileBytes));
     linkSync(made, file);
   } catch (error) {
     if (errorCode(error) !== "EEXIST") throw error;
@@ -111,5 +111,5 @@ function makeLockFile(file: string): void {
 /** Removes a lock file with holes that LMDB created itself. Call it only when no process has the store open. */
 function removeSparseLockFile(file: string): void {
   const status = statSync(file, { throwIfNoEntry: false });
-  if (status !== undefined && status.blocks * BLOCK_BYTES < status.size) rmSync(file);
+  if (status !== undefined && status.blocks * blockBytes < status.size) rmSync(file);
 }

@@ -2,8 +2,8 @@
  * The record format of the LMDB backend. Revisions are 48-bit big-endian integers, so that byte order is write order.
  * (At a million writes per second they last nine years; at a thousand, nine thousand.)
  */
-export const REVISION_BYTES = 6;
-const HEADER_BYTES = 2 * REVISION_BYTES + 3;
+export const revisionBytes = 6;
+const headerBytes = 2 * revisionBytes + 3;
 
 /** One write in the revision log. */
 export interface LogRecord {
@@ -16,8 +16,8 @@ export interface LogRecord {
 }
 
 export function encodeRevision(revision: number): Buffer {
-  const encoded = Buffer.allocUnsafe(REVISION_BYTES);
-  encoded.writeUIntBE(revision, 0, REVISION_BYTES);
+  const encoded = Buffer.allocUnsafe(revisionBytes);
+  encoded.writeUIntBE(revision, 0, revisionBytes);
   return encoded;
 }
 
@@ -26,20 +26,20 @@ export function encodeRevision(revision: number): Buffer {
  */
 export function encodeLogRecord({ key, value, createRevision, previousRevision }: LogRecord): Buffer {
   const keyBytes = Buffer.byteLength(key);
-  const encoded = Buffer.allocUnsafe(HEADER_BYTES + keyBytes + (value?.length ?? 0));
-  encoded.writeUIntBE(createRevision, 0, REVISION_BYTES);
-  encoded.writeUIntBE(previousRevision, REVISION_BYTES, REVISION_BYTES);
-  encoded.writeUInt8(value === undefined ? 0 : 1, 2 * REVISION_BYTES);
-  encoded.writeUInt16BE(keyBytes, 2 * REVISION_BYTES + 1);
-  encoded.write(key, HEADER_BYTES);
-  value?.copy(encoded, HEADER_BYTES + keyBytes);
+  const encoded = Buffer.allocUnsafe(headerBytes + keyBytes + (value?.length ?? 0));
+  encoded.writeUIntBE(createRevision, 0, revisionBytes);
+  encoded.writeUIntBE(previousRevision, revisionBytes, revisionBytes);
+  encoded.writeUInt8(value === undefined ? 0 : 1, 2 * revisionBytes);
+  encoded.writeUInt16BE(keyBytes, 2 * revisionBytes + 1);
+  encoded.write(key, headerBytes);
+  value?.copy(encoded, headerBytes + keyBytes);
   return encoded;
 }
 
 /** The value is a view of `encoded`. */
 export function decodeLogRecord(encoded: Buffer): LogRecord {
   return {
-    key: encoded.toString("utf8", HEADER_BYTES, valueStartOf(encoded)),
+    key: encoded.toString("utf8", headerBytes, valueStartOf(encoded)),
     value: decodeLogValue(encoded),
     createRevision: decodeCreateRevision(encoded),
     previousRevision: decodePreviousRevision(encoded),
@@ -51,27 +51,27 @@ export type LogHead = Omit<LogRecord, "value"> & { readonly isDelete: boolean };
 
 /** Copies nothing but the key. */
 export const decodeLogHead = (encoded: Buffer): LogHead => ({
-  key: encoded.toString("utf8", HEADER_BYTES, valueStartOf(encoded)),
+  key: encoded.toString("utf8", headerBytes, valueStartOf(encoded)),
   createRevision: decodeCreateRevision(encoded),
   previousRevision: decodePreviousRevision(encoded),
-  isDelete: encoded.readUInt8(2 * REVISION_BYTES) === 0,
+  isDelete: encoded.readUInt8(2 * revisionBytes) === 0,
 });
 
 /** Reads only the record's createRevision. */
 export const decodeCreateRevision = (encoded: Buffer): LogRecord["createRevision"] =>
-  encoded.readUIntBE(0, REVISION_BYTES);
+  encoded.readUIntBE(0, revisionBytes);
 
 /** Reads only the record's previousRevision. */
 export const decodePreviousRevision = (encoded: Buffer): LogRecord["previousRevision"] =>
-  encoded.readUIntBE(REVISION_BYTES, REVISION_BYTES);
+  encoded.readUIntBE(revisionBytes, revisionBytes);
 
 /** Only the record's value: a view of `encoded`, whose length counts, because lmdb's buffer is longer than the record. */
 export const decodeLogValue = (encoded: Buffer): LogRecord["value"] =>
-  encoded.readUInt8(2 * REVISION_BYTES) === 1 ? encoded.subarray(valueStartOf(encoded), encoded.length) : undefined;
+  encoded.readUInt8(2 * revisionBytes) === 1 ? encoded.subarray(valueStartOf(encoded), encoded.length) : undefined;
 
-const valueStartOf = (encoded: Buffer): number => HEADER_BYTES + encoded.readUInt16BE(2 * REVISION_BYTES + 1);
+const valueStartOf = (encoded: Buffer): number => headerBytes + encoded.readUInt16BE(2 * revisionBytes + 1);
 
-const HEAD_BYTES = 2 + REVISION_BYTES;
+const headBytes = 2 + revisionBytes;
 const headOfDelete = Buffer.from([0]);
 
 /** What is known of a key's newest write without a look at the log. */
@@ -85,10 +85,10 @@ export interface WriteHead {
 /** Layout: 1, the value's first byte, previousRevision; or 0 for a delete. Earlier versions wrote only the 1. */
 export function encodeHead(value: Buffer | undefined, previousRevision: number): Buffer {
   if (value === undefined) return headOfDelete;
-  const encoded = Buffer.allocUnsafe(HEAD_BYTES);
+  const encoded = Buffer.allocUnsafe(headBytes);
   encoded.writeUInt8(1, 0);
   encoded.writeUInt8(value[0] ?? 0, 1);
-  encoded.writeUIntBE(previousRevision, 2, REVISION_BYTES);
+  encoded.writeUIntBE(previousRevision, 2, revisionBytes);
   return encoded;
 }
 
@@ -97,8 +97,8 @@ const earlierHead: WriteHead = { ...deletedHead, isDeleted: false };
 
 export function decodeHead(encoded: Buffer, length = encoded.length): WriteHead {
   if (encoded[0] === 0) return deletedHead;
-  if (length < HEAD_BYTES) return earlierHead;
-  return { isDeleted: false, firstByte: encoded[1], previousRevision: encoded.readUIntBE(2, REVISION_BYTES) };
+  if (length < headBytes) return earlierHead;
+  return { isDeleted: false, firstByte: encoded[1], previousRevision: encoded.readUIntBE(2, revisionBytes) };
 }
 
 /** A copy of a record that lmdb shows in its own buffer, which is longer. */

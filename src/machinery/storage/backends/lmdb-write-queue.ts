@@ -8,17 +8,17 @@ import type { LmdbEnvironment } from "./lmdb-environment.ts";
 import { decodeCreateRevision, decodeHead, encodeHead, encodeLogRecord, encodeRevision } from "./lmdb-records.ts";
 
 /** Limits one transaction: other writes wait until it is done. */
-const MAX_BATCH_WRITES = 1000;
-const MAX_BATCH_BYTES = 8 * 2 ** 20;
+const maximumBatchWrites = 1000;
+const maximumBatchBytes = 8 * 2 ** 20;
 
 /** The rest of a value's last page, a page of the log, and two of the heads: the one with the key may be split. */
-const PAGES_OF_A_WRITE = 4;
+const pagesOfAWrite = 4;
 
 /** Other processes' commits that a batch loses to before it pauses after each. */
-const LOSSES_BEFORE_PAUSES = 10;
-const MAX_PAUSE_MILLISECONDS = 10;
+const lossesBeforePauses = 10;
+const maximumPauseMilliseconds = 10;
 /** A batch that has lost this many times is refused: its writers would wait endlessly. */
-const MAX_LOSSES = 1000;
+const maximumLosses = 1000;
 
 export interface WriteQueueOptions {
   readonly environment: LmdbEnvironment;
@@ -128,7 +128,7 @@ export class WriteQueue {
     for (const { requests } of this.#pending) {
       for (const { value } of requests) bytes += value?.length ?? 0;
       writes += requests.length;
-      if (length > 0 && (bytes > MAX_BATCH_BYTES || writes > MAX_BATCH_WRITES)) break;
+      if (length > 0 && (bytes > maximumBatchBytes || writes > maximumBatchWrites)) break;
       length += 1;
     }
     return this.#pending.splice(0, length);
@@ -138,8 +138,8 @@ export class WriteQueue {
     transactions: readonly Transaction[],
   ): Promise<{ readonly results: Plan["results"]; readonly changes: readonly Change[] }> {
     const { pause = shortPause } = this.#options;
-    for (let losses = 0; losses < MAX_LOSSES; losses++) {
-      if (losses >= LOSSES_BEFORE_PAUSES) await pause();
+    for (let losses = 0; losses < maximumLosses; losses++) {
+      if (losses >= lossesBeforePauses) await pause();
       this.#options.environment.root.resetReadTxn();
       const latestRevision = counterOf(this.#options.environment, "revision");
       const { results, writes } = this.#plan(transactions, latestRevision);
@@ -206,7 +206,7 @@ export class WriteQueue {
   async #write(latestRevision: number, writes: readonly PlannedWrite[]): Promise<boolean> {
     const { environment } = this.#options;
     const { room, meta, opening } = environment;
-    room.check({ bytes: bytesOf(writes), pages: writes.length * PAGES_OF_A_WRITE });
+    room.check({ bytes: bytesOf(writes), pages: writes.length * pagesOfAWrite });
     return await opening.commit(() => meta.ifVersion("revision", latestRevision, () => putAll(environment, writes)));
   }
 }
@@ -220,11 +220,11 @@ function putAll({ meta, log, heads }: LmdbEnvironment, writes: readonly PlannedW
   for (const { change, previousRevision } of writes) {
     const { revision, key, value, createRevision } = change;
     const record = encodeLogRecord({ key, value, createRevision, previousRevision });
-    put = ignoreRejection(log.put(encodeRevision(revision), record, AT_THE_END), put);
+    put = ignoreRejection(log.put(encodeRevision(revision), record, atTheEnd), put);
     put = ignoreRejection(heads.put(Buffer.from(key), encodeHead(value, previousRevision), revision), put);
     last = revision;
   }
-  void ignoreRejection(meta.put("revision", NOTHING, last), put);
+  void ignoreRejection(meta.put("revision", nothing, last), put);
 }
 
 function ignoreRejection(promise: Promise<unknown>, ignored: Promise<unknown> | undefined): Promise<unknown> {
@@ -238,7 +238,7 @@ const bytesOf = (writes: readonly PlannedWrite[]): number => {
   return bytes;
 };
 
-const shortPause = (): Promise<void> => delay(Math.random() * MAX_PAUSE_MILLISECONDS);
+const shortPause = (): Promise<void> => delay(Math.random() * maximumPauseMilliseconds);
 
 /** The key has the revision that the write expects, and a delete has something to delete. */
 const isExpected = ({
@@ -253,5 +253,5 @@ const isAbandoned = ({ requests }: PendingTransaction): boolean =>
   requests.some(({ signal }) => signal?.aborted === true);
 
 /** A revision is larger than every other one: LMDB then fills its pages, which would otherwise stay half empty. */
-const AT_THE_END = { append: true } as unknown as number; // put takes options, which lmdb's types leave out
-const NOTHING = Buffer.alloc(0);
+const atTheEnd = { append: true } as unknown as number; // put takes options, which lmdb's types leave out
+const nothing = Buffer.alloc(0);

@@ -2,15 +2,15 @@ import { setTimeout as delay } from "node:timers/promises";
 import { SqliteLock } from "../../files/sqlite-lock.ts";
 
 /** A process that opens the store waits so long for the commits of others, and a commit for their openings. */
-const WAIT_MILLISECONDS = 10_000;
+const defaultWaitMilliseconds = 10_000;
 /** Commits that come soon after another one share its lock. No longer than this: somebody may be waiting to open the store. */
-const SHARED_MILLISECONDS = 5;
+const sharedMilliseconds = 5;
 /** How often to try while another process opens or closes the store. */
-const RETRY_MILLISECONDS = 1;
+const retryMilliseconds = 1;
 /** A close waits so long. Then it closes all the same: a process that ends may not wait for others. */
-const CLOSING_MILLISECONDS = 1_000;
+const closingMilliseconds = 1_000;
 /** Meanwhile no commit begins: with shorter tries, commits of several processes would leave a close no gap. Blocks the process. */
-const CLOSING_TRY_MILLISECONDS = 100;
+const closingTryMilliseconds = 100;
 
 /**
  * Keeps commits of the store and its openings apart, in all processes. LMDB's open writes into the memory that the processes share
@@ -30,7 +30,10 @@ export class OpeningLock {
   #timer: NodeJS.Timeout | undefined;
 
   /** Creates the file (0600) unless it exists. Throws when it cannot be opened. */
-  constructor(file: string, { waitMilliseconds = WAIT_MILLISECONDS }: { readonly waitMilliseconds?: number } = {}) {
+  constructor(
+    file: string,
+    { waitMilliseconds = defaultWaitMilliseconds }: { readonly waitMilliseconds?: number } = {},
+  ) {
     this.#lock = new SqliteLock(file);
     this.#waitMilliseconds = waitMilliseconds;
   }
@@ -51,7 +54,7 @@ export class OpeningLock {
     while (!this.#take()) {
       // A process may be suspended while it opens the store: writers would wait endlessly.
       if (performance.now() >= end) throw this.#late();
-      await delay(RETRY_MILLISECONDS);
+      await delay(retryMilliseconds);
     }
     this.#commits += 1;
     try {
@@ -65,12 +68,12 @@ export class OpeningLock {
   /** Runs while no process commits, as far as the others end soon. This one must have no commit under way. */
   async close(run: () => Promise<void>): Promise<void> {
     if (this.#isHeld) this.#unlock();
-    const end = performance.now() + CLOSING_MILLISECONDS;
+    const end = performance.now() + closingMilliseconds;
     let isTaken = false;
     // Held: this process has opened the store again meanwhile, and writes to it.
     while (!isTaken && !this.#isHeld && performance.now() < end) {
-      isTaken = this.#lock.lockExclusive({ waitMilliseconds: CLOSING_TRY_MILLISECONDS });
-      if (!isTaken) await delay(RETRY_MILLISECONDS);
+      isTaken = this.#lock.lockExclusive({ waitMilliseconds: closingTryMilliseconds });
+      if (!isTaken) await delay(retryMilliseconds);
     }
     try {
       await run();
@@ -99,7 +102,7 @@ export class OpeningLock {
     this.#timer = setTimeout(() => {
       this.#isDue = true;
       if (this.#commits === 0) this.#unlock();
-    }, SHARED_MILLISECONDS);
+    }, sharedMilliseconds);
     this.#timer.unref();
     return true;
   }

@@ -5,12 +5,12 @@ import type { LmdbEnvironment } from "./lmdb-environment.ts";
 import { encodeRevision } from "./lmdb-records.ts";
 
 /** How many log records one transaction examines. */
-const STEP_LENGTH = 500;
+const stepLength = 500;
 
 /** How many pages the removal of a record changes: one of the log, one of the heads. */
-const PAGES_OF_A_REMOVAL = 2;
+const pagesOfARemoval = 2;
 
-const NOTHING = Buffer.alloc(0);
+const nothing = Buffer.alloc(0);
 
 export interface SweepOptions {
   readonly environment: LmdbEnvironment;
@@ -48,7 +48,7 @@ async function sweepStep(
   const writes: Promise<unknown>[] = [];
   let looked = 0;
   let last = after;
-  const records = [...scannedLogHeads.getRange({ start: after + 1, end: upTo + 1, limit: STEP_LENGTH })];
+  const records = [...scannedLogHeads.getRange({ start: after + 1, end: upTo + 1, limit: stepLength })];
   const sweep = (): Promise<unknown> =>
     root.batch(() => {
       for (const { key: revision, value } of records) {
@@ -61,10 +61,10 @@ async function sweepStep(
         // Only if the key has not been created again since.
         writes.push(heads.remove(Buffer.from(key), last));
       }
-      writes.push(meta.put("swept", NOTHING, looked < STEP_LENGTH ? upTo : last));
+      writes.push(meta.put("swept", nothing, looked < stepLength ? upTo : last));
     });
   try {
-    environment.room.check({ bytes: 0, pages: records.length * PAGES_OF_A_REMOVAL });
+    environment.room.check({ bytes: 0, pages: records.length * pagesOfARemoval });
     const outcomes = await opening.commit(() => {
       const batch = sweep(); // fills the writes
       return Promise.allSettled([batch, ...writes]);
@@ -86,7 +86,7 @@ async function raiseCompacted(environment: LmdbEnvironment, revision: number): P
     if (current >= revision) return current;
     try {
       environment.room.check({ bytes: 0, pages: 0 });
-      if (await opening.commit(() => meta.put("compacted", NOTHING, revision, current))) return revision;
+      if (await opening.commit(() => meta.put("compacted", nothing, revision, current))) return revision;
     } catch (error) {
       throw await commitFailure(environment, error);
     }

@@ -31,7 +31,7 @@ export interface EtcdCall {
   smaller?(): Uint8Array | undefined;
 }
 
-const CALL_MILLISECONDS = 5_000;
+const defaultCallMilliseconds = 5_000;
 const readBounds: CallBounds = {
   /** After this time without a part of the answer, the client tries another member. */
   silenceMilliseconds: 1_500,
@@ -40,10 +40,10 @@ const readBounds: CallBounds = {
   /** A page of a range has one object at least, and that is never so long. */
   maximumMessageBytes: 64 * 2 ** 20,
 };
-const CONNECT_MILLISECONDS = 1_500;
-const RETRY_MILLISECONDS = 50;
+const connectMilliseconds = 1_500;
+const retryMilliseconds = 50;
 /** When reconnecting, the other members get this head start over the member that just failed. */
-const HANDICAP_MILLISECONDS = 300;
+const handicapMilliseconds = 300;
 
 export const rangePath = "/etcdserverpb.KV/Range";
 export const transactionPath = "/etcdserverpb.KV/Txn";
@@ -68,7 +68,7 @@ export class EtcdClient {
   #isClosed = false;
 
   constructor(options: EtcdClientOptions) {
-    this.#options = { callMilliseconds: CALL_MILLISECONDS, ...options };
+    this.#options = { callMilliseconds: defaultCallMilliseconds, ...options };
   }
 
   /** The version of the current member; empty when there is none. */
@@ -103,15 +103,15 @@ export class EtcdClient {
         if (!isRepeatable && error.mayHaveRun && !hadNoEffect(error)) {
           throw new WriteOutcomeUnknown(`etcd did not say whether it wrote: ${error.message}`, { cause: error });
         }
-        if (performance.now() + RETRY_MILLISECONDS > deadline) throw unavailable(error);
-        await delay(RETRY_MILLISECONDS);
+        if (performance.now() + retryMilliseconds > deadline) throw unavailable(error);
+        await delay(retryMilliseconds);
       }
     }
   }
 
   /** Opens a call that streams messages in both directions. Rejects with StoreUnavailable. */
   async stream(path: string, observer: CallObserver): Promise<Call> {
-    const { channel } = this.#openConnection ?? (await this.#connected(performance.now() + CONNECT_MILLISECONDS));
+    const { channel } = this.#openConnection ?? (await this.#connected(performance.now() + connectMilliseconds));
     return channel.stream(path, observer);
   }
 
@@ -133,8 +133,8 @@ export class EtcdClient {
       try {
         return await this.#connecting;
       } catch (error) {
-        if (performance.now() + RETRY_MILLISECONDS > deadline) throw unavailable(error);
-        await delay(RETRY_MILLISECONDS);
+        if (performance.now() + retryMilliseconds > deadline) throw unavailable(error);
+        await delay(retryMilliseconds);
       }
     }
   }
@@ -160,18 +160,18 @@ export class EtcdClient {
   }
 
   async #connectTo(url: string): Promise<Connection> {
-    if (url === this.#leftServer) await delay(HANDICAP_MILLISECONDS);
+    if (url === this.#leftServer) await delay(handicapMilliseconds);
     const channel = await GrpcChannel.connect({
       url,
       tls: this.#options.tls(),
-      timeoutMilliseconds: CONNECT_MILLISECONDS,
+      timeoutMilliseconds: connectMilliseconds,
       // A member without quorum then fails immediately, instead of not answering or returning old data.
       headers: { hasleader: "true" },
     });
     try {
       const status = await channel.unary(statusPath, {
         message: Buffer.alloc(0),
-        timeoutMilliseconds: CONNECT_MILLISECONDS,
+        timeoutMilliseconds: connectMilliseconds,
       });
       return { channel, serverVersion: decodeStatus(status).version };
     } catch (error) {

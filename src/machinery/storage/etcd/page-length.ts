@@ -1,11 +1,11 @@
-const MAX_ENTRIES = 1_000;
+const maximumEntries = 1_000;
 /** Before any size is known. With entries of 1.5 MiB, etcd's largest by default, this is 96 MiB. */
-const FIRST_ENTRIES = 64;
-const WANTED_BYTES = 16 * 2 ** 20;
+const firstEntries = 64;
+const wantedBytes = 16 * 2 ** 20;
 
 /** How many entries of a range to ask for at once, so that an answer has about 16 MiB at most. */
 export class PageLength {
-  #entries = FIRST_ENTRIES;
+  #entries = firstEntries;
 
   get entries(): number {
     return this.#entries;
@@ -15,9 +15,9 @@ export class PageLength {
   fit({ entries, bytes }: { readonly entries: number; readonly bytes: number }): void {
     const isFull = entries >= this.#entries;
     // A short answer says little about a longer one.
-    if (!isFull && bytes <= WANTED_BYTES) return;
-    const fitting = Math.floor((entries * WANTED_BYTES) / bytes);
-    this.#entries = Math.max(1, Math.min(fitting, entries * 2, MAX_ENTRIES));
+    if (!isFull && bytes <= wantedBytes) return;
+    const fitting = Math.floor((entries * wantedBytes) / bytes);
+    this.#entries = Math.max(1, Math.min(fitting, entries * 2, maximumEntries));
   }
 
   /** After an answer to `asked` entries that was too long or too late. Undefined: one entry can't be halved. */

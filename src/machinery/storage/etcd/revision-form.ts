@@ -2,7 +2,7 @@ import type { Change, Entry } from "../store.ts";
 import type { KeyValue, WatchEvent } from "./etcd-messages.ts";
 
 /** Marks a value that no write follows in its transaction. It is a space, so that JSON stays JSON. */
-const FIRST_MARK = 0x20;
+const firstMark = 0x20;
 
 /**
  * How the store's revisions and values are written in etcd, which gives all writes of a transaction one revision. A watch that
@@ -36,7 +36,7 @@ export class RevisionForm {
 
   /** What etcd keeps for a value that a number of writes follow in its transaction. */
   stored(value: Buffer, laterWrites: number): Buffer {
-    return this.step === 1 ? value : Buffer.concat([value, Buffer.of(FIRST_MARK + laterWrites)]);
+    return this.step === 1 ? value : Buffer.concat([value, Buffer.of(firstMark + laterWrites)]);
   }
 
   /** The store's revision of a write that etcd shows. */
@@ -96,7 +96,7 @@ export class RevisionForm {
   /** -1 for a value without one, which another program wrote. */
   #markOf(value: Buffer): number {
     if (this.step === 1) return -1;
-    const mark = (value.at(-1) ?? 0) - FIRST_MARK;
+    const mark = (value.at(-1) ?? 0) - firstMark;
     return mark >= 0 && mark < this.step ? mark : -1;
   }
 }

@@ -18,6 +18,7 @@ import type { ServerConfig } from "./server-config.ts";
 import type { StorageSettings } from "./storage-settings.ts";
 import { flushFolder } from "../machinery/files/atomic-file.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
+import { everyKey } from "../machinery/storage/key-range.ts";
 
 /** Where a server's objects are. */
 export type StoreLocation = Pick<ServerConfig, "dataDirectory" | "storage" | "encryption" | "names">;
@@ -66,7 +67,7 @@ export async function openExistingStore<L extends Omit<StoreLocation, "encryptio
   const store = await openStore(location, { mayBegin: false });
   if (storage.type === "own") return { store, location };
   try {
-    const { entries } = await store.range({ start: "/", end: "0", limit: 1 });
+    const { entries } = await store.range({ ...everyKey, limit: 1 });
     if (entries.length > 0) return { store, location };
     throw new UsageError(
       `--etcd-servers: etcd holds nothing of a server below ${storage.prefix}: name the members and the --etcd-prefix that ` +

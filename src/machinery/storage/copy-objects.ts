@@ -2,6 +2,7 @@ import { RevisionCompacted } from "./store.ts";
 import type { Store } from "./store.ts";
 import { isTooLongKey } from "./check-key.ts";
 import { storedEntries } from "./stored-entries.ts";
+import { everyKey } from "./key-range.ts";
 
 /** A key and its value, without revisions: another store gives it its own. */
 export interface CopiedObject {
@@ -22,19 +23,18 @@ export interface StoredState {
 const pageLength = 100;
 const writesAtOnce = 500;
 const writtenBytesAtOnce = 8 * 2 ** 20;
-const everything = { start: "/", end: "0" };
 
 /** Whether a key is one that every backend can store, and that is copied. */
 export const isObjectKey = (key: string): boolean => key.startsWith("/") && key.isWellFormed() && !isTooLongKey(key);
 
 /** The newest state of a store. Reading it takes no lock: others may write meanwhile. */
 export async function stateOf(store: Store): Promise<StoredState> {
-  const { revision } = await store.range({ ...everything, limit: 1 });
+  const { revision } = await store.range({ ...everyKey, limit: 1 });
   return { revision, objects: () => objectsAt(store, revision) };
 }
 
 async function* objectsAt(store: Store, revision: number): AsyncIterable<CopiedObject> {
-  const entries = storedEntries(store, { ...everything, revision, limit: pageLength });
+  const entries = storedEntries(store, { ...everyKey, revision, limit: pageLength });
   for await (const { key, value, unreadable } of entries) {
     yield { key, value, ...(unreadable !== undefined && { unreadable }) };
   }

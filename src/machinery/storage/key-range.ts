@@ -11,6 +11,9 @@ export const keyAfter = (key: string): string => `${key}\0`;
 
 export const singleKeyRange = (key: string): KeyRange => ({ start: key, end: keyAfter(key) });
 
+/** The keys of everything that a store holds: each begins with a slash. */
+export const everyKey: KeyRange = { start: "/", end: "0" };
+
 /** All keys with a prefix. */
 export const prefixRange = (prefix: string): KeyRange => ({ start: prefix, end: prefixEnd(prefix) });
 

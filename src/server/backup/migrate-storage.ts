@@ -11,6 +11,7 @@ import { markStoreMoved, markEtcdMoved, openImportTarget } from "../open-store.t
 import type { StoreLocation } from "../open-store.ts";
 import { decrypted, openReadableStore } from "../encryption/readable-store.ts";
 import { storedEntries } from "../../machinery/storage/stored-entries.ts";
+import { everyKey } from "../../machinery/storage/key-range.ts";
 
 /** The data directory's own store, or etcd. */
 export type StorageKind = "lmdb" | "etcd";
@@ -146,7 +147,7 @@ async function refuseChanges(
   { readAt, count }: { readonly readAt: number; readonly count: number },
 ): Promise<void> {
   let found = 0;
-  for await (const { modRevision } of storedEntries(store, { start: "/", end: "0", limit: 1000 })) {
+  for await (const { modRevision } of storedEntries(store, { ...everyKey, limit: 1000 })) {
     if (modRevision > readAt) throw stillRuns("something was written meanwhile");
     found += 1;
   }

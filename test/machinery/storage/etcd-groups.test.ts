@@ -10,8 +10,8 @@ import type { Change, WriteResult } from "../../../src/machinery/storage/store.t
 import { skipsEtcd, startEtcd } from "./etcd-process.ts";
 import type { EtcdCluster, EtcdOptions } from "./etcd-process.ts";
 import { put, takeChanges } from "./store-contract.ts";
+import { everyKey } from "../../../src/machinery/storage/key-range.ts";
 
-const everything = { start: "/", end: "0" };
 const step = groupedRevisions.step;
 
 /** etcd's revision of a write that was made. */
@@ -56,7 +56,7 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     assert.deepEqual([second, third], [first + 1, first + 2]);
     assert.equal(third, await store.latestRevision());
     assert.equal(third % step, 0);
-    const { entries } = await store.range(everything);
+    const { entries } = await store.range(everyKey);
     assert.deepEqual(
       entries.map(({ key, value, createRevision, modRevision }) => [key, String(value), createRevision, modRevision]),
       [
@@ -86,12 +86,12 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
       assert.deepEqual(taken.map(shown), changes.slice(index));
     }
     const stateAt = async (revision: number): Promise<string[]> =>
-      (await store.range({ ...everything, revision })).entries.map(({ key, value }) => `${key}=${String(value)}`);
+      (await store.range({ ...everyKey, revision })).entries.map(({ key, value }) => `${key}=${String(value)}`);
     const [first = 0, second = 0, third = 0] = revisions;
     assert.deepEqual(await stateAt(first), ["/a=/a", "/b=earlier"]);
     assert.deepEqual(await stateAt(second), ["/a=/a", "/b=new"]);
     assert.deepEqual(await stateAt(third), ["/a=/a", "/b=new", "/c=/c"]);
-    const part = await store.range({ ...everything, revision: second, limit: 2 });
+    const part = await store.range({ ...everyKey, revision: second, limit: 2 });
     assert.deepEqual([part.entries.length, part.hasMore], [2, false]);
   });
 
@@ -140,7 +140,7 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     await assert.rejects(abandoned, WriteAbandoned);
     assert.equal(new Set((await others).map(transactionOf)).size, 1);
     assert.deepEqual(
-      (await store.range(everything)).entries.map(({ key }) => key),
+      (await store.range(everyKey)).entries.map(({ key }) => key),
       ["/b", "/c"],
     );
   });
@@ -175,7 +175,7 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     const store = storeOn(etcd, "/deleted-later");
     await store.open();
     const stateAt = async (revision: number, limit = 0): Promise<[string[], boolean]> => {
-      const { entries, hasMore } = await store.range({ ...everything, revision, limit });
+      const { entries, hasMore } = await store.range({ ...everyKey, revision, limit });
       return [entries.map(({ key, value }) => `${key}=${String(value)}`), hasMore];
     };
     const [, second] = [await put(store, "/a", "1"), await put(store, "/b", "1")];
@@ -230,7 +230,7 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     await assert.rejects(store.write({ key: "/a", value: undefined, expectedRevision: revision }), gone);
     await assert.rejects(store.writeTogether([create("/d")]), gone);
     assert.deepEqual(
-      (await store.range(everything)).entries.map(({ key }) => key),
+      (await store.range(everyKey)).entries.map(({ key }) => key),
       ["/a"],
     );
   });
@@ -259,7 +259,7 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     await store.open();
     await put(store, "/a", `{"a":1}`);
     const valueIn = async (given: EtcdStore): Promise<string> =>
-      String((await given.range(everything)).entries[0]?.value);
+      String((await given.range(everyKey)).entries[0]?.value);
     assert.equal(await valueIn(store), `{"a":1}`);
     assert.equal(await valueIn(storeOn(etcd, "/read-raw")), `{"a":1} `);
   });
@@ -269,7 +269,7 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     await store.open();
     const byHand = storeOn(etcd, "/by-hand");
     const [, written] = [await put(store, "/a", "{}"), await put(byHand, "/b", `{"b":1}`)];
-    const { entries } = await store.range(everything);
+    const { entries } = await store.range(everyKey);
     assert.deepEqual(
       entries.map(({ value }) => String(value)),
       ["{}", `{"b":1}`],
@@ -309,7 +309,7 @@ describe("a prefix of etcd", { skip: skipsEtcd }, () => {
     const next = await put(store, "/a", "2");
     assert.equal(next, revision + 1);
     assert.deepEqual(
-      (await earlier.range(everything)).entries.map(({ value, modRevision }) => [String(value), modRevision]),
+      (await earlier.range(everyKey)).entries.map(({ value, modRevision }) => [String(value), modRevision]),
       [["2", next]],
     );
   });
@@ -328,7 +328,7 @@ describe("a prefix of etcd", { skip: skipsEtcd }, () => {
     await target.finishImport();
     const store = storeAt("/imported");
     assert.equal(await store.open(), shift);
-    const { entries } = await store.range(everything);
+    const { entries } = await store.range(everyKey);
     assert.deepEqual(
       entries.map(({ key, modRevision }) => [key, modRevision % step]),
       [

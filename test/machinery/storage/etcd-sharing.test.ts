@@ -12,8 +12,7 @@ import { skipsEtcd, startEtcd } from "./etcd-process.ts";
 import type { EtcdCluster } from "./etcd-process.ts";
 import { put, takeChanges } from "./store-contract.ts";
 import { hasOrderedProgress } from "../../../src/machinery/storage/etcd/etcd-errors.ts";
-
-const everything = { start: "/", end: "0" };
+import { everyKey } from "../../../src/machinery/storage/key-range.ts";
 
 describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
   let etcd: EtcdCluster;
@@ -34,7 +33,7 @@ describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
     await put(one, "/a", "1");
     await put(other, "/b", "2");
     assert.deepEqual(
-      (await one.range(everything)).entries.map(({ key }) => key),
+      (await one.range(everyKey)).entries.map(({ key }) => key),
       ["/a"],
     );
   });
@@ -73,7 +72,7 @@ describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
     await put(store, "/a", "2");
     const compacted = await put(others, "/x", "1");
     await others.compact(compacted);
-    await assert.rejects(store.range({ ...everything, revision: first }), { compactedRevision: compacted });
+    await assert.rejects(store.range({ ...everyKey, revision: first }), { compactedRevision: compacted });
     await assert.rejects(takeChanges(store, { afterRevision: first, count: 1 }), RevisionCompacted);
     assert.equal(await store.compactedRevision(), compacted);
     await store.compact(compacted - 1);
@@ -84,14 +83,14 @@ describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
     const store = storeAt("/long");
     const keys = Array.from({ length: 2_345 }, (_, index) => `/k${String(index).padStart(5, "0")}`);
     await Promise.all(keys.map((key) => store.write({ key, value: Buffer.from(key), expectedRevision: 0 })));
-    const { entries, revision, hasMore } = await store.range(everything);
+    const { entries, revision, hasMore } = await store.range(everyKey);
     assert.deepEqual(
       entries.map(({ key }) => key),
       keys,
     );
     assert.equal(hasMore, false);
     assert.equal(revision, await store.latestRevision());
-    const part = await store.range({ ...everything, limit: 1_500 });
+    const part = await store.range({ ...everyKey, limit: 1_500 });
     assert.deepEqual([part.entries.length, part.hasMore], [1_500, true]);
   });
 
@@ -99,7 +98,7 @@ describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
     const store = storeAt("/large");
     const value = Buffer.alloc(9 * 2 ** 20);
     await assert.rejects(store.write({ key: "/a", value, expectedRevision: 0 }), ValueTooLarge);
-    assert.deepEqual((await store.range(everything)).entries, []);
+    assert.deepEqual((await store.range(everyKey)).entries, []);
   });
 });
 

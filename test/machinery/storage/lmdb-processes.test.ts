@@ -11,8 +11,8 @@ import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
 import { StoreUnavailable } from "../../../src/machinery/storage/store.ts";
 import { put, takeChanges } from "./store-contract.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
+import { everyKey } from "../../../src/machinery/storage/key-range.ts";
 
-const everything = { start: "/", end: "0" };
 const peer = join(import.meta.dirname, "lmdb-peer.ts");
 const run = async (directory: string, name: string, count: number): Promise<string> =>
   (await promisify(execFile)(process.execPath, [peer, directory, name, String(count)])).stdout;
@@ -35,7 +35,7 @@ describe("several processes on one LMDB file", () => {
 
       const latest = store.latestRevision();
       assert.equal(latest, 1 + 60 + 2 * (60 + 60));
-      const { entries } = await store.range(everything);
+      const { entries } = await store.range(everyKey);
       assert.equal(entries.length, 60 * 3 + 1);
       assert.equal(entries.find(({ key }) => key === "/counter")?.value.toString(), "120");
 
@@ -86,7 +86,7 @@ describe("several processes on one LMDB file", () => {
 
       const store = new LmdbStore({ directory: directory.path, profile: "platform" });
       const acknowledged = printed.slice(0, printed.lastIndexOf("\n")).split("\n");
-      const { entries } = await store.range(everything);
+      const { entries } = await store.range(everyKey);
       const found = new Map(entries.map(({ key, value, modRevision }) => [`${key} ${modRevision}`, value]));
       for (const line of acknowledged) assert.equal(found.get(line)?.length, 5000, line);
       const changes = await takeChanges(store, { afterRevision: 1, count: store.latestRevision() - 1 });
@@ -183,7 +183,7 @@ describe("an LMDB store that may not grow", () => {
       assert.deepEqual(report.refusals, [StoreUnavailable.name]);
       const store = new LmdbStore({ directory: directory.path, profile: "platform" });
       assert.deepEqual(
-        (await store.range(everything)).entries.map(({ key }) => key),
+        (await store.range(everyKey)).entries.map(({ key }) => key),
         report.written,
       );
       assert.equal(await put(store, "/later", "1"), store.latestRevision());

@@ -11,8 +11,7 @@ import { StoreUnavailable } from "../../../src/machinery/storage/store.ts";
 import type { Store } from "../../../src/machinery/storage/store.ts";
 import { put, takeChanges, testStore } from "./store-contract.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
-
-const everything = { start: "/", end: "0" };
+import { everyKey } from "../../../src/machinery/storage/key-range.ts";
 
 testStore("LMDB", async () => {
   const directory = temporaryDirectory();
@@ -56,7 +55,7 @@ describe("a directory of the LMDB store", () => {
     "reads heads without the values that are known to begin with a byte, and whole entries of all others",
     withDirectory(async (directory) => {
       const leftOut = async (store: Store): Promise<Record<string, boolean>> => {
-        const read = await store.rangeOfHeads?.({ ...everything, firstByte: 0x7b });
+        const read = await store.rangeOfHeads?.({ ...everyKey, firstByte: 0x7b });
         return Object.fromEntries(read?.entries.map(({ key, value }) => [key, value === undefined]) ?? []);
       };
       const store = new LmdbStore({ directory, profile: "platform" });
@@ -127,7 +126,7 @@ describe("a directory of the LMDB store", () => {
       assert.equal(second.latestRevision(), deleted);
       assert.equal(second.compactedRevision(), 2);
       assert.deepEqual(
-        (await second.range(everything)).entries.map(({ key }) => key),
+        (await second.range(everyKey)).entries.map(({ key }) => key),
         ["/b"],
       );
       const changes = await takeChanges(second, { afterRevision: 2, count: 2 });

@@ -4,6 +4,7 @@ import * as fc from "fast-check";
 import { RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../../../src/machinery/storage/store.ts";
 import type { Change, Entry, Head, LoggedWrite, RangeRequest, Store } from "../../../src/machinery/storage/store.ts";
 import { StoreModel } from "./store-model.ts";
+import { everyKey } from "../../../src/machinery/storage/key-range.ts";
 
 export interface OpenedStore {
   readonly store: Store;
@@ -21,7 +22,6 @@ type RevisionOf = (write: number) => number;
 /** Every write takes one. */
 const singleSteps = 1;
 
-const everything = { start: "/", end: "0" };
 const bytes = (text: string): Buffer => Buffer.from(text);
 
 /** Writes, whatever the key's current value. Returns the revision. */
@@ -68,7 +68,7 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
       withStore(async (store, revisionOf) => {
         assert.equal(await store.latestRevision(), revisionOf(0));
         assert.equal(await store.compactedRevision(), 0);
-        assert.deepEqual(await store.range(everything), { entries: [], revision: revisionOf(0), hasMore: false });
+        assert.deepEqual(await store.range(everyKey), { entries: [], revision: revisionOf(0), hasMore: false });
       }),
     );
 
@@ -82,7 +82,7 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
         });
         assert.equal(await put(store, "/b", "2"), second);
         assert.equal(await put(store, "/a", "3"), third);
-        assert.deepEqual((await store.range(everything)).entries, [
+        assert.deepEqual((await store.range(everyKey)).entries, [
           { key: "/a", value: bytes("3"), createRevision: first, modRevision: third },
           { key: "/b", value: bytes("2"), createRevision: second, modRevision: second },
         ]);
@@ -141,7 +141,7 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
         ]);
         assert.ok(removed.every(({ isWritten }) => isWritten));
         assert.deepEqual(
-          (await store.range(everything)).entries.map(({ key, value }) => [key, String(value)]),
+          (await store.range(everyKey)).entries.map(({ key, value }) => [key, String(value)]),
           [["/c", "4"]],
         );
       }),
@@ -163,7 +163,7 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
           ]);
         }
         assert.equal(await store.latestRevision(), revision);
-        assert.equal((await store.range(everything)).entries.length, 1);
+        assert.equal((await store.range(everyKey)).entries.length, 1);
       }),
     );
 
@@ -181,7 +181,7 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
         const winners = results.filter((ofOne) => ofOne.every(({ isWritten }) => isWritten));
         const losers = results.filter((ofOne) => ofOne.every(({ isWritten }) => !isWritten));
         assert.deepEqual([winners.length, losers.length], [1, 1]);
-        assert.equal((await store.range(everything)).entries.length, 2);
+        assert.equal((await store.range(everyKey)).entries.length, 2);
       }),
     );
 
@@ -212,7 +212,7 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
           ),
         );
         assert.equal(results.filter(({ isWritten }) => isWritten).length, 1);
-        const { entries } = await store.range(everything);
+        const { entries } = await store.range(everyKey);
         for (const result of results) if (!result.isWritten) assert.deepEqual(result.current, entries[0]);
       }),
     );
@@ -223,7 +223,7 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
         await put(store, "/a", "1");
         await put(store, "/a", undefined);
         const revision = await put(store, "/a", "2");
-        assert.equal((await store.range(everything)).entries[0]?.createRevision, revision);
+        assert.equal((await store.range(everyKey)).entries[0]?.createRevision, revision);
       }),
     );
 
@@ -232,7 +232,7 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
       withStore(async (store) => {
         for (const key of ["/a", "/b", "/c"]) await put(store, key, key);
         const answer = async (limit: number): Promise<unknown> => {
-          const { entries, hasMore } = await store.range({ ...everything, limit });
+          const { entries, hasMore } = await store.range({ ...everyKey, limit });
           return [entries.map(({ key }) => key).join(""), hasMore];
         };
         assert.deepEqual(await answer(2), ["/a/b", true]);
@@ -248,7 +248,7 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
         const key = `/${"k".repeat(600)}`;
         await store.write({ key, value: large, expectedRevision: 0 });
         await store.write({ key: "/empty", value: Buffer.alloc(0), expectedRevision: 0 });
-        const { entries } = await store.range(everything);
+        const { entries } = await store.range(everyKey);
         assert.deepEqual(
           entries.map((entry) => [entry.key, entry.value.equals(large), entry.value.length]),
           [
@@ -273,12 +273,12 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
       withStore(async (store, revisionOf) => {
         await put(store, "/a", "1");
         const revision = await put(store, "/a", "2");
-        await assert.rejects(store.range({ ...everything, revision: revision + 1 }), RevisionInFuture);
+        await assert.rejects(store.range({ ...everyKey, revision: revision + 1 }), RevisionInFuture);
         await assert.rejects(store.compact(revisionOf(3)), RevisionInFuture);
         await store.compact(revision);
         assert.equal(await store.compactedRevision(), revision);
-        await assert.rejects(store.range({ ...everything, revision: revision - 1 }), RevisionCompacted);
-        assert.equal((await store.range({ ...everything, revision })).entries.length, 1);
+        await assert.rejects(store.range({ ...everyKey, revision: revision - 1 }), RevisionCompacted);
+        assert.equal((await store.range({ ...everyKey, revision })).entries.length, 1);
         await store.compact(1);
         assert.equal(await store.compactedRevision(), revision);
       }),
@@ -374,7 +374,7 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
       withStore(async (store) => {
         for (const name of ["a", "b", "c", "d"]) await put(store, `/${name}`, "x".repeat(1000));
         const read = async (maximumBytes: number): Promise<readonly [string, boolean]> => {
-          const { entries, hasMore } = await store.range({ ...everything, maximumBytes });
+          const { entries, hasMore } = await store.range({ ...everyKey, maximumBytes });
           return [entries.map((entry) => entry.key).join(""), hasMore];
         };
         assert.deepEqual(await read(1), ["/a", true]);

@@ -31,6 +31,7 @@ import {
   isUnsupportedTransaction,
 } from "../etcd/etcd-errors.ts";
 import { checkKey, checkKeys } from "../check-key.ts";
+import { everyKey } from "../key-range.ts";
 
 export interface EtcdStoreOptions {
   /** `http://host:port` or `https://host:port` of each member. */
@@ -115,7 +116,7 @@ export class EtcdStore implements Store {
   /** Removes all that an import has made. */
   async abandonImport(): Promise<void> {
     for (;;) {
-      const { entries, hasMore } = await this.range({ start: "/", end: "0", limit: abandonedAtOnce });
+      const { entries, hasMore } = await this.range({ ...everyKey, limit: abandonedAtOnce });
       await Promise.all(
         entries.map(({ key, modRevision }) => this.write({ key, value: undefined, expectedRevision: modRevision })),
       );

@@ -1,39 +1,20 @@
 import { hostname } from "node:os";
-import { resolve } from "node:path";
 import { Command, Option } from "commander";
 import type { AgentProgram } from "../agent/agent-program.ts";
-import type { AgentSettings, Hook, TrustBundleFile } from "../agent/agent-settings.ts";
-import { minimumExpirationSeconds } from "../features/certificates/resources.ts";
-import { parseDuration } from "../machinery/api/duration.ts";
-import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
 import { environmentName, UsageError } from "../machinery/command-line/flag.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import type { Example } from "../machinery/command-line/examples.ts";
-import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
-import {
-  leaseDurationFault,
-  leaseSecondsOf,
-  logFormats,
-  logLevels,
-  readAgentConfiguration,
-  writtenFiles,
-} from "./agent-configuration.ts";
-import type { AgentConfiguration, AgentFlags } from "./agent-configuration.ts";
-import { serverAccess } from "./agent-server-access.ts";
+import { readAgentConfiguration } from "./agent-configuration.ts";
+import type { AgentConfiguration } from "./agent-configuration.ts";
+import { logFormats, logLevels } from "./agent-flags.ts";
+import type { AgentCommandLine } from "./agent-flags.ts";
+import { parseAgentFlags, parseTimeout } from "./parse-agent-flags.ts";
 import { argumentAction } from "../machinery/command-line/argument-action.ts";
-
-interface CommandLine extends AgentFlags {
-  readonly config?: string;
-  readonly trustBundle: readonly string[];
-  readonly onChange?: string;
-}
 
 const collect = (value: string, previous: readonly string[]): readonly string[] => [
   ...previous,
   ...value.split(",").filter((one) => one !== ""),
 ];
-
-const hookTimeoutMilliseconds = 60_000;
 
 interface SubcommandHelp {
   readonly description: string;
@@ -95,7 +76,7 @@ export function agent(path: AgentCommandPath, run: (program: AgentProgram) => Pr
         "how lines of the log are written; default: text on a terminal, json elsewhere",
       ).choices(logFormats),
     )
-    .action(async (_flags: CommandLine, self: Command) => run({ type: "run", ...sourceOf(self) }));
+    .action(async (_flags: AgentCommandLine, self: Command) => run({ type: "run", ...sourceOf(self) }));
   // The flags above are theirs too: commander takes them before and after the name of a subcommand.
   const subcommand = (name: string, { description, example }: SubcommandHelp): Command =>
     withExamples(new Command(name).description(`${description}; takes the flags of ${path}`), example);
@@ -146,7 +127,7 @@ export function agent(path: AgentCommandPath, run: (program: AgentProgram) => Pr
  * What environment variables say, by the names of the values of flags: SIGNET_NODE_NAME. An empty variable says nothing. Throws
  * UsageError for what a flag refuses.
  */
-function environmentOf(command: Command): Partial<CommandLine> {
+function environmentOf(command: Command): Partial<AgentCommandLine> {
   // The flags of a subcommand are its own and those of signet agent.
   const options = [...command.options, ...(command.parent?.options ?? [])];
   const given = options.flatMap((option) => {
@@ -160,7 +141,7 @@ function environmentOf(command: Command): Partial<CommandLine> {
       throw new UsageError(`${variable}: ${JSON.stringify(value)}: ${(cause as Error).message}`, { cause });
     }
   });
-  return Object.fromEntries(given) as Partial<CommandLine>; // each is parsed as the flag is
+  return Object.fromEntries(given) as Partial<AgentCommandLine>; // each is parsed as the flag is
 }
 
 /** What a cluster sets in its Pods when it has a Service named signet: `SIGNET_PORT=tcp://10.0.0.1:6443`. */
@@ -168,7 +149,7 @@ const isOfKubernetes = (value: string): boolean => /^(tcp|udp|sctp):\/\//.test(v
 
 /** How the settings are read, at the start and after each change of the configuration file. */
 function sourceOf(command: Command): Pick<AgentProgram, "load" | "dataDirectory" | "configurationFile"> {
-  const commandLine: CommandLine = command.optsWithGlobals();
+  const commandLine: AgentCommandLine = command.optsWithGlobals();
   const environment = environmentOf(command);
   const configurationFile = commandLine.config ?? environment.config;
   const given = Object.fromEntries(
@@ -176,7 +157,7 @@ function sourceOf(command: Command): Pick<AgentProgram, "load" | "dataDirectory"
   );
   const configuration = (): AgentConfiguration =>
     configurationFile === undefined ? emptyConfiguration : readAgentConfiguration(configurationFile);
-  const merged = ({ flags }: AgentConfiguration): CommandLine => ({
+  const merged = ({ flags }: AgentConfiguration): AgentCommandLine => ({
     ...commandLine,
     ...flags,
     ...environment,
@@ -186,104 +167,10 @@ function sourceOf(command: Command): Pick<AgentProgram, "load" | "dataDirectory"
     configurationFile,
     load() {
       const read = configuration();
-      return settingsOf(merged(read), read);
+      return parseAgentFlags(merged(read), read);
     },
     dataDirectory: () => merged(configuration()).dataDir,
   };
 }
 
 const emptyConfiguration: AgentConfiguration = { flags: {}, trustBundles: [], certificates: [], hook: undefined };
-
-function settingsOf(flags: CommandLine, configuration: AgentConfiguration): AgentSettings {
-  const fault = validateDnsSubdomainName(flags.nodeName, { isPrefix: false })[0];
-  if (fault !== undefined) throw new UsageError(`--node-name: ${JSON.stringify(flags.nodeName)}: ${fault}`);
-  const hook: Hook | undefined =
-    flags.onChange === undefined
-      ? configuration.hook
-      : { command: flags.onChange, check: undefined, timeoutMilliseconds: hookTimeoutMilliseconds };
-  if (flags.dataDir === "") throw new UsageError("--data-dir is empty; name a folder (is a shell variable not set?)");
-  return {
-    ...serverAccess(flags),
-    nodeName: flags.nodeName,
-    dataDirectory: flags.dataDir,
-    listenAddress: flags.listenAddress,
-    port: parsePort(flags.port),
-    nodeIpAddresses: flags.nodeIp.map(parseAddress),
-    dnsNames: flags.dnsName.map(parseDnsName),
-    trustBundles: trustBundlesOf(flags, configuration),
-    certificates: configuration.certificates,
-    hook,
-    certificateLifetimeSeconds: parseLifetime(flags.certificateLifetime),
-    leaseDurationSeconds: parseLeaseDuration(flags.leaseDuration),
-    log: { level: flags.logLevel, format: flags.logFormat },
-  };
-}
-
-function parsePort(text: string): number {
-  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
-  if (port <= 65_535) return port;
-  throw new UsageError(`--port: ${JSON.stringify(text)} is not a port`);
-}
-
-function parseAddress(text: string): string {
-  const octets = parseIpAddress(text);
-  if (octets === undefined) throw new UsageError(`--node-ip: ${JSON.stringify(text)} is not an IP address`);
-  return formatIpAddress(octets);
-}
-
-function parseDnsName(text: string): string {
-  const name = text.toLowerCase();
-  const fault = validateDnsSubdomainName(name, { isPrefix: false })[0];
-  if (fault !== undefined) throw new UsageError(`--dns-name: ${JSON.stringify(text)}: ${fault}`);
-  return name;
-}
-
-function parseLifetime(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const seconds = Math.round((parseDuration(text) ?? 0) / 1000);
-  if (seconds >= minimumExpirationSeconds) return seconds;
-  throw new UsageError(`--certificate-lifetime: ${JSON.stringify(text)} is not a duration of at least 10m`);
-}
-
-function parseLeaseDuration(text: string): number {
-  const seconds = leaseSecondsOf(text);
-  if (seconds !== undefined) return seconds;
-  throw new UsageError(`--lease-duration: ${JSON.stringify(text)} ${leaseDurationFault}`);
-}
-
-function parseTimeout(text: string): number {
-  const milliseconds = parseDuration(text) ?? 0;
-  if (milliseconds > 0) return milliseconds;
-  throw new UsageError(`--timeout: ${JSON.stringify(text)} is not a duration such as 5m`);
-}
-
-/** Throws UsageError for a file that something else writes too: the two would replace it again and again. */
-function trustBundlesOf(flags: CommandLine, configuration: AgentConfiguration): readonly TrustBundleFile[] {
-  const given = flags.trustBundle.map(parseTrustBundleFile);
-  const written = new Set(writtenFiles(configuration));
-  for (const path of given.map(({ file }) => resolve(file))) {
-    if (written.has(path)) {
-      throw new UsageError(`--trust-bundle: ${path} is written for something else too; name a file of its own`);
-    }
-    written.add(path);
-  }
-  return [...configuration.trustBundles, ...given];
-}
-
-const signerPrefix = "signer=";
-
-/**
- * Reads `NAME:FILE` or `signer=NAME:FILE`. Names of bundles have colons themselves, so the file begins after the last one.
- * Throws UsageError.
- */
-export function parseTrustBundleFile(text: string): TrustBundleFile {
-  const colon = text.lastIndexOf(":");
-  const name = text.slice(0, Math.max(0, colon));
-  const file = text.slice(colon + 1);
-  if (name === "" || name === signerPrefix || file === "") {
-    throw new UsageError(`--trust-bundle: ${JSON.stringify(text)} is neither NAME:FILE nor signer=NAME:FILE`);
-  }
-  return name.startsWith(signerPrefix)
-    ? { source: { signerName: name.slice(signerPrefix.length) }, file, hook: undefined }
-    : { source: { bundleName: name }, file, hook: undefined };
-}

@@ -1,6 +1,7 @@
 import { dirname, join, resolve } from "node:path";
 import type { Hook, ServiceCertificate, TrustBundleFile } from "../agent/agent-settings.ts";
 import type { CertificateOutput } from "../agent/certificate-output.ts";
+import { minimumExpirationSeconds } from "../features/certificates/resources.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
 import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
 import { Fields, refuseFaults } from "../machinery/command-line/fields.ts";
@@ -8,8 +9,8 @@ import { parseYamlSettings } from "../machinery/command-line/parse-yaml-settings
 import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings-files.ts";
 import { parseIpAddress } from "../pki/ip-address.ts";
 import { parseServiceCertificate } from "./agent-service-certificate.ts";
-import type { LogFormat } from "../machinery/files/process-log.ts";
-import type { ServerAccessFlags } from "./agent-server-access.ts";
+import { leaseDurationFault, leaseSecondsOf, logFormats, logLevels } from "./agent-flags.ts";
+import type { AgentFlags } from "./agent-flags.ts";
 
 /** The settings in the file of `signet agent --config`. Flags of the command line take precedence over `flags`. */
 export interface AgentConfiguration {
@@ -82,7 +83,10 @@ function flagsOf(root: Fields, folder: string): Partial<AgentFlags> {
   const logFormat = logFormats.find((one) => one === format);
   if (format !== logFormat) root.fault("logFormat", `must be one of ${logFormats.join(", ")}`);
   const certificateLifetime = root.text("certificateLifetime");
-  if (certificateLifetime !== undefined && (parseDuration(certificateLifetime) ?? 0) < 600_000) {
+  if (
+    certificateLifetime !== undefined &&
+    (parseDuration(certificateLifetime) ?? 0) < minimumExpirationSeconds * 1000
+  ) {
     root.fault("certificateLifetime", "must be a duration such as 24h, at least 10m");
   }
   const leaseDuration = root.text("leaseDuration");
@@ -202,29 +206,3 @@ const writtenPaths = (output: CertificateOutput): readonly string[] =>
   output.type === "folder"
     ? [output.folder, ...Object.values(output.names).map((name) => join(output.folder, name))]
     : [output.file];
-
-/** The settings that are both flags and fields of the configuration file, before they are checked. */
-export interface AgentFlags extends ServerAccessFlags {
-  readonly nodeName: string;
-  readonly dataDir: string;
-  readonly listenAddress: string;
-  readonly port: string;
-  readonly nodeIp: readonly string[];
-  readonly dnsName: readonly string[];
-  readonly certificateLifetime?: string;
-  readonly leaseDuration: string;
-  readonly logLevel: string;
-  readonly logFormat?: LogFormat;
-}
-
-/** Undefined when the text is no duration that a node's Lease may have. */
-export function leaseSecondsOf(text: string): number | undefined {
-  const seconds = (parseDuration(text) ?? 0) / 1000;
-  return seconds >= 10 && seconds <= 86_400 && Number.isInteger(seconds) ? seconds : undefined;
-}
-
-export const leaseDurationFault = "must be a duration in whole seconds, from 10s to 24h";
-
-export const logFormats: readonly LogFormat[] = ["text", "json"];
-
-export const logLevels = ["debug", "info", "warn", "error", "silent"];

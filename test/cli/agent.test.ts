@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import type { AgentSettings } from "../../src/agent/agent-settings.ts";
 import { agent } from "../../src/cli/agent-command.ts";
 import { serverAccess } from "../../src/cli/agent-server-access.ts";
-import { parseTrustBundleFile } from "../../src/cli/agent-command.ts";
+import { parseTrustBundleFile } from "../../src/cli/parse-agent-flags.ts";
 import {
   bootstrapTokenOf,
   newBootstrapToken,

@@ -1,0 +1,95 @@
+import type { AgentSettings, Hook, TrustBundleFile } from "../agent/agent-settings.ts";
+import { minimumExpirationSeconds } from "../features/certificates/resources.ts";
+import { parseDuration } from "../machinery/api/duration.ts";
+import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
+import { UsageError } from "../machinery/command-line/flag.ts";
+import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
+import type { AgentConfiguration } from "./agent-configuration.ts";
+import { leaseDurationFault, leaseSecondsOf } from "./agent-flags.ts";
+import type { AgentCommandLine } from "./agent-flags.ts";
+import { serverAccess } from "./agent-server-access.ts";
+
+const hookTimeoutMilliseconds = 60_000;
+
+/** Checks the flags, to which those of the file are added already, and adds what only the file says. Throws UsageError. */
+export function parseAgentFlags(flags: AgentCommandLine, configuration: AgentConfiguration): AgentSettings {
+  const fault = validateDnsSubdomainName(flags.nodeName, { isPrefix: false })[0];
+  if (fault !== undefined) throw new UsageError(`--node-name: ${JSON.stringify(flags.nodeName)}: ${fault}`);
+  const hook: Hook | undefined =
+    flags.onChange === undefined
+      ? configuration.hook
+      : { command: flags.onChange, check: undefined, timeoutMilliseconds: hookTimeoutMilliseconds };
+  if (flags.dataDir === "") throw new UsageError("--data-dir is empty; name a folder (is a shell variable not set?)");
+  return {
+    ...serverAccess(flags),
+    nodeName: flags.nodeName,
+    dataDirectory: flags.dataDir,
+    listenAddress: flags.listenAddress,
+    port: parsePort(flags.port),
+    nodeIpAddresses: flags.nodeIp.map(parseAddress),
+    dnsNames: flags.dnsName.map(parseDnsName),
+    trustBundles: [...configuration.trustBundles, ...flags.trustBundle.map(parseTrustBundleFile)],
+    certificates: configuration.certificates,
+    hook,
+    certificateLifetimeSeconds: parseLifetime(flags.certificateLifetime),
+    leaseDurationSeconds: parseLeaseDuration(flags.leaseDuration),
+    log: { level: flags.logLevel, format: flags.logFormat },
+  };
+}
+
+function parsePort(text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  if (port <= 65_535) return port;
+  throw new UsageError(`--port: ${JSON.stringify(text)} is not a port`);
+}
+
+function parseAddress(text: string): string {
+  const octets = parseIpAddress(text);
+  if (octets === undefined) throw new UsageError(`--node-ip: ${JSON.stringify(text)} is not an IP address`);
+  return formatIpAddress(octets);
+}
+
+function parseDnsName(text: string): string {
+  const name = text.toLowerCase();
+  const fault = validateDnsSubdomainName(name, { isPrefix: false })[0];
+  if (fault !== undefined) throw new UsageError(`--dns-name: ${JSON.stringify(text)}: ${fault}`);
+  return name;
+}
+
+function parseLifetime(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const seconds = Math.round((parseDuration(text) ?? 0) / 1000);
+  if (seconds >= minimumExpirationSeconds) return seconds;
+  throw new UsageError(`--certificate-lifetime: ${JSON.stringify(text)} is not a duration of at least 10m`);
+}
+
+function parseLeaseDuration(text: string): number {
+  const seconds = leaseSecondsOf(text);
+  if (seconds !== undefined) return seconds;
+  throw new UsageError(`--lease-duration: ${JSON.stringify(text)} ${leaseDurationFault}`);
+}
+
+/** Of `once`. Throws UsageError. */
+export function parseTimeout(text: string): number {
+  const milliseconds = parseDuration(text) ?? 0;
+  if (milliseconds > 0) return milliseconds;
+  throw new UsageError(`--timeout: ${JSON.stringify(text)} is not a duration such as 5m`);
+}
+
+const signerPrefix = "signer=";
+
+/**
+ * Reads `NAME:FILE` or `signer=NAME:FILE`. Names of bundles have colons themselves, so the file begins after the last one.
+ * Throws UsageError.
+ */
+export function parseTrustBundleFile(text: string): TrustBundleFile {
+  const colon = text.lastIndexOf(":");
+  const name = text.slice(0, Math.max(0, colon));
+  const file = text.slice(colon + 1);
+  if (name === "" || name === signerPrefix || file === "") {
+    throw new UsageError(`--trust-bundle: ${JSON.stringify(text)} is neither NAME:FILE nor signer=NAME:FILE`);
+  }
+  return name.startsWith(signerPrefix)
+    ? { source: { signerName: name.slice(signerPrefix.length) }, file, hook: undefined }
+    : { source: { bundleName: name }, file, hook: undefined };
+}

@@ -1,14 +1,21 @@
-import type { LmdbEnvironment } from "./lmdb-environment.ts";
+import type { Database, RootDatabase } from "lmdb";
 
 const formatVersion = 1;
 
+/** The part of an environment that has the format. */
+interface FormatTables {
+  readonly root: RootDatabase<Buffer, Buffer>;
+  /** See LmdbEnvironment. */
+  readonly meta: Database<Buffer, string>;
+}
+
 /** What a store says of itself; undefined before it is first opened. */
-export const storedFormat = ({ meta }: Pick<LmdbEnvironment, "meta">): string | undefined =>
+export const storedFormat = ({ meta }: Pick<FormatTables, "meta">): string | undefined =>
   meta.get("format")?.toString();
 
 /** Checks the format of a store, and writes that of a new one. Throws for another version, and for another profile. */
 export function checkFormat(
-  { root, meta }: Pick<LmdbEnvironment, "root" | "meta">,
+  { root, meta }: FormatTables,
   { profile, firstRevision }: { readonly profile: string; readonly firstRevision: number },
 ): void {
   const stored = root.transactionSync(() => {

@@ -3,6 +3,7 @@ import type { CertificateSigningRequest } from "../requests/certificate-signing-
 import { readIssuedText } from "../requests/issued-text.ts";
 import { certificateRecord, fingerprintRecordName, isRecordOf, signedRecordName } from "./certificate-record.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
+import { requestQueue } from "../requests/request-queue.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../resources.ts";
@@ -27,14 +28,15 @@ export const certificateInventory: Controller = {
       const own = records.get(ownName) ?? (await writer.find(ownName));
       return own !== undefined && isRecordOf(own, certificate);
     };
-    const queue = controllerQueue(context, {
+    const queue = requestQueue(context, {
       name: this.name,
-      reconcile: async (name) => {
-        const request = requests.get(name);
-        if (request === undefined) return "nothing to do: the request is gone";
+      reconcile: async (request) => {
         const { leaf: certificate } = readIssuedText(request.status.certificate ?? "");
         if (certificate === "unreadable") {
-          log.info({ controller: this.name, request: name }, "the certificate cannot be parsed, so it is not recorded");
+          log.info(
+            { controller: this.name, request: request.metadata.name },
+            "the certificate cannot be parsed, so it is not recorded",
+          );
           return "nothing to do: the certificate cannot be parsed";
         }
         if (certificate === undefined) return "nothing to do: the request has no certificate";

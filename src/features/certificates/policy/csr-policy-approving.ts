@@ -13,7 +13,7 @@ import { namesOfNode } from "../signers/node-names.ts";
 import type { NodeNames } from "../signers/node-names.ts";
 import type { ServerNames } from "../signers/server-names.ts";
 import { certificateRequestState, withCondition } from "../requests/certificate-request-state.ts";
-import { controllerQueue } from "../../../machinery/loops/controller.ts";
+import { requestQueue } from "../requests/request-queue.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 
@@ -42,16 +42,13 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
       const requests = informers.of(certificateSigningRequestResource(names));
       const nodes = informers.of(nodeResource(names));
 
-      const queue = controllerQueue(context, {
+      const queue = requestQueue(context, {
         name: this.name,
-        reconcile: async (name) => {
-          const request = requests.get(name);
-          if (request === undefined) return "nothing to do: the request is gone";
-          const state = certificateRequestState(request);
-          if (state !== "pending") return `nothing to do: the request is ${state}`;
+        state: "pending",
+        reconcile: async (request) => {
           const decision = await decide(request);
           if (decision.type === "undecided") {
-            queue.addAfter(name, options.intervalMilliseconds);
+            queue.addAfter(request.metadata.name ?? "", options.intervalMilliseconds);
             return "waits: no rule of the approval policy matches the request";
           }
           const decided = withCondition(request, { ...approvalCondition(decision), now: clock.now() });

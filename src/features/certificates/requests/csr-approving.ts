@@ -5,7 +5,7 @@ import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { certificateRequestState, withCondition } from "./certificate-request-state.ts";
-import { controllerQueue } from "../../../machinery/loops/controller.ts";
+import { requestQueue } from "./request-queue.ts";
 import type { Controller, ControllerContext } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import type { Names } from "../../../machinery/api/names.ts";
@@ -44,13 +44,10 @@ export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controlle
   start(context) {
     const { client, clock, informers, names } = context;
     const requests = informers.of(certificateSigningRequestResource(names));
-    const queue = controllerQueue(context, {
+    const queue = requestQueue(context, {
       name: this.name,
-      reconcile: async (name) => {
-        const request = requests.get(name);
-        if (request === undefined) return "nothing to do: the request is gone";
-        const state = certificateRequestState(request);
-        if (state !== "pending") return `nothing to do: the request is ${state}`;
+      state: "pending",
+      reconcile: async (request) => {
         if (isLeftToPolicy(request)) return "nothing to do: the approval policy decides on the request";
         const subresources = possibleApprovals(request, context);
         if (subresources.length === 0) return "waits for a person: it is not a node's request for its own certificate";
@@ -65,7 +62,7 @@ export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controlle
           await client.resource(certificateSigningRequestResource(names)).update(approved, { subresource: "approval" });
           return `approved: the requester may create certificatesigningrequests/${subresource}`;
         }
-        queue.addAfter(name, pauseMilliseconds(request, clock.now()));
+        queue.addAfter(request.metadata.name ?? "", pauseMilliseconds(request, clock.now()));
         return `waits for a person or a permission: the requester may not create certificatesigningrequests/${subresources.join(" or /")}`;
       },
     });

@@ -2,7 +2,7 @@ import type { CertificateSigningRequest } from "./certificate-signing-request-sc
 import { certificateRequestState } from "./certificate-request-state.ts";
 import { readIssuedText } from "./issued-text.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
-import { controllerQueue } from "../../../machinery/loops/controller.ts";
+import { requestQueue } from "./request-queue.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 
@@ -48,17 +48,15 @@ export const csrCleaner: Controller = {
     /** The time until the next look at a request, in milliseconds: at most an hour. Not positive: it can be removed. */
     const waitFor = (request: CertificateSigningRequest): number =>
       Math.min(removalTime(request) - clock.now(), hourMilliseconds);
-    const queue = controllerQueue(context, {
+    const queue = requestQueue(context, {
       name: this.name,
-      reconcile: async (name) => {
-        const request = requests.get(name);
-        if (request === undefined) return "nothing to do: the request is gone";
+      reconcile: async (request) => {
+        const { name = "", uid = "" } = request.metadata;
         const wait = waitFor(request);
         if (wait > 0) {
           queue.addAfter(name, wait);
           return "waits: the request's retention period has not passed";
         }
-        const { uid = "" } = request.metadata;
         await ignoreCodes([404, 409], client.resource(certificateSigningRequestResource(names)).delete(name, { uid }));
         return "removed the request: its retention period has passed";
       },

@@ -9,7 +9,7 @@ import { serverNameFaults } from "./server-identity.ts";
 import type { ServerIdentity } from "./server-identity.ts";
 import type { RunningSigner } from "./running-signers.ts";
 import { certificateRequestState, withCondition } from "../requests/certificate-request-state.ts";
-import { controllerQueue } from "../../../machinery/loops/controller.ts";
+import { requestQueue } from "../requests/request-queue.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { issueOnce } from "./issue-once.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../resources.ts";
@@ -48,16 +48,12 @@ export function csrSigning({ findSigner, server, intervalMilliseconds }: CsrSign
         return `failed the request: ${reason}`;
       };
 
-      const reconcile = async (name: string): Promise<string> => {
-        const stored = requests.get(name);
-        if (stored === undefined) return "nothing to do: the request is gone";
-        const state = certificateRequestState(stored);
-        if (state !== "approved") return `nothing to do: the request is ${state}`;
+      const reconcile = async (stored: CertificateSigningRequest): Promise<string> => {
         const { signerName, usages = [] } = stored.spec;
         const signer = findSigner(signerName);
         if (signer === undefined) {
           // A file may name it later.
-          queue.addAfter(name, intervalMilliseconds);
+          queue.addAfter(stored.metadata.name ?? "", intervalMilliseconds);
           return "waits: no signer here has this name and a CA";
         }
         const { authority, lifetime, revocationUrls } = signer;
@@ -87,7 +83,7 @@ export function csrSigning({ findSigner, server, intervalMilliseconds }: CsrSign
         }
       };
       // Each request waits for a disk write. Concurrent requests share it.
-      const queue = controllerQueue(context, { name: this.name, reconcile, concurrency: 64 });
+      const queue = requestQueue(context, { name: this.name, state: "approved", reconcile, concurrency: 64 });
       const add = (request: CertificateSigningRequest): void => {
         if (certificateRequestState(request) === "approved") queue.add(request.metadata.name ?? "");
       };

@@ -12,8 +12,9 @@ import { UnusablePrefix } from "../machinery/storage/etcd/key-space.ts";
 import type { TlsFiles } from "../machinery/grpc/connect-socket.ts";
 import { StoreUnavailable } from "../machinery/storage/store.ts";
 import type { Store } from "../machinery/storage/store.ts";
+import { etcdTlsFiles } from "./etcd-tls-files.ts";
+import type { EtcdSettings } from "./etcd-tls-files.ts";
 import { storeDirectory } from "./lock-data-directory.ts";
-import { readSettingsFile } from "../machinery/command-line/settings-files.ts";
 import type { ServerConfig } from "./server-config.ts";
 import type { StorageSettings } from "./storage-settings.ts";
 import { flushFolder } from "../machinery/files/atomic-file.ts";
@@ -22,8 +23,6 @@ import { everyKey } from "../machinery/storage/key-range.ts";
 
 /** Where a server's objects are. */
 export type StoreLocation = Pick<ServerConfig, "dataDirectory" | "storage" | "encryption" | "names">;
-
-type EtcdSettings = Extract<StorageSettings, { type: "etcd" }>;
 
 interface OpenStoreOptions {
   /**
@@ -156,14 +155,8 @@ async function orClose<T>(store: EtcdStore, use: () => Promise<T>): Promise<T> {
 }
 
 /** Reads the files now, so that faults appear at the start, and again for each connection. */
-function etcdTls({ authorityFile, clientCertificate: pair }: EtcdSettings): () => TlsFiles {
-  const read = (): TlsFiles => ({
-    ...(authorityFile !== undefined && { ca: readSettingsFile("etcd-cafile", authorityFile) }),
-    ...(pair !== undefined && {
-      cert: readSettingsFile(pair.certificateFlag, pair.certificateFile),
-      key: readSettingsFile(pair.keyFlag, pair.keyFile),
-    }),
-  });
+function etcdTls(settings: EtcdSettings): () => TlsFiles {
+  const read = (): TlsFiles => etcdTlsFiles(settings);
   read();
   return read;
 }

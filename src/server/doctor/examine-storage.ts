@@ -7,12 +7,13 @@ import { storedProfile } from "../../machinery/storage/backends/lmdb-environment
 import { stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 import type { Store } from "../../machinery/storage/store.ts";
+import { etcdTlsFiles } from "../etcd-tls-files.ts";
+import type { EtcdSettings } from "../etcd-tls-files.ts";
 import { storeDirectory } from "../lock-data-directory.ts";
 import { openExistingStore, openStore } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
-import { readSettingsFile } from "../../machinery/command-line/settings-files.ts";
 import type { StorageSettings } from "../storage-settings.ts";
 
 /** Whether the store opens, and whether each member of etcd answers by itself. */
@@ -138,19 +139,13 @@ export async function examineEtcdClocks(storage: StorageSettings, now: number): 
   return findings.flat();
 }
 
-type EtcdSettings = Extract<StorageSettings, { readonly type: "etcd" }>;
-
-async function timeOf(server: string, { authorityFile, clientCertificate: pair }: EtcdSettings): Promise<number> {
+async function timeOf(server: string, settings: EtcdSettings): Promise<number> {
   const signal = AbortSignal.timeout(answerMilliseconds);
   const asking = server.startsWith("https:")
     ? https.get(`${server}/version`, {
         signal,
         agent: false,
-        ...(authorityFile !== undefined && { ca: readSettingsFile("etcd-cafile", authorityFile) }),
-        ...(pair !== undefined && {
-          cert: readSettingsFile(pair.certificateFlag, pair.certificateFile),
-          key: readSettingsFile(pair.keyFlag, pair.keyFile),
-        }),
+        ...etcdTlsFiles(settings),
       })
     : http.get(`${server}/version`, { signal, agent: false });
   const [response] = (await once(asking, "response")) as [IncomingMessage]; // the event's only argument

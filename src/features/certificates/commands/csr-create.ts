@@ -62,37 +62,7 @@ export const createCertificateRequest = (): Command =>
       )
       .option("--request-file <file>", "also write the PKCS #10 request (PEM)")
       .option("--wait", "wait until the certificate is issued, such as by an approval policy")
-      .action(async (name: string, flags: CreateFlags) => {
-        // Before a key is made, or the server is asked.
-        const { usages, ...named } = certificateNamesOf(flags, name);
-        const requestFile = outputFile("--request-file", flags.requestFile);
-        await withServer(flags, async (connection) => {
-          const type = certificateSigningRequestResource(connection.names);
-          const key = openKey(flags);
-          const pem = requestPem(key.privateKey, named);
-          if (requestFile !== undefined) writePublicOutput(requestFile, pem);
-          const sent = connection.client.resource(type).create({
-            apiVersion: apiVersionOf(type),
-            kind: type.kind,
-            metadata: { name },
-            spec: {
-              request: Buffer.from(pem, "utf8").toString("base64"),
-              signerName: flags.signer ?? apiserverClient.nameIn(connection.names),
-              usages: [...usages],
-              ...(flags.duration !== undefined && { expirationSeconds: secondsOf(flags.duration) }),
-            },
-            status: {},
-          });
-          const created = await sent.catch((error: unknown) => {
-            if (key.isNew && isRefusal(error)) rmSync(flags.keyFile, { force: true });
-            throw error;
-          });
-          const shown =
-            flags.wait === true ? await awaitCertificate(connection, { name, uid: created.metadata.uid }) : created;
-          const done = flags.wait === true ? "created, and its certificate is issued" : "created";
-          printObject(shown, { flags, type, text: () => `certificate request ${printable(name)} ${done}` });
-        });
-      }),
+      .action((name: string, flags: CreateFlags) => createRequest(name, flags)),
     [
       "A client certificate for the API server, for 12 hours",
       "signet csr create ann --key-file ann.key --duration 12h",
@@ -102,6 +72,38 @@ export const createCertificateRequest = (): Command =>
       "signet csr create web --key-file web.key --signer example.com/services --dns web.example.com",
     ],
   );
+
+async function createRequest(name: string, flags: CreateFlags): Promise<void> {
+  // Before a key is made, or the server is asked.
+  const { usages, ...named } = certificateNamesOf(flags, name);
+  const requestFile = outputFile("--request-file", flags.requestFile);
+  await withServer(flags, async (connection) => {
+    const type = certificateSigningRequestResource(connection.names);
+    const key = openKey(flags);
+    const pem = requestPem(key.privateKey, named);
+    if (requestFile !== undefined) writePublicOutput(requestFile, pem);
+    const sent = connection.client.resource(type).create({
+      apiVersion: apiVersionOf(type),
+      kind: type.kind,
+      metadata: { name },
+      spec: {
+        request: Buffer.from(pem, "utf8").toString("base64"),
+        signerName: flags.signer ?? apiserverClient.nameIn(connection.names),
+        usages: [...usages],
+        ...(flags.duration !== undefined && { expirationSeconds: secondsOf(flags.duration) }),
+      },
+      status: {},
+    });
+    const created = await sent.catch((error: unknown) => {
+      if (key.isNew && isRefusal(error)) rmSync(flags.keyFile, { force: true });
+      throw error;
+    });
+    const shown =
+      flags.wait === true ? await awaitCertificate(connection, { name, uid: created.metadata.uid }) : created;
+    const done = flags.wait === true ? "created, and its certificate is issued" : "created";
+    printObject(shown, { flags, type, text: () => `certificate request ${printable(name)} ${done}` });
+  });
+}
 
 const requestPem = (
   privateKey: KeyObject,

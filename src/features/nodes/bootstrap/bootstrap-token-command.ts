@@ -70,36 +70,38 @@ const create = (): Command =>
         "also write a kubeconfig with server, CA and token, for signet agent --kubeconfig",
       )
       .option("--no-permissions", `do not grant ${bootstrapGroup} node certificates, nor nodes their renewal`)
-      .action(async (flags: CreateFlags) => {
-        if (flags.node !== undefined && !isNodePattern(flags.node)) {
-          throw new UsageError(`--node: ${JSON.stringify(flags.node)} is not a node's name, nor one with a single *`);
-        }
-        const output = outputFile("--kubeconfig-file", flags.kubeconfigFile);
-        await withServer(flags, async (connection) => {
-          if (flags.permissions) {
-            for (const name of await permitNodeBootstrap(connection)) {
-              console.error(`created ClusterRoleBinding ${name}`);
-            }
-          }
-          const { ttl = defaultLifetime.milliseconds, group = [bootstrapGroup], description } = flags;
-          const { token, secret } = newBootstrapToken(connection.names, {
-            groups: group,
-            expiresAt: ttl === 0 ? undefined : Date.now() + ttl,
-            description,
-            nodeNames: flags.node,
-            isForOneUse: flags.once,
-            mayReplaceNode: flags.allowExistingNode,
-          });
-          const made = bootstrapTokenOf(await systemSecrets(connection).create(secret));
-          // Print it first: the token is valid from now on, even if the file cannot be written.
-          print({ token, ...made }, { flags, text: () => token });
-          if (output !== undefined) writePrivateOutput(output, bootstrapKubeconfig(connection, token));
-        });
-      }),
+      .action(createToken),
     ["A token for a week", 'signet bootstrap-token create --ttl 7d --description "edge machines"'],
     ["A token for one machine", "signet bootstrap-token create --node edge-7 --once"],
     ["All that a machine needs, in one file", "signet bootstrap-token create --kubeconfig-file bootstrap.kubeconfig"],
   );
+
+async function createToken(flags: CreateFlags): Promise<void> {
+  if (flags.node !== undefined && !isNodePattern(flags.node)) {
+    throw new UsageError(`--node: ${JSON.stringify(flags.node)} is not a node's name, nor one with a single *`);
+  }
+  const output = outputFile("--kubeconfig-file", flags.kubeconfigFile);
+  await withServer(flags, async (connection) => {
+    if (flags.permissions) {
+      for (const name of await permitNodeBootstrap(connection)) {
+        console.error(`created ClusterRoleBinding ${name}`);
+      }
+    }
+    const { ttl = defaultLifetime.milliseconds, group = [bootstrapGroup], description } = flags;
+    const { token, secret } = newBootstrapToken(connection.names, {
+      groups: group,
+      expiresAt: ttl === 0 ? undefined : Date.now() + ttl,
+      description,
+      nodeNames: flags.node,
+      isForOneUse: flags.once,
+      mayReplaceNode: flags.allowExistingNode,
+    });
+    const made = bootstrapTokenOf(await systemSecrets(connection).create(secret));
+    // Print it first: the token is valid from now on, even if the file cannot be written.
+    print({ token, ...made }, { flags, text: () => token });
+    if (output !== undefined) writePrivateOutput(output, bootstrapKubeconfig(connection, token));
+  });
+}
 
 const systemSecrets = ({ client, names }: ServerConnection): ResourceClient<Secret> =>
   client.resource(secretResource(names), names.namespaces.system);

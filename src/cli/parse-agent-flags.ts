@@ -1,9 +1,11 @@
+import { resolve } from "node:path";
 import type { AgentSettings, Hook, TrustBundleFile } from "../agent/agent-settings.ts";
 import { minimumExpirationSeconds } from "../features/certificates/resources.ts";
 import { parseDuration } from "../machinery/api/duration.ts";
 import { validateDnsSubdomainName } from "../machinery/api/name-validation.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { formatIpAddress, parseIpAddress } from "../pki/ip-address.ts";
+import { writtenFiles } from "./agent-configuration.ts";
 import type { AgentConfiguration } from "./agent-configuration.ts";
 import { leaseDurationFault, leaseSecondsOf } from "./agent-flags.ts";
 import type { AgentCommandLine } from "./agent-flags.ts";
@@ -28,7 +30,7 @@ export function parseAgentFlags(flags: AgentCommandLine, configuration: AgentCon
     port: parsePort(flags.port),
     nodeIpAddresses: flags.nodeIp.map(parseAddress),
     dnsNames: flags.dnsName.map(parseDnsName),
-    trustBundles: [...configuration.trustBundles, ...flags.trustBundle.map(parseTrustBundleFile)],
+    trustBundles: trustBundlesOf(flags, configuration),
     certificates: configuration.certificates,
     hook,
     certificateLifetimeSeconds: parseLifetime(flags.certificateLifetime),
@@ -74,6 +76,19 @@ export function parseTimeout(text: string): number {
   const milliseconds = parseDuration(text) ?? 0;
   if (milliseconds > 0) return milliseconds;
   throw new UsageError(`--timeout: ${JSON.stringify(text)} is not a duration such as 5m`);
+}
+
+/** Throws UsageError for a file that something else writes too: the two would replace it again and again. */
+function trustBundlesOf(flags: AgentCommandLine, configuration: AgentConfiguration): readonly TrustBundleFile[] {
+  const given = flags.trustBundle.map(parseTrustBundleFile);
+  const written = new Set(writtenFiles(configuration));
+  for (const path of given.map(({ file }) => resolve(file))) {
+    if (written.has(path)) {
+      throw new UsageError(`--trust-bundle: ${path} is written for something else too; name a file of its own`);
+    }
+    written.add(path);
+  }
+  return [...configuration.trustBundles, ...given];
 }
 
 const signerPrefix = "signer=";

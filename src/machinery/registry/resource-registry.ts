@@ -78,12 +78,6 @@ export interface Waiter {
   readonly hasFreshCache?: boolean;
 }
 
-/**
- * How often a change is retried because other writers change the same object. More than the number of requests that run
- * at once.
- */
-export const maximumWriteAttempts = 256;
-
 /** The 503 for a read that the store does not answer. */
 export const unreadableStore = ({ message }: StoreUnavailable): ApiError =>
   serviceUnavailable(`the store can't be read now: ${message}`);

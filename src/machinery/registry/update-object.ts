@@ -15,14 +15,13 @@ import { withoutRepeatedOwners } from "./owner-references.ts";
 import { isSameJson } from "./patch/json-value.ts";
 import { withMetadataFaults } from "./kind-faults.ts";
 import type { UpdateSubresource } from "./resource-definition.ts";
-import { maximumWriteAttempts } from "./resource-registry.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { parseResourceVersion } from "./resource-version.ts";
 import { encodeStored } from "./stored-object.ts";
 import type { StoredObject } from "./stored-object.ts";
 import { storageKey } from "./storage-key.ts";
 import { fieldWrite } from "./field-write.ts";
-import { writeOutcome } from "./write-outcome.ts";
+import { maximumWriteAttempts, writeOutcome } from "./write-outcome.ts";
 import type { WriteOutcome } from "./write-outcome.ts";
 
 export interface ObjectChange<T extends ApiObject> {

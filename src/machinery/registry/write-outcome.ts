@@ -3,6 +3,12 @@ import type { WriteResult } from "../storage/store.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import type { StoredObject } from "./stored-object.ts";
 
+/**
+ * How often a change is retried because other writers change the same object. More than the number of requests that run
+ * at once.
+ */
+export const maximumWriteAttempts = 256;
+
 /** What became of the write of an object's new version. */
 export type WriteOutcome<T extends ApiObject> =
   { readonly isWritten: true; readonly object: StoredObject<T> } | LostWrite<T>;

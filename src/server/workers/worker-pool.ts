@@ -5,7 +5,9 @@ import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
 import { sleep } from "../../machinery/loops/repetition.ts";
+import { periodically } from "../../machinery/scheduling/periodically.ts";
 import { WorkerRestarter } from "./worker-restarter.ts";
+import { probeMilliseconds, WorkerWatchdog } from "./worker-watchdog.ts";
 import type { FromWorker, ToWorker } from "./worker-process.ts";
 
 interface WorkerPoolOptions {
@@ -49,8 +51,8 @@ export class WorkerFailed extends Error {
 /**
  * Starts processes that share one port: each runs this program with the same arguments. The system distributes
  * connections, and each worker accepts its own, so no connection is passed between processes and lost. This process
- * replaces workers that die (see WorkerRestarter), notifies workers of the others' writes, and lets the oldest one run
- * the controllers. Rejects with WorkerFailed when a worker cannot start.
+ * kills workers that hang (see WorkerWatchdog), replaces workers that die (see WorkerRestarter), notifies workers of the others' writes,
+ * and lets the oldest one run the controllers. Rejects with WorkerFailed when a worker cannot start.
  */
 export async function startWorkerPool(options: WorkerPoolOptions): Promise<WorkerPool> {
   const { count, host, port, log, graceMilliseconds } = options;
@@ -85,6 +87,14 @@ class Pool {
   readonly #leaving = new Set<Worker>();
   readonly #restarts: WorkerRestarter;
   readonly #metrics = new MetricsExchange((worker, id) => send(worker, { type: "tell-metrics", id }));
+  readonly #watchdog = new WorkerWatchdog<Worker>({
+    probe: (worker) => send(worker, { type: "probe" }),
+    onHanging: (worker) => {
+      this.#log.warn({ worker: worker.process.pid }, "a worker hangs, and is killed");
+      worker.process.kill("SIGKILL");
+    },
+  });
+  readonly #looks: { stop(): void };
   #leader: Worker | undefined;
   #isStopping = false;
 
@@ -99,6 +109,11 @@ class Pool {
       onFailure: (error, failures) =>
         log.error({ err: error, failures, serving: this.#ready.size }, "a worker could not be replaced, will retry"),
     });
+    this.#looks = periodically({
+      milliseconds: probeMilliseconds,
+      task: () => this.#watchdog.look(this.#ready),
+      onFailure: (error) => log.error({ err: error }, "could not look after the workers"),
+    });
   }
 
   /** Starts a worker. Resolves when it serves. From then on it is replaced when it dies. */
@@ -112,6 +127,7 @@ class Pool {
     }, startingMilliseconds);
     worker.on("message", (message: FromWorker) => {
       if (message.type === "written") return this.#tellOthers(worker);
+      if (message.type === "alive") return this.#watchdog.answered(worker);
       if (message.type === "metrics") return this.#metrics.answered(message);
       if (message.type === "asks-to-stop") return this.#stopOne(worker);
       if (message.type === "collect-metrics") return void this.#collectMetrics(worker, message.id);
@@ -172,6 +188,7 @@ class Pool {
 
   async stop({ graceMilliseconds }: { readonly graceMilliseconds: number }): Promise<void> {
     this.#isStopping = true;
+    this.#looks.stop();
     this.#restarts.stop();
     await Promise.all([...this.#running].map((worker) => this.#end(worker, graceMilliseconds)));
   }

@@ -11,6 +11,8 @@ export type FromWorker =
   | { readonly type: "ready"; readonly url: string; readonly kubeconfigFile: string }
   /** The worker wrote to the store. */
   | { readonly type: "written" }
+  /** The answer to `probe`. */
+  | { readonly type: "alive" }
   /** Somebody signalled this worker alone to stop. */
   | { readonly type: "asks-to-stop" }
   /** The worker needs the metrics of all other workers. */
@@ -23,6 +25,8 @@ export type ToWorker =
   | { readonly type: "serve"; readonly port: number }
   /** Another process wrote to the store, or may have. */
   | { readonly type: "written" }
+  /** The worker must answer: one that hangs is killed and replaced. */
+  | { readonly type: "probe" }
   /** This worker runs the controllers and compaction from now on. */
   | { readonly type: "run-loops" }
   /** How much the worker logs from now on. It also reads the files again that settings name, where they have changed. */
@@ -73,6 +77,7 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
   // Listen from the start: no message may arrive earlier.
   process.on("message", (message: ToWorker) => {
     if (message.type === "serve") serveOn(message.port);
+    else if (message.type === "probe") tell({ type: "alive" });
     else if (message.type === "stop") void stop(message.graceMilliseconds);
     else if (message.type === "run-loops") server?.startLoops();
     else if (message.type === "reload") {

@@ -16,21 +16,24 @@ export type AgentEvent = StopEvent | { readonly reason: "reload"; readonly why: 
 export class AgentEvents {
   readonly #followed: FollowedFiles;
   readonly #waiting: AgentEvent[] = [];
-  readonly #stop = Promise.withResolvers<StopEvent>();
+  /** The event that ends the agent, as soon as there is one. */
+  readonly stop: Promise<StopEvent>;
   #notify: (() => void) | undefined;
 
   /** Listens to the signals of the process from now on, and until the process ends. */
   constructor(configurationFile: string | undefined, log: AgentLog) {
     this.#followed = new FollowedFiles({ log, pollMilliseconds: followMilliseconds });
-    let isStopping = false;
-    const stop = (signal: string): void => {
-      if (isStopping) process.exit(1);
-      isStopping = true;
-      const event: StopEvent = { reason: "stop", signal };
-      this.#stop.resolve(event);
-      this.#add(event);
-    };
-    process.on("SIGTERM", stop).on("SIGINT", stop);
+    this.stop = new Promise((resolve) => {
+      let isStopping = false;
+      const stop = (signal: string): void => {
+        if (isStopping) process.exit(1);
+        isStopping = true;
+        const event: StopEvent = { reason: "stop", signal };
+        resolve(event);
+        this.#add(event);
+      };
+      process.on("SIGTERM", stop).on("SIGINT", stop);
+    });
     process.on("SIGHUP", () => this.#add({ reason: "reload", why: "SIGHUP" }));
     if (configurationFile === undefined) return;
     this.#followed.follow({
@@ -39,11 +42,6 @@ export class AgentEvents {
       load: () => undefined,
       onChange: () => this.#add({ reason: "reload", why: `${configurationFile} has changed` }),
     });
-  }
-
-  /** The event that ends the agent, as soon as there is one. */
-  get stop(): Promise<StopEvent> {
-    return this.#stop.promise;
   }
 
   /** Waits for the next event. To stop comes before all else; several reloads are one. */

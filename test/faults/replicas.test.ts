@@ -200,10 +200,16 @@ describe("two replicas on one etcd", { skip: skipsEtcd }, () => {
   });
 
   it("refuse a third one that has another CA, or does not know their signing key", async () => {
+    await assert.rejects(
+      start("stranger"),
+      /sealing\.key is not there.* a new replica needs that of another one, and its CAs/,
+    );
+    copyFileSync(join(folder, "one", "sealing.key"), join(folder, "stranger", "sealing.key"));
     await assert.rejects(start("stranger"), /CA differs from that of the other replicas/);
     const dataDirectory = join(folder, "half");
     mkdirSync(dataDirectory);
     const copy = (file: string): void => copyFileSync(join(folder, "one", file), join(dataDirectory, file));
+    SealingKey.open(dataDirectory); // makes another one
     for (const file of ["ca.crt", "ca.key"]) copy(file);
     // A directory with only the server's CA belongs to an earlier version, where all signers use that CA.
     await assert.rejects(

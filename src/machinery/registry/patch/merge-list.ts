@@ -194,7 +194,7 @@ interface Interleaving {
 }
 
 /**
- * Orders a merged list: the entries of `order` in that order, the rest as in the original. An entry of the rest comes
+ * Orders a merged list: the entries of `order` in that order, the rest as in the original, new entries last. An entry of the rest comes
  * before the first ordered entry that it preceded in the original (upstream: mergeSortedSlice).
  */
 function interleave({ merged, order, original, keyOf }: Interleaving): unknown[] {
@@ -205,7 +205,7 @@ function interleave({ merged, order, original, keyOf }: Interleaving): unknown[]
     return leftPosition !== undefined && rightPosition !== undefined && leftPosition < rightPosition;
   };
   const byPosition = (positions: ReadonlyMap<unknown, number>) => (left: unknown, right: unknown) =>
-    (positions.get(keyOf(left)) ?? -1) - (positions.get(keyOf(right)) ?? -1);
+    (positions.get(keyOf(left)) ?? Number.MAX_SAFE_INTEGER) - (positions.get(keyOf(right)) ?? Number.MAX_SAFE_INTEGER);
   const first = merged.filter((item) => ordered.has(keyOf(item))).sort(byPosition(ordered));
   const rest = merged.filter((item) => !ordered.has(keyOf(item))).sort(byPosition(before));
   const result: unknown[] = [];

@@ -99,6 +99,11 @@ describe("a strategic merge patch", () => {
       { name: "b" },
       { name: "a" },
     ]);
+    assert.deepEqual(patched(document, { "$setElementOrder/secrets": [], secrets: [{ name: "c" }] }).secrets, [
+      { name: "a" },
+      { name: "b" },
+      { name: "c" },
+    ]);
     assert.deepEqual(patched(document, { metadata: { "$deleteFromPrimitiveList/finalizers": ["x"] } }).metadata, {
       finalizers: ["y"],
     });

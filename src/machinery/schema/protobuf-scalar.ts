@@ -32,14 +32,15 @@ const timeCodec = (parse: (text: string) => GoTime, format: (time: GoTime) => st
     }),
   read: (reader) => {
     const message = reader.message();
-    let seconds: number | undefined;
+    let isEmpty = true;
+    let seconds = 0;
     let nanoseconds = 0;
     while (message.nextField()) {
+      isEmpty = false;
       if (message.field === 1) seconds = message.int64();
       else if (message.field === 2) nanoseconds = message.int32();
     }
-    if (seconds === undefined) return null;
-    if (isZeroTime({ seconds, nanoseconds })) return null;
+    if (isEmpty || isZeroTime({ seconds, nanoseconds })) return null;
     if (!isWritableTime({ seconds, nanoseconds })) {
       throw new ProtobufError(`time out of range: ${seconds} s and ${nanoseconds} ns`);
     }

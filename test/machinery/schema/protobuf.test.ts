@@ -82,6 +82,12 @@ test("an encoded value decodes to the same value", () => {
   }
 });
 
+test("a time without seconds is one of 1970, and an empty one is none", () => {
+  const time = (hex: string): unknown => compileProtobuf(serviceAccount).decode(Buffer.from(hex, "hex"));
+  assert.deepEqual(time("0a0442021005"), { metadata: { creationTimestamp: "1970-01-01T00:00:00Z" } });
+  assert.deepEqual(time("0a024200"), { metadata: { creationTimestamp: null } });
+});
+
 test("damaged bytes decode or are refused with a ProtobufError", () => {
   const damaged = fc
     .tuple(

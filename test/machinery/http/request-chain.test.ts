@@ -162,6 +162,7 @@ describe("the request chain", () => {
     );
     assert.equal(await message("GET /no/such/path"), `forbidden: ${user} get path "/no/such/path": because`);
     assert.match(String(await message("GET /a%3Cb%3E")), /path "\/a&lt;b&gt;"/);
+    assert.equal((await send("GET /a%3Cb%3E")).headers["x-content-type-options"], "nosniff");
   });
 
   it("authorizes the impersonated user, with the name that a selector requires", async () => {

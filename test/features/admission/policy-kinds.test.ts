@@ -2,12 +2,16 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { validatingAdmissionPolicies } from "../../../src/features/admission/policies/validating-admission-policies.ts";
 import { validatingAdmissionPolicyBindings } from "../../../src/features/admission/policies/validating-admission-policy-bindings.ts";
+import { policySchema } from "../../../src/features/admission/policies/policy-schema.ts";
+import type { ValidatingAdmissionPolicy as Policy } from "../../../src/features/admission/policies/policy-schema.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
-import { cells, context, faultsOfNew } from "../resource-scene.ts";
+import { compileDecoder } from "../../../src/machinery/schema/compile-decoder.ts";
+import { cells, context, faultsOfNew, messages, nowText } from "../resource-scene.ts";
 
 const policies = validatingAdmissionPolicies(platformNames);
 const bindings = validatingAdmissionPolicyBindings(platformNames);
 
+const decode = compileDecoder(policySchema);
 const policy = (paramKind: { apiVersion: string; kind: string }) => ({
   apiVersion: "admissionregistration.platform.io/v1",
   kind: "ValidatingAdmissionPolicy",
@@ -70,6 +74,39 @@ describe("the status of a policy", () => {
       metadata: { name: "p", uid: "u", labels: { a: "1" } },
       status: { observedGeneration: 7 },
     });
+  });
+
+  it("has conditions that programs can read, unless they are stored already", () => {
+    const { status } = policies.subresources ?? {};
+    assert.ok(status?.type === "update");
+    const previous = policy({ apiVersion: "v1", kind: "ConfigMap" });
+    const condition = { type: "A", status: "True", reason: "R", message: "", lastTransitionTime: nowText };
+    const changed = (...conditions: object[]): Policy =>
+      decode({ ...previous, status: { conditions: conditions.map((one) => ({ ...condition, ...one })) } }).value;
+    const faults = (next: Policy, stored: Policy = previous): string[] =>
+      messages(status.validateUpdate?.(next, { ...context, previous: stored }));
+    assert.deepEqual(faults(changed(condition)), []);
+    const wrong = changed(condition, { ...condition, status: "Yes", reason: "" }, { lastTransitionTime: null });
+    assert.deepEqual(faults(wrong), [
+      'status.conditions[1].type: Duplicate value: "A"',
+      'status.conditions[1].status: Unsupported value: "Yes": supported values: "False", "True", "Unknown"',
+      "status.conditions[1].reason: Required value",
+      'status.conditions[2].type: Duplicate value: "A"',
+      "status.conditions[2].lastTransitionTime: Required value",
+    ]);
+    assert.deepEqual(faults(wrong, wrong), []);
+    const [fault = ""] = faults(changed({ ...condition, reason: "1x" }));
+    assert.match(fault, /^status\.conditions\[0\]\.reason: Invalid value: "1x": a condition reason must start with/);
+    const long = changed({ ...condition, reason: "R".repeat(1025), message: "m".repeat(32_769) });
+    assert.deepEqual(faults(long), [
+      "status.conditions[0].reason: Too long: may not be more than 1024 bytes",
+      "status.conditions[0].message: Too long: may not be more than 32768 bytes",
+    ]);
+    const typeChecking = { expressionWarnings: [{ fieldRef: " ", warning: "" }] };
+    assert.deepEqual(faults({ ...previous, status: { typeChecking } }), [
+      "status.typeChecking.expressionWarnings[0].warning: Required value",
+      "status.typeChecking.expressionWarnings[0].fieldRef: Required value",
+    ]);
   });
 });
 

@@ -1,3 +1,4 @@
+import { validateConditions } from "../../../machinery/api/condition-validation.ts";
 import { NamedText } from "../../../machinery/api/format-value.ts";
 import { duplicate, invalidValue, notSupported, required, tooMany } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
@@ -66,6 +67,8 @@ export const validatingAdmissionPolicies = (names: Names): ResourceDefinition<Va
           metadata: metadataForStatus(next.metadata, previous.metadata),
           status: next.status,
         }),
+        validateUpdate: ({ status }, { previous }) =>
+          isSemanticallyEqual(status, previous.status) ? [] : validateStatus(status),
         resetFields: [["metadata"], ["spec"]],
       },
     },
@@ -110,6 +113,18 @@ function metadataForStatus(next: ObjectMeta, previous: ObjectMeta): ObjectMeta {
   };
 }
 
+/** Upstream: `validateValidatingAdmissionPolicyStatus`. */
+const validateStatus = ({ typeChecking, conditions = [] }: ValidatingAdmissionPolicy["status"]): FieldError[] => [
+  ...(typeChecking?.expressionWarnings ?? []).flatMap(({ fieldRef, warning }, index) => {
+    const field = `status.typeChecking.expressionWarnings[${index}]`;
+    return [
+      ...(warning === "" ? [required(`${field}.warning`, "")] : []),
+      ...(fieldRef.trim() === "" ? [required(`${field}.fieldRef`, "")] : []),
+    ];
+  }),
+  ...validateConditions(conditions, "status.conditions"),
+];
+
 /** Upstream: `validateValidatingAdmissionPolicySpec`, without what compiling the expressions finds. */
 function validateSpec(spec: PolicySpec, name: string): FieldError[] {
   const { failurePolicy, paramKind, matchConstraints, validations = [], auditAnnotations = [] } = spec;
@@ -132,7 +147,7 @@ function validateSpec(spec: PolicySpec, name: string): FieldError[] {
     ...(matchConstraints !== undefined && (matchConstraints.resourceRules ?? []).length === 0
       ? [required("spec.matchConstraints.resourceRules", "")]
       : []),
-    ...validateConditions(matchConditions),
+    ...validateMatchConditions(matchConditions),
     ...variables.flatMap((variable, index) => validateVariable(variable, `spec.variables[${index}]`)),
     ...(validations.length === 0 && auditAnnotations.length === 0
       ? ["validations", "auditAnnotations"].map((field) =>
@@ -180,7 +195,7 @@ function validateParamKind({ apiVersion = "", kind = "" }: NonNullable<PolicySpe
 /** Upstream tells of all faults of such a name in one. */
 const joined = (faults: readonly string[]): string[] => (faults.length === 0 ? [] : [faults.join(",")]);
 
-function validateConditions(conditions: NonNullable<PolicySpec["matchConditions"]>): FieldError[] {
+function validateMatchConditions(conditions: NonNullable<PolicySpec["matchConditions"]>): FieldError[] {
   const field = "spec.matchConditions";
   if (conditions.length > maximumConditions) {
     return [tooMany(field, { count: conditions.length, maximum: maximumConditions })];

@@ -4,23 +4,37 @@ import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
 import type { KindFault } from "../../../machinery/registry/kind-faults.ts";
-import type { UpdateContext } from "../../../machinery/registry/resource-definition.ts";
 import type { Node } from "./node-schema.ts";
+import { validatePodRanges, validateResources } from "./node-values.ts";
+import type { NodeBefore } from "./node-values.ts";
 
 type Taint = NonNullable<Node["spec"]["taints"]>[number];
 
 /** The taints of a Node can be read by a scheduler: their keys and values are those of labels. */
-export const validateNode = ({ spec }: Node): FieldError[] => validateTaints(spec.taints ?? []);
+export const validateNode = (node: Node, before: NodeBefore): FieldError[] => [
+  ...validateTaints(node.spec.taints ?? []),
+  ...validateResources(node, before),
+  ...validatePodRanges(node, before),
+];
+
+interface NodeUpdate extends NodeBefore {
+  readonly previous: Node;
+}
 
 /** Upstream looks at the taints of an update twice, and tells of their faults twice. */
-export const validateNodeUpdate = (next: Node, context: UpdateContext<Node>): KindFault[] => [
+export const validateNodeUpdate = (next: Node, update: NodeUpdate): KindFault[] => [
   "metadata",
-  ...validateNode(next),
-  ...validateAnyUpdate(next, context),
+  ...validateNode(next, update),
+  ...validateChange(next, update.previous),
+];
+
+export const validateNodeStatusUpdate = (next: Node, update: NodeUpdate): KindFault[] => [
+  ...validateResources(next, update),
+  ...validateChange(next, update.previous),
 ];
 
 /** The faults of an update of the Node or of its status: fields that were set once must stay. */
-export function validateAnyUpdate(next: Node, { previous }: UpdateContext<Node>): KindFault[] {
+function validateChange(next: Node, previous: Node): KindFault[] {
   const faults: KindFault[] = ["metadata change", ...validateAddresses(next.status.addresses ?? [])];
   const { podCIDRs: ranges = [], providerID = "", externalID = "" } = previous.spec;
   if (ranges.length > 0 && !isSemanticallyEqual(next.spec.podCIDRs, ranges)) {

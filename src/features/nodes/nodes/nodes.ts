@@ -9,7 +9,7 @@ import { humanDuration } from "../../../machinery/registry/human-duration.ts";
 import { nodeSchema } from "./node-schema.ts";
 import type { Node } from "./node-schema.ts";
 import { withNotReadyTaint } from "./condition-taints.ts";
-import { validateAnyUpdate, validateNode, validateNodeUpdate } from "./node-validation.ts";
+import { validateNode, validateNodeStatusUpdate, validateNodeUpdate } from "./node-validation.ts";
 
 export const nodes = (names: Names): ResourceDefinition<Node> =>
   defineResource({
@@ -20,9 +20,9 @@ export const nodes = (names: Names): ResourceDefinition<Node> =>
     validateName: validateDnsSubdomainName,
     setDefaults,
     prepareForCreate: (node) => ({ ...node, spec: { ...node.spec, taints: [...withNotReadyTaint(names, node)] } }),
-    validate: validateNode,
+    validate: (node) => validateNode(node, { previous: undefined, names }),
     prepareForUpdate: (next, { previous }) => ({ ...next, status: previous.status }),
-    validateUpdate: validateNodeUpdate,
+    validateUpdate: (next, { previous }) => validateNodeUpdate(next, { previous, names }),
     warningsOnCreate: deprecations,
     warningsOnUpdate: deprecations,
     resetFields: [["status"]],
@@ -30,7 +30,7 @@ export const nodes = (names: Names): ResourceDefinition<Node> =>
       status: {
         type: "update",
         prepareForUpdate: (next, { previous }) => ({ ...next, spec: previous.spec }),
-        validateUpdate: validateAnyUpdate,
+        validateUpdate: (next, { previous }) => validateNodeStatusUpdate(next, { previous, names }),
         resetFields: [["spec"]],
       },
     },

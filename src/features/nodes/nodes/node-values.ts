@@ -1,0 +1,61 @@
+import { invalidValue } from "../../../machinery/api/field-error.ts";
+import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { parseQuantity } from "../../../machinery/api/quantity.ts";
+import { parseIpRange } from "../../../pki/ip-address.ts";
+import type { Node } from "./node-schema.ts";
+
+/** What a Node's values are compared with. */
+export interface NodeBefore {
+  /** Undefined for a new Node. Its values are not looked at again: a Node that is stored must stay changeable. */
+  readonly previous: Node | undefined;
+  readonly names: Names;
+}
+
+/**
+ * The faults of the address ranges for Pods: one, or one for each IP family (upstream: `ValidateNode`). Leading zeros and IPv4 addresses
+ * that are written as IPv6 are refused, of which upstream only warns.
+ */
+export function validatePodRanges({ spec: { podCIDRs = [] } }: Node, { previous }: NodeBefore): FieldError[] {
+  if (isSemanticallyEqual(podCIDRs, previous?.spec.podCIDRs ?? [])) return [];
+  const field = "spec.podCIDRs";
+  const sizes = podCIDRs.map((text) => (text.includes("/") ? parseIpRange(text)?.address.length : undefined));
+  const detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+  const faults = podCIDRs.flatMap((value, index) =>
+    sizes[index] === undefined ? [invalidValue(`${field}[${index}]`, { value, detail })] : [],
+  );
+  const isPair = sizes.length === 2 && new Set(sizes).size === 2 && !sizes.includes(undefined);
+  return podCIDRs.length < 2 || isPair
+    ? faults
+    : [
+        ...faults,
+        invalidValue(field, { value: podCIDRs, detail: "may specify no more than one CIDR for each IP family" }),
+      ];
+}
+
+/** The faults of the amounts of resources (upstream: `ValidateNodeResources`). */
+export const validateResources = ({ status }: Node, { previous, names }: NodeBefore): FieldError[] =>
+  (["capacity", "allocatable"] as const).flatMap((list) => {
+    const before = previous?.status[list] ?? {};
+    return Object.entries(status[list] ?? {}).flatMap(([name, value]) => {
+      if (Object.hasOwn(before, name) && before[name] === value) return [];
+      const fault = (detail: string): FieldError => invalidValue(`status.${list}.${name}`, { value, detail });
+      const { nanos = 0n } = parseQuantity(value);
+      return [
+        ...(nanos < 0n ? [fault("must be greater than or equal to 0")] : []),
+        ...(isCounted(name, names) && nanos % 1_000_000_000n !== 0n ? [fault("must be an integer")] : []),
+      ];
+    });
+  });
+
+const countedKinds = new Set(
+  (
+    "pods resourcequotas services replicationcontrollers secrets configmaps persistentvolumeclaims services.nodeports " +
+    "services.loadbalancers"
+  ).split(" "),
+);
+
+/** Whether there are only whole ones: objects, and what others than Kubernetes define, such as `example.com/gpu`. */
+const isCounted = (name: string, names: Names): boolean =>
+  countedKinds.has(name) || (name.includes("/") && !names.ownKey(name).includes(`${names.domain}/`));

@@ -6,7 +6,7 @@ import { compileDecoder } from "../../../src/machinery/schema/compile-decoder.ts
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { podDefaults } from "../../../src/features/nodes/pods/pod-defaults.ts";
 import { pods } from "../../../src/features/nodes/pods/pods.ts";
-import { cells, context, faultsOfChange, faultsOfNew, prepared } from "../resource-scene.ts";
+import { cells, context, faultsOfChange, faultsOfNew, messages, prepared } from "../resource-scene.ts";
 
 const definition = pods(platformNames);
 const decode = compileDecoder(podSchema);
@@ -61,6 +61,56 @@ describe("a pod", () => {
     ]);
     const other = prepared(definition, decode(pod({ restartPolicy: "Once" })).value);
     assert.deepEqual(faultsOfChange(definition, other, other), []);
+  });
+
+  it("has tolerations and environment variables that have a meaning, unless they are stored already", () => {
+    const wrong: Pod["spec"]["tolerations"] = [
+      {},
+      { key: "a b", operator: "Exists", value: "v" },
+      { key: "a", value: "v w", effect: "Never", tolerationSeconds: 5 },
+      { key: "a", operator: "Is" },
+    ];
+    const shortened = (faults: readonly string[]): string[] => faults.map((fault) => fault.slice(0, 96));
+    const env = [{ name: "A B" }, { name: "" }, { name: "A=" }];
+    const made = pod({ containers: [{ name: "c", image: "image", resources: {}, env }], tolerations: wrong });
+    assert.deepEqual(shortened(faultsOfNew(definition, made)), [
+      "spec.containers[0].env[1].name: Required value",
+      'spec.containers[0].env[2].name: Invalid value: "A=": a valid environment variable name must cons',
+      'spec.tolerations[0].operator: Invalid value: "": operator must be Exists when `key` is empty, wh',
+      'spec.tolerations[1].key: Invalid value: "a b": name part must consist of alphanumeric characters',
+      'spec.tolerations[1].operator: Invalid value: "v": value must be empty when `operator` is \'Exists',
+      "spec.tolerations[2].effect: Invalid value: \"Never\": effect must be 'NoExecute' when `tolerationS",
+      'spec.tolerations[2].operator: Invalid value: "v w": a valid label must be an empty string or con',
+      'spec.tolerations[2].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferN',
+      'spec.tolerations[3].operator: Unsupported value: "Is": supported values: "Equal", "Exists", "Lt"',
+    ]);
+    const stored = decode(made).value;
+    assert.deepEqual(faultsOfChange(definition, prepared(definition, stored), prepared(definition, stored)), []);
+    const more = prepared(definition, { ...stored, spec: { ...stored.spec, tolerations: [...wrong, { key: "b c" }] } });
+    assert.deepEqual(shortened(faultsOfChange(definition, more, prepared(definition, stored))), [
+      'spec.tolerations[4].key: Invalid value: "b c": name part must consist of alphanumeric characters',
+    ]);
+  });
+
+  it("keeps its quality of service, and is nominated for no node when it has one", () => {
+    const { status } = definition.subresources ?? {};
+    assert.ok(status?.type === "update");
+    const previous = pod({ nodeName: "n" });
+    const faults = (next: Pod["status"], before: Pod["status"] = {}): string[] =>
+      messages(
+        status.validateUpdate?.(
+          { ...previous, status: next },
+          { ...context, previous: { ...previous, status: before } },
+        ),
+      );
+    assert.deepEqual(faults({ nominatedNodeName: "m" }), [
+      "status.nominatedNodeName: Forbidden: may not be set on pods that are already bound to a node",
+    ]);
+    assert.deepEqual(faults({ nominatedNodeName: "m" }, { nominatedNodeName: "m" }), []);
+    assert.deepEqual(faults({ qosClass: "BestEffort" }), []);
+    assert.deepEqual(faults({ qosClass: "Guaranteed" }, { qosClass: "BestEffort" }), [
+      'status.qosClass: Invalid value: "Guaranteed": field is immutable',
+    ]);
   });
 
   it("tolerates lost nodes for five minutes, unless it says something else of them", () => {
@@ -166,7 +216,7 @@ describe("an update of a pod", () => {
   });
 
   it("adds tolerations, and changes only how long the others last", () => {
-    const tolerations = [{ key: "a", operator: "Exists" }];
+    const tolerations = [{ key: "a", operator: "Exists", effect: "NoExecute" }];
     const before = prepared(definition, pod({ tolerations })).spec.tolerations ?? [];
     const later = before.map((one) => ({ ...one, tolerationSeconds: 7 }));
     assert.deepEqual(faults({ tolerations: [...later, { key: "b", operator: "Exists" }] }, { tolerations }), []);

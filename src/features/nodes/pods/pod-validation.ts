@@ -1,11 +1,11 @@
+import { NamedText } from "../../../machinery/api/format-value.ts";
 import { duplicate, forbiddenField, invalidValue, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
 import type { Container, Pod } from "./pod-schema.ts";
 import { validatePodValues } from "./pod-values.ts";
-
-type Toleration = NonNullable<Pod["spec"]["tolerations"]>[number];
+import { validateTolerationChange } from "./toleration-validation.ts";
 
 /** What is asked of a new Pod only; `mirrors` are the annotations that mark a mirror Pod (upstream: `ValidatePodCreate`). */
 export function validateNewPod(pod: Pod, mirrors: readonly string[]): FieldError[] {
@@ -94,7 +94,7 @@ export function validatePodUpdate(next: Pod, previous: Pod): FieldError[] {
   }
   faults.push(
     ...validateDeadline(next.spec.activeDeadlineSeconds, previous.spec.activeDeadlineSeconds),
-    ...validateAddedTolerations(next.spec.tolerations ?? [], previous.spec.tolerations ?? []),
+    ...validateTolerationChange(next, previous),
   );
   if (isSemanticallyEqual(unchangeable(next), unchangeable(previous))) return faults;
   const detail =
@@ -115,13 +115,23 @@ function validateDeadline(next: number | undefined, previous: number | undefined
   return previous !== undefined && next > previous ? fault("must be less than or equal to previous value") : [];
 }
 
-/** Upstream: `validateOnlyAddedTolerations`. */
-function validateAddedTolerations(next: readonly Toleration[], previous: readonly Toleration[]): FieldError[] {
-  const isKept = previous.every(({ tolerationSeconds: _before, ...old }) =>
-    next.some(({ tolerationSeconds: _now, ...one }) => isSemanticallyEqual(one, old)),
-  );
-  const detail = "existing toleration can not be modified except its tolerationSeconds";
-  return isKept ? [] : [forbiddenField("spec.tolerations", detail)];
+/**
+ * What the status says of the Pod's node and quality of service, once it is known, does not change (upstream: `ValidatePodStatusUpdate`).
+ */
+export function validatePodStatus({ status }: Pod, { spec, status: before }: Pod): FieldError[] {
+  const { nominatedNodeName: node = "", qosClass = "" } = status;
+  const field = "status.nominatedNodeName";
+  const isNominated = node !== "" && node !== before.nominatedNodeName;
+  const isBound = (spec.nodeName ?? "") !== "";
+  return [
+    ...(isNominated ? validateSubdomain(field, node) : []),
+    ...(isNominated && isBound
+      ? [forbiddenField(field, "may not be set on pods that are already bound to a node")]
+      : []),
+    ...((before.qosClass ?? qosClass) === qosClass
+      ? []
+      : [invalidValue("status.qosClass", { value: new NamedText(qosClass), detail: "field is immutable" })]),
+  ];
 }
 
 function unchangeable({ spec }: Pod): unknown {

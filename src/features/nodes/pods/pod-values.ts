@@ -4,6 +4,7 @@ import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { validateLabels } from "../../../machinery/api/label-validation.ts";
 import { dnsLabelFaults } from "../../../machinery/api/name-validation.ts";
 import type { Container, Pod } from "./pod-schema.ts";
+import { validateTolerations } from "./toleration-validation.ts";
 
 /**
  * The faults of values that upstream knows all of, and of numbers out of their range, in a new Pod. Those of a Pod that is stored are no
@@ -24,6 +25,7 @@ export function validatePodValues({ spec }: Pod): FieldError[] {
     ...between("spec.activeDeadlineSeconds", { value: activeDeadlineSeconds, ...largeNumbers, minimum: 1 }),
     ...validateLabel("spec.hostname", spec.hostname),
     ...validateLabel("spec.subdomain", spec.subdomain),
+    ...validateTolerations(spec.tolerations),
   ];
 }
 
@@ -59,7 +61,8 @@ const validateContainers = (containers: readonly Container[], field: string): Fi
   containers.flatMap((container, index) => validateContainer(container, `${field}[${index}]`));
 
 function validateContainer(container: Container, field: string): FieldError[] {
-  const { terminationMessagePolicy, imagePullPolicy, ports: opened = [], securityContext: security = {} } = container;
+  const { terminationMessagePolicy, imagePullPolicy, ports: opened = [], env = [] } = container;
+  const { securityContext: security = {} } = container;
   const at = `${field}.securityContext`;
   return [
     ...oneOf(`${field}.terminationMessagePolicy`, {
@@ -73,12 +76,19 @@ function validateContainer(container: Container, field: string): FieldError[] {
       ...(hostPort === 0 ? [] : between(`${field}.ports[${index}].hostPort`, { value: hostPort, ...ports })),
       ...oneOf(`${field}.ports[${index}].protocol`, { value: protocol, supported: ["SCTP", "TCP", "UDP"] }),
     ]),
+    ...env.flatMap(({ name }, index) => validateVariable(`${field}.env[${index}].name`, name)),
     ...oneOf(`${field}.imagePullPolicy`, { value: imagePullPolicy, supported: ["Always", "IfNotPresent", "Never"] }),
     ...between(`${at}.runAsUser`, { value: security.runAsUser, ...largeNumbers }),
     ...between(`${at}.runAsGroup`, { value: security.runAsGroup, ...largeNumbers }),
     ...oneOf(`${at}.procMount`, { value: security.procMount, supported: ["Default", "Unmasked"] }),
     ...validateProfiles(security, at),
   ];
+}
+
+function validateVariable(field: string, value: string): FieldError[] {
+  if (value === "") return [required(field, "")];
+  const detail = "a valid environment variable name must consist only of printable ASCII characters other than '='";
+  return /^[ -<>-~]*$/.test(value) ? [] : [invalidValue(field, { value, detail })];
 }
 
 const validateProfiles = (

@@ -14,7 +14,7 @@ import { podDefaults } from "./pod-defaults.ts";
 import { podSchema } from "./pod-schema.ts";
 import type { Pod } from "./pod-schema.ts";
 import { qosClassOf } from "./qos-class.ts";
-import { validateMirrorAnnotation, validateNewPod, validatePodUpdate } from "./pod-validation.ts";
+import { validateMirrorAnnotation, validateNewPod, validatePodStatus, validatePodUpdate } from "./pod-validation.ts";
 
 export function pods(names: Names): ResourceDefinition<Pod> {
   const annotations = mirrorAnnotations(names);
@@ -54,7 +54,11 @@ export function pods(names: Names): ResourceDefinition<Pod> {
           spec: previous.spec,
           status: reportedStatus(next.status, previous.status),
         }),
-        validateUpdate: (next, context) => ["metadata change", ...validateMirror(next, context)],
+        validateUpdate: (next, context) => [
+          "metadata change",
+          ...validateMirror(next, context),
+          ...validatePodStatus(next, context.previous),
+        ],
         resetFields: [["spec"], ["metadata", "deletionTimestamp"], ["metadata", "ownerReferences"]],
       },
     },

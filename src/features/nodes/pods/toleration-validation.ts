@@ -1,0 +1,67 @@
+import { NamedText } from "../../../machinery/api/format-value.ts";
+import { forbiddenField, invalidValue, notSupported } from "../../../machinery/api/field-error.ts";
+import type { FieldError } from "../../../machinery/api/field-error.ts";
+import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
+import type { Pod } from "./pod-schema.ts";
+
+type Toleration = NonNullable<Pod["spec"]["tolerations"]>[number];
+
+const operators = ["Equal", "Exists", "Lt", "Gt"];
+const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+/** What a toleration puts up with, for however long. */
+const meaningOf = ({ key = "", operator = "", value = "", effect = "" }: Toleration): string =>
+  JSON.stringify([key, operator, value, effect]);
+const formOf = (toleration: Toleration): string => `${meaningOf(toleration)}${toleration.tolerationSeconds ?? ""}`;
+
+/** Tolerations can only be added, and last for another time (upstream: `validateOnlyAddedTolerations`). */
+export function validateTolerationChange({ spec: next }: Pod, { spec: previous }: Pod): FieldError[] {
+  const kept = new Set(next.tolerations?.map(meaningOf));
+  const detail = "existing toleration can not be modified except its tolerationSeconds";
+  return (previous.tolerations ?? []).every((one) => kept.has(meaningOf(one)))
+    ? validateTolerations(next.tolerations, previous.tolerations)
+    : [forbiddenField("spec.tolerations", detail)];
+}
+
+/** The faults of the tolerations that `previous` does not hold yet (upstream: `ValidateTolerations`). */
+export function validateTolerations(
+  next: readonly Toleration[] = [],
+  previous: readonly Toleration[] = [],
+): FieldError[] {
+  const known = new Set(previous.map(formOf));
+  return next.flatMap((toleration, index) =>
+    known.has(formOf(toleration)) ? [] : validateToleration(toleration, `spec.tolerations[${index}]`),
+  );
+}
+
+function validateToleration(toleration: Toleration, field: string): FieldError[] {
+  const { key = "", operator = "", value = "", effect = "", tolerationSeconds } = toleration;
+  const faults: FieldError[] = [];
+  const refuse = (member: keyof Toleration, { wrong, detail }: { wrong: string; detail: string }): void => {
+    faults.push(invalidValue(`${field}.${member}`, { value: wrong, detail }));
+  };
+  for (const detail of key === "" ? [] : qualifiedNameFaults(key)) refuse("key", { wrong: key, detail });
+  if (key === "" && operator !== "Exists") {
+    const detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
+    refuse("operator", { wrong: operator, detail });
+  }
+  if (tolerationSeconds !== undefined && effect !== "NoExecute") {
+    refuse("effect", { wrong: effect, detail: "effect must be 'NoExecute' when `tolerationSeconds` is set" });
+  }
+  // Upstream names the operator where the value is wrong.
+  if (operator === "Exists" && value !== "") {
+    refuse("operator", { wrong: value, detail: "value must be empty when `operator` is 'Exists'" });
+  } else if (operator === "Equal" || operator === "") {
+    const details = labelValueFaults(value);
+    if (details.length > 0) refuse("operator", { wrong: value, detail: details.join(";") });
+  }
+  for (const [member, given, supported] of [
+    ["operator", operator, operators],
+    ["effect", effect, effects],
+  ] as const) {
+    if (given !== "" && !supported.includes(given)) {
+      faults.push(notSupported(`${field}.${member}`, { value: new NamedText(given), supported }));
+    }
+  }
+  return faults;
+}

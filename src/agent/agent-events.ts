@@ -14,25 +14,25 @@ export type AgentEvent = StopEvent | { readonly reason: "reload"; readonly why: 
  * process at once.
  */
 export class AgentEvents {
-  readonly #followed: FollowedFiles;
-  readonly #waiting: AgentEvent[] = [];
   /** The event that ends the agent, as soon as there is one. */
   readonly stop: Promise<StopEvent>;
+  readonly #followed: FollowedFiles;
+  readonly #waiting: AgentEvent[] = [];
   #notify: (() => void) | undefined;
 
   /** Listens to the signals of the process from now on, and until the process ends. */
   constructor(configurationFile: string | undefined, log: AgentLog) {
     this.#followed = new FollowedFiles({ log, pollMilliseconds: followMilliseconds });
+    let isStopping = false;
     this.stop = new Promise((resolve) => {
-      let isStopping = false;
-      const stop = (signal: string): void => {
+      const onSignal = (signal: string): void => {
         if (isStopping) process.exit(1);
         isStopping = true;
         const event: StopEvent = { reason: "stop", signal };
         resolve(event);
         this.#add(event);
       };
-      process.on("SIGTERM", stop).on("SIGINT", stop);
+      process.on("SIGTERM", onSignal).on("SIGINT", onSignal);
     });
     process.on("SIGHUP", () => this.#add({ reason: "reload", why: "SIGHUP" }));
     if (configurationFile === undefined) return;

@@ -89,25 +89,26 @@ export class EventQueue {
       this.add(line);
       return undefined;
     }
-    const { promise, resolve } = Promise.withResolvers<void>();
-    return this.#push({ line, ended: () => resolve(), isStrict: false }) ? promise : undefined;
+    let end = (): void => {};
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    return this.#push({ line, ended: () => end(), isStrict: false }) ? ended : undefined;
   }
 
   /** Takes a line. Resolves when it is delivered, and rejects when it is lost. It is not tried again. */
   async deliver(line: string): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const ended = (error?: unknown): void => (error === undefined ? resolve() : reject(error));
-    if (!this.#push({ line, ended, isStrict: true })) throw new Error("too many wait already");
-    await promise;
+    await new Promise<void>((resolve, reject) => {
+      const ended = (error?: unknown): void => (error === undefined ? resolve() : reject(error));
+      if (!this.#push({ line, ended, isStrict: true })) throw new Error("too many wait already");
+    });
   }
 
   /** Delivers what waits, at most for the given time. Resolves with the number of events that are lost by it. */
   async close({ withinMilliseconds }: { readonly withinMilliseconds: number }): Promise<number> {
     this.#isClosed = true;
     this.#cancelTimer?.();
-    const { promise: late, resolve } = Promise.withResolvers<void>();
+    let timer: NodeJS.Timeout | undefined;
     // It keeps the process alive meanwhile.
-    const timer = setTimeout(resolve, withinMilliseconds);
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, withinMilliseconds)));
     await Promise.race([late, this.#run()]);
     clearTimeout(timer);
     this.#isDropping = true;

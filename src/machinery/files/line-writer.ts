@@ -72,8 +72,8 @@ export class LineWriter {
   async close({ withinMilliseconds }: { readonly withinMilliseconds: number }): Promise<number> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, withinMilliseconds);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, withinMilliseconds)));
     await Promise.race([late, (this.#writing ?? Promise.resolve()).then(() => this.#flush())]);
     clearTimeout(timer);
     clearTimeout(this.#timer);

@@ -10,6 +10,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:http";
@@ -21,7 +22,7 @@ import { gunzipSync } from "node:zlib";
 import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 import { encodePem } from "../../src/pki/pem.ts";
-import { examineDisk } from "../../src/server/doctor/examine-files.ts";
+import { examineDisk, examinePermissions } from "../../src/server/doctor/examine-files.ts";
 import { examineEtcdClocks } from "../../src/server/doctor/examine-storage.ts";
 import { examineServer } from "../../src/server/doctor/examine-server.ts";
 import type { Finding } from "../../src/server/doctor/finding.ts";
@@ -202,6 +203,30 @@ describe("signet doctor beside a running server", () => {
     chmodSync(key, 0o644);
     assert.deepEqual(await newTroubles(), [`bad permissions: others can read ${key}`]);
     chmodSync(key, 0o600);
+  });
+
+  it("finds a link that leads nowhere, or in a circle, where a key or a certificate should be", async (context) => {
+    const links = ["signers.key", "circle.crt"].map((name) => join(dataDirectory, name));
+    context.after(() => links.forEach((link) => rmSync(link)));
+    for (const link of links) symlinkSync(link.endsWith(".key") ? "gone" : link, link);
+    assert.deepEqual(
+      await newTroubles(),
+      links.toSorted().map((link) => `bad files: ${link} is a link that leads nowhere`),
+    );
+  });
+
+  it("takes what a link leads to for good when root owns it", (context) => {
+    if (process.getuid?.() !== 0) return context.skip("only root can make a folder of another user");
+    const other = mkdtempSync(join(tmpdir(), "signet-doctor-"));
+    context.after(() => rmSync(other, { recursive: true }));
+    symlinkSync("/etc/passwd", join(other, "ca.crt"));
+    chownSync(other, 1000, 1000);
+    assert.deepEqual(troubles(examinePermissions(other)), []);
+    rmSync(join(other, "ca.crt"));
+    writeFileSync(join(other, "ca.crt"), "");
+    assert.deepEqual(troubles(examinePermissions(other)), [
+      `bad permissions: ${join(other, "ca.crt")} belongs to uid 0, the folder to 1000`,
+    ]);
   });
 
   it("finds certificates that expire soon and files that others can read, among those that settings name", async () => {

@@ -19,22 +19,28 @@ const isKey = (file: string): boolean => file.endsWith(".key");
  * nowhere: a server would make another key in its place.
  */
 export function dataDirectoryFiles(directory: string): { readonly certificates: string[]; readonly keys: string[] } {
-  const files = folders
-    .filter((folder) => existsSync(join(directory, folder)))
-    .flatMap((folder) =>
-      readdirSync(join(directory, folder))
-        .map((name) => join(folder, name))
-        .filter(isKeptFile),
-    )
-    .filter((file) => isSmallFile(join(directory, file)))
-    .toSorted();
+  const [dead] = deadLinks(directory);
+  if (dead !== undefined)
+    throw new UnusableFile(`${dead} is a link that leads nowhere: put back what it leads to, or remove it`);
+  const files = keptNames(directory).filter((file) => isSmallFile(join(directory, file)));
   return { certificates: files.filter((file) => !isKey(file)), keys: files.filter(isKey) };
 }
 
+/** The paths of those that are links and lead nowhere, or in a circle: no server starts with one. */
+export const deadLinks = (directory: string): string[] =>
+  keptNames(directory)
+    .map((file) => join(directory, file))
+    .filter((path) => !existsSync(path) && lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true);
+
+const keptNames = (directory: string): string[] =>
+  folders
+    .filter((folder) => existsSync(join(directory, folder)))
+    .flatMap((folder) => readdirSync(join(directory, folder)).map((name) => join(folder, name)))
+    .filter(isKeptFile)
+    .toSorted();
+
 function isSmallFile(path: string): boolean {
   const status = statSync(path, { throwIfNoEntry: false });
-  if (status === undefined && lstatSync(path, { throwIfNoEntry: false }) !== undefined)
-    throw new UnusableFile(`${path} is a link that leads nowhere: put back what it leads to, or remove it`);
   return status !== undefined && status.isFile() && status.size <= largestFileBytes;
 }
 

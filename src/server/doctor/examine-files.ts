@@ -1,10 +1,11 @@
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { freeBytesIn } from "../../machinery/storage/backends/disk-room.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../pki/distinguished-name.ts";
 import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
+import { deadLinks } from "../backup/data-directory-files.ts";
 import { unfinishedRestore } from "../lock-data-directory.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
@@ -91,7 +92,8 @@ export function dataDirectoryPaths(directory: string): string[] {
     folders
       .filter((folder) => existsSync(join(directory, folder)))
       .flatMap((folder) => readdirSync(join(directory, folder)).map((name) => join(folder, name)))
-      // A running server replaces files, and removes its temporary ones.
+      // A running server replaces files, and removes its temporary ones; a link may lead in a circle.
+      .filter((path) => existsSync(join(directory, path)))
       .filter((path) => statSync(join(directory, path), { throwIfNoEntry: false })?.isFile() === true)
       .toSorted()
   );
@@ -109,7 +111,9 @@ export function examinePermissions(directory: string): Finding[] {
     const file = join(directory, path);
     const status = statSync(file, { throwIfNoEntry: false });
     if (status === undefined) continue;
-    if (status.uid !== uid) {
+    // Root may own what a link leads to: a server takes such a file too.
+    const isOfRoot = status.uid === 0 && lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+    if (status.uid !== uid && !isOfRoot) {
       findings.push(
         bad(subject, {
           found: `${file} belongs to uid ${status.uid}, the folder to ${uid}`,
@@ -125,6 +129,15 @@ export function examinePermissions(directory: string): Finding[] {
   }
   return findings.length > 0 ? findings : [good(subject, `only uid ${uid} can read what is secret in ${directory}`)];
 }
+
+/** The links in place of keys and certificates. */
+export const examineLinks = (directory: string): Finding[] =>
+  deadLinks(directory).map((link) =>
+    bad("files", {
+      found: `${link} is a link that leads nowhere`,
+      advice: "put back what it leads to, or remove it: no server starts with it",
+    }),
+  );
 
 /** Who can read and write the files that settings name. A group may read secrets: packages are installed that way. */
 export function examineNamedFiles({ certificates, secrets }: NamedFiles): Finding[] {

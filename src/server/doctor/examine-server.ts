@@ -11,6 +11,7 @@ import {
   examineCertificates,
   examineClock,
   examineDisk,
+  examineLinks,
   examineNamedFiles,
   examinePermissions,
   examineOwnCertificates,
@@ -40,6 +41,7 @@ export async function examineServer(config: ServerConfig, now: number): Promise<
   const canBeRead = storage.some(({ state }) => state === "good") && !isFaultOf("encryption", configuration);
   return [
     ...examinePermissions(dataDirectory),
+    ...examineLinks(dataDirectory),
     ...examineNamedFiles(files),
     ...examineCertificates(dataDirectory, { now, files: files.certificates }),
     ...examineOwnCertificates(config, now),

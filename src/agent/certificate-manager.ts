@@ -3,6 +3,7 @@ import { certificateSigningRequestResource } from "../features/certificates/reso
 import { ApiError } from "../machinery/api/api-error.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
+import { answerFault } from "../machinery/client/answer-fault.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/repetition.ts";
 import type { Backoff, Sleep } from "../machinery/loops/repetition.ts";
@@ -243,7 +244,7 @@ export class CertificateManager {
   #fail(error: unknown): void {
     const { name, monotonic, log, random, onFailed } = this.#options;
     this.#failures++;
-    this.#failure = messageOf(error);
+    this.#failure = messageOf(answerFault(error));
     if (error instanceof RequestRefused) this.#pendingRequest = undefined;
     const backoff = error instanceof RequestRefused ? refusedBackoff : unreachableBackoff;
     const requested = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;

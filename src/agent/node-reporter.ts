@@ -2,6 +2,7 @@ import { nodeResource } from "../features/nodes/resources.ts";
 import type { Node } from "../features/nodes/resources.ts";
 import { isLoopback } from "../machinery/api/is-loopback.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
+import { answerFault } from "../machinery/client/answer-fault.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
 import { Repetition } from "../machinery/loops/repetition.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
@@ -45,7 +46,8 @@ export class NodeReporter {
       intervalMilliseconds: statusIntervalMilliseconds,
       random,
       sleep,
-      onFailure: (error, failures) => log.warn({ failures }, `could not report the node: ${messageOf(error)}`),
+      onFailure: (error, failures) =>
+        log.warn({ failures }, `could not report the node: ${messageOf(answerFault(error))}`),
     });
   }
 

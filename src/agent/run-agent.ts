@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { Names } from "../machinery/api/names.ts";
+import { answerFault } from "../machinery/client/answer-fault.ts";
 import { namesOfServer } from "../machinery/client/names-of-server.ts";
 import { Repetition } from "../machinery/loops/repetition.ts";
 import type { Backoff } from "../machinery/loops/repetition.ts";
@@ -53,7 +54,8 @@ async function findNames(
       intervalMilliseconds: 0,
       random,
       sleep,
-      onFailure: (error, failures) => log.warn({ failures }, `not connected to the server: ${messageOf(error)}`),
+      onFailure: (error, failures) =>
+        log.warn({ failures }, `not connected to the server: ${messageOf(answerFault(error))}`),
     },
   );
   await search.run(AbortSignal.any([signal, found.signal]));
@@ -116,7 +118,7 @@ function heartbeats(
       sleep,
       onFailure: (error, failures) => {
         metrics.leaseRenewal("failure");
-        log.warn({ failures }, `could not renew the node's lease: ${messageOf(error)}`);
+        log.warn({ failures }, `could not renew the node's lease: ${messageOf(answerFault(error))}`);
       },
     },
   );

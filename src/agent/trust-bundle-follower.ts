@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
+import { answerFault } from "../machinery/client/answer-fault.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
 import { writePublicFile } from "../machinery/files/atomic-file.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
@@ -52,7 +53,7 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
   if (saved !== undefined) options.onContents(file, saved);
   const informer = new Informer(bundles, {
     selectors: { fieldSelector: bundleSelector(source) },
-    onError: (error) => log.warn({ ...source }, `cannot follow the trust bundles: ${messageOf(error)}`),
+    onError: (error) => log.warn({ ...source }, `cannot follow the trust bundles: ${messageOf(answerFault(error))}`),
     backoffMilliseconds: (failures) =>
       backoffMilliseconds(unreachableBackoff, { failures: failures + 1, random: random() }),
   });

@@ -117,6 +117,17 @@ describe("the certificate manager", () => {
     assert.equal(manager.current?.keyPem, key);
   });
 
+  it("says of an answer that it is not what the API says, and asks again with the same key", async (context) => {
+    const scene = new SigningScene(context);
+    scene.behaviour = "answers without a status";
+    const manager = await started(scene);
+    assert.match(manager.status.failure ?? "", /^an answer is not what the API says/);
+    const key = scene.store().pendingKey();
+    scene.behaviour = "issues";
+    await scene.time.advance(minute);
+    assert.equal(manager.current?.keyPem, key);
+  });
+
   it("pauses as long as the server asks for, but ten minutes at most, and as after any failure at least", async (context) => {
     for (const [asksForSeconds, tries] of [
       [60, 31],

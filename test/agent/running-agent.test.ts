@@ -204,7 +204,9 @@ describe("a running agent", () => {
     });
     // Each new report is a create while the Node is not known.
     const { log } = await start(context, "spoiled", { through });
-    await eventually("the fault", () => log.some((line) => line.startsWith("could not report the node")));
+    await eventually("the fault", () =>
+      log.some((line) => line.startsWith("could not report the node: an answer is not what the API says")),
+    );
     await eventually("another try", () => spoiled > 1);
   });
 

@@ -26,6 +26,7 @@ type Behaviour =
   | "fails"
   | "ignores"
   | "is away"
+  | "answers without a status"
   | { readonly asksForSeconds: unknown };
 
 export const hour = 3_600_000;
@@ -108,6 +109,8 @@ export class SigningScene {
 
   #answer(request: ClientRequest): ClientResponse {
     if (this.behaviour === "is away") throw new Error("connect ECONNREFUSED");
+    if (this.behaviour === "answers without a status")
+      return json(200, { kind: "CertificateSigningRequest", metadata: {} });
     if (typeof this.behaviour === "object") {
       this.refusals++;
       const details = { retryAfterSeconds: this.behaviour.asksForSeconds };
@@ -152,6 +155,7 @@ export class SigningScene {
       case "fails":
         return condition("Failed");
       case "ignores":
+      case "answers without a status":
       case "is away":
       default:
         return {};

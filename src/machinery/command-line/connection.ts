@@ -3,11 +3,11 @@ import type { Command } from "commander";
 import { actingHeaders } from "../client/acting-headers.ts";
 import type { ActingUser } from "../client/acting-headers.ts";
 import type { Names } from "../api/names.ts";
+import { answerFault } from "../client/answer-fault.ts";
 import { ApiClient } from "../client/api-client.ts";
 import type { HttpsTransportOptions } from "../client/https-transport.ts";
 import { readKubeconfig } from "../client/kubeconfig.ts";
 import { namesOfServer } from "../client/names-of-server.ts";
-import { UnreadableAnswer } from "../client/transport.ts";
 import type { Transport } from "../client/transport.ts";
 import { CommandFailure } from "./command-failure.ts";
 import { commandTransport } from "./command-transport.ts";
@@ -100,19 +100,11 @@ export async function withServer(
   try {
     await work(connection);
   } catch (error) {
-    throw showsWrongType(error) ? wronglyTyped(error) : error;
+    throw answerFault(error);
   } finally {
     connection.client.close();
   }
 }
-
-/** Only the kind of an answer is checked when it comes: a field of another type than was promised shows where it is used. */
-const showsWrongType = (error: unknown): error is Error => error instanceof TypeError || error instanceof RangeError;
-
-const wronglyTyped = (cause: Error): UnreadableAnswer =>
-  new UnreadableAnswer(`an answer is not what the API says, or this is a fault in Signet (${cause.message})`, {
-    cause,
-  });
 
 function withToken(transport: HttpsTransportOptions, token: string | undefined): HttpsTransportOptions {
   if (token === undefined) return transport;

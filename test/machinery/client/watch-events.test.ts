@@ -40,3 +40,10 @@ test("an ERROR event is thrown as the error that it describes", async () => {
     (error) => error instanceof ApiError && error.code === 410 && error.reason === "Expired",
   );
 });
+
+test("a line that is not JSON is an unreadable answer", async () => {
+  await assert.rejects(collect(watchEvents(chunked(Buffer.from("<html>\n"), []))), {
+    name: "UnreadableAnswer",
+    message: "a line of the watch is not JSON",
+  });
+});

@@ -1,10 +1,10 @@
 import type { ServerResponse } from "node:http";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { errorCode, messageOf } from "../machinery/api/thrown-error.ts";
+import { errorCode } from "../machinery/api/thrown-error.ts";
 import { jsonFields } from "../machinery/api/json-object.ts";
 import { createServer, request } from "../machinery/http/node-http.ts";
-import { UnusableFile } from "../machinery/files/unusable-file.ts";
+import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { AgentStatus } from "./agent-status.ts";
 import type { RunningAgent } from "./start-agent.ts";
@@ -32,7 +32,7 @@ export async function openControlSocket(
   server.maxConnections = 16;
   await new Promise<void>((resolve) => {
     const report = (error: unknown): void => {
-      log.warn({ path }, `signet agent status and renew are not available: ${messageOf(error)}`);
+      log.warn({ path }, `signet agent status and renew are not available: ${socketFailureReason(error)}`);
       resolve();
     };
     server.once("error", report);
@@ -100,17 +100,29 @@ function ask(
     sent.on("timeout", () =>
       sent.destroy(new UnusableFile("the agent does not answer; look at its log, or restart it")),
     );
-    sent.on("error", (error) => {
-      const isAway = ["ENOENT", "ECONNREFUSED"].includes(errorCode(error));
-      reject(
-        isAway
-          ? new UnusableFile(`no agent runs with the data directory ${dataDirectory}; start it, or name another`)
-          : error,
-      );
-    });
+    sent.on("error", (error) => reject(askingFault(error, dataDirectory)));
     sent.end();
   });
 }
+
+function askingFault(error: Error, dataDirectory: string): Error {
+  switch (errorCode(error)) {
+    case "ENOENT":
+    case "ECONNREFUSED":
+      return new UnusableFile(`no agent runs with the data directory ${dataDirectory}; start it, or name another`);
+    case "EINVAL":
+    case "EACCES":
+      return new UnusableFile(`${socketPath(dataDirectory)}: ${socketFailureReason(error)}`, { cause: error });
+    default:
+      return error;
+  }
+}
+
+/** Why the socket cannot be used, and what to do. */
+const socketFailureReason = (error: unknown): string =>
+  errorCode(error) === "EINVAL"
+    ? "the path is too long for a socket; name a shorter data directory"
+    : fileFailureReason(error);
 
 function refusalIn(body: unknown): string {
   const { message } = jsonFields(body);

@@ -6,7 +6,7 @@ import type { IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { openControlSocket } from "../../src/agent/agent-control.ts";
+import { openControlSocket, readAgentStatus, renewThroughAgent } from "../../src/agent/agent-control.ts";
 import type { RunningAgent } from "../../src/agent/start-agent.ts";
 
 const log = { info() {}, warn() {}, error() {} };
@@ -36,6 +36,23 @@ test("an agent runs without its control socket when a folder is in its place, an
   });
   await control.close();
   assert.match(warnings.join(), /^signet agent status and renew are not available: .*directory/);
+});
+
+test("the agent, and commands for it, say that the data directory's name is too long for a socket", async (context) => {
+  const directory = mkdtempSync(join(tmpdir(), "signet-control-"));
+  context.after(() => rmSync(directory, { recursive: true }));
+  const long = join(directory, "x".repeat(100));
+  mkdirSync(long);
+  const warnings: string[] = [];
+  const control = await openControlSocket(long, {
+    agent: () => undefined,
+    log: { ...log, warn: (_, message) => warnings.push(message) },
+  });
+  await control.close();
+  assert.match(warnings.join(), /not available: the path is too long for a socket; name a shorter data directory$/);
+  const refusal = { name: "UnusableFile", message: /too long for a socket; name a shorter data directory$/ };
+  await assert.rejects(readAgentStatus(long), refusal);
+  await assert.rejects(renewThroughAgent(long, "client"), refusal);
 });
 
 test("the agent's control socket answers 404 to every target that is no command of it", async (context) => {

@@ -15,6 +15,7 @@ import { readAgentStatus } from "./agent-control.ts";
 import type { AgentSettings, TrustBundleFile } from "./agent-settings.ts";
 import { outputPath } from "./certificate-output.ts";
 import { readUsable, CertificateStore } from "./certificate-store.ts";
+import type { KeyPair } from "./key-pair.ts";
 import { NodeIdentity } from "./node-identity.ts";
 import { ServerClock } from "./server-clock.ts";
 import { bundleSelector } from "./trust-bundle-follower.ts";
@@ -46,7 +47,15 @@ export async function checkAgent(settings: AgentSettings, { print, version }: Ch
   };
   const { dataDirectory, port, certificates, trustBundles } = settings;
   report("the settings", ok);
-  report(`the data directory ${dataDirectory}`, await foundBy(() => checkFolder(dataDirectory)));
+  let pair: KeyPair | undefined;
+  const ofPair = await foundBy(() => void (pair = savedPair(dataDirectory)));
+  // Without its certificate, it is not known who the agent is to a server.
+  const unknown = ofPair.state === "FAULT" ? notChecked("the data directory cannot be used") : undefined;
+  const ofFolder = await foundBy(() => checkFolder(dataDirectory));
+  report(
+    `the data directory ${dataDirectory}`,
+    ofFolder.state === "FAULT" || unknown === undefined ? ofFolder : ofPair,
+  );
   if (port !== 0) report(`the port ${port}`, await portFinding(settings));
   for (const { name, outputs } of certificates) {
     for (const output of outputs) {
@@ -68,11 +77,13 @@ export async function checkAgent(settings: AgentSettings, { print, version }: Ch
   let answering: AgentSettings | undefined;
   for (const server of settings.servers) {
     const ofServer = { ...settings, servers: [server] };
-    const finding = await foundBy(() => asAgent({ settings: ofServer, version }, async () => ok));
+    const finding = unknown ?? (await foundBy(() => asAgent({ settings: ofServer, pair, version }, async () => ok)));
     if (finding === ok) answering ??= ofServer;
     report(`the server ${server}`, finding);
   }
-  for (const { source } of trustBundles) report(subjectOf(source), await bundleFinding(source, { answering, version }));
+  for (const { source } of trustBundles) {
+    report(subjectOf(source), unknown ?? (await bundleFinding(source, { answering, pair, version })));
+  }
   return isInOrder;
 }
 
@@ -124,16 +135,17 @@ const subjectOf = (source: TrustBundleFile["source"]): string =>
 interface BundleLook {
   /** The settings of a server that answers. Undefined: there is none. */
   readonly answering: AgentSettings | undefined;
+  readonly pair: KeyPair | undefined;
   readonly version: string;
 }
 
 function bundleFinding(
   source: TrustBundleFile["source"],
-  { answering, version }: BundleLook,
+  { answering, pair, version }: BundleLook,
 ): Promise<Finding> | Finding {
   if (answering === undefined) return notChecked("no server answers");
   return foundBy(() =>
-    asAgent({ settings: answering, version }, async (client, names) => {
+    asAgent({ settings: answering, pair, version }, async (client, names) => {
       try {
         const { items } = await client
           .resource(clusterTrustBundleResource(names))
@@ -147,13 +159,31 @@ function bundleFinding(
   );
 }
 
+/** The client certificate of an agent that has run there. Throws UnusableFile when this user may not use the agent's files. */
+function savedPair(dataDirectory: string): KeyPair | undefined {
+  const pki = join(dataDirectory, "pki");
+  if (!existsSync(pki)) return undefined;
+  checkFolder(pki);
+  const store = new CertificateStore(pki, "client");
+  try {
+    return readUsable(store, () => {});
+  } catch (error) {
+    throw new UnusableFile(`${store.file}: ${fileFailureReason(error)}`, { cause: error });
+  }
+}
+
+interface Identity {
+  readonly settings: AgentSettings;
+  /** The client certificate that the agent has now. */
+  readonly pair: KeyPair | undefined;
+  readonly version: string;
+}
+
 /** Runs something with the identity that the agent has now. Rejects unless the server answers what every agent begins with. */
 async function asAgent(
-  { settings, version }: { readonly settings: AgentSettings; readonly version: string },
+  { settings, pair, version }: Identity,
   run: (client: ApiClient, names: Names) => Promise<Finding>,
 ): Promise<Finding> {
-  const pki = join(settings.dataDirectory, "pki");
-  const pair = existsSync(pki) ? readUsable(new CertificateStore(pki, "client"), () => {}) : undefined;
   const identity = new NodeIdentity({
     settings,
     serverClock: new ServerClock({ local: systemClock, onSkew: () => {} }),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -106,6 +106,24 @@ describe("the check of an agent's settings", () => {
     const before = readdirSync(pki);
     await check({ dataDirectory: dirname(pki) });
     assert.deepEqual(readdirSync(pki), before);
+  });
+
+  it("blames the data directory, and no server, for a certificate that it may not read", async (context) => {
+    const data = join(folder, "unreadable");
+    mkdirSync(join(data, "pki"), { recursive: true });
+    symlinkSync("client-current.pem", join(data, "pki", "client-current.pem"));
+    context.after(() => rmSync(data, { recursive: true }));
+    const [ofData = "", ofServer = "", ofBundle = "", ...others] = await check({
+      ...bundle("nosuch", "a.pem"),
+      dataDirectory: data,
+    });
+    assert.deepEqual(others, []);
+    assert.match(
+      ofData,
+      /^FAULT {2}the data directory \S+unreadable: \S+client-current\.pem: its symbolic links form a loop/,
+    );
+    assert.match(ofServer, /^not checked {2}the server \S+: the data directory cannot be used$/);
+    assert.match(ofBundle, /^not checked {2}the trust bundle nosuch: the data directory cannot be used$/);
   });
 
   it("says which folder the agent makes", async () => {

@@ -49,6 +49,7 @@ export async function deleteObject<T extends ApiObject>(
   if (key === undefined) throw registry.notFound(name);
   await registry.waitForFreshCache(caller);
   let previous = registry.cache.get(key);
+  let isMarked = false;
   const subject = { operation: "DELETE", caller, subresource: "", namespace, name } as const;
   for (let attempt = 1; attempt <= maximumWriteAttempts; attempt += 1) {
     // At each attempt: meanwhile another object may have taken the name.
@@ -77,6 +78,7 @@ export async function deleteObject<T extends ApiObject>(
         previous = marking.current;
         continue;
       }
+      isMarked ||= marking.object !== previous;
       previous = marking.object;
       if (isKept) return { object: previous, isRemoved: false };
       options = afterMark(options, previous);
@@ -86,6 +88,8 @@ export async function deleteObject<T extends ApiObject>(
       const object = caller.isDryRun ? previous : previous.at(removal.revision);
       return { object, isRemoved: true };
     }
+    // A node agent that sees the mark removes the object at once: that is no failure (upstream: `ignoreNotFound`).
+    if (removal.current === undefined && isMarked) return { object: previous, isRemoved: true };
     previous = removal.current;
   }
   throw registry.contended(name);

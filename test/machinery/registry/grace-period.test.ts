@@ -100,6 +100,19 @@ describe("a deletion with a grace period", () => {
     assert.equal((await remove(made, { resourceVersion })).isRemoved, true);
   });
 
+  it("succeeds when somebody who saw the mark was faster to remove the object", async () => {
+    const made = await box("0");
+    const write = made.store.write.bind(made.store);
+    made.store.write = async (request) => {
+      if (request.value === undefined) await write(request);
+      return write(request);
+    };
+    const deletion = await remove(made);
+    assert.equal(deletion.isRemoved, true);
+    assert.deepEqual(ends(deletion.object), ["2026-01-02T03:04:05Z", 0, 2, undefined]);
+    await assert.rejects(remove(made), apiError(404));
+  });
+
   it("is a second when the client asks for less than none", () => {
     assert.equal(deleteOptionsOfQuery("gracePeriodSeconds=-5").gracePeriodSeconds, 1);
   });

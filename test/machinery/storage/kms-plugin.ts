@@ -16,6 +16,8 @@ export class KmsPlugin extends GrpcPlugin {
   keyId = "key-1";
   /** wrong: it answers with what no plugin may answer. silent: it takes calls, and does not answer. */
   behaviour: "works" | "fails" | "silent" | "wrong" | "unhealthy" | "refuses to decrypt" = "works";
+  /** It does not answer when it is to decrypt with this key. */
+  silentKeyId: string | undefined;
   readonly calls = { Status: 0, Encrypt: 0, Decrypt: 0 };
 
   async start(): Promise<void> {
@@ -27,11 +29,13 @@ export class KmsPlugin extends GrpcPlugin {
       (request) => {
         this.calls[name] += 1;
         if (this.behaviour === "silent") return undefined;
+        const fields = fieldsOf(request);
+        if (name === "Decrypt" && fields.get(3)?.toString() === this.silentKeyId) return undefined;
         if (this.behaviour === "fails") throw internalFailure();
         if (this.behaviour === "refuses to decrypt" && name === "Decrypt") {
           throw new PluginFailure(status.PERMISSION_DENIED, "not yours");
         }
-        return messageOf(answer(fieldsOf(request)));
+        return messageOf(answer(fields));
       };
     await this.listen("v2.KeyManagementService", {
       Status: method("Status", () => [

@@ -52,6 +52,7 @@ describe("a KMS v2 provider", () => {
   before(() => plugin.start());
   beforeEach(() => {
     plugin.behaviour = "works";
+    plugin.silentKeyId = undefined;
   });
   after(() => {
     for (const { transformer } of scenes) transformer.close();
@@ -188,6 +189,24 @@ describe("a KMS v2 provider", () => {
     plugin.behaviour = "works";
     scene.time.now += 5_000;
     await scene.transformer.pollWhenDue();
+    assert.equal(scene.readable, 1);
+    assert.deepEqual((await scene.decrypt(stored)).plain, plain);
+  });
+
+  it("reads values of other keys while the plugin is silent about one", async () => {
+    plugin.keyId = "key-lost";
+    const lost = await process().transformer.encrypt(plain, storageKey);
+    plugin.keyId = "key-other";
+    const stored = await process().transformer.encrypt(plain, storageKey);
+    const scene = process({ timeoutMilliseconds: 1_500 });
+    await scene.transformer.pollWhenDue();
+    plugin.silentKeyId = "key-lost";
+    await assert.rejects(scene.decrypt(lost), /did not answer/);
+    await assert.rejects(scene.decrypt(stored), /did not answer/);
+    for (const _look of ["at the silent key", "at the other"]) {
+      scene.time.now += 10_000;
+      await scene.transformer.pollWhenDue();
+    }
     assert.equal(scene.readable, 1);
     assert.deepEqual((await scene.decrypt(stored)).plain, plain);
   });

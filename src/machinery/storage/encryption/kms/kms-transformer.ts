@@ -242,6 +242,8 @@ export class KmsTransformer implements ValueTransformer {
         this.#failedKeys.delete(digest);
         this.#failedKeys.set(digest, key);
       });
+      // The others come first at the next look: now they would fail with it, and one key would keep them from being tried for ever.
+      if (this.#isSilent) break;
     }
     this.#isRetrying = false;
     if (this.#isNews) this.#tellReadable();

@@ -1,4 +1,4 @@
-import { prefixRange } from "../key-range.ts";
+import { prefixRange, singleKeyRange } from "../key-range.ts";
 import { messageOf } from "../../api/thrown-error.ts";
 import { andThen } from "../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
@@ -21,6 +21,7 @@ import type {
   WriteResult,
 } from "../store.ts";
 import type { EncryptionRules } from "./encryption-rules.ts";
+import { storedEntry } from "../stored-entries.ts";
 import { OrderedWatch } from "./ordered-watch.ts";
 import { UndecryptableValue } from "./value-transformer.ts";
 
@@ -132,10 +133,9 @@ export class EncryptedStore implements Store {
   }
 
   isStale(key: string): MaybePromise<boolean> {
-    const where = { start: key, end: `${key}\0` };
-    if (this.#source.current().hasNone(where)) return false;
+    if (this.#source.current().hasNone(singleKeyRange(key))) return false;
     this.#source.refreshed();
-    return this.range(where).then(({ entries }) => entries.some(({ isStale }) => isStale === true));
+    return storedEntry(this, key).then((entry) => entry?.isStale === true);
   }
 
   watch(request: WatchRequest): { stop(): void } {

@@ -92,6 +92,9 @@ describe("a policy", () => {
     assert.deepEqual(compileFaults({ auditAnnotations: [{ key: "a", valueExpression }] }), []);
     const lists = [{ name: "lists", expression: "[[true]]" }];
     assert.deepEqual(compileFaults({ variables: lists, validations: [{ expression: "variables.lists[0][0]" }] }), []);
+    const home = [{ name: "home", expression: valueExpression }];
+    const validations = [{ expression: "object[?'a'].orValue(true)", messageExpression: "variables.home" }];
+    assert.deepEqual(compileFaults({ variables: home, validations }), []);
     assert.deepEqual(compileFaults({ auditAnnotations: [{ key: "a", valueExpression: "1" }] }), [
       'spec.auditAnnotations[0].valueExpression: Invalid value: "1": must evaluate to one of [string null_type] but got int',
     ]);

@@ -47,7 +47,8 @@ export function compilePolicy(spec: PolicySpec): {
     const [compiled] = compile(expression, { field: `spec.variables[${index}].expression`, accepted: undefined });
     if (compiled === undefined) continue;
     variables.set(name, compiled);
-    types.set(name, compiled.type);
+    const isUntyped = compiled.type === "dyn" && readsUntyped(expression, types);
+    types.set(name, isUntyped ? untyped : compiled.type);
   }
   const matchConditions = (spec.matchConditions ?? []).flatMap(({ expression }, index) =>
     compile(expression, { field: `spec.matchConditions[${index}].expression`, accepted: boolean }),
@@ -76,14 +77,17 @@ export function compilePolicy(spec: PolicySpec): {
 }
 
 /**
- * Whether an expression reads something whose type upstream knows, and this server only when it is read: the Namespace, and variables
- * such as lists of lists.
+ * Whether an expression reads something whose type upstream knows, and this server only when it is read: the Namespace, members that may
+ * be missing (`object[?'a']`), variables such as lists of lists, and those that were made of these.
  */
 const readsUntyped = (source: string, types: ReadonlyMap<string, string>): boolean =>
-  /\bnamespaceObject\b/.test(source) ||
+  /\bnamespaceObject\b|\[\?/.test(source) ||
   Array.from(source.matchAll(/\bvariables\.(\w+)/g), ([, name = ""]) => types.get(name) ?? "dyn").some(
     (type) => type !== "dyn" && usableType(type) === "dyn",
   );
+
+/** The type of a variable that upstream knows, and this server only when it is read. */
+const untyped = "untyped";
 
 /** In upstream's words. */
 const wordFor = (type: string): string => (type === "null" ? "null_type" : type);

@@ -202,7 +202,10 @@ function deletedState<T extends ApiObject>(
   const now = clock.now();
   const marked = { ...previous, metadata: markedMetadata(definition, { object: previous, options }) };
   if (definition.gracePeriodSeconds !== undefined) {
-    const seconds = definition.gracePeriodSeconds(previous, options.gracePeriodSeconds);
+    const { gracePeriodSeconds: requested } = options;
+    // A deletion that has begun is shortened to what the client says, whatever has become of the object.
+    const hasBegun = previous.metadata.deletionTimestamp !== undefined;
+    const seconds = hasBegun ? (requested ?? 0) : definition.gracePeriodSeconds(previous, requested);
     const object = { ...marked, metadata: withGracePeriod(marked.metadata, { seconds, now }) };
     return { object, isKept: hasFinalizers(object) || isGracePending(object.metadata, {}) };
   }

@@ -74,6 +74,14 @@ describe("a deletion with a grace period", () => {
     assert.deepEqual(ends(over.object), ["2026-01-02T03:04:05Z", 0, 2, ["example.com/hold", "orphan"]]);
   });
 
+  it("is shortened to what the client says, whatever time the kind would give by now", async () => {
+    const stubborn = await toyBox({ definition: { ...graceful, gracePeriodSeconds: ({ color }) => Number(color) } });
+    await stubborn.add("bear", { color: "30" });
+    await remove(stubborn);
+    const shorter = await remove(stubborn, { gracePeriodSeconds: 10 });
+    assert.deepEqual(ends(shorter.object), ["2026-01-02T03:04:15Z", 10, undefined, undefined]);
+  });
+
   it("outlasts the finalizers, and ends with them when it is over", async () => {
     const made = await box("30", { finalizers: ["example.com/hold"] });
     const release = () =>

@@ -208,6 +208,17 @@ describe("a WebSocket handshake that the connection cannot take", () => {
     }
   });
 
+  it("waits for an answer before it that is written, and has not left", async () => {
+    const socket = await rawConnection();
+    // Node.js answers it at once.
+    const first = "GET /version HTTP/1.1\r\nHost: localhost\r\nExpect: more\r\n\r\n";
+    socket.write(first + handshakeFor("/api/v1/namespaces?watch=1"));
+    let answers = "";
+    while (answers.split("HTTP/1.1 ").length < 3) answers += String(((await once(socket, "data")) as [Buffer])[0]);
+    assert.match(answers, /^HTTP\/1\.1 417 .*^HTTP\/1\.1 101 /ms);
+    socket.destroy();
+  });
+
   it("is an ordinary request when it has a body", async () => {
     for (const body of ["Content-Length: 5", "Transfer-Encoding: chunked"]) {
       const socket = await rawConnection();

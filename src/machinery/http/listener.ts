@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SecureContext, TLSSocket } from "node:tls";
 import type { Handler } from "../api/http-message.ts";
-import { newServerResponse } from "./node-http.ts";
+import { afterAnswers, newServerResponse } from "./node-http.ts";
 import { rateLimitedReport } from "../logging/rate-limited-report.ts";
 import { periodically } from "../scheduling/periodically.ts";
 import { Http2Session } from "../http2/http2-session.ts";
@@ -290,23 +290,26 @@ function serveHttp1({ server, context, limits, log, connections, refused }: List
     new Http1Exchange({ head, request, response }, { context, connection }).run();
   });
   // oxlint-disable-next-line max-params -- what Node.js gives
-  server.on("upgrade", (request: IncomingMessage, socket: Socket, sentAhead: Buffer) => {
-    const response = newServerResponse(request);
-    response.assignSocket(socket);
-    response.on("finish", () => socket.destroySoon());
-    const accepted = accept(request, response);
-    if (accepted === undefined) return;
-    const { head, connection } = accepted;
-    // Loaded for the first one: most servers never see any.
-    import("./web-socket-exchange.ts").then(
-      ({ WebSocketExchange }) =>
-        new WebSocketExchange({ head, request, response, socket, sentAhead }, { context, connection }).run(),
-      (error: unknown) => {
-        log?.error({ err: error }, "could not load what speaks WebSocket");
-        socket.destroy();
-      },
-    );
-  });
+  server.on("upgrade", (request: IncomingMessage, socket: Socket, sentAhead: Buffer) =>
+    // A client may have read the whole answer before this side knows that it has left.
+    afterAnswers(socket, () => {
+      const response = newServerResponse(request);
+      response.assignSocket(socket);
+      response.on("finish", () => socket.destroySoon());
+      const accepted = accept(request, response);
+      if (accepted === undefined) return;
+      const { head, connection } = accepted;
+      // Loaded for the first one: most servers never see any.
+      import("./web-socket-exchange.ts").then(
+        ({ WebSocketExchange }) =>
+          new WebSocketExchange({ head, request, response, socket, sentAhead }, { context, connection }).run(),
+        (error: unknown) => {
+          log?.error({ err: error }, "could not load what speaks WebSocket");
+          socket.destroy();
+        },
+      );
+    }),
+  );
   server.on("clientError", (error, socket) => {
     refuseMalformed(error, { socket, connection: connections.get(socket) });
     if (!socket.writableEnded || refused.has(socket)) return;

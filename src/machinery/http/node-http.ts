@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 
 /**
  * The module `node:http`. An `import` of it reads each of its members, and one of these loads the WebSocket client of
@@ -10,6 +11,16 @@ export const { createServer, request } = http;
 
 export const newServerResponse = (incoming: IncomingMessage): ServerResponse => new http.ServerResponse(incoming);
 
-/** Whether an answer still has the connection on which the request came. Node.js says it only in a property without a type. */
-export const isBehindAnswer = ({ socket }: IncomingMessage): boolean =>
-  "_httpMessage" in socket && socket._httpMessage !== null;
+/** The answer that still has a connection. Node.js says it only in a property without a type. */
+const answerOn = (socket: Socket): ServerResponse | undefined =>
+  "_httpMessage" in socket && socket._httpMessage instanceof http.ServerResponse ? socket._httpMessage : undefined;
+
+/** Whether a request came on a connection while an earlier one was not answered. */
+export const isBehindUnanswered = ({ socket }: IncomingMessage): boolean => answerOn(socket)?.writableEnded === false;
+
+/** Calls `next` when the earlier answers have left: often at once. Never when the connection ends before. */
+export function afterAnswers(socket: Socket, next: () => void): void {
+  const answer = answerOn(socket);
+  if (answer === undefined) next();
+  else answer.once("finish", () => afterAnswers(socket, next));
+}

@@ -2,12 +2,12 @@ import type { IncomingMessage } from "node:http";
 import { ApiError, badRequest } from "../api/api-error.ts";
 import type { Headers, HttpRequest } from "../api/http-message.ts";
 import { subprotocolWords } from "../api/web-socket-subprotocols.ts";
-import { isBehindAnswer } from "./node-http.ts";
+import { isBehindUnanswered } from "./node-http.ts";
 
 /**
  * Whether a request of HTTP/1.1 asks to speak WebSocket (upstream: `wsstream.IsWebSocketRequest`). Node.js calls it only for
  * requests whose `Connection` header lists `upgrade`. Any other offer is ignored (RFC 9110 section 7.8): of another protocol, with
- * a body, or behind a request whose answer has not left, which would come after the first bytes of the other protocol.
+ * a body, or behind a request without an answer, which would come after the first bytes of the other protocol.
  */
 export const wantsWebSocket = (request: IncomingMessage): boolean =>
   request.method === "GET" &&
@@ -15,7 +15,7 @@ export const wantsWebSocket = (request: IncomingMessage): boolean =>
   request.headers.upgrade?.toLowerCase() === "websocket" &&
   request.headers["transfer-encoding"] === undefined &&
   Number(request.headers["content-length"] ?? 0) === 0 &&
-  !isBehindAnswer(request);
+  !isBehindUnanswered(request);
 
 /**
  * Throws a 400 for a handshake that is not RFC 6455's, and a 403 for one that a browser makes for a page of another server.

@@ -67,15 +67,17 @@ async function openScene() {
   const clock = new TestClock();
   const lines: string[] = [];
   const log = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(line) });
+  const pausing = { meanwhile: (): void => {} };
   const pause = (milliseconds: number): Promise<void> => {
     clock.milliseconds += milliseconds;
+    pausing.meanwhile();
     return Promise.resolve();
   };
   const signer = await ExternalSigner.open({ socket: "/run/signer.sock", client, clock, pause, log });
   const sealed = (): Promise<string> => signer.signToken({ sub: "robot" });
   const refused = (): Promise<void> =>
     assert.rejects(sealed(), (error) => error instanceof ApiError && error.code === 503);
-  return { client, clock, lines, signer, sealed, refused };
+  return { client, clock, lines, pausing, signer, sealed, refused };
 }
 
 const silence = (): Promise<never> =>
@@ -220,6 +222,24 @@ describe("an external signer", () => {
     client.published = () => Promise.resolve(answerOf(client.key, made));
     answer.resolve(answerOf(client.key));
     await Promise.all([early, late]);
+    assert.ok(signer.current().verification.some(({ kid }) => kid === made.kid));
+  });
+
+  it("is asked again for a key that it made after a look that was due had begun", async () => {
+    const { client, clock, pausing, signer } = await openScene();
+    const answer = Promise.withResolvers<FetchKeysAnswer>();
+    const made = newSignerKey("made meanwhile");
+    let late: Promise<void> | undefined;
+    pausing.meanwhile = () => {
+      clock.passSeconds(24 * 3600);
+      client.published = () => answer.promise;
+      void signer.pollWhenDue();
+      late = signer.learn(made.kid);
+      client.published = () => Promise.resolve(answerOf(client.key, made));
+      answer.resolve(answerOf(client.key));
+    };
+    await signer.learn("unknown");
+    await late;
     assert.ok(signer.current().verification.some(({ kid }) => kid === made.kid));
   });
 

@@ -39,8 +39,8 @@ export class SealingKey {
     if (kept !== undefined) return new SealingKey(parseKey(kept, file), file);
     if (!makesKey) {
       throw new UnusableFile(
-        `${file} is not there: a server makes it at its first start; if it was lost, copy it from a backup; a new replica needs that of ` +
-          "another one, and its CAs (ca.crt, ca.key, *-ca.crt, *-ca.key)",
+        `${file} is not there: a server makes it at its first start; if it was lost, copy it from a backup or another replica; a new ` +
+          "replica needs the CAs of the others, too (ca.crt, ca.key, *-ca.crt, *-ca.key)",
       );
     }
     const made = randomBytes(keyBytes);

@@ -123,7 +123,7 @@ func pods(ctx context.Context, typed kubernetes.Interface) {
 				Ports:        []corev1.ContainerPort{{ContainerPort: 8080, Protocol: corev1.ProtocolTCP}},
 				VolumeMounts: []corev1.VolumeMount{{Name: "token", MountPath: "/token"}},
 			}},
-			Tolerations: []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds}},
+			Tolerations: []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds}},
 			Volumes: []corev1.Volume{{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 				Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "vault", Path: "token", ExpirationSeconds: &seconds}}},
 			}}}},

@@ -67,9 +67,11 @@ class SubjectIndex {
 
   /** Of many, one for each role: a review may repeat a group thousands of times, or name thousands with the same roles. */
   grants(user: UserInfo): Grant[] {
-    const found = [...(this.#users.get(user.username)?.values() ?? [])];
+    const found: Grant[] = [];
+    const take = (grant: Grant): void => void found.push(grant);
+    this.#users.get(user.username)?.forEach(take);
     const groups = user.groups.length > fewGrants ? new Set(user.groups) : user.groups;
-    for (const group of groups) for (const grant of this.#groups.get(group)?.values() ?? []) found.push(grant);
+    for (const group of groups) this.#groups.get(group)?.forEach(take);
     return found.length > fewGrants ? firstOfEachRole(found) : found;
   }
 

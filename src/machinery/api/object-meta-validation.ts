@@ -24,22 +24,27 @@ const maximumSubresourceLength = 256;
 /** An answer shows no more than this. */
 const maximumShownReferences = 100;
 
-/**
- * Returns every fault of a new object's metadata, after its name was generated and its namespace set (upstream:
- * `ValidateObjectMeta`). When neither this nor the kind finds a fault, `validateGeneralObjectMeta` runs
- * last.
- */
-export const validateObjectMeta = (meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] => [
-  ...validateGeneralMeta(meta, { ...rules, lists: validateLists(meta) }),
-  ...validateQualifiedFinalizers(meta.finalizers ?? [], rules),
-];
+export interface ObjectMetaFaults {
+  /** What a kind finds (upstream: `ValidateObjectMeta`). */
+  readonly whole: readonly FieldError[];
+  /**
+   * What upstream's create asks of every kind after all other validation passed, for kinds that allow any name, or look at no
+   * metadata at all. So these faults never appear next to those of the kind.
+   */
+  general(): readonly FieldError[];
+}
 
-/**
- * What upstream's create asks of every kind after all other validation passed, for kinds that allow any name, or look at no
- * metadata at all. So its faults never appear next to those of the kind.
- */
-export const validateGeneralObjectMeta = (meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] =>
-  validateGeneralMeta(meta, { ...rules, validateName: validatePathSegmentName, lists: validateLists(meta) });
+/** Returns the faults of a new object's metadata, after its name was generated and its namespace set. Each list is looked at once. */
+export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): ObjectMetaFaults {
+  const lists = validateLists(meta);
+  return {
+    whole: [
+      ...validateGeneralMeta(meta, { ...rules, lists }),
+      ...validateQualifiedFinalizers(meta.finalizers ?? [], rules),
+    ],
+    general: () => validateGeneralMeta(meta, { ...rules, validateName: validatePathSegmentName, lists }),
+  };
+}
 
 function validateNames({ generateName = "", name = "" }: ObjectMeta, validateName: ValidateName): FieldError[] {
   const faults: FieldError[] = [];

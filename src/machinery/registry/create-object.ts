@@ -4,7 +4,7 @@ import { timestamp } from "../api/clock.ts";
 import { firstFaults } from "../api/field-error.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import type { ValidateName } from "../api/name-validation.ts";
-import { validateGeneralObjectMeta, validateObjectMeta } from "../api/object-meta-validation.ts";
+import { validateObjectMeta } from "../api/object-meta-validation.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { Caller } from "./caller.ts";
@@ -143,14 +143,13 @@ function validateNew<T extends ApiObject>(
     allowsShortFinalizers: definition.allowsShortFinalizers,
     validateName: ((name, options) => definition.validateName(name, { ...options, object })) satisfies ValidateName,
   };
-  const faults = firstFaults(() =>
-    withInexactIntegers(
-      withMetadataFaults(validate(), { whole: validateObjectMeta(object.metadata, rules), change: [] }),
-      compiled.storedSchema.inexactIntegers(object),
-    ),
-  );
-  const found = faults.length > 0 ? faults : validateGeneralObjectMeta(object.metadata, rules);
-  if (found.length > 0) throw invalid(registry.kind, { name: object.metadata.name ?? "", faults: found });
+  const faults = firstFaults(() => {
+    const { whole, general } = validateObjectMeta(object.metadata, rules);
+    const ofKind = withMetadataFaults(validate(), { whole, change: [] });
+    const found = withInexactIntegers(ofKind, compiled.storedSchema.inexactIntegers(object));
+    return found.length > 0 ? found : general();
+  });
+  if (faults.length > 0) throw invalid(registry.kind, { name: object.metadata.name ?? "", faults });
 }
 
 const noUniqueName = (lastFailure: ApiError): ApiError =>

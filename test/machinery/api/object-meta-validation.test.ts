@@ -3,18 +3,14 @@ import { describe, it } from "node:test";
 import { firstFaults } from "../../../src/machinery/api/field-error.ts";
 import { validateDnsSubdomainName } from "../../../src/machinery/api/name-validation.ts";
 import type { ObjectMeta, OwnerReference } from "../../../src/machinery/api/object-meta.ts";
-import {
-  validateGeneralObjectMeta,
-  validateObjectMeta,
-  validateObjectMetaUpdate,
-} from "../../../src/machinery/api/object-meta-validation.ts";
+import { validateObjectMeta, validateObjectMetaUpdate } from "../../../src/machinery/api/object-meta-validation.ts";
 
 const rules = { isNamespaced: true, validateName: validateDnsSubdomainName };
 const valid: ObjectMeta = { name: "a", namespace: "ns", resourceVersion: "1", uid: "u" };
 const owner: OwnerReference = { apiVersion: "v1", kind: "ConfigMap", name: "own", uid: "o" };
 
 const faultsOf = (meta: ObjectMeta): string[] =>
-  validateObjectMeta(meta, rules).map(({ field, message }) => `${field}: ${message.slice(0, 60)}`);
+  validateObjectMeta(meta, rules).whole.map(({ field, message }) => `${field}: ${message.slice(0, 60)}`);
 
 /** Changes to valid new metadata, with the beginnings of the resulting faults. */
 const table: readonly (readonly [string, ObjectMeta, readonly string[]])[] = [
@@ -120,16 +116,16 @@ describe("new metadata", () => {
 
   it("is validated only until 101 faults are found", () => {
     const labels = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`bad key ${index}`, "ok"]));
-    assert.equal(firstFaults(() => validateObjectMeta({ ...valid, labels }, rules)).length, 101);
+    assert.equal(firstFaults(() => validateObjectMeta({ ...valid, labels }, rules).whole).length, 101);
   });
 
   it("of a cluster-scoped kind has no namespace", () => {
-    const [fault, ...others] = validateObjectMeta(valid, { ...rules, isNamespaced: false });
+    const [fault, ...others] = validateObjectMeta(valid, { ...rules, isNamespaced: false }).whole;
     assert.deepEqual([fault?.field, others.length], ["metadata.namespace", 0]);
   });
 
   it("of a kind that allows any name must still be valid in a path", () => {
-    const general = (name: string) => validateGeneralObjectMeta({ ...valid, name }, rules);
+    const general = (name: string) => validateObjectMeta({ ...valid, name }, rules).general();
     assert.deepEqual(general("Any:Name"), []);
     assert.equal(general("a/b")[0]?.message, "Invalid value: \"a/b\": may not contain '/'");
   });

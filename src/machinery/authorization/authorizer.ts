@@ -1,5 +1,4 @@
 import type { AuthorizationAttributes, Decision, Authorize } from "../api/attributes.ts";
-import { andThen } from "../api/maybe-promise.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import { mastersGroup } from "../api/user-info.ts";
 
@@ -51,23 +50,36 @@ export function createAuthorization(
 ): Authorize {
   return (asked) => {
     if (asked.user.groups.includes(mastersGroup)) return masters;
-    const attributes = spell(asked);
-    const current = authorizers();
-    const ask = (index: number, silent: Silence): MaybePromise<Decision> => {
-      const authorize = current[index];
-      if (authorize === undefined) return undecided(silent);
-      return andThen(authorize(attributes), (decision) => {
-        if (decision.decision !== "noOpinion") return decision;
-        const { reason, evaluationError } = decision;
-        if (reason === "" && evaluationError === undefined) return ask(index + 1, silent);
-        return ask(index + 1, {
-          reasons: reason === "" ? silent.reasons : [...silent.reasons, reason],
-          errors: evaluationError === undefined ? silent.errors : [...silent.errors, evaluationError],
-        });
-      });
-    };
-    return ask(0, nobodyYet);
+    return ask({ attributes: spell(asked), authorizers: authorizers(), next: 0, silent: nobodyYet });
   };
+}
+
+/** How far a question has come. */
+interface Question {
+  readonly attributes: AuthorizationAttributes;
+  readonly authorizers: readonly Authorizer[];
+  /** The index of the authorizer to ask next. */
+  readonly next: number;
+  readonly silent: Silence;
+}
+
+// One function for all requests, as in createAuthentication.
+function ask({ attributes, authorizers, next, silent }: Question): MaybePromise<Decision> {
+  let heard = silent;
+  for (let index = next; index < authorizers.length; index += 1) {
+    const decision = authorizers[index]?.(attributes);
+    if (decision === undefined) break;
+    if (decision instanceof Promise)
+      return askLater(decision, { attributes, authorizers, next: index + 1, silent: heard });
+    if (decision.decision !== "noOpinion") return decision;
+    heard = withSilence(heard, decision);
+  }
+  return undecided(heard);
+}
+
+async function askLater(decision: Promise<Decision>, question: Question): Promise<Decision> {
+  const later = await decision;
+  return later.decision === "noOpinion" ? ask({ ...question, silent: withSilence(question.silent, later) }) : later;
 }
 
 /** What authorizers without an opinion said. */
@@ -77,6 +89,14 @@ interface Silence {
 }
 
 const nobodyYet: Silence = { reasons: [], errors: [] };
+
+function withSilence(silent: Silence, { reason, evaluationError }: Decision): Silence {
+  if (reason === "" && evaluationError === undefined) return silent;
+  return {
+    reasons: reason === "" ? silent.reasons : [...silent.reasons, reason],
+    errors: evaluationError === undefined ? silent.errors : [...silent.errors, evaluationError],
+  };
+}
 
 /** Upstream: `unionAuthzHandler`. */
 function undecided({ reasons, errors }: Silence): Decision {

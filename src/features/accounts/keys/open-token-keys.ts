@@ -25,8 +25,10 @@ export interface OpenTokenKeysOptions extends StoredTokenKeysOptions {
  */
 export async function openTokenKeys(options: OpenTokenKeysOptions): Promise<StoredTokenKeys> {
   const { store, settings, operatorKeys, clock, log } = options;
+  const withCurrentKey = (stored: KeyRing | undefined): KeyRing =>
+    withOperatorKey(stored ?? emptyRing, operatorKeys.current().signing?.record);
   const opened = await changeKeyRecord({ store, record: keyRingRecord }, (stored) => {
-    const named = withOperatorKey(stored ?? emptyRing, operatorKeys.current().signing?.record);
+    const named = withCurrentKey(stored);
     if (!("algorithm" in settings.signingKey)) return named;
     const { algorithm } = settings.signingKey;
     return withConfiguredKey(stored === undefined ? ringOfFiles(named, options) : withoutMissing(named, options), {
@@ -36,9 +38,7 @@ export async function openTokenKeys(options: OpenTokenKeysOptions): Promise<Stor
     });
   });
   operatorKeys.onChange(() => {
-    changeKeyRecord({ store, record: keyRingRecord }, (stored) =>
-      withOperatorKey(stored ?? emptyRing, operatorKeys.current().signing?.record),
-    ).catch((error: unknown) =>
+    changeKeyRecord({ store, record: keyRingRecord }, withCurrentKey).catch((error: unknown) =>
       log.error(
         { error: messageOf(error) },
         "could not write down the new signing key: signet keys shows the one before",

@@ -50,7 +50,8 @@ function validateChange(next: Node, previous: Node): KindFault[] {
   return faults;
 }
 
-const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+/** What a taint can do to Pods, in the order in which upstream lists it. */
+export const taintEffects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /** Upstream names the place of taints before they were in the spec. */
 function validateTaints(taints: readonly Taint[]): FieldError[] {
@@ -64,8 +65,8 @@ function validateTaints(taints: readonly Taint[]): FieldError[] {
       faults.push(invalidValue(`${field}.value`, { value, detail: valueFaults.join(";") }));
     }
     if (effect === "") faults.push(required(`${field}.effect`, ""));
-    else if (!effects.includes(effect)) {
-      faults.push(notSupported(`${field}.effect`, { value: new NamedText(effect), supported: effects }));
+    else if (!taintEffects.includes(effect)) {
+      faults.push(notSupported(`${field}.effect`, { value: new NamedText(effect), supported: taintEffects }));
     }
     const pair = JSON.stringify([effect, key]);
     if (known.has(pair)) faults.push(repeatedTaint(field, taint));

@@ -2,12 +2,12 @@ import { NamedText } from "../../../machinery/api/format-value.ts";
 import { forbiddenField, invalidValue, notSupported } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
+import { taintEffects } from "../nodes/node-validation.ts";
 import type { Pod } from "./pod-schema.ts";
 
 type Toleration = NonNullable<Pod["spec"]["tolerations"]>[number];
 
 const operators = ["Equal", "Exists", "Lt", "Gt"];
-const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /** What a toleration puts up with, for however long. */
 const meaningOf = ({ key = "", operator = "", value = "", effect = "" }: Toleration): string =>
@@ -57,7 +57,7 @@ function validateToleration(toleration: Toleration, field: string): FieldError[]
   }
   for (const [member, given, supported] of [
     ["operator", operator, operators],
-    ["effect", effect, effects],
+    ["effect", effect, taintEffects],
   ] as const) {
     if (given !== "" && !supported.includes(given)) {
       faults.push(notSupported(`${field}.${member}`, { value: new NamedText(given), supported }));

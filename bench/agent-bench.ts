@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
-import { parseArgs } from "node:util";
+import { programFlags, text, wholeNumber } from "../tools/program-flags.ts";
 import { bootstrapGroup, permitNodeBootstrap } from "../src/features/nodes/bootstrap/bootstrap-permissions.ts";
 import { newBootstrapToken } from "../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
 import { secretResource } from "../src/features/core/resources.ts";
@@ -26,10 +26,10 @@ import { processStatus } from "./process-status.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import { writeServingApprovalPolicy } from "./serving-approval-policy.ts";
 
-const { values: options } = parseArgs({
-  options: { seconds: { type: "string", default: "120" }, node: { type: "string", default: "/usr/bin/node" } },
+const { seconds: idleSeconds, node } = programFlags(import.meta.filename, {
+  seconds: wholeNumber(120),
+  node: text("/usr/bin/node"),
 });
-const idleSeconds = Number(options.seconds);
 /** After the start, the runtime collects its garbage once more. */
 const settleSeconds = 30;
 const root = join(import.meta.dirname, "..");
@@ -51,19 +51,19 @@ async function variants(): Promise<Variant[]> {
   if (status !== 0) throw new Error("the packages could not be made");
   const { program } = await bundleAgent();
   writeFileSync(file("signet-agent.cjs"), program);
-  const version = spawnSync(options.node, ["--version"], { encoding: "utf8" });
+  const version = spawnSync(node, ["--version"], { encoding: "utf8" });
   const launcher = readFileSync(join(root, "packaging/debian-agent/signet-agent"), "utf8").replaceAll(
     "/usr/lib/signet-agent",
     scratch,
   );
-  writeFileSync(file("launcher"), launcher.replaceAll("node -", `${options.node} -`), { mode: 0o755 });
+  writeFileSync(file("launcher"), launcher.replaceAll("node -", `${node} -`), { mode: 0o755 });
   const own =
     version.status === 0
       ? [
           {
             name: `package, with the machine's Node.js ${version.stdout.trim()}`,
             command: [file("launcher")],
-            megabytes: megabytes(file("signet-agent.cjs"), options.node),
+            megabytes: megabytes(file("signet-agent.cjs"), node),
           },
         ]
       : [];

@@ -4,21 +4,20 @@
  *
  *   npm run bench:allocations -- [--requests N] [--show N] [--only WORKLOAD] [-- FLAGS OF serve]
  */
-import { parseArgs } from "node:util";
+import { oneOf, programFlags, wholeNumber, words } from "../tools/program-flags.ts";
+import { workloadNames } from "./workloads.ts";
 import { measureCosts } from "./measure-costs.ts";
 
-const { values: options, positionals: flags } = parseArgs({
-  allowPositionals: true,
-  options: {
-    requests: { type: "string", default: "5000" },
-    show: { type: "string", default: "0" },
-    only: { type: "string" },
-  },
+const { requests, show, only, flags } = programFlags(import.meta.filename, {
+  requests: wholeNumber(5000),
+  show: wholeNumber(0),
+  only: oneOf(workloadNames),
+  flags: words(),
 });
 const measured = await measureCosts({
-  requests: Number(options.requests),
+  requests: requests,
   flags,
-  ...(options.only !== undefined && { only: options.only }),
+  ...(only !== undefined && { only }),
 });
 const whole = (count: number): string => Math.round(count).toLocaleString("en");
 console.log("workload           bytes allocated  system calls  bytes copied");
@@ -29,7 +28,7 @@ for (const [name, { allocatedBytes, allocatedByFunction, io }] of measured) {
     (io === undefined ? "-" : whole(io.bytes)).padStart(13),
   ];
   console.log(name.padEnd(18), ...columns);
-  for (const [place, bytes] of [...allocatedByFunction].slice(0, Number(options.show))) {
+  for (const [place, bytes] of [...allocatedByFunction].slice(0, show)) {
     console.log(whole(bytes).padStart(14), place);
   }
 }

@@ -6,12 +6,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { programFlags, wholeNumber } from "../tools/program-flags.ts";
 import { startTestServer } from "../test/test-server.ts";
 import { InProcess } from "../test/server/in-process.ts";
 
-const { values: options } = parseArgs({ options: { requests: { type: "string", default: "20000" } } });
-const requests = Number(options.requests);
+const { requests } = programFlags(import.meta.filename, { requests: wholeNumber(20_000) });
 const target = "/api/v1/namespaces/default/configmaps/one";
 const rounds = 3;
 

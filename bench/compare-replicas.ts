@@ -6,7 +6,7 @@
  *   npm run bench:compare-replicas -- CHECKOUT [--replicas N] [--rounds N] [--requests N] [--only create|change|get]
  */
 import { join, resolve } from "node:path";
-import { parseArgs } from "node:util";
+import { oneOf, programFlags, refuse, wholeNumber, words } from "../tools/program-flags.ts";
 import { startEtcd } from "../test/machinery/storage/etcd-process.ts";
 import type { EtcdCluster } from "../test/machinery/storage/etcd-process.ts";
 import { etcdCpuSeconds, startEtcdReplicas } from "./etcd-replicas.ts";
@@ -17,24 +17,23 @@ import { markdownTable } from "./markdown-table.ts";
 import { repeatConcurrently } from "./repeat-concurrently.ts";
 import { accounts, serviceAccount } from "./workloads.ts";
 
-const { values: options, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    replicas: { type: "string", default: "3" },
-    rounds: { type: "string", default: "25" },
-    requests: { type: "string", default: "400" },
-    only: { type: "string" },
-  },
+const {
+  replicas: replicaCount,
+  rounds,
+  requests,
+  only,
+  positionals,
+} = programFlags(import.meta.filename, {
+  replicas: wholeNumber(3),
+  rounds: wholeNumber(25),
+  requests: wholeNumber(400),
+  only: oneOf(["create", "change", "get"]),
+  positionals: words(),
 });
 const [otherCheckout] = positionals;
 if (otherCheckout === undefined) {
-  console.error(
-    "usage: npm run bench:compare-replicas -- CHECKOUT [--replicas N] [--rounds N] [--requests N] [--only NAME]",
-  );
-  process.exit(2);
+  refuse(import.meta.filename, "name the folder of the other CHECKOUT");
 }
-const rounds = Number(options.rounds);
-const requests = Number(options.requests);
 
 interface Side {
   readonly etcd: EtcdCluster;
@@ -79,7 +78,7 @@ async function load(side: Side, operation: Operation): Promise<Costs> {
 async function startSide(main: string): Promise<Side> {
   const etcd = await startEtcd({ heartbeatMilliseconds: 100 });
   etcds.push(etcd);
-  const replicas = await startEtcdReplicas(etcd, { count: Number(options.replicas), main });
+  const replicas = await startEtcdReplicas(etcd, { count: replicaCount, main });
   const side: Side = { etcd, replicas, made: 0, changed: 0 };
   sides.push(side);
   return side;
@@ -94,7 +93,7 @@ try {
   for (let warm = 0; warm < 4; warm++) for (const side of sides) await load(side, create);
   const rows: string[][] = [];
   for (const [name, operation] of Object.entries(operations)) {
-    if (options.only !== undefined && options.only !== name) continue;
+    if (only !== undefined && only !== name) continue;
     for (let warm = 0; warm < 3; warm++) for (const side of sides) await load(side, operation);
     const costs = await inTurns({ rounds, other: () => load(other, operation), own: () => load(own, operation) });
     for (const part of ["etcd", "asked", "following"] as const) {

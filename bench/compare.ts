@@ -10,35 +10,27 @@
 import { mkdtempSync, mkdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { parseArgs } from "node:util";
+import { oneOf, programFlags, refuse, wholeNumber, words } from "../tools/program-flags.ts";
 import { CertificateClient } from "./certificate-client.ts";
 import { Http2Caller } from "./http2-caller.ts";
 import { comparisonHead, comparisonRow, inTurns } from "./in-turns.ts";
 import { markdownTable } from "./markdown-table.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import type { ServerProcess, ServerProcessOptions } from "./server-process.ts";
-import { prepareWorkloads, sendRequests } from "./workloads.ts";
+import { prepareWorkloads, sendRequests, workloadNames } from "./workloads.ts";
 import type { Workload } from "./workloads.ts";
 
-const { values: options, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    rounds: { type: "string", default: "40" },
-    requests: { type: "string", default: "300" },
-    connections: { type: "string", default: "1" },
-    only: { type: "string" },
-  },
+const { rounds, requests, connections, only, positionals } = programFlags(import.meta.filename, {
+  rounds: wholeNumber(40),
+  requests: wholeNumber(300),
+  connections: wholeNumber(1),
+  only: oneOf(workloadNames),
+  positionals: words(),
 });
 const [otherCheckout, ...flags] = positionals;
 if (otherCheckout === undefined) {
-  console.error(
-    "usage: npm run bench:compare -- CHECKOUT [--rounds N] [--requests N] [--connections N] [--only WORKLOAD] [-- FLAGS]",
-  );
-  process.exit(2);
+  refuse(import.meta.filename, "name the folder of the other CHECKOUT");
 }
-const rounds = Number(options.rounds);
-const requests = Number(options.requests);
-const connections = Number(options.connections);
 
 interface Side {
   readonly server: ServerProcess;
@@ -100,14 +92,13 @@ try {
   sides.push(own);
   const rows: string[][] = [];
   for (const [index, { name }] of own.workloads.entries()) {
-    if (options.only !== undefined && options.only !== name) continue;
+    if (only !== undefined && only !== name) continue;
     // The first rounds compile the code.
     for (let warm = 0; warm < 3; warm++) for (const side of sides) await load(side, index);
     const costs = await inTurns({ rounds, other: () => load(other, index), own: () => load(own, index) });
     rows.push(comparisonRow(name, costs));
   }
-  if (options.only === undefined || options.only === "certificate")
-    rows.push(await compareCertificates(other.server, own.server));
+  if (only === undefined || only === "certificate") rows.push(await compareCertificates(other.server, own.server));
   console.log(markdownTable(comparisonHead, rows));
 } finally {
   for (const { server } of sides) await server.stop();

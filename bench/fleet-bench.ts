@@ -9,7 +9,7 @@ import { mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { parseArgs } from "node:util";
+import { programFlags, wholeNumber, words } from "../tools/program-flags.ts";
 import { bootstrapGroup, permitNodeBootstrap } from "../src/features/nodes/bootstrap/bootstrap-permissions.ts";
 import { newBootstrapToken } from "../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
 import { clusterTrustBundleResource } from "../src/features/certificates/resources.ts";
@@ -23,17 +23,17 @@ import { processCpuSeconds, stolenSeconds } from "./process-cpu.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import { writeServingApprovalPolicy } from "./serving-approval-policy.ts";
 
-const { values: options, positionals: serveFlags } = parseArgs({
-  allowPositionals: true,
-  options: {
-    agents: { type: "string", default: "2000" },
-    "enrol-seconds": { type: "string", default: "50" },
-    "steady-seconds": { type: "string", default: "60" },
-  },
+const {
+  agents: agentCount,
+  "enrol-seconds": enrolSeconds,
+  "steady-seconds": steadySeconds,
+  serveFlags,
+} = programFlags(import.meta.filename, {
+  agents: wholeNumber(2000),
+  "enrol-seconds": wholeNumber(50),
+  "steady-seconds": wholeNumber(60),
+  serveFlags: words(),
 });
-const agentCount = Number(options.agents);
-const enrolSeconds = Number(options["enrol-seconds"]);
-const steadySeconds = Number(options["steady-seconds"]);
 const heartbeatSeconds = 10;
 const bundleName = "fleet";
 

@@ -12,7 +12,7 @@ import { once } from "node:events";
 import { cpus, loadavg } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { parseArgs } from "node:util";
+import { programFlags, text, wholeNumber } from "../tools/program-flags.ts";
 import { decodeRange, encodePut, encodeRange } from "../src/machinery/storage/etcd/etcd-messages.ts";
 import { GrpcChannel } from "../src/machinery/grpc/grpc-channel.ts";
 import { skipsEtcd, startEtcd, untilEtcdAnswers } from "../test/machinery/storage/etcd-process.ts";
@@ -25,14 +25,16 @@ import { median } from "./averages.ts";
 import { markdownTable } from "./markdown-table.ts";
 import { repeatConcurrently } from "./repeat-concurrently.ts";
 
-const { values: options } = parseArgs({
-  options: {
-    rounds: { type: "string", default: "5" },
-    restarts: { type: "string", default: "4" },
-    libraries: { type: "string", default: join(import.meta.dirname, "..") },
-  },
+const {
+  rounds,
+  restarts: restartCount,
+  libraries: librariesFolder,
+} = programFlags(import.meta.filename, {
+  rounds: wholeNumber(5),
+  restarts: wholeNumber(4),
+  libraries: text(join(import.meta.dirname, "..")),
 });
-const libraries = resolve(options.libraries);
+const libraries = resolve(librariesFolder);
 const value = randomBytes(valueBytes);
 
 interface Client {
@@ -74,7 +76,7 @@ try {
   const live = await measureLiveWatches();
   printCosts(costs, live);
   const restarts: Restart[] = [];
-  for (let count = 0; count < Number(options.restarts); count++) {
+  for (let count = 0; count < restartCount; count++) {
     restarts.push(await restartUnderLoad(member, count % 2 === 0 ? "SIGKILL" : "SIGTERM"));
   }
   printRestarts(restarts);
@@ -121,7 +123,7 @@ async function start(name: string, url: string): Promise<Client> {
 /** In each round every client, one after the other, makes every load. The first round only warms up. */
 async function measureLoads(watchRevision: number): Promise<Map<Load, Map<string, Cost[]>>> {
   const costs = new Map<Load, Map<string, Cost[]>>();
-  for (let round = 0; round <= Number(options.rounds); round++) {
+  for (let round = 0; round <= rounds; round++) {
     for (const load of Object.keys(loads) as Load[]) {
       const ofLoad = costs.get(load) ?? new Map<string, Cost[]>();
       costs.set(load, ofLoad);
@@ -199,7 +201,7 @@ function printCosts(costs: ReadonlyMap<Load, ReadonlyMap<string, readonly Cost[]
   add("watch of 10,000 events as they are written", watchedEvents, live);
   const machine = `${cpus().length} cores (${cpus()[0]?.model ?? "unknown"}), Node.js ${process.versions.node}`;
   const averages = loadavg().map((load) => load.toFixed(1));
-  console.log(`${machine}; load average ${averages.join(", ")}; median of ${options.rounds} rounds.\n`);
+  console.log(`${machine}; load average ${averages.join(", ")}; median of ${rounds} rounds.\n`);
   console.log(`${markdownTable(head, rows)}\n`);
 }
 

@@ -8,18 +8,22 @@ import { sign } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { programFlags, wholeNumber, words } from "../tools/program-flags.ts";
 import { parsePrivateKeyPem } from "../src/pki/keys.ts";
 import { CertificateClient } from "./certificate-client.ts";
 import { Http2Caller } from "./http2-caller.ts";
 import { markdownTable } from "./markdown-table.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 
-const { values: options, positionals: serveFlags } = parseArgs({
-  allowPositionals: true,
-  options: { requests: { type: "string", default: "10000" }, concurrency: { type: "string", default: "64" } },
+const {
+  requests: requestCount,
+  concurrency,
+  serveFlags,
+} = programFlags(import.meta.filename, {
+  requests: wholeNumber(10_000),
+  concurrency: wholeNumber(64),
+  serveFlags: words(),
 });
-const requestCount = Number(options.requests);
 const warmUpCount = Math.ceil(requestCount / 5);
 const scratch = mkdtempSync(join(tmpdir(), "signet-bench-"));
 const dataDirectory = join(scratch, "data");
@@ -27,7 +31,7 @@ const server = await startServerProcess(dataDirectory, { flags: serveFlags });
 const caller = new Http2Caller(server.url, { ca: server.caCertificates, token: adminToken });
 
 const client = new CertificateClient(caller);
-const issue = (count: number): Promise<void> => client.issue(count, { concurrency: Number(options.concurrency) });
+const issue = (count: number): Promise<void> => client.issue(count, { concurrency: concurrency });
 
 /** Signatures of the CA's key for each second of CPU, over as much as a certificate's contents. */
 function bareSignatures(): number {

@@ -11,7 +11,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { parseArgs } from "node:util";
+import { isGiven, programFlags, text, wholeNumber } from "../tools/program-flags.ts";
 import { Http2Caller } from "./http2-caller.ts";
 import { median } from "./averages.ts";
 import { installPackage } from "./installed-package.ts";
@@ -20,24 +20,26 @@ import { repeatConcurrently } from "./repeat-concurrently.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import type { ServerProcess } from "./server-process.ts";
 
-const { values: options } = parseArgs({
-  options: {
-    objects: { type: "string", default: "100000" },
-    directory: { type: "string" },
-    installed: { type: "boolean", default: false },
-    starts: { type: "string", default: "5" },
-  },
+const {
+  objects,
+  directory: givenDirectory,
+  installed,
+  starts: startCount,
+} = programFlags(import.meta.filename, {
+  objects: wholeNumber(100_000),
+  directory: text(),
+  installed: isGiven(),
+  starts: wholeNumber(5),
 });
-const objects = Number(options.objects);
 const namespaces = 100;
 const turns = 9;
 
-const directory = options.directory ?? mkdtempSync(join(tmpdir(), "signet-objects-"));
+const directory = givenDirectory ?? mkdtempSync(join(tmpdir(), "signet-objects-"));
 mkdirSync(directory, { recursive: true });
 const data = join(directory, "data");
 const isNew = !existsSync(data);
 const scratch = mkdtempSync(join(tmpdir(), "signet-objects-program-"));
-const program = options.installed ? { main: installPackage(scratch).main } : {};
+const program = installed ? { main: installPackage(scratch).main } : {};
 
 const connect = ({ url, caCertificates }: ServerProcess): Http2Caller =>
   new Http2Caller(url, { ca: caCertificates, token: adminToken });
@@ -121,7 +123,7 @@ async function start(): Promise<Start> {
 }
 
 const starts: Start[] = [];
-for (let turn = 0; turn < Number(options.starts); turn += 1) {
+for (let turn = 0; turn < startCount; turn += 1) {
   await starts.at(-1)?.server.stop();
   starts.push(await start());
 }
@@ -203,4 +205,4 @@ printMemory("after the lists", server);
 for (const one of [caller, lister]) one.close();
 await server.stop();
 rmSync(scratch, { recursive: true });
-if (options.directory === undefined) rmSync(directory, { recursive: true });
+if (givenDirectory === undefined) rmSync(directory, { recursive: true });

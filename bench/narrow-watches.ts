@@ -8,21 +8,22 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { programFlags, wholeNumber } from "../tools/program-flags.ts";
 import { Http2Caller } from "./http2-caller.ts";
 import { repeatConcurrently } from "./repeat-concurrently.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import { watchFanOut } from "./watch-fan-out.ts";
 import { accounts, prepareWorkloads, serviceAccount } from "./workloads.ts";
 
-const { values: options } = parseArgs({
-  options: {
-    watchers: { type: "string", default: "5000" },
-    patches: { type: "string", default: "3000" },
-    wide: { type: "string", default: "500" },
-  },
+const {
+  watchers: narrowWatchers,
+  patches,
+  wide,
+} = programFlags(import.meta.filename, {
+  watchers: wholeNumber(5000),
+  patches: wholeNumber(3000),
+  wide: wholeNumber(500),
 });
-const patches = Number(options.patches);
 /** Objects that are patched at the same time; patches of one object would wait for each other. */
 const lanes = 8;
 const watchersPerConnection = 100;
@@ -44,7 +45,7 @@ const patchAll = (): Promise<void> =>
   });
 
 console.log("watches of other objects   CPU µs a patch   patches/s");
-for (const watchers of [0, Number(options.watchers)]) {
+for (const watchers of [0, narrowWatchers]) {
   let caller = connect();
   for (let n = 0; n < watchers; n += 1) {
     if (n % watchersPerConnection === 0) connections.push((caller = connect()));
@@ -63,7 +64,7 @@ for (const connection of [writer, ...connections]) connection.close();
 console.log("watches of all   writers   bytes of an event   deliveries   a second   CPU µs a delivery");
 const rounds = [1, 16].flatMap((writers) => [0, 4096].map((noteBytes) => ({ writers, noteBytes })));
 for (const [round, { writers, noteBytes }] of rounds.entries()) {
-  const load = { watchers: Number(options.wide), writes: 400, writers, stalledWatchers: 0, noteBytes };
+  const load = { watchers: wide, writes: 400, writers, stalledWatchers: 0, noteBytes };
   const made = await watchFanOut({ server, accounts, label: `wide-${round}`, ...load });
   const { watchers, eventBytes, delivered, deliveriesPerSecond, cpuMicroseconds } = made;
   const cells = [watchers, writers, eventBytes, delivered, deliveriesPerSecond, cpuMicroseconds.toFixed(1)];

@@ -9,7 +9,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { programFlags, wholeNumber } from "../tools/program-flags.ts";
 import { revocationResource } from "../src/features/revocation/resources.ts";
 import { platformNames } from "../src/machinery/api/names.ts";
 import { startTestServer } from "../test/test-server.ts";
@@ -17,11 +17,10 @@ import { h2load } from "./h2load.ts";
 import { startServerProcess } from "./server-process.ts";
 import { prepareWorkloads } from "./workloads.ts";
 
-const { values: options } = parseArgs({
-  options: { seconds: { type: "string", default: "3" }, revocations: { type: "string", default: "100000" } },
+const { seconds, revocations } = programFlags(import.meta.filename, {
+  seconds: wholeNumber(3),
+  revocations: wholeNumber(100_000),
 });
-const seconds = Number(options.seconds);
-const revocations = Number(options.revocations);
 const scratch = mkdtempSync(join(tmpdir(), "signet-options-bench-"));
 /** Of the workloads of `npm run bench`. The review is made with a token that this server has issued. */
 const shown = ["get", "create", "tokenrequest", "selfsubjectreview"];

@@ -5,13 +5,14 @@
  *
  *   npm run bench:recompiled -- [--requests N] [--only WORKLOAD]
  */
-import { parseArgs } from "node:util";
+import { oneOf, programFlags, wholeNumber } from "../tools/program-flags.ts";
+import { workloadNames } from "./workloads.ts";
 import { inspectWorkloads } from "./inspected-server.ts";
 
-const { values: options } = parseArgs({
-  options: { requests: { type: "string", default: "20000" }, only: { type: "string" } },
+const { requests, only } = programFlags(import.meta.filename, {
+  requests: wholeNumber(20_000),
+  only: oneOf(workloadNames),
 });
-const requests = Number(options.requests);
 const manyTimes = 3;
 
 let trace = "";
@@ -19,7 +20,7 @@ await inspectWorkloads(
   {
     requests,
     runtimeFlags: ["--trace-opt", "--trace-file-names"],
-    ...(options.only !== undefined && { only: options.only }),
+    ...(only !== undefined && { only }),
     onSpawned: (server) => server.stdout?.on("data", (part: Buffer) => (trace += part.toString())),
   },
   async ({ name, load }) => {

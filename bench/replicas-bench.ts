@@ -5,7 +5,7 @@
  *
  *   npm run bench:replicas -- [--replicas N] [--members N] [--seconds N] [--warm-up-seconds N]
  */
-import { parseArgs } from "node:util";
+import { programFlags, wholeNumber } from "../tools/program-flags.ts";
 import { EtcdStore } from "../src/machinery/storage/backends/etcd.ts";
 import { startEtcd } from "../test/machinery/storage/etcd-process.ts";
 import { etcdCpuSeconds, startEtcdReplicas } from "./etcd-replicas.ts";
@@ -14,19 +14,21 @@ import { markdownTable } from "./markdown-table.ts";
 import { stolenSeconds } from "./process-cpu.ts";
 import { accounts, serviceAccount } from "./workloads.ts";
 
-const { values: options } = parseArgs({
-  options: {
-    replicas: { type: "string", default: "3" },
-    members: { type: "string", default: "1" },
-    seconds: { type: "string", default: "10" },
-    "warm-up-seconds": { type: "string", default: "3" },
-  },
+const {
+  replicas: count,
+  members,
+  seconds: measuredSeconds,
+  "warm-up-seconds": warmUpSeconds,
+} = programFlags(import.meta.filename, {
+  replicas: wholeNumber(3),
+  members: wholeNumber(1),
+  seconds: wholeNumber(10),
+  "warm-up-seconds": wholeNumber(3),
 });
 const inFlight = 64;
 const valueBytes = 400; // a stored account of this bench
 
-const count = Number(options.replicas);
-const etcd = await startEtcd({ size: Number(options.members), heartbeatMilliseconds: 100 });
+const etcd = await startEtcd({ size: members, heartbeatMilliseconds: 100 });
 let replicas: EtcdReplicas | undefined;
 
 const replicaCpu = (): number =>
@@ -49,10 +51,10 @@ async function repeat(seconds: number, operation: (index: number) => Promise<voi
 
 /** Notes how often a second an operation succeeded, after the code that it needs is compiled. */
 async function measure(what: string, operation: (index: number) => Promise<void>): Promise<void> {
-  await repeat(Number(options["warm-up-seconds"]), operation);
+  await repeat(warmUpSeconds, operation);
   const before = { etcd: etcdCpuSeconds(etcd), replicas: replicaCpu(), stolen: stolenSeconds() };
   const from = performance.now();
-  const succeeded = await repeat(Number(options.seconds), operation);
+  const succeeded = await repeat(measuredSeconds, operation);
   const seconds = (performance.now() - from) / 1000;
   const each = (cpuSeconds: number): string => ((cpuSeconds * 1000) / succeeded).toFixed(2);
   rows.push([

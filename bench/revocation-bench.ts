@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
-import { parseArgs } from "node:util";
+import { programFlags, wholeNumber } from "../tools/program-flags.ts";
 import pino from "pino";
 import { issuedCertificateResource } from "../src/features/certificates/resources.ts";
 import { revocationResource } from "../src/features/revocation/resources.ts";
@@ -26,8 +26,7 @@ import { encodeCertificateId, encodeOcspRequest } from "../test/pki/ocsp-message
 import { keptStore } from "../test/server/kept-store.ts";
 import { median } from "./averages.ts";
 
-const { values: options } = parseArgs({ options: { certificates: { type: "string", default: "100000" } } });
-const count = Number(options.certificates);
+const { certificates: count } = programFlags(import.meta.filename, { certificates: wholeNumber(100_000) });
 const folder = mkdtempSync(join(tmpdir(), "signet-revocations-"));
 const config = parseServerConfig({
   commandLine: { "data-dir": folder, "secure-port": "0", "revocation-url": "http://pki.example.com" },

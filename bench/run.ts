@@ -7,7 +7,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { isGiven, programFlags, text, wholeNumber, words } from "../tools/program-flags.ts";
 import { h2load } from "./h2load.ts";
 import type { LoadResult } from "./h2load.ts";
 import { Http2Caller } from "./http2-caller.ts";
@@ -19,18 +19,23 @@ import { watchFanOut } from "./watch-fan-out.ts";
 import type { FanOut } from "./watch-fan-out.ts";
 import { accounts, prepareWorkloads, serviceAccount } from "./workloads.ts";
 
-const { values: options, positionals: serveFlags } = parseArgs({
-  allowPositionals: true,
-  options: {
-    seconds: { type: "string", default: "5" },
-    objects: { type: "string", default: "10000" },
-    watchers: { type: "string", default: "500" },
-    json: { type: "string" },
-    "lists-only": { type: "boolean", default: false },
-    markdown: { type: "boolean", default: false },
-  },
+const {
+  seconds,
+  objects,
+  watchers,
+  json,
+  "lists-only": listsOnly,
+  markdown,
+  serveFlags,
+} = programFlags(import.meta.filename, {
+  seconds: wholeNumber(5),
+  objects: wholeNumber(10_000),
+  watchers: wholeNumber(500),
+  json: text(),
+  "lists-only": isGiven(),
+  markdown: isGiven(),
+  serveFlags: words(),
 });
-const seconds = Number(options.seconds);
 const scratch = mkdtempSync(join(tmpdir(), "signet-bench-"));
 const dataDirectory = join(scratch, "data");
 
@@ -58,7 +63,7 @@ const ceiling = (loads["bare server"] = await h2load({
   cpuSeconds: bare.cpuSeconds,
   scratch,
 }));
-for (const { name, path, body, token } of options["lists-only"] ? [] : workloads) {
+for (const { name, path, body, token } of listsOnly ? [] : workloads) {
   const { cpuSeconds } = server;
   loads[name] = await h2load({ name, url: server.url + path, token, body, seconds, cpuSeconds, scratch });
 }
@@ -72,7 +77,6 @@ results["loads"] = loads;
 
 // ---- big lists ------------------------------------------------------------------------------
 const big = "/api/v1/namespaces/bench-big/serviceaccounts";
-const objects = Number(options.objects);
 for (let from = 0; from < objects; from += 200) {
   const batch = Array.from({ length: Math.min(200, objects - from) }, (_, offset) => from + offset);
   await Promise.all(
@@ -119,7 +123,6 @@ const withObjectsMebibytes = server.residentMebibytes();
 
 // ---- watch fan-out --------------------------------------------------------------------------
 const fanOuts: FanOut[] = [];
-const watchers = Number(options.watchers);
 for (const round of [
   { label: "one-writer", writers: 1, noteBytes: 0, stalledWatchers: 0 },
   { label: "short", writers: 16, noteBytes: 0, stalledWatchers: 0 },
@@ -137,7 +140,7 @@ const residentMebibytes = { idle: idleMebibytes, withObjects: withObjectsMebibyt
 results["residentMebibytes"] = residentMebibytes;
 console.log("resident MiB", JSON.stringify(residentMebibytes));
 console.log("ready ms", JSON.stringify(results["readyMilliseconds"]));
-if (options.markdown) {
+if (markdown) {
   const readyMilliseconds = {
     newDirectory: first.readyMilliseconds,
     existingDirectory: server.readyMilliseconds,
@@ -148,4 +151,4 @@ caller.close();
 bare.stop();
 await server.stop();
 rmSync(scratch, { recursive: true, force: true });
-if (options.json !== undefined) writeFileSync(options.json, JSON.stringify(results, null, 1));
+if (json !== undefined) writeFileSync(json, JSON.stringify(results, null, 1));

@@ -9,14 +9,13 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { parseArgs } from "node:util";
+import { programFlags, wholeNumber } from "../tools/program-flags.ts";
 import { median } from "./averages.ts";
 import { installPackage } from "./installed-package.ts";
 import { markdownTable } from "./markdown-table.ts";
 import { startServerProcess } from "./server-process.ts";
 
-const { values: options } = parseArgs({ options: { seconds: { type: "string", default: "60" } } });
-const idleSeconds = Number(options.seconds);
+const { seconds: idleSeconds } = programFlags(import.meta.filename, { seconds: wholeNumber(60) });
 /** After the start, the loops have their first turn and the runtime collects its garbage. */
 const settleSeconds = 15;
 const starts = 5;

@@ -7,7 +7,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { oneOf, programFlags, wholeNumber, words } from "../tools/program-flags.ts";
 import { h2load } from "./h2load.ts";
 import type { LoadResult } from "./h2load.ts";
 import { Http2Caller } from "./http2-caller.ts";
@@ -15,24 +15,24 @@ import { median } from "./averages.ts";
 import { markdownTable } from "./markdown-table.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
 import { startBareServer } from "./start-bare-server.ts";
-import { prepareWorkloads } from "./workloads.ts";
+import { prepareWorkloads, requestNames } from "./workloads.ts";
 
-const { values: options, positionals: flags } = parseArgs({
-  allowPositionals: true,
-  options: {
-    rounds: { type: "string", default: "7" },
-    seconds: { type: "string", default: "4" },
-    only: { type: "string" },
-  },
+const {
+  rounds: roundCount,
+  seconds,
+  only,
+  flags,
+} = programFlags(import.meta.filename, {
+  rounds: wholeNumber(7),
+  seconds: wholeNumber(4),
+  only: oneOf(requestNames),
+  flags: words(),
 });
-const seconds = Number(options.seconds);
 
 const scratch = mkdtempSync(join(tmpdir(), "signet-tail-"));
 const bare = await startBareServer();
 const server = await startServerProcess(join(scratch, "data"), { flags });
-const workloads = (await prepareWorkloads(server)).filter(
-  ({ name }) => options.only === undefined || options.only === name,
-);
+const workloads = (await prepareWorkloads(server)).filter(({ name }) => only === undefined || only === name);
 const caller = new Http2Caller(server.url, { ca: server.caCertificates, token: adminToken });
 
 const loadBare = (): Promise<LoadResult> =>
@@ -66,7 +66,7 @@ try {
     // Compiles the code.
     await loadServer();
     const rounds: Round[] = [];
-    for (let round = 0; round < Number(options.rounds); round++) {
+    for (let round = 0; round < roundCount; round++) {
       const ofBare = await loadBare();
       await longestPause();
       const own = await loadServer();

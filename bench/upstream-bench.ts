@@ -8,7 +8,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { parseArgs } from "node:util";
+import { neededText, programFlags, wholeNumber } from "../tools/program-flags.ts";
 import { kubernetesNames } from "../src/machinery/api/names.ts";
 import { messageOf } from "../src/machinery/api/thrown-error.ts";
 import { Http2Caller } from "./http2-caller.ts";
@@ -20,22 +20,17 @@ import { startUpstreamServer } from "./upstream-server.ts";
 import { accounts, prepareWorkloads, sendRequests } from "./workloads.ts";
 import type { Workload } from "./workloads.ts";
 
-const { values: options } = parseArgs({
-  options: {
-    "kube-apiserver": { type: "string" },
-    rounds: { type: "string", default: "15" },
-    requests: { type: "string", default: "500" },
-    accounts: { type: "string", default: "20000" },
-  },
+const {
+  "kube-apiserver": program,
+  rounds,
+  requests,
+  accounts: accountCount,
+} = programFlags(import.meta.filename, {
+  "kube-apiserver": neededText(),
+  rounds: wholeNumber(15),
+  requests: wholeNumber(500),
+  accounts: wholeNumber(20_000),
 });
-const program = options["kube-apiserver"];
-if (program === undefined) {
-  console.error("usage: npm run bench:upstream -- --kube-apiserver FILE [--rounds N] [--requests N] [--accounts N]");
-  process.exit(2);
-}
-const rounds = Number(options.rounds);
-const requests = Number(options.requests);
-const accountCount = Number(options.accounts);
 /** The loops have their first turn, and both runtimes collect their garbage. */
 const settleMilliseconds = 30_000;
 

@@ -6,7 +6,8 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { oneOf, programFlags, text, wholeNumber, words } from "../tools/program-flags.ts";
+import { workloadNames } from "./workloads.ts";
 import { callTree, microsecondsByLayer } from "./call-tree.ts";
 import type { CpuProfile } from "./call-tree.ts";
 import { flameGraph } from "./flame-graph.ts";
@@ -15,36 +16,30 @@ import { markdownTable } from "./markdown-table.ts";
 import { requestLayers } from "./request-layers.ts";
 import type { Layer } from "./request-layers.ts";
 
-const { values: options, positionals: flags } = parseArgs({
-  allowPositionals: true,
-  options: {
-    requests: { type: "string", default: "10000" },
-    only: { type: "string" },
-    pictures: { type: "string" },
-  },
+const { requests, only, pictures, flags } = programFlags(import.meta.filename, {
+  requests: wholeNumber(10_000),
+  only: oneOf(workloadNames),
+  pictures: text(),
+  flags: words(),
 });
-const requests = Number(options.requests);
 const sampleMicroseconds = 100;
 
 const measured: { readonly name: string; readonly microseconds: ReadonlyMap<Layer, number> }[] = [];
-await inspectWorkloads(
-  { requests, flags, ...(options.only !== undefined && { only: options.only }) },
-  async ({ name, inspector, load }) => {
-    await inspector.send("Profiler.enable");
-    await inspector.send("Profiler.setSamplingInterval", { interval: sampleMicroseconds });
-    await inspector.send("Profiler.start");
-    await load();
-    const { profile } = (await inspector.send("Profiler.stop")) as { profile: CpuProfile }; // the inspector's format
-    const tree = callTree(profile);
-    measured.push({ name, microseconds: microsecondsByLayer(tree) });
-    if (options.pictures === undefined) return;
-    mkdirSync(options.pictures, { recursive: true });
-    const file = join(options.pictures, `${name}.svg`);
-    const each = (tree.totalMicroseconds / requests).toFixed(0);
-    writeFileSync(file, flameGraph(tree, `${name}: ${each} µs of the main thread a request`));
-    console.error(`written: ${file}`);
-  },
-);
+await inspectWorkloads({ requests, flags, ...(only !== undefined && { only }) }, async ({ name, inspector, load }) => {
+  await inspector.send("Profiler.enable");
+  await inspector.send("Profiler.setSamplingInterval", { interval: sampleMicroseconds });
+  await inspector.send("Profiler.start");
+  await load();
+  const { profile } = (await inspector.send("Profiler.stop")) as { profile: CpuProfile }; // the inspector's format
+  const tree = callTree(profile);
+  measured.push({ name, microseconds: microsecondsByLayer(tree) });
+  if (pictures === undefined) return;
+  mkdirSync(pictures, { recursive: true });
+  const file = join(pictures, `${name}.svg`);
+  const each = (tree.totalMicroseconds / requests).toFixed(0);
+  writeFileSync(file, flameGraph(tree, `${name}: ${each} µs of the main thread a request`));
+  console.error(`written: ${file}`);
+});
 
 const sum = (microseconds: ReadonlyMap<Layer, number>): number => [...microseconds.values()].reduce((a, b) => a + b, 0);
 const rows = (Object.keys(requestLayers) as Layer[]).map((layer) => [

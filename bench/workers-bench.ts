@@ -9,7 +9,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { oneOf, programFlags, wholeNumber, words } from "../tools/program-flags.ts";
 import { h2load } from "./h2load.ts";
 import type { LoadResult } from "./h2load.ts";
 import { median } from "./averages.ts";
@@ -17,19 +17,16 @@ import { inTurns } from "./in-turns.ts";
 import { markdownTable } from "./markdown-table.ts";
 import { startServerProcess } from "./server-process.ts";
 import type { ServerProcess } from "./server-process.ts";
-import { prepareWorkloads } from "./workloads.ts";
+import { prepareWorkloads, requestNames } from "./workloads.ts";
 import type { Workload } from "./workloads.ts";
 
-const { values: options, positionals: flags } = parseArgs({
-  allowPositionals: true,
-  options: {
-    workers: { type: "string", default: "2" },
-    rounds: { type: "string", default: "15" },
-    seconds: { type: "string", default: "1" },
-    only: { type: "string" },
-  },
+const { workers, rounds, seconds, only, flags } = programFlags(import.meta.filename, {
+  workers: wholeNumber(2),
+  rounds: wholeNumber(15),
+  seconds: wholeNumber(1),
+  only: oneOf(requestNames),
+  flags: words(),
 });
-const [rounds, seconds, workers] = [Number(options.rounds), Number(options.seconds), Number(options.workers)];
 
 interface Side {
   readonly server: ServerProcess;
@@ -85,7 +82,7 @@ try {
   for (let one = 1; one <= workers; one++) apart.push(await startSide(`apart-${one}`, 1));
   const rows: string[][] = [];
   for (const [index, { name }] of together.flatMap(({ workloads }) => workloads).entries()) {
-    if (options.only !== undefined && options.only !== name) continue;
+    if (only !== undefined && only !== name) continue;
     // The first load compiles the code.
     for (const side of [apart, together]) await load(side, index);
     const { others, owns } = await inTurns({

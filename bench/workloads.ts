@@ -7,6 +7,18 @@ import { repeatConcurrently } from "./repeat-concurrently.ts";
 import { adminToken } from "./server-process.ts";
 import type { ServerProcess } from "./server-process.ts";
 
+/** Of the workloads that one request makes. */
+export const requestNames = [
+  "get",
+  "selfsubjectreview",
+  "tokenreview",
+  "tokenrequest",
+  "create",
+  "csr-create",
+] as const;
+/** Of all workloads. `CertificateClient` makes the last one, of several requests. */
+export const workloadNames = [...requestNames, "certificate"] as const;
+
 /** One kind of request that the benchmarks send again and again. */
 export interface Workload {
   readonly name: string;

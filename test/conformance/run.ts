@@ -9,7 +9,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import https from "node:https";
 import { basename, join } from "node:path";
-import { parseArgs } from "node:util";
+import { oneOf, programFlags, text, wholeNumber, words } from "../../tools/program-flags.ts";
 import { startTestServer } from "../test-server.ts";
 import { converse } from "./conversation.ts";
 import type { StepResult, Target } from "./conversation.ts";
@@ -19,19 +19,15 @@ import { differences, levels, score, view } from "./score.ts";
 import type { Level, Score } from "./score.ts";
 
 const here = import.meta.dirname;
-const { values: options, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    profile: { type: "string", default: "platform" },
-    only: { type: "string", default: "" },
-    show: { type: "string", default: "20" },
-    level: { type: "string", default: "body" },
-    parallel: { type: "string", default: "4" },
-    json: { type: "string" },
-  },
+const { profile, only, show, level, parallel, json, positionals } = programFlags(import.meta.filename, {
+  profile: oneOf(["platform", "kubernetes"], "platform"),
+  only: text(""),
+  show: wholeNumber(20),
+  level: oneOf(levels, "body"),
+  parallel: wholeNumber(4),
+  json: text(),
+  positionals: words(),
 });
-const profile = options.profile === "kubernetes" ? "kubernetes" : "platform";
-const level = levels.find((one) => one === options.level) ?? "body";
 const vectors = join(here, "vectors");
 const files = positionals.length > 0 ? positionals : readdirSync(vectors).map((file) => join(vectors, file));
 
@@ -60,20 +56,18 @@ const byFile = new Map<string, Tally>();
 const differing: unknown[] = [];
 for (const file of files) {
   const tally = noTally();
-  const scenarios = (JSON.parse(readFileSync(file, "utf8")) as Scenario[]).filter(({ name }) =>
-    name.includes(options.only),
-  );
+  const scenarios = (JSON.parse(readFileSync(file, "utf8")) as Scenario[]).filter(({ name }) => name.includes(only));
   const queue = scenarios.values();
   const work = async (): Promise<void> => {
     for (const scenario of queue) count(scenario, await converse(scenario, target), tally, basename(file));
   };
-  await Promise.all(Array.from({ length: Number(options.parallel) }, work));
+  await Promise.all(Array.from({ length: parallel }, work));
   for (const key of ["steps", ...levels] as const) total[key] += tally[key];
   byFile.set(basename(file), tally);
   console.log(line(basename(file), tally));
 }
 console.log(line("all", total));
-if (options.json !== undefined) writeFileSync(options.json, JSON.stringify({ total, differences: differing }, null, 1));
+if (json !== undefined) writeFileSync(json, JSON.stringify({ total, differences: differing }, null, 1));
 target.agent.destroy();
 await server.stop();
 process.exitCode = areFloorsHeld() ? 0 : 1;
@@ -88,7 +82,7 @@ function count(scenario: Scenario, results: readonly StepResult[], tally: Tally,
     for (const one of levels) if (agreed[one]) tally[one]++;
     if (agreed[level]) continue;
     differing.push({ file, scenario: scenario.name, index, step, actual });
-    if (differing.length <= Number(options.show)) print(scenario, { index, step, actual });
+    if (differing.length <= show) print(scenario, { index, step, actual });
   }
   const expected = scenario.steps.filter((step) => step.expect !== undefined).length;
   tally.steps += Math.max(0, expected - results.filter(({ step }) => step.expect !== undefined).length);
@@ -113,7 +107,7 @@ function line(name: string, tally: Tally): string {
 
 /** The floors protect the reached scores: a change that loses answers fails. */
 function areFloorsHeld(): boolean {
-  if (options.only !== "") return true;
+  if (only !== "") return true;
   let areHeld = true;
   for (const [pattern, wanted] of Object.entries(floors)) {
     const matching = [...byFile].filter(([file]) => file.startsWith(pattern)).map(([, tally]) => tally);

@@ -4,31 +4,32 @@
  *
  * npm run test:faults -- [--replicas N] [--clients N] [--seed N] [--outage SECONDS] [--only TEXT]
  */
-import { parseArgs } from "node:util";
+import { programFlags, randomSeed, text, wholeNumber } from "../../tools/program-flags.ts";
 import { skipsEtcd } from "../machinery/storage/etcd-process.ts";
 import { runFault } from "./fault-run.ts";
 import { faults } from "./faults.ts";
 
-const { values } = parseArgs({
-  options: {
-    replicas: { type: "string", default: "3" },
-    clients: { type: "string", default: "16" },
-    seed: { type: "string", default: String(Date.now() % 1_000_000) },
-    outage: { type: "string", default: "20" },
-    only: { type: "string", default: "" },
-  },
+const {
+  replicas,
+  clients,
+  seed,
+  outage: outageSeconds,
+  only,
+} = programFlags(import.meta.filename, {
+  replicas: wholeNumber(3),
+  clients: wholeNumber(16),
+  seed: randomSeed(),
+  outage: wholeNumber(20),
+  only: text(""),
 });
 if (skipsEtcd !== false) {
   console.error(skipsEtcd);
   process.exit(1);
 }
-const [replicas, clients, seed, outageSeconds] = [values.replicas, values.clients, values.seed, values.outage].map(
-  Number,
-) as [number, number, number, number];
 console.log(`faults: ${replicas} replicas, 3 members of etcd, ${clients} clients, seed ${seed}`);
 let faultCount = 0;
 let failures = 0;
-for (const fault of faults.filter(({ name }) => name.includes(values.only))) {
+for (const fault of faults.filter(({ name }) => name.includes(only))) {
   const report = await runFault({
     fault,
     replicas,

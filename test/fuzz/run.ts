@@ -10,29 +10,32 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { isGiven, oneOf, programFlags, randomSeed, text, wholeNumber } from "../../tools/program-flags.ts";
 import type { Profile } from "../../src/machinery/api/names.ts";
 import { requestAsCurl, requestAsJson } from "./fuzz-request.ts";
 import { runFuzz } from "./run-fuzz.ts";
 import { startInProcessTarget } from "./targets/in-process-target.ts";
 import { startProcessTarget } from "./targets/process-target.ts";
 
-const { values } = parseArgs({
-  options: {
-    inputs: { type: "string", default: "1000000" },
-    seed: { type: "string", default: String(Date.now() % 1_000_000) },
-    first: { type: "string", default: "0" },
-    kinds: { type: "string" },
-    profile: { type: "string" },
-    "in-process": { type: "boolean", default: false },
-    "loop-milliseconds": { type: "string", default: "250" },
-  },
+const {
+  inputs: inputCount,
+  seed,
+  first,
+  kinds,
+  profile: onlyProfile,
+  "in-process": inProcess,
+  "loop-milliseconds": loopMilliseconds,
+} = programFlags(import.meta.filename, {
+  inputs: wholeNumber(1_000_000),
+  seed: randomSeed(),
+  first: wholeNumber(0),
+  kinds: text(),
+  profile: oneOf(["platform", "kubernetes"]),
+  "in-process": isGiven(),
+  "loop-milliseconds": wholeNumber(250),
 });
-const profiles: readonly Profile[] =
-  values.profile === undefined
-    ? ["platform", "kubernetes"]
-    : [values.profile === "kubernetes" ? "kubernetes" : "platform"];
-const inputs = Math.ceil(Number(values.inputs) / profiles.length);
+const profiles: readonly Profile[] = onlyProfile === undefined ? ["platform", "kubernetes"] : [onlyProfile];
+const inputs = Math.ceil(inputCount / profiles.length);
 /** Caches fill and the heap finds its size: more than that does not come back. */
 const allowedMebibytes = (early: number): number => early * 1.5 + 150;
 /** A command line longer than this is no use to anyone: the file holds all. */
@@ -44,19 +47,17 @@ let findCount = 0;
 let folder: string | undefined;
 for (const profile of profiles) {
   if (interrupted.signal.aborted) break;
-  console.log(
-    `fuzz: ${inputs} inputs, seed ${values.seed}, profile ${profile}${values["in-process"] ? ", in process" : ""}`,
-  );
+  console.log(`fuzz: ${inputs} inputs, seed ${seed}, profile ${profile}${inProcess ? ", in process" : ""}`);
   let told = 0;
   const { finds, statuses, residentMebibytes, slowestMilliseconds, ...report } = await runFuzz({
     profile,
-    seed: Number(values.seed),
-    first: Number(values.first),
+    seed: seed,
+    first: first,
     inputs,
-    ...(values.kinds !== undefined && { kinds: values.kinds.split(",") }),
-    loopMilliseconds: Number(values["loop-milliseconds"]),
+    ...(kinds !== undefined && { kinds: kinds.split(",") }),
+    loopMilliseconds: loopMilliseconds,
     signal: interrupted.signal,
-    startTarget: values["in-process"] ? startInProcessTarget : startProcessTarget,
+    startTarget: inProcess ? startInProcessTarget : startProcessTarget,
     onProgress: (progress) => {
       if (progress.inputs - told < 20_000) return;
       told = progress.inputs;
@@ -65,14 +66,14 @@ for (const profile of profiles) {
   });
   for (const { fault, index, count, request, answer } of finds) {
     console.error(
-      `\n${fault} (${count} times, first: --profile ${profile} --seed ${values.seed} --first ${index} --inputs 1)`,
+      `\n${fault} (${count} times, first: --profile ${profile} --seed ${seed} --first ${index} --inputs 1)`,
     );
     if (answer !== undefined) console.error(`  answer: ${answer}`);
     if (request === undefined) continue;
     const curl = requestAsCurl(request);
     if (curl.length <= maximumCurlCharacters) console.error(`  ${curl}`);
     folder ??= mkdtempSync(join(tmpdir(), "signet-fuzz-finds-"));
-    const file = join(folder, `${profile}-${values.seed}-${index}.json`);
+    const file = join(folder, `${profile}-${seed}-${index}.json`);
     writeFileSync(file, `${JSON.stringify({ fault, answer, request: requestAsJson(request) }, undefined, 2)}\n`);
     console.error(`  the whole request: ${file}`);
   }

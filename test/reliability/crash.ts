@@ -3,18 +3,15 @@
  *
  *   npm run test:crash -- [--rounds N] [--clients N] [--seed N] [-- FLAGS OF serve]
  */
-import { parseArgs } from "node:util";
+import { programFlags, randomSeed, wholeNumber, words } from "../../tools/program-flags.ts";
 import { runCrashRounds } from "./crash-rounds.ts";
 
-const { values, positionals: flags } = parseArgs({
-  allowPositionals: true,
-  options: {
-    rounds: { type: "string", default: "50" },
-    clients: { type: "string", default: "32" },
-    seed: { type: "string", default: String(Date.now() % 1_000_000) },
-  },
+const { rounds, clients, seed, flags } = programFlags(import.meta.filename, {
+  rounds: wholeNumber(50),
+  clients: wholeNumber(32),
+  seed: randomSeed(),
+  flags: words(),
 });
-const [rounds, clients, seed] = [values.rounds, values.clients, values.seed].map(Number) as [number, number, number];
 console.log(
   `crash test: ${rounds} rounds, ${clients} clients, seed ${seed}${flags.length > 0 ? `, ${flags.join(" ")}` : ""}`,
 );

@@ -4,23 +4,19 @@
  *
  *   npm run test:history -- [--seconds N] [--clients N] [--workers N | --replicas N] [--seed N]
  */
-import { parseArgs } from "node:util";
+import { programFlags, randomSeed, wholeNumber } from "../../tools/program-flags.ts";
 import { runHistory } from "./history-run.ts";
 import { workersTarget } from "./history-target.ts";
 import { replicasTarget } from "../faults/replicas-target.ts";
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: "string", default: "30" },
-    clients: { type: "string", default: "16" },
-    workers: { type: "string", default: "2" },
-    replicas: { type: "string", default: "0" },
-    seed: { type: "string", default: String(Date.now() % 1_000_000) },
-  },
+const { seconds, clients, workers, replicas, seed } = programFlags(import.meta.filename, {
+  seconds: wholeNumber(30),
+  clients: wholeNumber(16),
+  workers: wholeNumber(2),
+  replicas: wholeNumber(0),
+  seed: randomSeed(),
 });
-const [seconds, clients, seed] = [values.seconds, values.clients, values.seed].map(Number) as [number, number, number];
-const replicas = Number(values.replicas);
-const target = replicas > 0 ? await replicasTarget(replicas) : await workersTarget(Number(values.workers));
+const target = replicas > 0 ? await replicasTarget(replicas) : await workersTarget(workers);
 console.log(`history: ${target.name}, ${clients} clients, ${seconds} s, seed ${seed}`);
 const report = await runHistory({ target, seconds, clients, seed });
 await target.stop();

@@ -6,15 +6,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { programFlags, wholeNumber } from "../../tools/program-flags.ts";
 import { runOpenings } from "./openings-run.ts";
 
-const { values } = parseArgs({
-  options: { processes: { type: "string", default: "3" }, times: { type: "string", default: "500" } },
-});
+const { processes, times } = programFlags(import.meta.filename, { processes: wholeNumber(3), times: wholeNumber(500) });
 const directory = mkdtempSync(join(tmpdir(), "signet-openings-"));
 try {
-  const [processes, times] = [Number(values.processes), Number(values.times)];
   const { written, losses } = await runOpenings({ directory, processes, times });
   for (const loss of losses) console.error(loss);
   console.log(

@@ -3,21 +3,16 @@
  *
  *   npm run test:soak -- [--seconds N] [--informers N] [--writers N] [--seed N] [-- FLAGS OF serve]
  */
-import { parseArgs } from "node:util";
+import { programFlags, randomSeed, wholeNumber, words } from "../../tools/program-flags.ts";
 import { runSoak } from "./soak-run.ts";
 
-const { values, positionals: flags } = parseArgs({
-  allowPositionals: true,
-  options: {
-    seconds: { type: "string", default: "60" },
-    informers: { type: "string", default: "20" },
-    writers: { type: "string", default: "32" },
-    seed: { type: "string", default: String(Date.now() % 1_000_000) },
-  },
+const { seconds, informers, writers, seed, flags } = programFlags(import.meta.filename, {
+  seconds: wholeNumber(60),
+  informers: wholeNumber(20),
+  writers: wholeNumber(32),
+  seed: randomSeed(),
+  flags: words(),
 });
-const [seconds, informers, writers, seed] = [values.seconds, values.informers, values.writers, values.seed].map(
-  Number,
-) as [number, number, number, number];
 /** The process settles on a level: history is bounded, and so is everything that a watch holds. */
 const allowedGrowth = 1.3;
 

@@ -2,21 +2,19 @@
  * Measures how long one request keeps the event loop to itself: every hostile request of `large-requests`, in processor
  * time of the main thread. Prints the worst and ends with 1 when one takes longer than 250 ms.
  *
- * node test/server/hostile/measure-blocking.ts [--stride 1] [--only TEXT]
+ *   node test/machinery/http/hostile/measure-blocking.ts [--bytes N] [--stride N] [--only TEXT]
  */
-import { parseArgs } from "node:util";
+import { programFlags, text, wholeNumber } from "../../../../tools/program-flags.ts";
 import { platformNames } from "../../../../src/machinery/api/names.ts";
 import { storedResources } from "../../../../src/server/served-kinds.ts";
 import { hostileScene } from "./hostile-scene.ts";
 import { collectionOf, largeRequests } from "./large-requests.ts";
 import { sampleObject } from "./sample-objects.ts";
 
-const { values } = parseArgs({
-  options: {
-    stride: { type: "string", default: "1" },
-    only: { type: "string", default: "" },
-    bytes: { type: "string", default: "3000000" },
-  },
+const { stride, only, bytes } = programFlags(import.meta.filename, {
+  stride: wholeNumber(1),
+  only: text(""),
+  bytes: wholeNumber(3_000_000),
 });
 const maximumMilliseconds = 250;
 
@@ -34,8 +32,8 @@ const measured: {
   readonly size: number;
   readonly label: string;
 }[] = [];
-for (const { label, ...request } of largeRequests({ bytes: Number(values.bytes), stride: Number(values.stride) })) {
-  if (!label.includes(values.only)) continue;
+for (const { label, ...request } of largeRequests({ bytes: bytes, stride: stride })) {
+  if (!label.includes(only)) continue;
   const before = process.threadCpuUsage();
   const { status, body } = await scene.send(request);
   const { user, system } = process.threadCpuUsage(before);

@@ -92,6 +92,23 @@ describe("a pod", () => {
     ]);
   });
 
+  it("waits for its scheduling gates, which have names of their own, before it gets a node", () => {
+    const schedulingGates = [{ name: "example.com/a" }, { name: "example.com/a" }, { name: "a b" }];
+    assert.deepEqual(
+      faultsOfNew(definition, pod({ schedulingGates, nodeName: "n" })).map((fault) => fault.slice(0, 80)),
+      [
+        'spec.schedulingGates[1]: Duplicate value: "example.com/a"',
+        'spec.schedulingGates[2]: Invalid value: "a b": name part must consist of alphanu',
+        "spec.nodeName: Forbidden: cannot be set until all schedulingGates have been clea",
+      ],
+    );
+    const { status } = prepared(definition, pod({ schedulingGates: schedulingGates.slice(0, 1) }));
+    assert.deepEqual(
+      status.conditions?.map(({ type, status, reason }) => [type, status, reason]),
+      [["PodScheduled", "False", "SchedulingGated"]],
+    );
+  });
+
   it("keeps its quality of service, and is nominated for no node when it has one", () => {
     const { status } = definition.subresources ?? {};
     assert.ok(status?.type === "update");
@@ -242,6 +259,53 @@ describe("an update of a pod", () => {
     assert.deepEqual(faultsOfChange(definition, pod(rest), previous), [
       `${field} null: must not update from a positive integer to nil value`,
     ]);
+  });
+
+  it("takes scheduling gates away, and adds none", () => {
+    const gates = (...names: readonly string[]) => ({ schedulingGates: names.map((name) => ({ name })) });
+    assert.deepEqual(faults(gates("b"), gates("a", "b")), []);
+    assert.deepEqual(faults(gates(), gates("a")), []);
+    assert.deepEqual(faults(gates("a", "c"), gates("a", "b")), [
+      "spec.schedulingGates[1].name: Forbidden: only deletion is allowed, but found new scheduling gate 'c'",
+    ]);
+  });
+
+  it("leaves a gated pod fewer nodes, and no other pod", () => {
+    const [schedulingGates, no] = [[{ name: "a" }], "may not change fields other than"];
+    const terms = (...keys: readonly (readonly string[])[]) => ({
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: keys.map((some) => ({
+              matchExpressions: some.map((key) => ({ key, operator: "Exists" })),
+            })),
+          },
+        },
+      },
+    });
+    const changed = (next: Partial<Pod["spec"]>, before: Partial<Pod["spec"]>): string[] =>
+      faults({ ...next, schedulingGates }, { ...before, schedulingGates });
+    assert.deepEqual(changed({ nodeSelector: { a: "1", b: "2" } }, { nodeSelector: { a: "1" } }), []);
+    assert.deepEqual(changed({ nodeSelector: { b: "2" } }, { nodeSelector: { a: "1" } }), [
+      'spec.nodeSelector: Invalid value: {"b":"2"}: only additions to spec.nodeSelector are allowed (no mutations or deletions)',
+    ]);
+    assert.deepEqual(changed(terms(["a"], ["b"]), {}), []);
+    assert.deepEqual(changed(terms(["a", "c"], ["b"]), terms(["a"], ["b"])), []);
+    const field = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
+    assert.match(changed(terms(["a"]), terms(["a"], ["b"])).join(), /no additions\/deletions to non-empty/);
+    for (const [next, before] of [
+      [["c", "a"], ["a"]],
+      [[], ["a"]],
+      [["a"], []],
+    ] as const) {
+      const [fault = "", ...others] = changed(terms(next), terms(before));
+      assert.deepEqual(others, []);
+      assert.ok(fault.startsWith(`${field}[0]: Invalid value: `), fault);
+      assert.ok(fault.endsWith("only additions are allowed (no mutations or deletions)"), fault);
+    }
+    assert.match(changed({ hostNetwork: true }, {}).join(), new RegExp(no));
+    assert.match(faults({ nodeSelector: { a: "1" } }, {}).join(), new RegExp(no));
+    assert.match(faults(terms(["a"]), {}).join(), new RegExp(no));
   });
 
   it("of its status keeps the class, and the generations that were reported, when it leaves them out", () => {

@@ -1,5 +1,4 @@
 import { badRequest, invalid } from "../../../machinery/api/api-error.ts";
-import { timestamp } from "../../../machinery/api/clock.ts";
 import { invalidValue } from "../../../machinery/api/field-error.ts";
 import type { Status } from "../../../machinery/api/status.ts";
 import { dryRunning } from "../../../machinery/registry/caller.ts";
@@ -10,6 +9,7 @@ import type { ResourceRegistry } from "../../../machinery/registry/resource-regi
 import { deleteOptionsSchema, objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { pointer, struct } from "../../../machinery/schema/struct.ts";
+import { withPodCondition } from "./pod-condition.ts";
 import type { Pod } from "./pod-schema.ts";
 
 const evictionSchema = struct("v1.Eviction", "Asks for the deletion of a Pod, as when its node is emptied.", {
@@ -52,7 +52,7 @@ export function answerEviction(registry: ResourceRegistry<Pod>): AnswerCreate {
       name,
       options,
       caller: options.isDryRun && !isDryRun ? dryRunning(caller) : caller,
-      mark: (pod) => withEvictionCondition(pod, now),
+      mark: (pod) => ({ ...pod, status: withPodCondition(pod.status, { ...evicted, now }) }),
     });
     return { object: success };
   };
@@ -60,19 +60,9 @@ export function answerEviction(registry: ResourceRegistry<Pod>): AnswerCreate {
 
 const success: Status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 };
 
-/** Upstream: `podutil.UpdatePodCondition`. */
-function withEvictionCondition(pod: Pod, now: number): Pod {
-  const { conditions = [] } = pod.status;
-  const previous = conditions.find(({ type }) => type === "DisruptionTarget");
-  const condition: (typeof conditions)[number] = {
-    type: "DisruptionTarget",
-    status: "True",
-    lastProbeTime: null as unknown as string, // a time that nobody set
-    lastTransitionTime: previous?.status === "True" ? previous.lastTransitionTime : timestamp(now),
-    reason: "EvictionByEvictionAPI",
-    message: "Eviction API: evicting",
-  };
-  const next =
-    previous === undefined ? [...conditions, condition] : conditions.map((one) => (one === previous ? condition : one));
-  return { ...pod, status: { ...pod.status, conditions: next } };
-}
+const evicted = {
+  type: "DisruptionTarget",
+  status: "True",
+  reason: "EvictionByEvictionAPI",
+  message: "Eviction API: evicting",
+};

@@ -5,6 +5,7 @@ import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
 import type { Container, Pod } from "./pod-schema.ts";
 import { validatePodValues } from "./pod-values.ts";
+import { isGated, validateGateChange, validateGatedChange } from "./scheduling-gates.ts";
 import { validateTolerationChange } from "./toleration-validation.ts";
 
 /** What is asked of a new Pod only; `mirrors` are the annotations that mark a mirror Pod (upstream: `ValidatePodCreate`). */
@@ -23,6 +24,9 @@ export function validateNewPod(pod: Pod, mirrors: readonly string[]): FieldError
     ...(ephemeralContainers.length === 0
       ? []
       : [forbiddenField("spec.ephemeralContainers", "cannot be set on create")]),
+    ...(nodeName !== "" && isGated(pod)
+      ? [forbiddenField("spec.nodeName", "cannot be set until all schedulingGates have been cleared")]
+      : []),
   ];
 }
 
@@ -79,7 +83,7 @@ const missingImages = (containers: readonly Container[], field: string): FieldEr
     image.trim() === "" ? [required(`${field}[${index}].image`, "")] : [],
   );
 
-/** Tokens rest on a Pod staying what it is: of its spec only images, the deadline and tolerations may change. */
+/** Tokens rest on a Pod staying what it is: of its spec only images, the deadline, tolerations and scheduling gates may change. */
 export function validatePodUpdate(next: Pod, previous: Pod): FieldError[] {
   const { containers, initContainers = [] } = next.spec;
   // Upstream looks at the images twice.
@@ -95,8 +99,11 @@ export function validatePodUpdate(next: Pod, previous: Pod): FieldError[] {
   faults.push(
     ...validateDeadline(next.spec.activeDeadlineSeconds, previous.spec.activeDeadlineSeconds),
     ...validateTolerationChange(next, previous),
+    ...validateGateChange(next, previous),
+    ...(isGated(previous) ? validateGatedChange(next, previous) : []),
   );
-  if (isSemanticallyEqual(unchangeable(next), unchangeable(previous))) return faults;
+  const unchangeable = isGated(previous) ? unchangeableOfGated : unchangeableOf;
+  if (isSemanticallyEqual(unchangeable(next.spec), unchangeable(previous.spec))) return faults;
   const detail =
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +
@@ -134,13 +141,21 @@ export function validatePodStatus({ status }: Pod, { spec, status: before }: Pod
   ];
 }
 
-function unchangeable({ spec }: Pod): unknown {
-  const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, ...rest } = spec;
+function unchangeableOf(spec: Pod["spec"]): unknown {
+  const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, schedulingGates: _gates, ...rest } = spec;
   return {
     ...rest,
     containers: (rest.containers ?? []).map(withoutImage),
     initContainers: (rest.initContainers ?? []).map(withoutImage),
   };
+}
+
+function unchangeableOfGated({
+  nodeSelector: _selector,
+  affinity: { nodeAffinity: _affinity, ...affinity } = {},
+  ...spec
+}: Pod["spec"]): unknown {
+  return unchangeableOf({ ...spec, affinity });
 }
 
 function withoutImage({ image: _image, ...rest }: Container): unknown {

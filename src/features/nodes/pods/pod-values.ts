@@ -4,13 +4,15 @@ import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { validateLabels } from "../../../machinery/api/label-validation.ts";
 import { dnsLabelFaults } from "../../../machinery/api/name-validation.ts";
 import type { Container, Pod } from "./pod-schema.ts";
+import { validateSchedulingGates } from "./scheduling-gates.ts";
 import { validateTolerations } from "./toleration-validation.ts";
 
 /**
  * The faults of values that upstream knows all of, and of numbers out of their range, in a new Pod. Those of a Pod that is stored are no
  * longer looked at: it could not be changed any more.
  */
-export function validatePodValues({ spec }: Pod): FieldError[] {
+export function validatePodValues(pod: Pod): FieldError[] {
+  const { spec } = pod;
   const { containers, initContainers = [], restartPolicy, dnsPolicy, securityContext, activeDeadlineSeconds } = spec;
   return [
     ...validateContainers(containers ?? [], "spec.containers"),
@@ -23,6 +25,7 @@ export function validatePodValues({ spec }: Pod): FieldError[] {
     ...validateLabels(spec.nodeSelector, "spec.nodeSelector"),
     ...(securityContext === undefined ? [] : validatePodSecurity(securityContext)),
     ...between("spec.activeDeadlineSeconds", { value: activeDeadlineSeconds, ...largeNumbers, minimum: 1 }),
+    ...validateSchedulingGates(pod),
     ...validateLabel("spec.hostname", spec.hostname),
     ...validateLabel("spec.subdomain", spec.subdomain),
     ...validateTolerations(spec.tolerations),

@@ -9,11 +9,13 @@ import { defineResource } from "../../../machinery/registry/resource-definition.
 import type { ResourceDefinition, UpdateContext } from "../../../machinery/registry/resource-definition.ts";
 import { withDefaultTolerations } from "./default-tolerations.ts";
 import { evictionSubresource } from "./eviction.ts";
+import { withPodCondition } from "./pod-condition.ts";
 import { podColumns, podRowConditions } from "./pod-columns.ts";
 import { podDefaults } from "./pod-defaults.ts";
 import { podSchema } from "./pod-schema.ts";
 import type { Pod } from "./pod-schema.ts";
 import { qosClassOf } from "./qos-class.ts";
+import { gated, isGated } from "./scheduling-gates.ts";
 import { validateMirrorAnnotation, validateNewPod, validatePodStatus, validatePodUpdate } from "./pod-validation.ts";
 
 export function pods(names: Names): ResourceDefinition<Pod> {
@@ -32,7 +34,7 @@ export function pods(names: Names): ResourceDefinition<Pod> {
     schema: podSchema,
     validateName: validateDnsSubdomainName,
     setDefaults: podDefaults,
-    prepareForCreate: (pod) => newPod(pod, names),
+    prepareForCreate: (pod, { now }) => newPod(pod, { names, now }),
     prepareForUpdate: (next, { previous }) => changedPod(next, { previous, names }),
     validate: (pod) => validateNewPod(pod, annotations),
     warningsOnCreate: ({ metadata, spec }) => [
@@ -117,15 +119,16 @@ function reportedStatus(next: Pod["status"], previous: Pod["status"]): Pod["stat
 }
 
 /** What the server says of a new Pod (upstream: `podStrategy.PrepareForCreate`, the admission plugin Priority). */
-function newPod(pod: Pod, names: Names): Pod {
+function newPod(pod: Pod, { names, now }: { readonly names: Names; readonly now: number }): Pod {
   const { priority = 0, preemptionPolicy = "PreemptLowerPriority", priorityClassName = "" } = pod.spec;
   const spec = withDefaultTolerations(pod.spec, names);
+  const status = { phase: "Pending", qosClass: qosClassOf(pod) };
   return {
     ...pod,
     metadata: { ...pod.metadata, generation: 1 },
     // No PriorityClass is served: what another one would say is unknown.
     spec: priorityClassName === "" ? { ...spec, priority, preemptionPolicy } : spec,
-    status: { phase: "Pending", qosClass: qosClassOf(pod) },
+    status: isGated(pod) ? withPodCondition(status, { ...gated, now }) : status,
   };
 }
 

@@ -1,0 +1,22 @@
+import { timestamp } from "../../../machinery/api/clock.ts";
+import type { Pod } from "./pod-schema.ts";
+
+type PodCondition = NonNullable<Pod["status"]["conditions"]>[number];
+
+/** The status with a condition that the server says itself, in the place of one of its type (upstream: `podutil.UpdatePodCondition`). */
+export function withPodCondition(
+  status: Pod["status"],
+  said: Pick<PodCondition, "type" | "status" | "reason" | "message"> & { readonly now: number },
+): Pod["status"] {
+  const { now, ...rest } = said;
+  const { conditions = [] } = status;
+  const previous = conditions.find(({ type }) => type === rest.type);
+  const condition: PodCondition = {
+    ...rest,
+    lastProbeTime: null as unknown as string, // a time that nobody set
+    lastTransitionTime: previous?.status === rest.status ? previous.lastTransitionTime : timestamp(now),
+  };
+  const next =
+    previous === undefined ? [...conditions, condition] : conditions.map((one) => (one === previous ? condition : one));
+  return { ...status, conditions: next };
+}

@@ -308,6 +308,26 @@ describe("an update of a pod", () => {
     assert.match(faults(terms(["a"]), {}).join(), new RegExp(no));
   });
 
+  it("of its status changes neither its owners nor the time of its deletion", () => {
+    const status = definition.subresources?.["status"];
+    assert.ok(status?.type === "update");
+    const owner = { apiVersion: "v1", kind: "Node", name: "n", uid: "u" };
+    const kept = (sent: Pod["metadata"], before: Pod["metadata"]): Pod["metadata"] => {
+      const previous = { ...pod(), metadata: { name: "p", ...before } };
+      const { metadata } = status.prepareForUpdate(
+        { ...pod(), metadata: { name: "p", ...sent } },
+        { ...context, previous },
+      );
+      return metadata;
+    };
+    const sent = { labels: { a: "b" }, deletionTimestamp: "2026-03-04T05:06:07Z", ownerReferences: [owner] };
+    assert.deepEqual(kept(sent, {}), { name: "p", labels: { a: "b" } });
+    const before = { deletionTimestamp: "2026-01-02T03:04:05Z", ownerReferences: [{ ...owner, uid: "v" }] };
+    for (const one of [sent, { labels: { a: "b" } }]) {
+      assert.deepEqual(kept(one, before), { name: "p", labels: { a: "b" }, ...before });
+    }
+  });
+
   it("of its status keeps the class, and the generations that were reported, when it leaves them out", () => {
     const ready = condition("Ready");
     const previous: Pod = {

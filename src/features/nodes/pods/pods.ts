@@ -52,7 +52,7 @@ export function pods(names: Names): ResourceDefinition<Pod> {
       status: {
         type: "update",
         prepareForUpdate: (next, { previous }) => ({
-          ...withOwnersOf(previous, next),
+          ...withFixedMetadata(next, previous),
           spec: previous.spec,
           status: reportedStatus(next.status, previous.status),
         }),
@@ -90,10 +90,20 @@ function hostnameWarning(name: string): string[] {
 const nothingRunsPods =
   "nothing runs Pods here: this server keeps them as they are, for what is said of their nodes, accounts and tokens";
 
-/** A status says nothing of owners: who may write it must not have the Pod deleted with another object (as in upstream). */
-function withOwnersOf({ metadata: { ownerReferences } }: Pod, next: Pod): Pod {
-  const { ownerReferences: _sent, ...metadata } = next.metadata;
-  return { ...next, metadata: { ...metadata, ...(ownerReferences !== undefined && { ownerReferences }) } };
+/**
+ * A status says nothing of owners: who may write it must not have the Pod deleted with another object. Nor does it say when the Pod
+ * is deleted (upstream: `podStatusStrategy.PrepareForUpdate`).
+ */
+function withFixedMetadata(next: Pod, { metadata: { ownerReferences, deletionTimestamp } }: Pod): Pod {
+  const { ownerReferences: _owners, deletionTimestamp: _end, ...metadata } = next.metadata;
+  return {
+    ...next,
+    metadata: {
+      ...metadata,
+      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+      ...(ownerReferences !== undefined && { ownerReferences }),
+    },
+  };
 }
 
 /**

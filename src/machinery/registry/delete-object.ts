@@ -50,13 +50,14 @@ export async function deleteObject<T extends ApiObject>(
   await registry.waitForFreshCache(caller);
   let previous = registry.cache.get(key);
   let isMarked = false;
-  const subject = { operation: "DELETE", caller, subresource: "", namespace, name } as const;
   for (let attempt = 1; attempt <= maximumWriteAttempts; attempt += 1) {
-    // At each attempt: meanwhile another object may have taken the name.
-    await admit(registry, { ...subject, ...(previous !== undefined && { oldObject: previous.object }) });
     if (previous === undefined) throw registry.notFound(name);
     checkPreconditions(registry, { options, previous });
-    const admitted = await validateAdmission(registry, { ...subject, oldObject: previous.object });
+    const { object: oldObject } = previous;
+    const subject = { operation: "DELETE", caller, subresource: "", namespace, name, oldObject } as const;
+    // At each attempt: meanwhile another object may have taken the name.
+    await admit(registry, subject);
+    const admitted = await validateAdmission(registry, subject);
     await request.beforeWrite?.();
     if (request.mark !== undefined && !caller.isDryRun) {
       const marking: WriteOutcome<T> = await writeMark(registry, {

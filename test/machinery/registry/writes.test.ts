@@ -217,6 +217,27 @@ describe("a delete", () => {
     assert.equal((await remove(box, { uid, resourceVersion })).isRemoved, true);
   });
 
+  it("asks admission once there is an object, and its preconditions hold", async () => {
+    const seen: unknown[] = [];
+    const box = await toyBox({
+      admission: [
+        {
+          name: "Guard",
+          admit({ operation, oldObject }) {
+            if (operation === "DELETE") seen.push(oldObject?.metadata.name);
+            return undefined;
+          },
+        },
+      ],
+    });
+    await assert.rejects(remove(box), apiError(404));
+    await box.add("bear");
+    await assert.rejects(remove(box, { uid: "other" }), apiError(409));
+    assert.deepEqual(seen, []);
+    await remove(box);
+    assert.deepEqual(seen, ["bear"]);
+  });
+
   it("waits for finalizers; the update that removes the last one removes the object", async () => {
     const box = await toyBox();
     await box.add("bear", { metadata: { finalizers: ["example.com/hold"] } });

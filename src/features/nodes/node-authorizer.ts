@@ -1,5 +1,4 @@
 import type { ResourceAttributes, Decision } from "../../machinery/api/attributes.ts";
-import { requiredFieldValue } from "../../machinery/api/field-selector.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { memberNodeNameOf } from "../../machinery/api/user-info.ts";
 import type { AuthorizerInMemory } from "../../machinery/authorization/authorizer.ts";
@@ -67,7 +66,10 @@ export function nodeAuthorizer({ names, objects, rules }: NodeAuthorizerOptions)
     if (verb === "create" || verb === "delete") return allowed;
     if (verb === "get") return ofRelated(attributes);
     if (!isRead(attributes)) return silent;
-    if (requiredFieldValue(attributes.fieldSelector ?? [], "spec.nodeName") === node) return allowed;
+    const isOfNode = (attributes.fieldSelector ?? []).some(
+      ({ field, operator, value }) => field === "spec.nodeName" && operator === "=" && value === node,
+    );
+    if (isOfNode) return allowed;
     return name === ""
       ? noOpinion("can only list/watch pods with spec.nodeName field selector")
       : ofRelated(attributes);

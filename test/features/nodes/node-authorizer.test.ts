@@ -63,6 +63,8 @@ describe("a node", () => {
     assert.ok(may({ ...pods, verb: "list", fieldSelector: parseFieldSelector("spec.nodeName=n1") }));
     assert.ok(!may({ ...pods, verb: "list", fieldSelector: parseFieldSelector("spec.nodeName=n2") }));
     assert.ok(!may({ ...pods, verb: "list", fieldSelector: parseFieldSelector("spec.nodeName=n11") }));
+    // It selects nothing.
+    assert.ok(may({ ...pods, verb: "list", fieldSelector: parseFieldSelector("spec.nodeName=n2,spec.nodeName=n1") }));
   });
 
   it("may write its own Node, Lease and CSINode, but not delete its Node", () => {

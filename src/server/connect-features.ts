@@ -108,7 +108,6 @@ export async function connectFeatures(
     ...shared,
     stores,
     authorize,
-    apiAudiences: tokens.apiAudiences,
     certifiesNodes: (signerName) => findWellKnownSigner(names, signerName)?.certifies === "node",
     client,
   });

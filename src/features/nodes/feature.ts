@@ -50,7 +50,6 @@ export interface NodesConnection {
   readonly clock: Clock;
   readonly stores: Stores;
   readonly authorize: Authorize;
-  readonly apiAudiences: readonly string[];
   readonly certifiesNodes: (signerName: string) => boolean;
   /** A client that may do everything. Asked only while a request is answered. */
   readonly client: () => ApiClient;
@@ -65,7 +64,7 @@ export interface ConnectedNodes {
 }
 
 export function connectNodes(connection: NodesConnection): ConnectedNodes {
-  const { names, clock, stores, authorize, apiAudiences, certifiesNodes, client } = connection;
+  const { names, clock, stores, authorize, certifiesNodes, client } = connection;
   const locked = lockedNodes(stores);
   const pods = stores.of(podResource);
   pods.answerSubresource("eviction", answerEviction(pods));
@@ -74,7 +73,6 @@ export function connectNodes(connection: NodesConnection): ConnectedNodes {
       nodeRestriction: nodeRestriction({
         names,
         authorize,
-        apiAudiences,
         certifiesNodes,
         podReferences,
         findPod: (namespace, name) => stores.findCurrent(podResource, { namespace, name }),

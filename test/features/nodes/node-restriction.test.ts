@@ -20,12 +20,15 @@ const pod = (nodeName: string, metadata: object = {}, spec: object = {}) =>
   });
 const pods = new Map([
   ["mine", pod("n1", {}, { volumes: [mountedToken(), mountedToken("vault")] })],
+  ["bare", pod("n1")],
   ["other", pod("n2")],
 ]);
 const rule = nodeRestriction({
   names,
-  authorize: allowing("request-serviceaccounts-token-audience granted a"),
-  apiAudiences: ["api"],
+  authorize: allowing(
+    "request-serviceaccounts-token-audience granted a",
+    "request-serviceaccounts-token-audience api granted",
+  ),
   certifiesNodes: (signerName) => findWellKnownSigner(names, signerName)?.certifies === "node",
   podReferences,
   findPod: (_namespace, name) => pods.get(name),
@@ -75,6 +78,16 @@ describe("a node's Node", () => {
     await refuses(create, /not allowed to set ownerReferences$/);
   });
 
+  it("may keep the source of its configuration, and get no new one", async () => {
+    const configSource = { configMap: { name: "a" } };
+    const create = { resource: "nodes", name: "n1", object: own({}, { configSource: {} }) };
+    await refuses(create, /not allowed to create pods with a non-nil configSource$/);
+    const fault = /not allowed to update configSource to a new non-nil configSource$/;
+    for (const source of [{}, configSource]) await refuses(update(own({}, { configSource: source })), fault);
+    await allows({ ...update(own({}, { configSource })), oldObject: own({}, { configSource }) });
+    await allows({ ...update(own()), oldObject: own({}, { configSource }) });
+  });
+
   it("may have labels about the machine, but none that attract Pods to it", async () => {
     const labelled = (labels: Record<string, string>) => update(own({ labels }));
     await allows(labelled({ "platform.io/hostname": "other", "node.platform.io/x": "y", "example.com/a": "b" }));
@@ -101,9 +114,9 @@ describe("a node's pods", () => {
       const object = { ...pod("n1"), status: claims };
       await refuses({ ...status, object, oldObject: pod("n1") }, /cannot update (extended )?resource claim status/);
     }
-    await allows({ operation: "DELETE", resource: "pods", name: "mine" });
+    await allows({ operation: "DELETE", resource: "pods", name: "mine", oldObject: pod("n1") });
     await refuses(
-      { operation: "DELETE", resource: "pods", name: "other" },
+      { operation: "DELETE", resource: "pods", name: "other", oldObject: pod("n2") },
       /can only delete pods with spec.nodeName set/,
     );
     const eviction = { resource: "pods", subresource: "eviction" } as const;
@@ -128,6 +141,8 @@ describe("a node's pods", () => {
       [{ volumes: [{ name: "v", secret: { secretName: "s" } }] }, "secrets"],
       [{ volumes: [mountedToken()] }, "serviceaccounts"],
       [{ containers: [{ name: "c", envFrom: [{ configMapRef: { name: "m" } }] }] }, "configmaps"],
+      [{ volumes: [{ name: "v", glusterfs: { endpoints: "e", path: "p" } }] }, "endpoints"],
+      [{ ephemeralContainers: [{ name: "c", envFrom: [{ secretRef: { name: "s" } }] }] }, "secrets"],
     ] as const) {
       const object = apiObject({
         metadata: { name: "p", ...mirror },
@@ -135,11 +150,13 @@ describe("a node's pods", () => {
       });
       await refuses(create(object), new RegExp(`can not create pods that reference ${resource} \\(via spec\\..*\\)$`));
     }
-    const ephemeral = { nodeName: "n1", containers: [], ephemeralContainers: [{ name: "c" }] };
-    const object = apiObject({ metadata: { name: "p", ...mirror }, spec: ephemeral });
-    await refuses(create(object), /can not create pods with ephemeral containers$/);
-    const unregistered = { ...node, username: "system:node:new" };
-    await refuses({ ...create(pod("new", mirror)), user: unregistered }, /^404 nodes "new" not found$/);
+    const user = { ...node, username: "system:node:new" };
+    const ownerReferences = [{ ...owner, name: "new" }];
+    await refuses({ ...create(pod("new", { annotations, ownerReferences })), user }, /^404 nodes "new" not found$/);
+    // What is wrong with the Pod itself comes first.
+    await refuses({ ...create(pod("new")), user }, /^403 .* can only create mirror pods$/);
+    await refuses({ ...create(pod("n1", mirror)), user }, /^403 .* with spec.nodeName set to itself$/);
+    await refuses({ ...create(pod("new", mirror)), user }, /^403 .* with an owner reference set to itself$/);
   });
 
   it("are what it may request tokens for", async () => {
@@ -155,11 +172,14 @@ describe("a node's pods", () => {
     await refuses(token({ ...bound, uid: "" }), /without a uid$/);
     await refuses(token({ ...bound, uid: "x" }), /does not match the UID in record/);
     await refuses(token({ ...bound, name: "other" }), /a pod scheduled on a different node$/);
-    for (const audience of ["api", "vault", "granted"]) await allows(token(bound, audience));
-    await refuses(
-      token(bound, "bank"),
-      /audience "bank" not found in pod spec volume, system:node:n1 is not authorized/,
-    );
+    for (const audience of ["vault", "granted"]) await allows(token(bound, audience));
+    // The server's own audience is one like the others, also where a volume asks for none.
+    for (const audience of ["bank", "api"]) {
+      const fault = `audience "${audience}" not found in pod spec volume, system:node:n1 is not authorized`;
+      await refuses(token(bound, audience), new RegExp(fault));
+    }
+    await allows({ ...token(bound, "api"), name: "granted" });
+    await refuses(token({ ...bound, name: "bare" }), /audience "" not found in pod spec volume/);
     await refuses(token(bound, "vault", "api"), /node may only request 0 or 1 audiences$/);
   });
 });

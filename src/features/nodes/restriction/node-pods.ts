@@ -1,22 +1,23 @@
+import { notFound } from "../../../machinery/api/api-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { Reference } from "../../../machinery/schema/references.ts";
 import { isMirrorPod } from "../pods/pod-object.ts";
 import type { PodObject, PodReferences } from "../pods/pod-object.ts";
 
 export interface RequestingNode {
   readonly node: string;
-  /** The uid of the node's Node object. */
-  readonly uid: string;
   readonly names: Names;
   readonly podReferences: PodReferences;
+  findNode(name: string): ApiObject | undefined | Promise<ApiObject | undefined>;
 }
 
 /**
  * Says why a node may not create a Pod, or returns undefined. A node may only create mirror Pods of its static Pods: on
  * itself, owned by its Node, and without references to objects that it could not read otherwise (upstream:
- * `admitPodCreate`).
+ * `admitPodCreate`). Throws a 404 when its Node does not exist.
  */
-export function nodePodFault(pod: PodObject, identity: RequestingNode): string | undefined {
+export async function nodePodFault(pod: PodObject, identity: RequestingNode): Promise<string | undefined> {
   const { node, names, podReferences } = identity;
   const quoted = JSON.stringify(node);
   if (!isMirrorPod(pod, names)) {
@@ -24,13 +25,10 @@ export function nodePodFault(pod: PodObject, identity: RequestingNode): string |
     return `pod does not have ${JSON.stringify(mirror)} annotation, node ${quoted} can only create mirror pods`;
   }
   if (pod.spec.nodeName !== node) return `node ${quoted} can only create pods with spec.nodeName set to itself`;
-  if ((pod.spec.ephemeralContainers ?? []).length > 0) {
-    return `node ${quoted} can not create pods with ephemeral containers`;
-  }
-  return ownerFault(pod, identity) ?? referenceFault(podReferences(pod), node);
+  return (await ownerFault(pod, identity)) ?? referenceFault(podReferences(pod), node);
 }
 
-function ownerFault(pod: PodObject, { node, uid }: RequestingNode): string | undefined {
+async function ownerFault(pod: PodObject, { node, findNode }: RequestingNode): Promise<string | undefined> {
   const quoted = JSON.stringify(node);
   const [owner, ...others] = pod.metadata.ownerReferences ?? [];
   if (others.length > 0) return `node ${quoted} can only create pods with a single owner reference set to itself`;
@@ -43,12 +41,16 @@ function ownerFault(pod: PodObject, { node, uid }: RequestingNode): string | und
   if (owner.blockOwnerDeletion === true) {
     return `node ${quoted} must not set blockOwnerDeletion on an owner reference`;
   }
+  const found = await findNode(node);
+  if (found === undefined) throw notFound({ group: "", resource: "nodes" }, node);
+  const { uid = "" } = found.metadata;
   return owner.uid === uid ? undefined : `node ${node} UID mismatch: expected ${owner.uid} got ${uid}`;
 }
 
 /** A node could read every object that its mirror Pod refers to. */
 function referenceFault([reference]: readonly Reference[], node: string): string | undefined {
   if (reference === undefined) return undefined;
-  const resource = `${reference.kind.toLowerCase()}s`;
+  const kind = reference.kind.toLowerCase();
+  const resource = kind.endsWith("s") ? kind : `${kind}s`;
   return `node ${JSON.stringify(node)} can not create pods that reference ${resource} (via ${reference.path})`;
 }

@@ -17,8 +17,6 @@ import { admissionForbidden } from "../../../machinery/registry/admission.ts";
 export interface NodeRestrictionOptions {
   readonly names: Names;
   readonly authorize: Authorize;
-  /** The audiences of tokens that are requested without audiences. */
-  readonly apiAudiences: readonly string[];
   readonly podReferences: PodReferences;
   /** Whether a signer, by its name in either spelling, certifies nodes: a node asks it for no other node's certificate. */
   certifiesNodes(signerName: string): boolean;
@@ -70,7 +68,7 @@ export function nodeRestriction(options: NodeRestrictionOptions): AdmissionRule 
 type NodeAttributes = AdmissionAttributes & { readonly node: string };
 
 async function checkPod(attributes: NodeAttributes, options: NodeRestrictionOptions): Promise<void> {
-  const { operation, subresource, namespace, name, object, oldObject, node } = attributes;
+  const { operation, subresource, object, oldObject, node } = attributes;
   const quoted = JSON.stringify(node);
   if (subresource === "status") {
     if (operation !== "UPDATE" || object === undefined || oldObject === undefined) {
@@ -105,19 +103,12 @@ async function checkPod(attributes: NodeAttributes, options: NodeRestrictionOpti
   switch (operation) {
     case "CREATE": {
       if (object === undefined) return;
-      const owner = await options.findNode(node);
-      if (owner === undefined) throw notFound({ group: "", resource: "nodes" }, node);
-      const { names, podReferences } = options;
-      const fault = nodePodFault(asPod(object), { node, uid: owner.metadata.uid ?? "", names, podReferences });
+      const fault = await nodePodFault(asPod(object), { ...options, node });
       if (fault !== undefined) throw admissionForbidden(attributes, fault);
       return;
     }
     case "DELETE": {
-      // Without a name it is a deletecollection: each object is checked separately.
-      if (name === "") return;
-      const pod = oldObject ?? (await options.findPod(namespace, name));
-      if (pod === undefined) throw notFound({ group: "", resource: "pods" }, name);
-      if (asPod(pod).spec.nodeName === node) return;
+      if (oldObject !== undefined && asPod(oldObject).spec.nodeName === node) return;
       throw admissionForbidden(attributes, `node ${quoted} can only delete pods with spec.nodeName set to itself`);
     }
     case "UPDATE":
@@ -165,7 +156,10 @@ function checkNode(attributes: NodeAttributes, names: Names): void {
     return;
   }
   const previous = (oldObject as NodeObject).spec; // an update always has one
-  if (spec.configSource !== undefined && !isSemanticallyEqual(spec.configSource, previous.configSource)) {
+  // Where there was none, an empty one is new too.
+  const isSameSource =
+    previous.configSource !== undefined && isSemanticallyEqual(spec.configSource, previous.configSource);
+  if (spec.configSource !== undefined && !isSameSource) {
     throw admissionForbidden(
       attributes,
       `node ${quoted} is not allowed to update configSource to a new non-nil configSource`,
@@ -201,7 +195,11 @@ async function checkToken(attributes: NodeAttributes, options: NodeRestrictionOp
   if (asPod(pod).spec.nodeName !== node) {
     throw admissionForbidden(attributes, "node requested token bound to a pod scheduled on a different node");
   }
-  const fault = await audienceFault(attributes, { options, pod: asPod(pod), audiences: spec.audiences ?? [] });
+  const fault = await audienceFault(attributes, {
+    authorize: options.authorize,
+    pod: asPod(pod),
+    audiences: spec.audiences ?? [],
+  });
   if (fault !== undefined) throw admissionForbidden(attributes, fault);
 }
 

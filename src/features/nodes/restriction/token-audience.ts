@@ -16,27 +16,26 @@ export interface TokenRequestObject extends ApiObject {
 }
 
 export interface AudienceCheck {
-  readonly options: { readonly authorize: Authorize; readonly apiAudiences: readonly string[] };
+  readonly authorize: Authorize;
   readonly pod: PodObject;
   readonly audiences: readonly string[];
 }
 
 /**
  * Why a node may not have a token for these audiences, or undefined. It gets those that a volume of the Pod asks for, one at a
- * time; the API server's own count as one that a volume leaves out. Others need the permission for the verb
- * `request-serviceaccounts-token-audience` (upstream: ServiceAccountNodeAudienceRestriction).
+ * time, or none as the volume does. Others need the permission for the verb `request-serviceaccounts-token-audience`
+ * (upstream: ServiceAccountNodeAudienceRestriction).
  */
 export async function audienceFault(
   { user, namespace, name }: AdmissionAttributes,
-  { options: { authorize, apiAudiences }, pod, audiences }: AudienceCheck,
+  { authorize, pod, audiences }: AudienceCheck,
 ): Promise<string | undefined> {
-  const ownAsNone = (audience: string): string => (apiAudiences.includes(audience) ? "" : audience);
   if (audiences.length > 1) return "node may only request 0 or 1 audiences";
-  const audience = ownAsNone(audiences[0] ?? "");
+  const audience = audiences[0] ?? "";
   const mounted = (pod.spec.volumes ?? []).some(({ projected }) =>
     (projected?.sources ?? []).some(
       ({ serviceAccountToken }) =>
-        serviceAccountToken !== undefined && ownAsNone(serviceAccountToken.audience ?? "") === audience,
+        serviceAccountToken !== undefined && (serviceAccountToken.audience ?? "") === audience,
     ),
   );
   if (mounted) return undefined;

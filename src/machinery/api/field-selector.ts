@@ -9,10 +9,13 @@ interface FieldTerm {
 /** All terms must match. An empty selector matches everything. */
 export type FieldSelector = readonly FieldTerm[];
 
-/** Parses upstream's field selectors (apimachinery `fields.ParseSelector`), with its messages. Throws a 400 ApiError. */
+/**
+ * Parses upstream's field selectors (apimachinery `fields.ParseSelector`), with its messages and its order: the terms are sorted as
+ * texts. Throws a 400 ApiError.
+ */
 export function parseFieldSelector(text: string): FieldSelector {
   const terms: FieldTerm[] = [];
-  for (const part of splitUnescaped(text)) {
+  for (const part of splitUnescaped(text).sort()) {
     if (part === "") continue;
     // The first operator without a backslash before it ends the field; the rest is the value.
     const match = /^((?:\\[^]|[^\\=!]|!(?!=))*)(!=|==|=)([^]*)$/.exec(part);
@@ -38,7 +41,7 @@ export const equalFields = (values: Readonly<Record<string, string>>): string =>
 export const matchesFields = (selector: FieldSelector, valueOf: (field: string) => string): boolean =>
   selector.every(({ field, operator, value }) => (valueOf(field) === value) === (operator === "="));
 
-/** The value that the selector requires for a field, or undefined. */
+/** The value that the selector requires for a field, or undefined. Of several, which nothing can have, the first. */
 export const requiredFieldValue = (selector: FieldSelector, field: string): string | undefined =>
   selector.find((term) => term.field === field && term.operator === "=")?.value;
 

@@ -7,7 +7,7 @@ import type { ParsedRequestInfo } from "./request-info.ts";
 
 /**
  * The authorizer's input for a request. A list or watch of one name, through a field selector, has that name; a deletion of a
- * collection has not (upstream: `NewRequestInfo`).
+ * collection has not. The old `/watch/` paths have no selectors (upstream: `NewRequestInfo`).
  */
 export function authorizationAttributes(
   info: ParsedRequestInfo,
@@ -16,7 +16,7 @@ export function authorizationAttributes(
   if (info.kind === "path") return { kind: "path", user, verb: info.verb, path: info.path };
   const { verb, group, version, resource, subresource, namespace, name } = info;
   const attributes = { kind: "resource" as const, user, verb, group, version, resource, subresource, namespace, name };
-  if (query === "" || name !== "" || !selectingVerbs.has(verb)) return attributes;
+  if (query === "" || name !== "" || info.isWatchPath || !selectingVerbs.has(verb)) return attributes;
   const selectors = selectorsOf(query);
   return { ...attributes, ...selectors, name: verb === "deletecollection" ? "" : (selectors.name ?? "") };
 }

@@ -33,25 +33,22 @@ interface PathRequestInfo {
 }
 
 /**
- * A resource request with a method that no resource supports. It is authorized like in upstream (HEAD as `get`, a
+ * A resource request with a method that no resource supports. It is authorized like in upstream (HEAD as GET, a
  * `/watch/` path as `watch`, other methods with an empty verb) and then refused.
  */
 interface UnservedRequestInfo extends Omit<ResourceRequestInfo, "kind" | "verb"> {
   readonly kind: "unserved";
-  readonly verb: "get" | "watch" | "";
+  readonly verb: Extract<Verb, "get" | "list" | "watch"> | "";
 }
 
 export type ParsedRequestInfo = ResourceRequestInfo | UnservedRequestInfo | PathRequestInfo;
 
 const verbOfMethod: ReadonlyMap<string, Verb> = new Map([
-  ["GET", "get"],
   ["POST", "create"],
   ["PUT", "update"],
   ["PATCH", "patch"],
   ["DELETE", "delete"],
 ]);
-
-const collectionVerbs: ReadonlyMap<Verb, Verb> = new Map([["delete", "deletecollection"]]);
 
 /** Paths below a namespace that are subresources of the Namespace itself. */
 const namespaceSubresources: ReadonlySet<string> = new Set(["status", "finalize"]);
@@ -98,16 +95,18 @@ export function requestInfo({
     isWatchPath,
   };
 
-  const verb = verbOfMethod.get(method);
   if (isWatchPath) {
     return method === "GET"
       ? { kind: "resource", verb: "watch", ...target }
       : { kind: "unserved", verb: "watch", ...target };
   }
-  if (verb === undefined) return { kind: "unserved", verb: method === "HEAD" ? "get" : "", ...target };
-  if (name !== "") return { kind: "resource", verb, ...target };
-  if (verb === "get") return { kind: "resource", verb: isWatchQuery(query) ? "watch" : "list", ...target };
-  return { kind: "resource", verb: collectionVerbs.get(verb) ?? verb, ...target };
+  if (method === "GET" || method === "HEAD") {
+    const verb = name !== "" ? "get" : isWatchQuery(query) ? "watch" : "list";
+    return { kind: method === "GET" ? "resource" : "unserved", verb, ...target };
+  }
+  const verb = verbOfMethod.get(method);
+  if (verb === undefined) return { kind: "unserved", verb: "", ...target };
+  return { kind: "resource", verb: verb === "delete" && name === "" ? "deletecollection" : verb, ...target };
 }
 
 /**

@@ -112,7 +112,9 @@ describe("a field selector", () => {
   it("is the same after it was printed and parsed, whatever its values", () => {
     fc.assert(
       fc.property(fc.array(term, { maxLength: 3 }), (selector) => {
-        assert.deepEqual(parseFieldSelector(printFieldSelector(selector)), selector);
+        const printed = selector.map((one) => ({ one, text: printFieldSelector([one]) }));
+        const sorted = printed.sort((a, b) => (a.text < b.text ? -1 : 1)).map(({ one }) => one);
+        assert.deepEqual(parseFieldSelector(printFieldSelector(selector)), sorted);
       }),
     );
   });

@@ -48,6 +48,29 @@ describe("the attributes that an authorizer gets for a deletion of a collection"
 });
 
 describe("the attributes that an authorizer gets for a list", () => {
+  const askedOf = (method: string, path: string, selector: string) => {
+    const query = `fieldSelector=${encodeURIComponent(selector)}`;
+    const attributes = authorizationAttributes(requestInfo({ method, path, query }), { user, query });
+    assert.ok(attributes.kind === "resource");
+    const { verb, name, fieldSelector = [] } = attributes;
+    return { verb, name, selected: fieldSelector.map(({ value }) => value).join() };
+  };
+
+  it("have the same name and selector for HEAD", () => {
+    assert.deepEqual(askedOf("HEAD", path, "metadata.name=a"), { verb: "list", name: "a", selected: "a" });
+  });
+
+  it("have no selector on the old watch paths, which may ignore it", () => {
+    const old = "/api/v1/watch/namespaces/n/secrets";
+    assert.deepEqual(askedOf("GET", old, "metadata.name=a"), { verb: "watch", name: "", selected: "" });
+  });
+
+  it("have the first of two names in the order of the terms as texts, as nothing has both", () => {
+    for (const selector of ["metadata.name=a,metadata.name=b", "metadata.name=b,metadata.name=a"]) {
+      assert.deepEqual(askedOf("GET", path, selector), { verb: "list", name: "a", selected: "a,b" });
+    }
+  });
+
   it("have a name only where the selector allows no other name, however it is written", () => {
     const selectors = fc.array(fc.constantFrom(...words), { maxLength: 12 }).map((parts) => parts.join(""));
     fc.assert(

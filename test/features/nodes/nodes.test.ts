@@ -40,6 +40,31 @@ describe("the address ranges of a node", () => {
   });
 });
 
+describe("the configuration of a node, which Kubernetes no longer has", () => {
+  const configSource = { configMap: { namespace: "a", name: "b", kubeletConfigKey: "c" } };
+  const configured = node({ spec: { configSource }, status: { config: { error: "e" } } });
+  const plain = node({});
+  const { status } = definition.subresources ?? {};
+  const changed = (previous: Node): Node =>
+    definition.prepareForUpdate?.(configured, { ...context, previous }) ?? configured;
+  const reported = (previous: Node): Node => {
+    assert.ok(status?.type === "update");
+    return status.prepareForUpdate(configured, { ...context, previous });
+  };
+
+  it("is not stored", () => {
+    const { spec, status: created } = definition.prepareForCreate?.(configured, context) ?? configured;
+    assert.deepEqual([spec.configSource, created.config], [undefined, undefined]);
+    assert.equal(changed(plain).spec.configSource, undefined);
+    assert.equal(reported(plain).status.config, undefined);
+  });
+
+  it("stays where it is stored", () => {
+    assert.deepEqual(changed(configured).spec.configSource, configSource);
+    assert.deepEqual(reported(configured).status.config, { error: "e" });
+  });
+});
+
 describe("the resources of a node", () => {
   const counted = { pods: "1500m", "example.com/gpu": "500m", cpu: "500m", "platform.io/batch": "500m" };
   const faultsOfCounted = ["example.com/gpu", "pods"].map(

@@ -19,9 +19,15 @@ export const nodes = (names: Names): ResourceDefinition<Node> =>
     schema: nodeSchema,
     validateName: validateDnsSubdomainName,
     setDefaults,
-    prepareForCreate: (node) => ({ ...node, spec: { ...node.spec, taints: [...withNotReadyTaint(names, node)] } }),
+    prepareForCreate(node) {
+      const { spec, ...rest } = withoutConfiguration(node);
+      return { ...rest, spec: { ...spec, taints: [...withNotReadyTaint(names, node)] } };
+    },
     validate: (node) => validateNode(node, { previous: undefined, names }),
-    prepareForUpdate: (next, { previous }) => ({ ...next, status: previous.status }),
+    prepareForUpdate: (next, { previous }) => ({
+      ...(previous.spec.configSource === undefined ? withoutConfiguration(next) : next),
+      status: previous.status,
+    }),
     validateUpdate: (next, { previous }) => validateNodeUpdate(next, { previous, names }),
     warningsOnCreate: deprecations,
     warningsOnUpdate: deprecations,
@@ -29,7 +35,10 @@ export const nodes = (names: Names): ResourceDefinition<Node> =>
     subresources: {
       status: {
         type: "update",
-        prepareForUpdate: (next, { previous }) => ({ ...next, spec: previous.spec }),
+        prepareForUpdate: (next, { previous }) => ({
+          ...(previous.status.config === undefined ? withoutConfiguration(next) : next),
+          spec: previous.spec,
+        }),
         validateUpdate: (next, { previous }) => validateNodeStatusUpdate(next, { previous, names }),
         resetFields: [["spec"]],
       },
@@ -40,6 +49,13 @@ export const nodes = (names: Names): ResourceDefinition<Node> =>
 
 const deprecations = ({ spec }: Node): string[] =>
   (spec.externalID ?? "") === "" ? [] : ["spec.externalID: this field is deprecated, and is unused by Kubernetes"];
+
+/** Kubernetes no longer configures nodes: it keeps these fields only where they are stored already (upstream: `dropDisabledFields`). */
+function withoutConfiguration({ spec, status, ...node }: Node): Node {
+  const { configSource: _source, ...restOfSpec } = spec;
+  const { config: _config, ...restOfStatus } = status;
+  return { ...node, spec: restOfSpec, status: restOfStatus };
+}
 
 function setDefaults({ spec, status, ...node }: Node): Node {
   const { capacity } = status;

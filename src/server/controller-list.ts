@@ -24,7 +24,7 @@ export const controllerList = (given: ControllerListOptions): Controller[] =>
 const everyController = (given: ControllerListOptions): Controller[] => [
   ...coreControllers(given.definitions),
   ...accountControllers(given),
-  ...accessControllers(),
+  ...accessControllers,
   ...certificateControllers({
     ...given,
     settings: given.settings.certificates,

@@ -25,7 +25,7 @@ import type { DelegatedAuthenticationPublisher } from "./delegated-authenticatio
 import { bindingEscalation, roleEscalation } from "./rbac/escalation-rules.ts";
 import type { SignerGrants } from "./policy/controller-policy.ts";
 import { reconcilePolicy } from "./policy/reconcile-policy.ts";
-import { aggregateRules, clusterRoleAggregation } from "./rbac/cluster-role-aggregation.ts";
+import { clusterRoleAggregation } from "./rbac/cluster-role-aggregation.ts";
 import { clusterRoleBindings, roleBindings } from "./rbac/role-bindings.ts";
 import { clusterRoles, roles } from "./rbac/roles.ts";
 import { rbacObjects } from "./rbac/rbac-objects.ts";
@@ -218,6 +218,4 @@ function anonymousRule({ settings, allowsEverything, log }: AccessConnection): (
   return () => !allowsEverything();
 }
 
-export const accessControllers = (): Controller[] => [
-  clusterRoleAggregation({ aggregateRules: (role, all) => aggregateRules(role, [...all]) }),
-];
+export const accessControllers: readonly Controller[] = [clusterRoleAggregation];

@@ -7,37 +7,30 @@ import type { PolicyRule } from "./policy-rule.ts";
 import { matchesLabels, requirementsOf } from "../../../machinery/api/label-selector.ts";
 
 /** Keeps the rules of every aggregated ClusterRole equal to the union of the selected roles' rules. */
-export function clusterRoleAggregation({
-  aggregateRules,
-}: {
-  /** The rules that a role should have, given all roles. Undefined when it already has them. */
-  aggregateRules(role: ClusterRole, all: Iterable<ClusterRole>): ClusterRole["rules"] | undefined;
-}): Controller {
-  return {
-    name: "clusterrole-aggregation",
-    start(context) {
-      const { client, informers, names } = context;
-      const roles = informers.of(clusterRoleResource(names));
-      const queue = controllerQueue(context, {
-        name: this.name,
-        reconcile: async (name) => {
-          const role = roles.get(name);
-          if (role?.aggregationRule === undefined) return "nothing to do: the role has no aggregation rule";
-          const rules = aggregateRules(role, roles.list());
-          if (rules === undefined) return "nothing to do: the rules are current";
-          await client.resource(clusterRoleResource(names)).update({ ...role, rules });
-          return "updated the rules";
-        },
-      });
-      /** Any change of a role may change what an aggregated role selects. */
-      const addAggregating = (): void => {
-        for (const role of roles.list()) if (role.aggregationRule !== undefined) queue.add(role.metadata.name ?? "");
-      };
-      roles.addHandler({ onAdd: addAggregating, onUpdate: addAggregating, onDelete: addAggregating });
-      return { queue };
-    },
-  };
-}
+export const clusterRoleAggregation: Controller = {
+  name: "clusterrole-aggregation",
+  start(context) {
+    const { client, informers, names } = context;
+    const roles = informers.of(clusterRoleResource(names));
+    const queue = controllerQueue(context, {
+      name: this.name,
+      reconcile: async (name) => {
+        const role = roles.get(name);
+        if (role?.aggregationRule === undefined) return "nothing to do: the role has no aggregation rule";
+        const rules = aggregateRules(role, [...roles.list()]);
+        if (rules === undefined) return "nothing to do: the rules are current";
+        await client.resource(clusterRoleResource(names)).update({ ...role, rules });
+        return "updated the rules";
+      },
+    });
+    /** Any change of a role may change what an aggregated role selects. */
+    const addAggregating = (): void => {
+      for (const role of roles.list()) if (role.aggregationRule !== undefined) queue.add(role.metadata.name ?? "");
+    };
+    roles.addHandler({ onAdd: addAggregating, onUpdate: addAggregating, onDelete: addAggregating });
+    return { queue };
+  },
+};
 
 /**
  * Computes the rules of an aggregated role: those of every other role that matches one of its selectors, selector by

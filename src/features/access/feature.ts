@@ -30,8 +30,6 @@ import { clusterRoleBindings, roleBindings } from "./rbac/role-bindings.ts";
 import { clusterRoles, roles } from "./rbac/roles.ts";
 import { rbacObjects } from "./rbac/rbac-objects.ts";
 import { rbac } from "./rbac/rbac-authorizer.ts";
-import { compareRules } from "./rbac/rule-coverage.ts";
-import type { PolicyRule } from "./rbac/policy-rule.ts";
 import { RuleResolver } from "./rbac/rule-resolver.ts";
 import {
   localSubjectAccessReviews,
@@ -118,20 +116,11 @@ export function connectAccess(connection: AccessConnection): ConnectedAccess {
   const { configuredAuthorities, clientAuthorities, followed } = connection;
   const roots = (): readonly Certificate[] => [...clientAuthorities(), ...configuredAuthorities.ofClients()];
   const proxyAuthorities = (): readonly Certificate[] => configuredAuthorities.ofFrontProxies() ?? [];
-  const escalation = {
-    authorize,
-    rulesFor: (user: UserInfo, namespace: string) => resolver.rulesFor(user, namespace),
-    ownRules: (rules: readonly PolicyRule[]) => resolver.ownRules(rules),
-    compareRules,
-  };
   return {
     reviews: accessReviews(names, { authorize, rulesFor: connection.rulesFor, spellObjectName }),
     admission: {
-      roleEscalation: roleEscalation(names, escalation),
-      bindingEscalation: bindingEscalation(names, {
-        ...escalation,
-        rulesOfRole: (roleRef, namespace) => resolver.rulesOfRole(roleRef, namespace),
-      }),
+      roleEscalation: roleEscalation(names, { authorize, resolver }),
+      bindingEscalation: bindingEscalation(names, { authorize, resolver }),
     },
     credentials: {
       frontProxy: frontProxy({ ...settings.frontProxy, roots: proxyAuthorities, clock }),

@@ -5,9 +5,7 @@ import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { PolicyRule } from "../../../src/features/access/rbac/policy-rule.ts";
 import type { RoleBinding } from "../../../src/features/access/rbac/role-bindings.ts";
 import type { ClusterRole } from "../../../src/features/access/rbac/roles.ts";
-import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { bindingEscalation, roleEscalation } from "../../../src/features/access/rbac/escalation-rules.ts";
-import { compareRules } from "../../../src/features/access/rbac/rule-coverage.ts";
 import { alice, readPods, roleRef, TestRbac, toUser, user } from "./rbac-scene.ts";
 
 const group = "rbac.authorization.platform.io";
@@ -15,14 +13,7 @@ const everything: PolicyRule = { verbs: ["*"], apiGroups: ["*"], resources: ["*"
 const allPaths: PolicyRule = { verbs: ["*"], nonResourceURLs: ["*"] };
 
 function guards(objects: TestRbac) {
-  const resolver = objects.resolver();
-  const options = {
-    authorize: objects.authorizer(),
-    rulesFor: (who: UserInfo, namespace: string) => resolver.rulesFor(who, namespace),
-    rulesOfRole: resolver.rulesOfRole.bind(resolver),
-    ownRules: (rules: readonly PolicyRule[]) => resolver.ownRules(rules),
-    compareRules,
-  };
+  const options = { authorize: objects.authorizer(), resolver: objects.resolver() };
   const rules = [roleEscalation(platformNames, options), bindingEscalation(platformNames, options)];
   return async (attributes: AdmissionAttributes): Promise<void> => {
     for (const rule of rules) if (rule.appliesTo?.(attributes) !== false) await rule.admit?.(attributes);

@@ -6,9 +6,10 @@ import type { ClusterRole, Role } from "./roles.ts";
 import { badRequest, notFound, forbidden } from "../../../machinery/api/api-error.ts";
 import type { ApiError } from "../../../machinery/api/api-error.ts";
 import { roleResourceOf } from "./binding.ts";
-import type { RoleRef } from "./binding.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import type { RoleBinding } from "./role-bindings.ts";
+import { compareRules } from "./rule-coverage.ts";
+import type { RuleResolver } from "./rule-resolver.ts";
 import { mastersGroup } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 
@@ -31,7 +32,10 @@ export function roleEscalation(names: Names, options: EscalationOptions): Admiss
       const { user, resource, name, object, oldObject } = attributes;
       if (object === undefined || isMaster(user) || changesOnlyGarbageCollection(attributes)) return undefined;
       if (await hasEscalationVerb(options, { attributes, verb: "escalate", resource, name })) return undefined;
-      const refusal = escalationError(options, { attributes, wanted: options.ownRules(asRole(object).rules ?? []) });
+      const refusal = escalationError(options, {
+        attributes,
+        wanted: options.resolver.ownRules(asRole(object).rules ?? []),
+      });
       if (refusal !== undefined) throw refusal;
       const needsEverything = hasAggregationRule(object) || (oldObject !== undefined && hasAggregationRule(oldObject));
       if (needsEverything && escalationError(options, { attributes, wanted: fullAuthority }) !== undefined) {
@@ -50,17 +54,12 @@ const asRole = (object: ApiObject): Role => object as Role;
 const hasAggregationRule = (object: ApiObject): boolean =>
   ((object as ClusterRole).aggregationRule?.clusterRoleSelectors ?? []).length > 0;
 
-interface BindingEscalationOptions extends EscalationOptions {
-  /** The rules of the role that a binding in a namespace names. Undefined when the role does not exist. */
-  rulesOfRole(roleRef: RoleRef, bindingNamespace: string): readonly PolicyRule[] | undefined;
-}
-
 /**
  * Users may not bind a role with more permissions than they hold (upstream: the policybased storage of bindings),
  * unless they have the verb `bind` for that role. A role that does not exist is a 404: its rules cannot be compared. It is asked
  * before the binding is validated, too.
  */
-export function bindingEscalation(names: Names, options: BindingEscalationOptions): AdmissionRule {
+export function bindingEscalation(names: Names, options: EscalationOptions): AdmissionRule {
   const group = names.group("rbac.authorization");
   return {
     name: "BindingEscalation",
@@ -80,7 +79,7 @@ export function bindingEscalation(names: Names, options: BindingEscalationOption
       if (await hasEscalationVerb(options, bind)) return undefined;
       if (roleRef.kind === "Role" && namespace === "") throw badRequest("Namespace parameter required.");
       if (roleRef.name === "") throw badRequest("Name parameter required.");
-      const wanted = options.rulesOfRole(roleRef, namespace);
+      const wanted = options.resolver.rulesOfRole(roleRef, namespace);
       if (wanted === undefined) throw notFound({ group: requestedGroup, resource }, roleRef.name);
       const refusal = escalationError(options, { attributes, wanted });
       if (refusal !== undefined) throw refusal;
@@ -92,18 +91,7 @@ export function bindingEscalation(names: Names, options: BindingEscalationOption
 /** What the escalation check needs from the server's authorization. */
 interface EscalationOptions {
   readonly authorize: Authorize;
-  /** A user's rules in a namespace ("" is the cluster), and what could not be evaluated. */
-  rulesFor(
-    user: UserInfo,
-    namespace: string,
-  ): { readonly rules: readonly PolicyRule[]; readonly errors: readonly string[] };
-  /** The rules of a role in the server's own spelling, as `rulesFor` and `compareRules` have them. */
-  ownRules(rules: readonly PolicyRule[]): readonly PolicyRule[];
-  /** The part of `wanted` that `held` does not cover, and whether the comparison was too large to finish. */
-  compareRules(
-    held: readonly PolicyRule[],
-    wanted: readonly PolicyRule[],
-  ): { readonly uncovered: readonly PolicyRule[]; readonly isCutShort: boolean };
+  readonly resolver: RuleResolver;
 }
 
 /** All permissions. They are required to write an aggregation rule, because it may collect any rules. */
@@ -147,12 +135,12 @@ async function hasEscalationVerb(
  * `validation.ConfirmNoEscalation`).
  */
 function escalationError(
-  options: EscalationOptions,
+  { resolver }: EscalationOptions,
   { attributes, wanted }: { readonly attributes: AdmissionAttributes; readonly wanted: readonly PolicyRule[] },
 ): ApiError | undefined {
   const { user, requestedGroup: group, resource, namespace, name } = attributes;
-  const { rules, errors } = options.rulesFor(user, namespace);
-  const { uncovered, isCutShort } = options.compareRules(rules, wanted);
+  const { rules, errors } = resolver.rulesFor(user, namespace);
+  const { uncovered, isCutShort } = compareRules(rules, wanted);
   if (uncovered.length === 0) return undefined;
   const who = `user ${JSON.stringify(user.username)} (groups=${quoted(user.groups)})`;
   if (isCutShort) {

@@ -2,9 +2,9 @@ import type { ConnectedAuthorization } from "../features/authorization/feature.t
 import { memberNodeNameOf } from "../machinery/api/user-info.ts";
 import type { UserInfo } from "../machinery/api/user-info.ts";
 import { connectNodeAuthorizer } from "../features/nodes/feature.ts";
-import type { PolicyRule } from "../features/access/index.ts";
+import { everyPermission } from "../features/access/rbac/policy-rule.ts";
 import type { KnownRules } from "../features/access/reviews/self-subject-rules-reviews.ts";
-import type { ResolvedRules } from "../features/access/rbac/rule-resolver.ts";
+import type { RuleResolver } from "../features/access/rbac/rule-resolver.ts";
 import { andThen } from "../machinery/api/maybe-promise.ts";
 import { alwaysAllow, alwaysDeny, publicFolder, publicPaths } from "../machinery/authorization/authorizer.ts";
 import type { Authorizer, AuthorizerInMemory } from "../machinery/authorization/authorizer.ts";
@@ -15,8 +15,8 @@ export interface AuthorizersOptions {
   readonly names: Names;
   readonly stores: Stores;
   readonly rbac: AuthorizerInMemory;
-  /** The rules that RBAC grants a user in a namespace. */
-  readonly rulesFor: (user: UserInfo, namespace: string) => ResolvedRules;
+  /** Knows the rules that RBAC grants. */
+  readonly resolver: RuleResolver;
   /** The authorizers that are configured now, in order. */
   readonly configured: ConnectedAuthorization["authorizers"];
   /** Whether the issuer's discovery documents need no authentication. */
@@ -48,7 +48,7 @@ export function openAuthorizers({
   names,
   stores,
   rbac,
-  rulesFor,
+  resolver,
   configured,
   isDiscoveryPublic,
   publicBelow,
@@ -91,8 +91,8 @@ export function openAuthorizers({
     rulesFor: (user, namespace) =>
       joined(
         configured().map(({ type }) => {
-          if (type === "RBAC") return { ...rulesFor(user, namespace), isIncomplete: false };
-          if (type === "AlwaysAllow") return { ...noRules, rules: everything };
+          if (type === "RBAC") return { ...resolver.rulesFor(user, namespace), isIncomplete: false };
+          if (type === "AlwaysAllow") return { ...noRules, rules: everyPermission };
           if (type === "Webhook") return unlistedRules("webhook");
           return type === "Node" && memberNodeNameOf(user) !== undefined ? unlistedRules("node") : noRules;
         }),
@@ -111,11 +111,6 @@ const unlistedRules = (authorizer: string): KnownRules => ({
   isIncomplete: true,
   errors: [`${authorizer} authorizer does not support user rule resolution`],
 });
-
-const everything: readonly PolicyRule[] = [
-  { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
-  { verbs: ["*"], nonResourceURLs: ["*"] },
-];
 
 /** Upstream: `unionAuthzRulesHandler`. */
 const joined = (parts: readonly KnownRules[]): KnownRules => ({

@@ -60,7 +60,7 @@ export async function connectFeatures(
     names,
     stores,
     rbac,
-    rulesFor: (user, namespace) => resolver.rulesFor(user, namespace),
+    resolver,
     configured: authorization.authorizers,
     isDiscoveryPublic: config.accounts.isDiscoveryPublic,
     publicBelow: certificateSettings.revocation && revocationPath,

@@ -6,6 +6,7 @@ import type { ClusterRole, Role } from "./roles.ts";
 import { badRequest, notFound, forbidden } from "../../../machinery/api/api-error.ts";
 import type { ApiError } from "../../../machinery/api/api-error.ts";
 import { roleResourceOf } from "./binding.ts";
+import { everyPermission } from "./policy-rule.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import type { RoleBinding } from "./role-bindings.ts";
 import { compareRules } from "./rule-coverage.ts";
@@ -38,7 +39,7 @@ export function roleEscalation(names: Names, options: EscalationOptions): Admiss
       });
       if (refusal !== undefined) throw refusal;
       const needsEverything = hasAggregationRule(object) || (oldObject !== undefined && hasAggregationRule(oldObject));
-      if (needsEverything && escalationError(options, { attributes, wanted: fullAuthority }) !== undefined) {
+      if (needsEverything && escalationError(options, { attributes, wanted: everyPermission }) !== undefined) {
         const message = "must have cluster-admin privileges to use the aggregationRule";
         throw forbidden({ group: attributes.requestedGroup, resource }, { name, message });
       }
@@ -93,12 +94,6 @@ interface EscalationOptions {
   readonly authorize: Authorize;
   readonly resolver: RuleResolver;
 }
-
-/** All permissions. They are required to write an aggregation rule, because it may collect any rules. */
-const fullAuthority: readonly PolicyRule[] = [
-  { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
-  { verbs: ["*"], nonResourceURLs: ["*"] },
-];
 
 const isMaster = (user: UserInfo): boolean => user.groups.includes(mastersGroup);
 

@@ -31,6 +31,12 @@ export const policyRule = struct("v1.PolicyRule", "Allows verbs on resources, or
 
 export type PolicyRule = Infer<typeof policyRule>;
 
+/** The rules that allow everything. */
+export const everyPermission: readonly PolicyRule[] = [
+  { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
+  { verbs: ["*"], nonResourceURLs: ["*"] },
+];
+
 /** Returns every fault of a rule (upstream: `ValidatePolicyRule`). */
 export function validatePolicyRule(
   rule: PolicyRule,

@@ -18,7 +18,6 @@ import type { Controller } from "../../machinery/loops/controller.ts";
 import { generateName } from "../../machinery/registry/requested-name.ts";
 import type { ReviewDefinition } from "../../machinery/registry/resource-definition.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
-import { podReferences } from "../nodes/index.ts";
 import { defaultServiceAccount } from "./default-service-account.ts";
 import { openTokenKeys } from "./keys/open-token-keys.ts";
 import { openOperatorKeys } from "./keys/open-operator-keys.ts";
@@ -120,7 +119,6 @@ async function connectTokens(connection: AccountsConnection, operator: OpenedOpe
     admission: {
       serviceAccount: serviceAccountRule({
         names,
-        podReferences,
         generateName,
         findServiceAccount: (namespace, name) => stores.findCurrent(serviceAccountResource, { namespace, name }),
         pause: delay,

@@ -3,8 +3,8 @@ import type { Names } from "../../machinery/api/names.ts";
 import type { AdmissionAttributes, AdmissionRule } from "../../machinery/api/attributes.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import type { Reference } from "../../machinery/schema/references.ts";
-import { asPod, isMirrorPod, withTokenVolume } from "../nodes/index.ts";
-import type { PodObject, PodReferences } from "../nodes/index.ts";
+import { asPod, isMirrorPod, podReferences, withTokenVolume } from "../nodes/index.ts";
+import type { PodObject } from "../nodes/index.ts";
 import { admissionForbidden } from "../../machinery/registry/admission.ts";
 import { defaultAccountName } from "./default-service-account.ts";
 
@@ -17,7 +17,6 @@ interface ServiceAccountObject {
 
 export interface ServiceAccountRuleOptions {
   readonly names: Names;
-  readonly podReferences: PodReferences;
   /** Appends a few random letters to a prefix. */
   generateName(prefix: string): string;
   /** Finds the account in the newest state: every acknowledged write is applied. */
@@ -41,7 +40,7 @@ const pausesMilliseconds = [10, 20, 40, 80, 160, 320, 640];
  * a node's own files must not name an account (upstream: ServiceAccount).
  */
 export function serviceAccountRule(options: ServiceAccountRuleOptions): AdmissionRule {
-  const { names, podReferences, findServiceAccount, pause } = options;
+  const { names, findServiceAccount, pause } = options;
   const enforceAnnotations = spellingsOf(names, (one) => one.key("enforce-mountable-secrets"));
 
   async function accountOf(attributes: AdmissionAttributes, name: string): Promise<ServiceAccountObject> {

@@ -24,7 +24,6 @@ import { csiNodes } from "./nodes/csi-nodes.ts";
 import { nodes } from "./nodes/nodes.ts";
 import { answerEviction } from "./pods/eviction.ts";
 import { podGarbageCollector } from "./pods/pod-garbage-collector.ts";
-import { podReferences } from "./pods/pod-schema.ts";
 import { pods } from "./pods/pods.ts";
 import { nodeLockResource, nodeResource, podResource } from "./resources.ts";
 import { nodeFlags } from "./settings.ts";
@@ -74,7 +73,6 @@ export function connectNodes(connection: NodesConnection): ConnectedNodes {
         names,
         authorize,
         certifiesNodes,
-        podReferences,
         findPod: (namespace, name) => stores.findCurrent(podResource, { namespace, name }),
         findNode: (name) => stores.findCurrent(nodeResource, { namespace: "", name }),
       }),

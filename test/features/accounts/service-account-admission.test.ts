@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { serviceAccountRule } from "../../../src/features/accounts/service-account-admission.ts";
 import type { PodObject } from "../../../src/features/nodes/pods/pod-object.ts";
-import { podReferences } from "../../../src/features/nodes/pods/pod-schema.ts";
 import { apiObject, ask, names } from "../admission-scene.ts";
 
 const annotations = { "platform.io/enforce-mountable-secrets": "true" };
@@ -13,7 +12,6 @@ const accounts = new Map([
 ]);
 const rule = serviceAccountRule({
   names,
-  podReferences,
   generateName: (prefix) => `${prefix}random`,
   findServiceAccount: (namespace, name) => (namespace === "new" ? made(name) : accounts.get(name)),
   pause: (milliseconds) => {

@@ -5,7 +5,6 @@ import { describe, it } from "node:test";
 import { nodeRestriction } from "../../../src/features/nodes/restriction/node-restriction.ts";
 import { findWellKnownSigner } from "../../../src/features/certificates/signers/well-known-signers.ts";
 import type { AdmissionAttributes } from "../../../src/machinery/api/attributes.ts";
-import { podReferences } from "../../../src/features/nodes/pods/pod-schema.ts";
 import { alice, allowing, apiObject, certificates, names, node, refusalOf } from "../admission-scene.ts";
 import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
@@ -30,7 +29,6 @@ const rule = nodeRestriction({
     "request-serviceaccounts-token-audience api granted",
   ),
   certifiesNodes: (signerName) => findWellKnownSigner(names, signerName)?.certifies === "node",
-  podReferences,
   findPod: (_namespace, name) => pods.get(name),
   findNode: (name) => (name === "n1" ? apiObject({ metadata: { name, uid: "nu" } }) : undefined),
 });

@@ -1,10 +1,6 @@
 import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import type { Reference } from "../../../machinery/schema/references.ts";
-
-/** Every object whose content a Pod gets. */
-export type PodReferences = (pod: ApiObject) => readonly Reference[];
 
 export interface PodContainer {
   readonly name: string;

@@ -3,12 +3,12 @@ import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { Reference } from "../../../machinery/schema/references.ts";
 import { isMirrorPod } from "../pods/pod-object.ts";
-import type { PodObject, PodReferences } from "../pods/pod-object.ts";
+import type { PodObject } from "../pods/pod-object.ts";
+import { podReferences } from "../pods/pod-schema.ts";
 
 export interface RequestingNode {
   readonly node: string;
   readonly names: Names;
-  readonly podReferences: PodReferences;
   findNode(name: string): ApiObject | undefined | Promise<ApiObject | undefined>;
 }
 
@@ -18,7 +18,7 @@ export interface RequestingNode {
  * `admitPodCreate`). Throws a 404 when its Node does not exist.
  */
 export async function nodePodFault(pod: PodObject, identity: RequestingNode): Promise<string | undefined> {
-  const { node, names, podReferences } = identity;
+  const { node, names } = identity;
   const quoted = JSON.stringify(node);
   if (!isMirrorPod(pod, names)) {
     const mirror = names.key("config.mirror");

@@ -11,13 +11,11 @@ import { nodePodFault } from "./node-pods.ts";
 import { audienceFault } from "./token-audience.ts";
 import type { TokenRequestObject } from "./token-audience.ts";
 import { asPod } from "../pods/pod-object.ts";
-import type { PodReferences } from "../pods/pod-object.ts";
 import { admissionForbidden } from "../../../machinery/registry/admission.ts";
 
 export interface NodeRestrictionOptions {
   readonly names: Names;
   readonly authorize: Authorize;
-  readonly podReferences: PodReferences;
   /** Whether a signer, by its name in either spelling, certifies nodes: a node asks it for no other node's certificate. */
   certifiesNodes(signerName: string): boolean;
   findPod(namespace: string, name: string): ApiObject | undefined | Promise<ApiObject | undefined>;

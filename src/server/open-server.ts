@@ -6,6 +6,7 @@ import { FollowedKeyRecords } from "../machinery/keys/key-records.ts";
 import { SealingKey } from "../machinery/keys/sealing-key.ts";
 import { Stores } from "../machinery/registry/stores.ts";
 import { ChangeFeed } from "../machinery/storage/change-feed.ts";
+import { periodically } from "../machinery/scheduling/periodically.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import { keyRingRecord } from "../features/accounts/keys/key-ring.ts";
 import { authorityRecord } from "../features/certificates/authorities/authority-record.ts";
@@ -19,7 +20,6 @@ import { lockDataDirectory } from "./lock-data-directory.ts";
 import { observeServer } from "./observation/observe-server.ts";
 import { storedResources } from "./served-kinds.ts";
 import type { ServerConfig } from "./server-config.ts";
-import { followOtherPrograms } from "./server-loops.ts";
 import { openTlsCertificate } from "./tls/tls-certificate.ts";
 
 interface OpenServerOptions {
@@ -115,3 +115,18 @@ export async function openServer(config: ServerConfig, { log, clock, opening, ..
     newKeys: () => dataDirectoryFiles(dataDirectory).keys.filter((key) => !keysBefore.includes(key)),
   };
 }
+
+/** How long a server without requests takes to see what a command has written to its store. */
+const pollMilliseconds = 1_000;
+
+/**
+ * Lets watches see what other programs wrote to the store of the data directory: commands such as `signet keys rotate`, which
+ * can't tell the server. etcd notifies by itself.
+ */
+const followOtherPrograms = (store: Store): { stop(): void } =>
+  periodically({
+    milliseconds: pollMilliseconds,
+    task: () => store.notify(),
+    // The store is closing, or fails: requests say so.
+    onFailure: () => {},
+  });

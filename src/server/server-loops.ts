@@ -1,56 +1,43 @@
 import type { Logger } from "pino";
-import type { Clock } from "../machinery/api/clock.ts";
 import type { Handler } from "../machinery/api/http-message.ts";
 import { ApiClient } from "../machinery/client/api-client.ts";
 import { inProcessTransport } from "../machinery/client/in-process-transport.ts";
 import { startElectedControllers } from "../machinery/loops/elected-controllers.ts";
-import type { QueueCounts } from "../machinery/loops/work-queue.ts";
 import { RegistryInformer } from "../machinery/loops/registry-informer.ts";
-import type { Stores } from "../machinery/registry/stores.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import type { ConnectedAccess } from "../features/access/feature.ts";
-import type { TokenServices } from "../features/accounts/token-services.ts";
-import type { ApprovalPolicy } from "../features/certificates/policy/approval-policy.ts";
 import { runningSigners } from "../features/certificates/signers/running-signers.ts";
 import { leaseResource } from "../features/core/index.ts";
 import type { Administrator } from "./administrator.ts";
-import type { CertificateAuthorities } from "./certificate-authorities.ts";
-import type { CertificateStatusService } from "../features/certificates/status/certificate-status.ts";
+import type { ConnectedFeatures } from "./connect-features.ts";
 import { controllerList } from "./controller-list.ts";
+import type { OpenedServer } from "./open-server.ts";
 import type { ServerConfig } from "./server-config.ts";
 import { grantOnChange } from "./signer-grants.ts";
 import type { GrantOptions } from "./signer-grants.ts";
-import type { TlsCertificate } from "./tls/tls-certificate.ts";
 import { periodically } from "../machinery/scheduling/periodically.ts";
 
 interface ServerLoopsOptions extends Pick<GrantOptions, "grantTo"> {
-  readonly config: Pick<ServerConfig, "names" | "controllers" | "listener">;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly store: Store;
-  readonly stores: Stores;
+  readonly opened: OpenedServer;
+  readonly connected: ConnectedFeatures;
   readonly handler: Handler;
   /** The controllers' own identity. Called only when there are controllers to run. */
   readonly controllersToken: () => string;
-  readonly queueCounts: QueueCounts;
-  readonly authorities: CertificateAuthorities;
-  readonly certificate: TlsCertificate;
-  readonly status: CertificateStatusService | undefined;
-  readonly policy: (() => ApprovalPolicy) | undefined;
-  readonly issueSecretToken: TokenServices["issueSecretToken"];
   readonly administrator: Administrator;
   readonly delegated: ReturnType<ConnectedAccess["delegatedAuthentication"]>;
 }
 
 /** Starts the server's background work: compaction, what it publishes about itself, and the enabled controllers. */
-export function startServerLoops(server: ServerLoopsOptions): AsyncDisposableStack {
-  const { config, store, log, administrator, delegated } = server;
+export function startServerLoops(config: ServerConfig, server: ServerLoopsOptions): AsyncDisposableStack {
+  const { opened, administrator, delegated } = server;
+  const { store, shared } = opened;
+  const { log } = shared;
   const loops = new AsyncDisposableStack();
   const add = (loop: { stop(): void | Promise<void> }): unknown => loops.adopt(loop, (one) => one.stop());
   add(startCompaction({ store, log }));
   add(delegated.follow((error) => log.error({ err: error }, "could not publish the client CAs, will retry")));
   add(administrator.keep());
-  if (config.controllers.enabled.size > 0) add(startControllers(server));
+  if (config.controllers.enabled.size > 0) add(startControllers(config, server));
   return loops;
 }
 
@@ -58,24 +45,27 @@ export function startServerLoops(server: ServerLoopsOptions): AsyncDisposableSta
  * Runs the controllers in this process, while it holds their Lease. They read the server's own copy of the objects, and write
  * through the same request chain as other clients.
  */
-function startControllers(server: ServerLoopsOptions): { stop(): Promise<void> } {
-  const { clock, log, handler, stores, queueCounts, authorities, certificate, status, policy, issueSecretToken } =
-    server;
-  const { names, controllers: settings, listener } = server.config;
+function startControllers(
+  { names, controllers: settings, listener }: ServerConfig,
+  { opened, connected, handler, controllersToken, grantTo }: ServerLoopsOptions,
+): { stop(): Promise<void> } {
+  const { shared, stores, observation, authorities, certificate, policy } = opened;
+  const { clock, log } = shared;
+  const { accounts, status } = connected;
   const { maximumLifetimeMilliseconds, revocation } = settings.certificates;
   const { own, signing, configuredSigners } = authorities;
-  const bearerToken = server.controllersToken();
-  const client = new ApiClient(inProcessTransport(handler, { bearerToken, userAgent: "signet-controllers" }));
+  const identity = { bearerToken: controllersToken(), userAgent: "signet-controllers" };
+  const client = new ApiClient(inProcessTransport(handler, identity));
   const controllers = controllerList({
     settings,
     names,
     policy,
-    issueSecretToken,
+    issueSecretToken: accounts.tokens.issueSecretToken,
     definitions: stores.definitions,
     signers: runningSigners({
       names,
       authorityFor: signing.authorityFor,
-      configured: grantOnChange(configuredSigners, { grantTo: server.grantTo, log }),
+      configured: grantOnChange(configuredSigners, { grantTo, log }),
       maximumLifetimeSeconds: Math.floor(maximumLifetimeMilliseconds / 1000),
       revocation: revocation && { ...revocation, hasOcsp: true },
     }),
@@ -91,7 +81,7 @@ function startControllers(server: ServerLoopsOptions): { stop(): Promise<void> }
     clock,
     log,
     controllers,
-    queueCounts,
+    queueCounts: observation.queueCounts,
     leases: client.resource(leaseResource(names), names.namespaces.system),
     openInformer: (type, onError) => new RegistryInformer(stores.serving(type), { onError }),
     isElected: settings.isElected,
@@ -125,18 +115,3 @@ function startCompaction({ store, log }: CompactionOptions): { stop(): void } {
     onFailure: (error) => log.error({ err: error }, "compaction failed, will retry"),
   });
 }
-
-/** How long a server without requests takes to see what a command has written to its store. */
-const pollMilliseconds = 1_000;
-
-/**
- * Lets watches see what other programs wrote to the store of the data directory: commands such as `signet keys rotate`, which
- * can't tell the server. etcd notifies by itself.
- */
-export const followOtherPrograms = (store: Store): { stop(): void } =>
-  periodically({
-    milliseconds: pollMilliseconds,
-    task: () => store.notify(),
-    // The store is closing, or fails: requests say so.
-    onFailure: () => {},
-  });

@@ -80,7 +80,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
   const state: ServerState = { url: "", openStreams: () => 0, isStopping: false, graceMilliseconds: 0 };
 
   const opened = await openServer(config, { log, clock, store: given.store, folder: given.folder, opening });
-  const { shared, usesEtcd, store, stores, observation, authorities, policy, certificate } = opened;
+  const { shared, usesEtcd, store, certificate } = opened;
   const connected = await connectFeatures(config, {
     opened,
     opening,
@@ -118,22 +118,14 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     if (hasLoops || state.isStopping) return;
     hasLoops = true;
     running.use(
-      startServerLoops({
-        ...shared,
-        config,
-        store,
-        stores,
+      startServerLoops(config, {
+        opened,
+        connected,
         handler,
-        authorities,
-        certificate,
-        status: connected.status,
-        policy,
         grantTo,
-        administrator,
         delegated,
-        issueSecretToken: connected.accounts.tokens.issueSecretToken,
+        administrator,
         controllersToken: () => loopback.issue(controllersUser(config.names)),
-        queueCounts: observation.queueCounts,
       }),
     );
   };

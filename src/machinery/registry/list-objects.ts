@@ -1,15 +1,15 @@
 import { LongWork } from "../scheduling/long-work.ts";
 import { ApiError, badRequest, expired } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
-import { RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../storage/store.ts";
+import { RevisionCompacted, RevisionInFuture } from "../storage/store.ts";
 import type { Items } from "../storage/snapshot.ts";
 import { decodeContinueToken, encodeContinueToken, startKeyOutsideList } from "./continue-token.ts";
 import type { ContinuePoint } from "./continue-token.ts";
 import type { ListOptions } from "./list-options.ts";
-import { unreadableStore } from "./resource-registry.ts";
 import type { Waiter, ResourceRegistry } from "./resource-registry.ts";
 import { parseResourceVersion } from "./resource-version.ts";
 import { resourcePrefix } from "./storage-key.ts";
+import { readFailure } from "./store-failures.ts";
 import type { StoredObject } from "./stored-object.ts";
 import { isTooLongKey } from "../storage/check-key.ts";
 import type { KeyRange } from "../storage/key-range.ts";
@@ -129,8 +129,7 @@ async function listAt<T extends ApiObject>(
     if (error instanceof RevisionInFuture) {
       throw registry.tooLarge({ wanted: revision, current: error.latestRevision });
     }
-    if (error instanceof StoreUnavailable) throw unreadableStore(error);
-    throw error;
+    throw readFailure(error);
   }
 }
 

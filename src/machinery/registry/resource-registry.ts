@@ -1,5 +1,5 @@
 import type { AdmissionRule } from "../api/attributes.ts";
-import { conflict, invalid, requestCanceled, serviceUnavailable, timeout, tooLarge } from "../api/api-error.ts";
+import { conflict, invalid, requestCanceled, tooLarge } from "../api/api-error.ts";
 import type { ApiError, Named } from "../api/api-error.ts";
 import { systemClock } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
@@ -10,9 +10,8 @@ import { openingBrace } from "../storage/encryption/value-transformer.ts";
 import type { Eviction } from "../storage/sorted-objects.ts";
 import { WatchCache } from "../storage/watch-cache.ts";
 import type { ChangeFeed } from "../storage/change-feed.ts";
-import { StoreUnavailable, ValueTooLarge, WriteAbandoned, WriteOutcomeUnknown } from "../storage/store.ts";
+import { StoreUnavailable } from "../storage/store.ts";
 import type { Entry, RangeRequest, Store, WriteRequest, WriteResult } from "../storage/store.ts";
-import { TransactionRefused } from "../api/transaction.ts";
 import { writeInTransaction } from "../storage/write-in-transaction.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
 import type { Admitted } from "./admission.ts";
@@ -27,6 +26,7 @@ import type { ObjectName } from "./storage-key.ts";
 import { encodeStored, kindPrefix, StoredObject } from "./stored-object.ts";
 import { UnreadableObject } from "./unreadable-object.ts";
 import type { KindPrefix } from "./stored-object.ts";
+import { readFailure, writeFailure } from "./store-failures.ts";
 import type { StoredTexts, TextsOfKind } from "./stored-texts.ts";
 
 /** A write of this process that is durable. */
@@ -77,10 +77,6 @@ export interface Waiter {
   /** See `hasFreshCache` of HttpRequest. */
   readonly hasFreshCache?: boolean;
 }
-
-/** The 503 for a read that the store does not answer. */
-export const unreadableStore = ({ message }: StoreUnavailable): ApiError =>
-  serviceUnavailable(`the store can't be read now: ${message}`);
 
 /** The same as etcd's. */
 const defaultObjectBytes = 1.5 * 1024 * 1024;
@@ -235,8 +231,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       await this.cache.waitFor(await latest, signal);
     } catch (error) {
       if (signal?.aborted === true) throw requestCanceled();
-      if (error instanceof StoreUnavailable) throw unreadableStore(error);
-      throw error;
+      throw readFailure(error);
     }
   }
 
@@ -259,8 +254,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     try {
       return isStale || ((await this.store.isStale?.(key)) ?? false);
     } catch (error) {
-      if (error instanceof StoreUnavailable) throw unreadableStore(error);
-      throw error;
+      throw readFailure(error);
     }
   }
 
@@ -376,21 +370,8 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       return result;
     } catch (error) {
       if (error instanceof StoreUnavailable) this.#onRefused?.(error);
-      throw this.#writeFailure(error, request.key);
+      throw writeFailure(error, { resource: this.resource, key: request.key });
     }
-  }
-
-  /** What a client is told of a write that failed. Other errors stay as they are. */
-  #writeFailure(error: unknown, key: string): unknown {
-    // Before StoreUnavailable, which it is too.
-    if (error instanceof WriteOutcomeUnknown) return timeout(`${error.message}: read the object to learn it`);
-    if (error instanceof StoreUnavailable) return serviceUnavailable(`the store takes no writes now: ${error.message}`);
-    if (error instanceof WriteAbandoned) return requestCanceled();
-    if (error instanceof ValueTooLarge) return tooLarge(`the store can't hold the object: ${error.message}`);
-    if (error instanceof TransactionRefused) {
-      return conflict(this.resource, { name: key.slice(key.lastIndexOf("/") + 1), message: error.message });
-    }
-    return error;
   }
 
   /**

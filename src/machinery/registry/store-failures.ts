@@ -1,0 +1,24 @@
+import { conflict, requestCanceled, serviceUnavailable, timeout, tooLarge } from "../api/api-error.ts";
+import type { Named } from "../api/api-error.ts";
+import { TransactionRefused } from "../api/transaction.ts";
+import { StoreUnavailable, ValueTooLarge, WriteAbandoned, WriteOutcomeUnknown } from "../storage/store.ts";
+
+/** What a client is told of a read that failed: a 503 when the store does not answer. Other errors stay as they are. */
+export const readFailure = (error: unknown): unknown =>
+  error instanceof StoreUnavailable ? serviceUnavailable(`the store can't be read now: ${error.message}`) : error;
+
+/** What a client is told of a write that failed. Other errors stay as they are. */
+export function writeFailure(
+  error: unknown,
+  { resource, key }: { readonly resource: Named; readonly key: string },
+): unknown {
+  // Before StoreUnavailable, which it is too.
+  if (error instanceof WriteOutcomeUnknown) return timeout(`${error.message}: read the object to learn it`);
+  if (error instanceof StoreUnavailable) return serviceUnavailable(`the store takes no writes now: ${error.message}`);
+  if (error instanceof WriteAbandoned) return requestCanceled();
+  if (error instanceof ValueTooLarge) return tooLarge(`the store can't hold the object: ${error.message}`);
+  if (error instanceof TransactionRefused) {
+    return conflict(resource, { name: key.slice(key.lastIndexOf("/") + 1), message: error.message });
+  }
+  return error;
+}

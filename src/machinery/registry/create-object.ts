@@ -13,7 +13,7 @@ import { generateName, inRequestNamespace } from "./requested-name.ts";
 import { withoutRepeatedOwners } from "./owner-references.ts";
 import { withMetadataFaults } from "./kind-faults.ts";
 import type { KindFault } from "./kind-faults.ts";
-import type { HookContext } from "./resource-definition.ts";
+import { hookContext } from "./hook-context.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { withInexactIntegers } from "./inexact-integers.ts";
 import { parseResourceVersion, revisionOfNew } from "./resource-version.ts";
@@ -66,7 +66,7 @@ export async function createTracked<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { object, namespace, caller, isThroughUpdate = false }: TrackedCreation<T>,
 ): Promise<StoredObject<T>> {
-  const { definition, clock } = registry;
+  const { definition } = registry;
   // Upstream's storage refuses one, and a dry run does not get that far: it shows what was sent.
   const sentRevision = (isThroughUpdate ? parseResourceVersion : revisionOfNew)(object.metadata.resourceVersion ?? "");
   if (sentRevision !== 0 && !caller.isDryRun && !isThroughUpdate) {
@@ -79,10 +79,8 @@ export async function createTracked<T extends ApiObject>(
   );
 
   currentTrace()?.begin("validation");
-  const now = clock.now();
-  const { user, isDryRun } = caller;
-  const context: HookContext = { user, requestedGroup: definition.group, namespace, isDryRun, now };
-  const initialized = { ...mutated, metadata: initialMetadata(mutated.metadata, now) };
+  const context = hookContext(registry, subject);
+  const initialized = { ...mutated, metadata: initialMetadata(mutated.metadata, context.now) };
   const prepared = definition.prepareForCreate?.(initialized, context) ?? initialized;
   const started = definition.startValidation?.(prepared, context);
   const validate = started === undefined ? () => definition.validate?.(prepared, context) ?? [] : await started;

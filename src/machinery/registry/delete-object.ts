@@ -6,7 +6,8 @@ import type { Admitted } from "./admission.ts";
 import type { Caller } from "./caller.ts";
 import type { DeleteOptions } from "./delete-options.ts";
 import { isGracePending, withGracePeriod } from "./grace-period.ts";
-import type { HookContext, ResourceDefinition } from "./resource-definition.ts";
+import { hookContext } from "./hook-context.ts";
+import type { ResourceDefinition } from "./resource-definition.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 import { storageKey } from "./storage-key.ts";
 import type { ObjectName } from "./storage-key.ts";
@@ -142,24 +143,19 @@ export async function removeObject<T extends ApiObject>(
  * that its kind keeps instead, or undefined when the update does not affect the deletion.
  */
 export function finishedDeletion<T extends ApiObject>(
-  { definition, clock }: ResourceRegistry<T>,
+  registry: ResourceRegistry<T>,
   { next, previous, caller }: { readonly next: T; readonly previous: T; readonly caller: Caller },
 ): T | "remove" | undefined {
+  const { definition } = registry;
   if (previous.metadata.deletionTimestamp === undefined || hasFinalizers(next)) return undefined;
   if (definition.gracePeriodSeconds !== undefined) {
     return isGracePending(previous.metadata, {}) ? undefined : "remove";
   }
-  const context: HookContext = {
-    user: caller.user,
-    requestedGroup: definition.group,
-    namespace: previous.metadata.namespace ?? "",
-    isDryRun: caller.isDryRun,
-    now: clock.now(),
-  };
+  const context = hookContext(registry, { caller, namespace: previous.metadata.namespace ?? "" });
   const wasKept = hasFinalizers(previous) || definition.prepareForDelete?.(previous, context) !== undefined;
   if (!wasKept) return undefined;
   const kept = definition.prepareForDelete?.(next, context);
-  return kept === undefined ? "remove" : kept;
+  return kept ?? "remove";
 }
 
 const hasFinalizers = ({ metadata }: ApiObject): boolean => (metadata.finalizers ?? []).length > 0;
@@ -195,12 +191,14 @@ interface DeletedState<T extends ApiObject> {
 }
 
 function deletedState<T extends ApiObject>(
-  { definition, clock }: ResourceRegistry<T>,
+  registry: ResourceRegistry<T>,
   { previous, request }: { readonly previous: T; readonly request: DeleteRequest<T> },
 ): DeletedState<T> {
-  const { options, caller, namespace } = request;
+  const { definition } = registry;
+  const { options } = request;
   if (isGracePending(previous.metadata, options)) return { object: previous, isKept: true };
-  const now = clock.now();
+  const context = hookContext(registry, request);
+  const { now } = context;
   const marked = { ...previous, metadata: markedMetadata(definition, { object: previous, options }) };
   if (definition.gracePeriodSeconds !== undefined) {
     const { gracePeriodSeconds: requested } = options;
@@ -210,13 +208,7 @@ function deletedState<T extends ApiObject>(
     const object = { ...marked, metadata: withGracePeriod(marked.metadata, { seconds, now }) };
     return { object, isKept: hasFinalizers(object) || isGracePending(object.metadata, {}) };
   }
-  const kept = definition.prepareForDelete?.(marked, {
-    user: caller.user,
-    requestedGroup: definition.group,
-    namespace,
-    isDryRun: caller.isDryRun,
-    now,
-  });
+  const kept = definition.prepareForDelete?.(marked, context);
   if (kept === undefined && !hasFinalizers(marked)) return { object: marked, isKept: false };
   const result = kept ?? marked;
   return { object: { ...result, metadata: withGracePeriod(result.metadata, { seconds: 0, now }) }, isKept: true };

@@ -10,6 +10,7 @@ import { trackUpdate } from "./apply/track-update.ts";
 import { newInexactIntegers, withInexactIntegers } from "./inexact-integers.ts";
 import { createTracked } from "./create-object.ts";
 import { finishedDeletion, removeObject } from "./delete-object.ts";
+import { hookContext } from "./hook-context.ts";
 import { checkName, inRequestNamespace } from "./requested-name.ts";
 import { withoutRepeatedOwners } from "./owner-references.ts";
 import { isSameJson } from "./patch/json-value.ts";
@@ -152,9 +153,7 @@ async function nextVersion<T extends ApiObject>(
   checkVersion(registry, { wanted: mutated, previous });
   const placed = inRequestNamespace(mutated, { scope: definition.scope, namespace });
   const merged = { ...placed, metadata: updatedMetadata(placed.metadata, oldObject.metadata) };
-  const { user, isDryRun } = caller;
-  const now = registry.clock.now();
-  const context = { user, requestedGroup: definition.group, namespace, isDryRun, now, previous: oldObject };
+  const context = { ...hookContext(registry, subject), previous: oldObject };
   const strategy = updateStrategy(registry, subresource);
   const next = strategy.prepareForUpdate?.(merged, context) ?? merged;
 

@@ -136,11 +136,11 @@ export class AgentClients {
 
 /** There was no answer. The message names the server, and says why and what to do. */
 export class ServerUnreachable extends Error {
+  override readonly name = "ServerUnreachable";
   readonly reason: string;
 
   constructor(server: string, { reason, cause }: { readonly reason: string; readonly cause: Error }) {
     super(`cannot reach the server ${server}: ${reason}`, { cause });
-    this.name = "ServerUnreachable";
     this.reason = reason;
   }
 }

@@ -43,10 +43,7 @@ export interface CertificateRequestOptions {
 
 /** A request led to nothing. A denial or a failure needs a new key; after a deletion, the same key is requested again. */
 export class RequestRefused extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "RequestRefused";
-  }
+  override readonly name = "RequestRefused";
 }
 
 /** A server that decides by itself has done so after these pauses. */

@@ -25,10 +25,7 @@ export interface SigningKey {
 
 /** The key can't be used now. The message tells an operator why, and holds no secret. */
 export class KeyUnavailable extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "KeyUnavailable";
-  }
+  override readonly name = "KeyUnavailable";
 }
 
 /** A key in this process, or one elsewhere. */

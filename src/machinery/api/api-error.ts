@@ -34,6 +34,7 @@ export interface ApiErrorOptions {
 
 /** An expected failure: it becomes a Status. Any other thrown error is a bug and becomes a 500 without details. */
 export class ApiError extends Error {
+  override readonly name: string = "ApiError";
   readonly code: number;
   readonly reason: StatusReason | undefined;
   readonly details: StatusDetails | undefined;
@@ -42,7 +43,6 @@ export class ApiError extends Error {
 
   constructor({ code, reason, message, details, retryAfterSeconds, continueToken }: ApiErrorOptions) {
     super(message);
-    this.name = "ApiError";
     this.code = code;
     this.reason = reason;
     this.details = details;

@@ -1,9 +1,6 @@
 /** A text that is no quantity. The message uses upstream's words. */
 export class InvalidQuantity extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "InvalidQuantity";
-  }
+  override readonly name = "InvalidQuantity";
 }
 
 /** An amount of something, such as `1.5Gi` bytes (upstream: `resource.Quantity`). */

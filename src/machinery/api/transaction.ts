@@ -1,8 +1,9 @@
 /** Another write of the transaction was refused, or never came. Nothing was written. */
 export class TransactionRefused extends Error {
+  override readonly name = "TransactionRefused";
+
   constructor() {
     super("another write of the same transaction was refused: nothing was written");
-    this.name = "TransactionRefused";
   }
 }
 

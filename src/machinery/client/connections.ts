@@ -26,9 +26,10 @@ export interface Connections {
 
 /** The server has not seen the request, or says that it did nothing with it (RFC 9113 section 8.7). */
 export class RequestNotTaken extends Error {
+  override readonly name = "RequestNotTaken";
+
   constructor(options?: ErrorOptions) {
     super("the server closed the connection before it took the request", options);
-    this.name = "RequestNotTaken";
   }
 }
 

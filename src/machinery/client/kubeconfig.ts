@@ -11,10 +11,7 @@ import type { ActingUser } from "./acting-headers.ts";
 
 /** A kubeconfig cannot be used. The message is one line that names the file and what to do. */
 export class KubeconfigError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "KubeconfigError";
-  }
+  override readonly name = "KubeconfigError";
 }
 
 export interface KubeconfigSelection {

@@ -26,11 +26,11 @@ export type ExitName = keyof typeof exitCodes;
 
 /** A command cannot do what was asked. The message is one line that names the reason and what to do next. */
 export class CommandFailure extends Error {
+  override readonly name: string = "CommandFailure";
   readonly exitCode: number;
 
   constructor(message: string, { exit, cause }: { readonly exit: ExitName; readonly cause?: unknown }) {
     super(message, { cause });
-    this.name = "CommandFailure";
     this.exitCode = exitCodes[exit].code;
   }
 }

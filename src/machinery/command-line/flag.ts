@@ -60,9 +60,10 @@ export type FlagValues<F extends Flags> = { readonly [K in keyof F]: ValueOf<F[K
 
 /** A flag, an argument, a configuration key or an input file is wrong. */
 export class UsageError extends CommandFailure {
+  override readonly name = "UsageError";
+
   constructor(message: string, options?: ErrorOptions) {
     super(message, { exit: "usage", cause: options?.cause });
-    this.name = "UsageError";
   }
 }
 

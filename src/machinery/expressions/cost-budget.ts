@@ -1,8 +1,9 @@
 /** An expression would do more work than it may. */
 export class OverBudget extends Error {
+  override readonly name = "OverBudget";
+
   constructor() {
     super("operation cancelled: actual cost limit exceeded");
-    this.name = "OverBudget";
   }
 }
 

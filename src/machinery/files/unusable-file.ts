@@ -2,10 +2,7 @@ import { messageOf, errorCode } from "../api/thrown-error.ts";
 
 /** A file or folder that the caller named cannot be used. The message is one line with the reason and what to do. */
 export class UnusableFile extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "UnusableFile";
-  }
+  override readonly name = "UnusableFile";
 }
 
 const reasons: Readonly<Record<string, string>> = {

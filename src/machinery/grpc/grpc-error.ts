@@ -24,6 +24,7 @@ export const grpcStatusName = (error: unknown): string =>
 
 /** A failed call: the server reported a failure, or it cannot be reached. */
 export class GrpcError extends Error {
+  override readonly name: string = "GrpcError";
   /** A gRPC status code. */
   readonly code: number;
   /** False only when the server has certainly not started the call. */
@@ -34,7 +35,6 @@ export class GrpcError extends Error {
     options: { readonly code: number; readonly mayHaveRun: boolean; readonly cause?: unknown },
   ) {
     super(message, options.cause === undefined ? {} : { cause: options.cause });
-    this.name = "GrpcError";
     this.code = options.code;
     this.mayHaveRun = options.mayHaveRun;
   }

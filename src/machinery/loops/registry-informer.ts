@@ -24,9 +24,10 @@ type Change<T extends ApiObject> = Pick<CacheEvent<StoredObject<T>>, "previous">
  * Handlers were not told of the old objects: what they have derived from earlier events may be wrong. Start them anew.
  */
 export class ChangesLost extends Error {
+  override readonly name = "ChangesLost";
+
   constructor(keys: number) {
     super(`the old versions of ${keys} objects are no longer kept: the loops have to look at everything again`);
-    this.name = "ChangesLost";
   }
 }
 

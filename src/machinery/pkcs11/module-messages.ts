@@ -38,11 +38,11 @@ export class ModuleTimeout extends Error {}
 
 /** A function of the module failed: `CKR_…` of PKCS #11. */
 export class ModuleError extends Error {
+  override readonly name = "ModuleError";
   readonly code: number;
 
   constructor(name: string, code: number) {
     super(`${name} failed with ${nameOfCode.get(code) ?? `0x${code.toString(16)}`}`);
-    this.name = "ModuleError";
     this.code = code;
   }
 }

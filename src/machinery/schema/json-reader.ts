@@ -3,10 +3,7 @@ import { setMember } from "../api/json-object.ts";
 
 /** The text is not JSON. The message uses the words of Go's encoding/json. */
 export class JsonSyntaxError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "JsonSyntaxError";
-  }
+  override readonly name = "JsonSyntaxError";
 }
 
 /** Limits the nesting of arrays and objects. No object needs this much, and the call stack can hold far more. */

@@ -4,10 +4,7 @@ import { largestInt64 } from "./decode-scalar.ts";
 
 /** The bytes are not a valid protobuf message of the expected type. */
 export class ProtobufError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "ProtobufError";
-  }
+  override readonly name = "ProtobufError";
 }
 
 /** Wire types of the protobuf encoding; groups (3 and 4) are not used. */

@@ -70,11 +70,12 @@ export async function createObjects(store: Store, objects: AsyncIterable<CopiedO
 
 /** An object can't be copied. The message is for people. */
 export class UnreadableSource extends Error {
+  override readonly name = "UnreadableSource";
+
   constructor({ key, unreadable }: CopiedObject) {
     super(
       `${key} can't be decrypted: ${unreadable}: put its key back, or give it up: signet encryption discard ${key}`,
     );
-    this.name = "UnreadableSource";
   }
 }
 

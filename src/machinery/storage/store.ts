@@ -221,60 +221,53 @@ export interface WatchRequest {
 
 /** Compaction has removed this revision. */
 export class RevisionCompacted extends Error {
+  override readonly name = "RevisionCompacted";
   readonly compactedRevision: number;
   constructor(compactedRevision: number) {
     super(`revisions up to ${compactedRevision} have been compacted`);
-    this.name = "RevisionCompacted";
     this.compactedRevision = compactedRevision;
   }
 }
 
 /** No write has reached this revision yet. */
 export class RevisionInFuture extends Error {
+  override readonly name = "RevisionInFuture";
   readonly latestRevision: number;
   constructor(latestRevision: number) {
     super(`the latest revision is ${latestRevision}`);
-    this.name = "RevisionInFuture";
     this.latestRevision = latestRevision;
   }
 }
 
 /** The store cannot accept writes now (disk full, no quorum). Nothing was written, except for WriteOutcomeUnknown. */
 export class StoreUnavailable extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "StoreUnavailable";
-  }
+  override readonly name: string = "StoreUnavailable";
 }
 
 /** The server of etcd's API takes only one key in a transaction, as kine does. Nothing was written. */
 export class TransactionsUnsupported extends Error {
+  override readonly name = "TransactionsUnsupported";
+
   constructor(options?: ErrorOptions) {
     super("the store takes only one key in a transaction", options);
-    this.name = "TransactionsUnsupported";
   }
 }
 
 /** A write was sent and not answered. It may have happened, may still happen, or may never happen. */
 export class WriteOutcomeUnknown extends StoreUnavailable {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "WriteOutcomeUnknown";
-  }
+  override readonly name = "WriteOutcomeUnknown";
 }
 
 /** The store can never accept this value. Nothing was written. */
 export class ValueTooLarge extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "ValueTooLarge";
-  }
+  override readonly name = "ValueTooLarge";
 }
 
 /** The signal of a write was aborted before the write started. Nothing was written. */
 export class WriteAbandoned extends Error {
+  override readonly name = "WriteAbandoned";
+
   constructor() {
     super("the client stopped waiting before the write started: nothing was written");
-    this.name = "WriteAbandoned";
   }
 }

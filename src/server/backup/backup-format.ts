@@ -50,12 +50,13 @@ interface DamagedBackupOptions extends ErrorOptions {
 
 /** A file is not a backup, or a backup is incomplete or changed. The message is for people. */
 export class DamagedBackup extends Error {
+  override readonly name = "DamagedBackup";
+
   constructor(
     reason: string,
     { advice = "name a whole file of signet backup", ...options }: DamagedBackupOptions = {},
   ) {
     super(`${reason}; ${advice}`, options);
-    this.name = "DamagedBackup";
   }
 }
 

@@ -36,13 +36,13 @@ const leavingMilliseconds = 5000;
 
 /** A worker could not start. */
 export class WorkerFailed extends Error {
+  override readonly name = "WorkerFailed";
   readonly exitCode: number;
   /** Whether the worker printed the reason itself. */
   readonly isReported: boolean;
 
   constructor(what: string, { exitCode, cause }: { readonly exitCode?: number; readonly cause?: unknown } = {}) {
     super(`a worker could not start: ${what}`, { cause });
-    this.name = "WorkerFailed";
     this.exitCode = exitCode || 1;
     this.isReported = exitCode !== undefined;
   }

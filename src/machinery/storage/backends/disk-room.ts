@@ -4,10 +4,7 @@ import { storeBytes } from "./lmdb-files.ts";
 
 /** The disk has no room for what a commit may take. Nothing was written. */
 export class NoRoomOnDisk extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "NoRoomOnDisk";
-  }
+  override readonly name = "NoRoomOnDisk";
 }
 
 /** What a commit may take at most. */

@@ -83,8 +83,5 @@ export class KeySpace {
 
 /** A prefix of etcd that no server may use. The message says why, and what to do. */
 export class UnusablePrefix extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "UnusablePrefix";
-  }
+  override readonly name = "UnusablePrefix";
 }

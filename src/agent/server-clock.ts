@@ -21,6 +21,7 @@ const firstImpossibleDate = Date.UTC(9999, 0);
 export class ServerClock implements Clock {
   readonly #local: Clock;
   readonly #onSkew: (skewMilliseconds: number) => void;
+  /** How far the server is ahead of the machine; 0 within the tolerance. */
   #skew = 0;
 
   constructor({ local, onSkew }: ServerClockOptions) {
@@ -30,11 +31,6 @@ export class ServerClock implements Clock {
 
   now(): number {
     return this.#local.now() + this.#skew;
-  }
-
-  /** How far the server is ahead of the machine; 0 within the tolerance. */
-  get skewMilliseconds(): number {
-    return this.#skew;
   }
 
   /**

@@ -6,7 +6,7 @@ import { withExamples } from "../../machinery/command-line/examples.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { withOutputFlag } from "../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../machinery/command-line/output.ts";
-import { listRevocations, reasonOption, revoke, timeOption } from "../revocation/index.ts";
+import { issuedBeforeOption, listRevocations, reasonOption, revoke } from "../revocation/index.ts";
 import type { RevocationFlags, RevocationTargetAt } from "../revocation/index.ts";
 import { parseToken } from "./tokens/json-web-token.ts";
 
@@ -24,8 +24,7 @@ export const revokeToken = (): Command =>
       .option("--jti <id>", "the id of a token, as audit events name it (JTI=...)")
       .option("--account <name>", "all tokens of a service account, and of its Secrets; --namespace says where it is")
       .addOption(
-        timeOption(
-          "--issued-before <time>",
+        issuedBeforeOption(
           "only tokens that were issued before; without --account: those of every account; default with it: now",
         ),
       )

@@ -27,16 +27,12 @@ export const reasonOption = (): Option =>
   new Option("--reason <reason>", "why (RFC 5280 section 5.3.1)").choices(revocationReasons);
 
 /** An option whose value is a time, in the form of the API. */
-export const timeOption = (flags: string, description: string): Option => {
-  const option = new Option(flags, description);
-  return option.argParser((text) => {
+export const issuedBeforeOption = (description: string): Option =>
+  new Option("--issued-before <time>", description).argParser((text) => {
     const milliseconds = /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN;
-    if (Number.isNaN(milliseconds)) {
-      throw new UsageError(`${option.long ?? ""}: ${JSON.stringify(text)} is not a time such as 2026-11-22T10:00:00Z`);
-    }
-    return timestamp(milliseconds);
+    if (!Number.isNaN(milliseconds)) return timestamp(milliseconds);
+    throw new UsageError(`--issued-before: ${JSON.stringify(text)} is not a time such as 2026-11-22T10:00:00Z`);
   });
-};
 
 /** Returns what to revoke. `now` is the server's time: everything that was issued so far was issued before it. */
 export type RevocationTargetAt = (now: string) => Pick<Spec, "token" | "certificate" | "expirationTimestamp">;

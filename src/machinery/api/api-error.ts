@@ -247,18 +247,18 @@ export const tooManyRequests = (message: string, retryAfterSeconds: number): Api
 export const internalError = (message = "Internal error occurred"): ApiError =>
   new ApiError({ code: 500, reason: "InternalError", message });
 
-export const serviceUnavailable = (message: string, retryAfterSeconds = 1): ApiError =>
+export const serviceUnavailable = (message: string): ApiError =>
   new ApiError({
     code: 503,
     reason: "ServiceUnavailable",
     message,
-    details: { retryAfterSeconds },
-    retryAfterSeconds,
+    details: { retryAfterSeconds: 1 },
+    retryAfterSeconds: 1,
   });
 
 /** The deadline passed or the client disconnected, and nothing was written. */
 export const requestCanceled = (): ApiError =>
   timeout("Timeout: the request ended before it could be done, and nothing was written for it");
 
-export const timeout = (message: string, details: StatusDetails = {}): ApiError =>
-  new ApiError({ code: 504, reason: "Timeout", message, details });
+export const timeout = (message: string): ApiError =>
+  new ApiError({ code: 504, reason: "Timeout", message, details: {} });

@@ -11,7 +11,7 @@ import { parseSettingsFile } from "../../../machinery/command-line/settings-file
 import { serialNumberHex } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
-import { listRevocations, reasonOption, revoke, timeOption } from "../../revocation/index.ts";
+import { issuedBeforeOption, listRevocations, reasonOption, revoke } from "../../revocation/index.ts";
 import type { RevocationFlags } from "../../revocation/index.ts";
 import { issuedCertificateResource } from "../resources.ts";
 import { findRecord } from "./find-record.ts";
@@ -36,9 +36,7 @@ export const revokeCertificates = (): Command =>
       .argument("[name]", "the record's name, or the certificate's serial number in hexadecimal digits")
       .option("--file <file>", "the first certificate in a PEM file")
       .option("--subject <name>", "all certificates of a whole subject, such as CN=ann,O=ops; there are no patterns")
-      .addOption(
-        timeOption("--issued-before <time>", "with --subject: only those that are valid from before; default: now"),
-      )
+      .addOption(issuedBeforeOption("with --subject: only those that are valid from before; default: now"))
       .addOption(reasonOption())
       .action(async (name: string | undefined, flags: RevokeFlags) => {
         const { file, subject, issuedBefore } = flags;

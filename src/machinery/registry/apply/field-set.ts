@@ -124,16 +124,6 @@ export function below(
   return { isMember: true, children };
 }
 
-/** Whether the path is a member of the set. */
-export function has(set: FieldSet, path: readonly PathElement[]): boolean {
-  let node: FieldSet | undefined = set;
-  for (const element of path) {
-    node = node?.[element];
-    if (node === undefined) return false;
-  }
-  return path.length > 0 && isMember(node);
-}
-
 export const setOfPath = (path: readonly PathElement[]): FieldSet =>
   path.reduceRight<FieldSet>((node, element) => ({ [element]: node }), {});
 

@@ -9,7 +9,8 @@ import { durationOption, repeatedOption, secondsOf } from "../../machinery/comma
 import { print, withAnswerOutputFlag } from "../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../machinery/command-line/output.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
-import { readTokenInput, revokeToken, tokenRevocations } from "./token-revoke-command.ts";
+import { revocationsCommand } from "../revocation/index.ts";
+import { readTokenInput, revokeToken } from "./token-revoke-command.ts";
 import { serviceAccountResource } from "./resources.ts";
 
 interface TokenRequest extends ApiObject {
@@ -42,7 +43,7 @@ export const token = (): Command =>
     .addCommand(create())
     .addCommand(review())
     .addCommand(revokeToken())
-    .addCommand(tokenRevocations());
+    .addCommand(revocationsCommand("token"));
 
 interface CreateFlags extends ConnectionFlags, OutputFlags {
   readonly audience?: readonly string[];

@@ -1,12 +1,10 @@
 import { Command } from "commander";
 import { timestamp } from "../../machinery/api/clock.ts";
 import { withConnectionFlags, withServer } from "../../machinery/command-line/connection.ts";
-import type { ConnectionFlags } from "../../machinery/command-line/connection.ts";
 import { withExamples } from "../../machinery/command-line/examples.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { withOutputFlag } from "../../machinery/command-line/output.ts";
-import type { OutputFlags } from "../../machinery/command-line/output.ts";
-import { issuedBeforeOption, listRevocations, reasonOption, revoke } from "../revocation/index.ts";
+import { issuedBeforeOption, reasonOption, revoke } from "../revocation/index.ts";
 import type { RevocationFlags, RevocationTargetAt } from "../revocation/index.ts";
 import { parseToken } from "./tokens/json-web-token.ts";
 
@@ -57,17 +55,6 @@ export const revokeToken = (): Command =>
     ["A token by its id in an audit event", "signet token revoke --jti 5a0c9a1e-7c4d-4be1-8f0e-3f6a4f9f3b52"],
     ["All tokens that an account has got so far", "signet token revoke --account robot --namespace team"],
     ["Everything from before an incident ended", "signet token revoke --issued-before 2026-11-22T10:00:00Z"],
-  );
-
-/** `signet token revocations`: lists them. */
-export const tokenRevocations = (): Command =>
-  withExamples(
-    withOutputFlag(withConnectionFlags(new Command("revocations")))
-      .description("list the tokens that are revoked")
-      .action((flags: ConnectionFlags & OutputFlags) =>
-        withServer(flags, (connection) => listRevocations(connection, { of: "token", flags })),
-      ),
-    ["All of them, and how long they are kept", "signet token revocations -o wide"],
   );
 
 /** The id of a token and when it ends. The server checks no signature here: who may revoke may revoke any id. */

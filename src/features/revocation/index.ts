@@ -1,5 +1,5 @@
 export { revocationResource } from "./resources.ts";
-export { issuedBeforeOption, listRevocations, reasonOption, revoke } from "./revocation-commands.ts";
+export { issuedBeforeOption, reasonOption, revocationsCommand, revoke } from "./revocation-commands.ts";
 export type { RevocationFlags, RevocationTargetAt } from "./revocation-commands.ts";
 export { moreSevere, RevokedCertificates } from "./revoked-certificates.ts";
 export type { CertificateFacts, RevokedCertificate, RevokedSerialNumber } from "./revoked-certificates.ts";

@@ -1,12 +1,14 @@
 import { createHash } from "node:crypto";
-import { Option } from "commander";
+import { Command, Option } from "commander";
 import { ApiError } from "../../machinery/api/api-error.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
 import { apiPathOf } from "../../machinery/api/resource-type.ts";
+import { withConnectionFlags, withServer } from "../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../machinery/command-line/connection.ts";
+import { withExamples } from "../../machinery/command-line/examples.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { listAll } from "../../machinery/command-line/list-all.ts";
-import { printList, printObject } from "../../machinery/command-line/output.ts";
+import { printList, printObject, withOutputFlag } from "../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../machinery/command-line/output.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
 import type { TextColumn } from "../../machinery/command-line/text-table.ts";
@@ -82,12 +84,21 @@ const columns: readonly TextColumn<Revocation>[] = [
   { header: "KEPT UNTIL", cell: ({ spec }) => spec.expirationTimestamp ?? "<none>", isWide: true },
 ];
 
-/** Prints the revocations of tokens, or those of certificates. */
-export async function listRevocations(
-  { client, names }: ServerConnection,
-  { of, flags }: { readonly of: "token" | "certificate"; readonly flags: OutputFlags },
-): Promise<void> {
-  const type = revocationResource(names);
-  const all = await listAll(client.resource(type));
-  printList({ ...all, items: all.items.filter(({ spec }) => spec[of] !== undefined) }, { flags, type, columns });
-}
+/** `signet token revocations`, `signet certificates revocations`: lists them. */
+export const revocationsCommand = (of: "token" | "certificate"): Command =>
+  withExamples(
+    withOutputFlag(withConnectionFlags(new Command("revocations")))
+      .description(`list the ${of}s that are revoked`)
+      .action((flags: ConnectionFlags & OutputFlags) =>
+        withServer(flags, async ({ client, names }) => {
+          const type = revocationResource(names);
+          const all = await listAll(client.resource(type));
+          const items = all.items.filter(({ spec }) => spec[of] !== undefined);
+          printList({ ...all, items }, { flags, type, columns });
+        }),
+      ),
+    [
+      "All of them, and how long they are kept",
+      `signet ${of === "token" ? "token" : "certificates"} revocations -o wide`,
+    ],
+  );

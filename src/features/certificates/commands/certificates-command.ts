@@ -11,7 +11,8 @@ import { durationOption } from "../../../machinery/command-line/options.ts";
 import { printList, printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { issuedCertificateResource } from "../resources.ts";
-import { certificateRevocations, revokeCertificates } from "./certificates-revoke.ts";
+import { revocationsCommand } from "../../revocation/index.ts";
+import { revokeCertificates } from "./certificates-revoke.ts";
 import { findRecord } from "./find-record.ts";
 import { hasNameWith, subjectFilterHelp } from "./names-filter.ts";
 
@@ -23,7 +24,7 @@ export const certificates = (): Command =>
     .addCommand(list())
     .addCommand(describe())
     .addCommand(revokeCertificates())
-    .addCommand(certificateRevocations());
+    .addCommand(revocationsCommand("certificate"));
 
 interface ListFlags extends ConnectionFlags, OutputFlags {
   readonly signer?: string;

@@ -1,17 +1,16 @@
 import { Command } from "commander";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
-import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
+import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { withOutputFlag } from "../../../machinery/command-line/output.ts";
-import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { parseSettingsFile } from "../../../machinery/command-line/settings-files.ts";
 import { serialNumberHex } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
-import { issuedBeforeOption, listRevocations, reasonOption, revoke } from "../../revocation/index.ts";
+import { issuedBeforeOption, reasonOption, revoke } from "../../revocation/index.ts";
 import type { RevocationFlags } from "../../revocation/index.ts";
 import { issuedCertificateResource } from "../resources.ts";
 import { findRecord } from "./find-record.ts";
@@ -63,17 +62,6 @@ export const revokeCertificates = (): Command =>
     ["By the serial number that openssl prints", "signet certificates revoke 5F:0A:99:C1 --reason keyCompromise"],
     ["A certificate in a file", "signet certificates revoke --file laptop.crt"],
     ["Everything that a person has got so far", "signet certificates revoke --subject CN=ann,O=ops"],
-  );
-
-/** `signet certificates revocations`: lists them. */
-export const certificateRevocations = (): Command =>
-  withExamples(
-    withOutputFlag(withConnectionFlags(new Command("revocations")))
-      .description("list the certificates that are revoked")
-      .action((flags: ConnectionFlags & OutputFlags) =>
-        withServer(flags, (connection) => listRevocations(connection, { of: "certificate", flags })),
-      ),
-    ["All of them, and how long they are kept", "signet certificates revocations -o wide"],
   );
 
 function certificateIn(pem: string): OneCertificate {

@@ -201,22 +201,7 @@ function logSettings(values: Values): AuditLogSettings | undefined {
     maximumAgeMilliseconds: values["audit-log-maxage"] * dayMilliseconds,
     maximumBackups: values["audit-log-maxbackup"],
     isCompressed: values["audit-log-compress"],
-    backend: {
-      mode: values["audit-log-mode"],
-      maximumEvents: values["audit-log-batch-buffer-size"],
-      batchEvents: values["audit-log-batch-max-size"],
-      waitMilliseconds: values["audit-log-batch-max-wait"],
-      throttle: throttleOf(values["audit-log-mode"], {
-        isEnabled: values["audit-log-batch-throttle-enable"],
-        perSecond: values["audit-log-batch-throttle-qps"],
-        burst: values["audit-log-batch-throttle-burst"],
-      }),
-      ...truncation({
-        isEnabled: values["audit-log-truncate-enabled"],
-        batchBytes: values["audit-log-truncate-max-batch-size"],
-        maximumEventBytes: values["audit-log-truncate-max-event-size"],
-      }),
-    },
+    backend: backendSettings(values, "audit-log"),
     chain: isChained
       ? {
           keyFile: values["audit-log-chain-key-file"],
@@ -232,37 +217,27 @@ function webhookSettings(values: Values): AuditWebhookSettings | undefined {
   return {
     file,
     initialBackoffMilliseconds: values["audit-webhook-initial-backoff"],
-    backend: {
-      mode: values["audit-webhook-mode"],
-      maximumEvents: values["audit-webhook-batch-buffer-size"],
-      batchEvents: values["audit-webhook-batch-max-size"],
-      waitMilliseconds: values["audit-webhook-batch-max-wait"],
-      throttle: throttleOf(values["audit-webhook-mode"], {
-        isEnabled: values["audit-webhook-batch-throttle-enable"],
-        perSecond: values["audit-webhook-batch-throttle-qps"],
-        burst: values["audit-webhook-batch-throttle-burst"],
-      }),
-      ...truncation({
-        isEnabled: values["audit-webhook-truncate-enabled"],
-        batchBytes: values["audit-webhook-truncate-max-batch-size"],
-        maximumEventBytes: values["audit-webhook-truncate-max-event-size"],
-      }),
-    },
+    backend: backendSettings(values, "audit-webhook"),
   };
 }
 
-/** Only batches are held back: a request that waits for its event is slow enough. */
-const throttleOf = (
-  mode: AuditMode,
-  { isEnabled, ...limit }: { readonly isEnabled: boolean; readonly perSecond: number; readonly burst: number },
-): BackendSettings["throttle"] => (mode === "batch" && isEnabled ? limit : undefined);
-
-const truncation = ({
-  isEnabled,
-  ...limits
-}: {
-  readonly isEnabled: boolean;
-  readonly batchBytes: number;
-  readonly maximumEventBytes: number;
-}): Pick<BackendSettings, "batchBytes" | "maximumEventBytes"> =>
-  isEnabled ? limits : { batchBytes: largestBatchBytes, maximumEventBytes: undefined };
+function backendSettings(values: Values, backend: "audit-log" | "audit-webhook"): BackendSettings {
+  const mode = values[`${backend}-mode` as const];
+  // Only batches are held back: a request that waits for its event is slow enough.
+  const isThrottled = mode === "batch" && values[`${backend}-batch-throttle-enable` as const];
+  const isTruncated = values[`${backend}-truncate-enabled` as const];
+  return {
+    mode,
+    maximumEvents: values[`${backend}-batch-buffer-size` as const],
+    batchEvents: values[`${backend}-batch-max-size` as const],
+    waitMilliseconds: values[`${backend}-batch-max-wait` as const],
+    throttle: isThrottled
+      ? {
+          perSecond: values[`${backend}-batch-throttle-qps` as const],
+          burst: values[`${backend}-batch-throttle-burst` as const],
+        }
+      : undefined,
+    batchBytes: isTruncated ? values[`${backend}-truncate-max-batch-size` as const] : largestBatchBytes,
+    maximumEventBytes: isTruncated ? values[`${backend}-truncate-max-event-size` as const] : undefined,
+  };
+}

@@ -271,7 +271,7 @@ function waitingText(request: CertificateSigningRequest): string {
   const { metadata, spec } = request;
   return requestState(request) === "approved"
     ? `the request is approved, and still waits for the signer ${spec.signerName}: is there such a signer, and does its controller run?`
-    : `the request still waits for approval: ${approvalAdvice(spec.signerName ?? "", metadata.name ?? "")}`;
+    : `the request still waits for approval: ${approvalAdvice(spec.signerName, metadata.name ?? "")}`;
 }
 
 export const approvalAdvice = (signerName: string, request: string): string =>

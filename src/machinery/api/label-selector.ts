@@ -70,8 +70,7 @@ function isMet({ key, operator, values }: LabelRequirement, labels: Labels): boo
     case "!=":
       return value === undefined || !values.includes(value);
     case ">":
-    case "<":
-    default: {
+    case "<": {
       const [left, right] = [parseInteger(value ?? ""), parseInteger(values[0] ?? "")];
       if (left === undefined || right === undefined) return false;
       return operator === ">" ? left > right : left < right;

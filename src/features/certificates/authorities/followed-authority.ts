@@ -11,7 +11,7 @@ import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
-import { authorityRecord, sealedAuthorityName } from "./authority-record.ts";
+import { authorityRecord, generationThat, sealedAuthorityName } from "./authority-record.ts";
 import type { Generation, RotatedAuthority } from "./authority-record.ts";
 import { openClusterAuthority } from "./cluster-authority.ts";
 import type { ClusterAuthorityOptions } from "./cluster-authority.ts";
@@ -73,7 +73,7 @@ export class FollowedAuthority {
 
   /** Whether a CA was trusted beside this one, and is not any more. */
   isRetired(certificate: Certificate): boolean {
-    return this.#rotated !== undefined && this.#rotated.retired.includes(fingerprintOf(certificate));
+    return this.#rotated?.retired.includes(fingerprintOf(certificate)) === true;
   }
 
   /** Calls `listener` after each change. It must not throw. */
@@ -121,14 +121,14 @@ export class FollowedAuthority {
     for (const listener of this.#listeners) listener();
   }
 
-  #opened({ generations }: RotatedAuthority): DirectoryAuthority {
-    const signing = generations.find(({ state }) => state === "signing");
+  #opened(rotated: RotatedAuthority): DirectoryAuthority {
+    const signing = generationThat(rotated, "signing");
     if (signing === undefined) throw new Error(`none of the CAs ${this.name} in the store signs`);
     const open = ({ certificate, fingerprint, sealedKey }: Generation): SigningAuthorityInProcess => {
       const privateKey = this.#options.sealingKey.unseal(sealedKey, sealedAuthorityName(fingerprint));
       return rootSigningAuthority(loadCertificateAuthority({ certificate, privateKey }));
     };
-    const others = generations.filter((one) => one !== signing);
+    const others = rotated.generations.filter((one) => one !== signing);
     return {
       ...open(signing),
       otherGenerations: others.map(open),
@@ -140,11 +140,10 @@ export class FollowedAuthority {
   /** What people copy elsewhere, and what an earlier version would read. The signing CA comes first. */
   #copyToFiles(): void {
     const { dataDirectory, baseName, sealingKey } = this.#options;
-    const signing = this.#rotated?.generations.find(({ state }) => state === "signing");
-    if (signing === undefined) return;
-    const [certificateFile, keyFile] = ["crt", "key"].map((end) => join(dataDirectory, `${baseName}.${end}`));
-    if (certificateFile === undefined || keyFile === undefined || isFile(certificateFile, this.#current.trustedPem))
-      return;
+    const signing = this.#rotated && generationThat(this.#rotated, "signing");
+    const certificateFile = join(dataDirectory, `${baseName}.crt`);
+    if (signing === undefined || isFile(certificateFile, this.#current.trustedPem)) return;
+    const keyFile = join(dataDirectory, `${baseName}.key`);
     writePrivateFile(keyFile, sealingKey.unseal(signing.sealedKey, sealedAuthorityName(signing.fingerprint)));
     writePublicFile(certificateFile, this.#current.trustedPem);
   }

@@ -237,11 +237,8 @@ function emailPatternFault(pattern: string): string | undefined {
 }
 
 function uriPatternFault(pattern: string): string | undefined {
-  const [, authority] = /^[a-z][a-z0-9+.-]*:(?:\/\/([^/]+)(?=\/|$)|(?!\/\/)[!-~])[!-~]*$/.exec(pattern) ?? [
-    undefined,
-    "",
-  ];
-  if (authority === "") return "must be a URI such as spiffe://example.com/ns/*";
-  const hasWildcard = authority?.includes("*") ?? false;
-  return hasWildcard ? dnsPatternFault(authority?.replace(/:\d+$/, "") ?? "") : undefined;
+  const found = /^[a-z][a-z0-9+.-]*:(?:\/\/([^/]+)(?=\/|$)|(?!\/\/)[!-~])[!-~]*$/.exec(pattern);
+  if (found === null) return "must be a URI such as spiffe://example.com/ns/*";
+  const [, authority = ""] = found;
+  return authority.includes("*") ? dnsPatternFault(authority.replace(/:\d+$/, "")) : undefined;
 }

@@ -15,12 +15,6 @@ import { signerNames } from "./signer-names.ts";
 import type { ServerIdentity } from "./signers/server-identity.ts";
 import type { RunningSigners } from "./signers/running-signers.ts";
 
-const policyIntervalMilliseconds = 10_000;
-const bundleIntervalMilliseconds = 5_000;
-/** How often to look whether a signer of an approved request runs here now. */
-const signerIntervalMilliseconds = 10_000;
-const recordIntervalMilliseconds = 3_600_000;
-
 export interface CertificateControllersOptions {
   readonly settings: Pick<CertificateSettings, "recordRetentionMilliseconds">;
   readonly names: Names;
@@ -54,23 +48,15 @@ export function certificateControllers(given: CertificateControllersOptions): Co
             policy,
             serverNames: () => server().names,
             lifetimeOf: (signerName) => signers.lifetimeOf(signerName),
-            intervalMilliseconds: policyIntervalMilliseconds,
           }),
         ]),
-    csrSigning({
-      findSigner: (signerName) => signers.find(signerName),
-      server,
-      intervalMilliseconds: signerIntervalMilliseconds,
-    }),
+    csrSigning({ findSigner: (signerName) => signers.find(signerName), server }),
     csrCleaner,
     unsignedRequestReporter({
       missingSigner: (signerName) => missingSigner(signerName, { names, signers, isSigning }),
     }),
     certificateInventory,
-    certificateRecordCleaner({
-      retentionMilliseconds: settings.recordRetentionMilliseconds,
-      intervalMilliseconds: recordIntervalMilliseconds,
-    }),
+    certificateRecordCleaner({ retentionMilliseconds: settings.recordRetentionMilliseconds }),
     ...(listPublisher === undefined ? [] : [listPublisher]),
     trustBundlePublisher({
       signerNames: () => [...signers.names(), ...(serverAnchors === undefined ? [] : [serverSigner])],
@@ -78,7 +64,6 @@ export function certificateControllers(given: CertificateControllersOptions): Co
         signerName === serverSigner ? (serverAnchors?.() ?? []) : (signers.find(signerName)?.authority.anchors ?? []),
       isRetired,
       overlapMilliseconds: (signerName) => signers.lifetimeOf(signerName).maximumSeconds * 1000,
-      intervalMilliseconds: bundleIntervalMilliseconds,
     }),
   ];
 }

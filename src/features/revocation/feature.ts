@@ -60,9 +60,7 @@ export function connectRevocation(stores: Stores): ConnectedRevocation {
   };
 }
 
-const cleaningIntervalMilliseconds = 3_600_000;
-
 /** `accounts`: the service accounts, whose tokens end with them. */
 export const revocationControllers = (accounts: NamedResourceType): readonly Controller[] => [
-  revocationCleaner({ accounts, intervalMilliseconds: cleaningIntervalMilliseconds }),
+  revocationCleaner(accounts),
 ];

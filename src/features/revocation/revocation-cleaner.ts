@@ -6,19 +6,17 @@ import type { Controller } from "../../machinery/loops/controller.ts";
 import { revocationResource } from "./resources.ts";
 import type { Revocation } from "./revocations.ts";
 
-export interface RevocationCleanerOptions {
-  /** The service accounts: a token ends with its account. */
-  readonly accounts: NamedResourceType;
-  /** How often all revocations are looked at, in milliseconds. */
-  readonly intervalMilliseconds: number;
-}
-
+/** How often all revocations are looked at. */
+const intervalMilliseconds = 3_600_000;
 /** Clocks differ, and a token is accepted for a short time after its end. */
 const marginMilliseconds = 3_600_000;
 const everything = "revocations";
 
-/** Deletes revocations of credentials that no longer exist: they have expired, or their service account is gone. */
-export function revocationCleaner({ accounts, intervalMilliseconds }: RevocationCleanerOptions): Controller {
+/**
+ * Deletes revocations of credentials that no longer exist: they have expired, or their service account is gone. `accounts`:
+ * the service accounts.
+ */
+export function revocationCleaner(accounts: NamedResourceType): Controller {
   return {
     name: "revocation-cleaner",
     start(context) {

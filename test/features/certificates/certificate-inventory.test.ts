@@ -95,7 +95,7 @@ describe("the inventory of certificates", () => {
     const retentionMilliseconds = 86_400_000;
     let now = Date.parse(record.spec.notAfter) + retentionMilliseconds;
     let look: () => void = () => {};
-    const running = runControllers([certificateRecordCleaner({ retentionMilliseconds, intervalMilliseconds: 1 })], {
+    const running = runControllers([certificateRecordCleaner({ retentionMilliseconds })], {
       names,
       client: server.client,
       informers: new InformerSet(server.client),

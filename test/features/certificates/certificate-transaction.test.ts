@@ -51,23 +51,17 @@ describe("csrsigning in the server's process", () => {
   function startLoop(): { stop(): Promise<void> } {
     const client = new ApiClient(inProcessTransport(server.handler, { bearerToken: server.adminToken }));
     const identity = { names: { dnsNames: [], ipAddresses: [] }, certificates: [] };
-    return runControllers(
-      [
-        csrSigning({ findSigner: signers.find, server: () => identity, intervalMilliseconds: 10_000 }),
-        certificateInventory,
-      ],
-      {
-        names,
-        client,
-        informers: new InformerSet(client),
-        clock: { now: Date.now },
-        schedule(run) {
-          const immediate = setImmediate(run);
-          return () => clearImmediate(immediate);
-        },
-        log: { info: () => {}, error: () => {} },
+    return runControllers([csrSigning({ findSigner: signers.find, server: () => identity }), certificateInventory], {
+      names,
+      client,
+      informers: new InformerSet(client),
+      clock: { now: Date.now },
+      schedule(run) {
+        const immediate = setImmediate(run);
+        return () => clearImmediate(immediate);
       },
-    );
+      log: { info: () => {}, error: () => {} },
+    });
   }
 
   const records = async (name: string): Promise<(string | undefined)[]> => {

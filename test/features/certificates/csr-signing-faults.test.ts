@@ -91,10 +91,7 @@ describe("csrsigning under failures", () => {
     const client = new ApiClient(transport);
     const waits: number[] = [];
     const running = runControllers(
-      [
-        csrSigning({ findSigner: signers.find, server: () => unknownServer, intervalMilliseconds: 10_000 }),
-        certificateInventory,
-      ],
+      [csrSigning({ findSigner: signers.find, server: () => unknownServer }), certificateInventory],
       {
         names,
         client,

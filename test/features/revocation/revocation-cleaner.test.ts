@@ -33,7 +33,7 @@ test("revocations of credentials that no longer exist are deleted, and no others
   await create("a-ended", { token: { id: "c" }, expirationTimestamp: timestamp(now + day) });
   await create("b-account-gone", { token: { ...ofAccount("gone"), issuedBefore } });
 
-  const cleaner = revocationCleaner({ accounts: serviceAccountResource, intervalMilliseconds: day });
+  const cleaner = revocationCleaner(serviceAccountResource);
   const running = runControllers([cleaner], {
     names,
     client,

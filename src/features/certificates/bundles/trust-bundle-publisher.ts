@@ -17,9 +17,10 @@ export interface TrustBundlePublisherOptions {
   overlapMilliseconds(signerName: string): number;
   /** Whether a CA was retired: then it is not published any more, whatever it signed. */
   isRetired(anchor: Certificate): boolean;
-  /** How often the CAs are checked, in milliseconds. */
-  readonly intervalMilliseconds: number;
 }
+
+/** How often the CAs are checked. */
+const intervalMilliseconds = 5_000;
 
 /** `signer.example/name` publishes as `signer.example:name:ca`. */
 const bundleName = (signerName: string): string => `${signerName.replaceAll("/", ":")}:ca`;
@@ -41,7 +42,7 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
       const queue = controllerQueue(context, {
         name: this.name,
         reconcile: async (signerName) => {
-          queue.addAfter(signerName, options.intervalMilliseconds);
+          queue.addAfter(signerName, intervalMilliseconds);
           addNewSigners();
           const anchors = options.anchorsFor(signerName);
           if (anchors.length === 0) return "nothing to do: the signer has no CA here";

@@ -63,14 +63,15 @@ export const certificateInventory: Controller = {
 interface CertificateRecordCleanerOptions {
   /** How long a record is kept after its certificate has expired, in milliseconds. */
   readonly retentionMilliseconds: number;
-  /** How often the inventory is checked, in milliseconds. */
-  readonly intervalMilliseconds: number;
 }
+
+/** How often the inventory is checked. */
+const intervalMilliseconds = 3_600_000;
 
 const everything = "inventory";
 
 /** Removes records of certificates that expired long ago. */
-export function certificateRecordCleaner(options: CertificateRecordCleanerOptions): Controller {
+export function certificateRecordCleaner({ retentionMilliseconds }: CertificateRecordCleanerOptions): Controller {
   return {
     name: "certificate-record-cleaner",
     start(context) {
@@ -79,8 +80,8 @@ export function certificateRecordCleaner(options: CertificateRecordCleanerOption
       const queue = controllerQueue(context, {
         name: this.name,
         reconcile: async () => {
-          queue.addAfter(everything, options.intervalMilliseconds);
-          const endedBefore = clock.now() - options.retentionMilliseconds;
+          queue.addAfter(everything, intervalMilliseconds);
+          const endedBefore = clock.now() - retentionMilliseconds;
           const work = new LongWork();
           let removed = 0;
           for (const { metadata, spec } of records.list()) {

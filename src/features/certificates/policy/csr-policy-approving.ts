@@ -24,11 +24,10 @@ export interface CsrPolicyApprovingOptions {
   readonly serverNames: () => ServerNames;
   /** The lifetime of a signer's certificates. */
   readonly lifetimeOf: (signerName: string) => SignerLifetime;
-  /**
-   * How often a request that no rule matches is checked again, in milliseconds, because the policy may have changed.
-   */
-  readonly intervalMilliseconds: number;
 }
+
+/** How often a request that no rule matches is checked again: the policy may have changed. */
+const intervalMilliseconds = 10_000;
 
 /**
  * Approves and denies requests according to the operator's rules. The condition contains the rule, and the reason for a
@@ -48,7 +47,7 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
         reconcile: async (request) => {
           const decision = await decide(request);
           if (decision.type === "undecided") {
-            queue.addAfter(request.metadata.name ?? "", options.intervalMilliseconds);
+            queue.addAfter(request.metadata.name ?? "", intervalMilliseconds);
             return "waits: no rule of the approval policy matches the request";
           }
           const decided = withCondition(request, { ...approvalCondition(decision), now: clock.now() });

@@ -22,14 +22,15 @@ export interface CsrSigningOptions {
    * known.
    */
   readonly server: () => ServerIdentity;
-  /** How often to look whether a signer runs here now. */
-  readonly intervalMilliseconds: number;
 }
+
+/** How often to look whether the signer of an approved request runs here now. */
+const intervalMilliseconds = 10_000;
 
 const endedMessage = "the certificate for this request expired before it could be returned: create a new request";
 
 /** Signs approved requests for the signers that run here. Fails requests that break their signer's rules. */
-export function csrSigning({ findSigner, server, intervalMilliseconds }: CsrSigningOptions): Controller {
+export function csrSigning({ findSigner, server }: CsrSigningOptions): Controller {
   return {
     name: "csrsigning",
     start(context) {

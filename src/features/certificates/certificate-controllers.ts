@@ -3,7 +3,7 @@ import { certificateInventory, certificateRecordCleaner } from "./inventory/cert
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { csrApproving } from "./requests/csr-approving.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import { missingSigner, unsignedRequestReporter } from "./requests/unsigned-request-reporter.ts";
+import { unsignedRequestReporter } from "./requests/unsigned-request-reporter.ts";
 import { csrCleaner } from "./requests/csr-cleaner.ts";
 import { csrPolicyApproving, identityOf } from "./policy/csr-policy-approving.ts";
 import { csrSigning } from "./signers/csr-signing.ts";
@@ -52,9 +52,7 @@ export function certificateControllers(given: CertificateControllersOptions): Co
         ]),
     csrSigning({ findSigner: (signerName) => signers.find(signerName), server }),
     csrCleaner,
-    unsignedRequestReporter({
-      missingSigner: (signerName) => missingSigner(signerName, { names, signers, isSigning }),
-    }),
+    unsignedRequestReporter({ signers, isSigning }),
     certificateInventory,
     certificateRecordCleaner({ retentionMilliseconds: settings.recordRetentionMilliseconds }),
     ...(listPublisher === undefined ? [] : [listPublisher]),

@@ -89,21 +89,18 @@ describe("the reporter of requests without a signer", () => {
     const timers = new Map<number, { readonly run: () => void; readonly due: number }>();
     const lines: string[] = [];
     let count = 0;
-    const running = runControllers(
-      [unsignedRequestReporter({ missingSigner: (one) => missingSigner(one, { names, signers, isSigning: true }) })],
-      {
-        names,
-        client,
-        informers: new InformerSet(client),
-        clock: { now: () => clock.milliseconds },
-        schedule: (run, milliseconds) => {
-          const id = count++;
-          timers.set(id, { run, due: clock.milliseconds + milliseconds });
-          return () => timers.delete(id);
-        },
-        log: { info: (_fields, message) => lines.push(message), error: (fields) => lines.push(JSON.stringify(fields)) },
+    const running = runControllers([unsignedRequestReporter({ signers, isSigning: true })], {
+      names,
+      client,
+      informers: new InformerSet(client),
+      clock: { now: () => clock.milliseconds },
+      schedule: (run, milliseconds) => {
+        const id = count++;
+        timers.set(id, { run, due: clock.milliseconds + milliseconds });
+        return () => timers.delete(id);
       },
-    );
+      log: { info: (_fields, message) => lines.push(message), error: (fields) => lines.push(JSON.stringify(fields)) },
+    });
     return {
       lines,
       pass(milliseconds: number) {

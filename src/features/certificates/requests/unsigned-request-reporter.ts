@@ -13,8 +13,9 @@ import type { RunningSigners } from "../signers/running-signers.ts";
 import { findWellKnownSigner, wellKnownSigners } from "../signers/well-known-signers.ts";
 
 interface UnsignedRequestReporterOptions {
-  /** Returns why no signer with this name runs here now. Undefined when one does. */
-  readonly missingSigner: (signerName: string) => MissingSigner | undefined;
+  readonly signers: RunningSigners;
+  /** Whether the controller `csrsigning` runs in this process. */
+  readonly isSigning: boolean;
 }
 
 /** How long an external signer has to sign an approved request. */
@@ -27,7 +28,7 @@ const maximumMessageBytes = 1024;
  * Reports why a request will not be signed: once, with an Event on the request and a log line. When an external signer
  * may exist, it reports only if the request is not signed one minute after its approval.
  */
-export const unsignedRequestReporter = ({ missingSigner }: UnsignedRequestReporterOptions): Controller => ({
+export const unsignedRequestReporter = (options: UnsignedRequestReporterOptions): Controller => ({
   name: "unsigned-request-reporter",
   start(context) {
     const { client, clock, informers, log, names } = context;
@@ -43,7 +44,7 @@ export const unsignedRequestReporter = ({ missingSigner }: UnsignedRequestReport
         if (request === undefined || !isWaiting(request))
           return "nothing to do: the request is decided, signed or gone";
         const { uid = "" } = request.metadata;
-        const missing = missingSigner(request.spec.signerName);
+        const missing = missingSigner(request.spec.signerName, { names, ...options });
         if (missing === undefined) return "nothing to do: a signer runs here";
         if (reported.has(uid)) return "nothing to do: already reported";
         if (missing.mayRunElsewhere) {
@@ -70,8 +71,9 @@ export const unsignedRequestReporter = ({ missingSigner }: UnsignedRequestReport
       },
     });
     const add = (request: CertificateSigningRequest): void => {
-      if (!isWaiting(request) || missingSigner(request.spec.signerName) === undefined) return;
-      queue.add(request.metadata.name ?? "");
+      if (!isWaiting(request)) return;
+      const missing = missingSigner(request.spec.signerName, { names, ...options });
+      if (missing !== undefined) queue.add(request.metadata.name ?? "");
     };
     requests.addHandler({
       onAdd: add,
@@ -125,11 +127,8 @@ interface MissingSigner {
   readonly message: string;
 }
 
-interface MissingSignerOptions {
+interface MissingSignerOptions extends UnsignedRequestReporterOptions {
   readonly names: Names;
-  readonly signers: RunningSigners;
-  /** Whether the controller `csrsigning` runs in this process. */
-  readonly isSigning: boolean;
 }
 
 /** Returns why no signer with this name runs here. Undefined when one does. */

@@ -5,6 +5,7 @@ import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import { connectAccess, connectRbac } from "../features/access/feature.ts";
 import { connectAccounts } from "../features/accounts/feature.ts";
+import type { ConnectedAccounts } from "../features/accounts/feature.ts";
 import { connectAuthorization } from "../features/authorization/feature.ts";
 import { connectCertificates, connectCertificateStatus } from "../features/certificates/feature.ts";
 import { ownSignerName } from "../features/certificates/signer-names.ts";
@@ -41,34 +42,10 @@ export async function connectFeatures(
   { opened, opening, admission: moreRules, client }: ConnectFeaturesOptions,
 ) {
   const { names } = config;
-  const { certificates: certificateSettings } = config.controllers;
-  const { shared, usesEtcd, store, observation, stores, keyStore, authorities, revocation } = opened;
+  const { shared, usesEtcd, observation, stores, keyStore, authorities, revocation } = opened;
   const { own, signing, configuredAuthorities, configuredSigners } = authorities;
 
-  const spelling = names.other === undefined ? undefined : accessSpelling(names, ownSignerName);
-  const { resolver, rbac } = connectRbac(stores, spelling);
-  const authorization = opening.adopt(
-    await connectAuthorization({
-      ...shared,
-      settings: config.authorization,
-      maximumPending: pendingQuestions(config.limits),
-      observer: observation.authorization,
-    }),
-    (connected) => connected.close(),
-  );
-  const authorizers = openAuthorizers({
-    names,
-    stores,
-    rbac,
-    resolver,
-    configured: authorization.authorizers,
-    isDiscoveryPublic: config.accounts.isDiscoveryPublic,
-    publicBelow: certificateSettings.revocation && revocationPath,
-  });
-  const authorize = createAuthorization(
-    authorizers.current,
-    spelling && ((attributes) => respelledAttributes(spelling, attributes)),
-  );
+  const { resolver, authorizers, authorize } = await connectAuthorizers(config, { opened, opening });
   const accounts = await connectAccounts({
     ...shared,
     ...keyStore,
@@ -79,7 +56,7 @@ export async function connectFeatures(
     client,
   });
   opening.defer(() => accounts.close());
-  const { tokenKeys, tokens } = accounts;
+  const { tokens } = accounts;
   const access = connectAccess({
     ...shared,
     settings: config.access,
@@ -111,30 +88,16 @@ export async function connectFeatures(
     certifiesNodes: (signerName) => findWellKnownSigner(names, signerName)?.certifies === "node",
     client,
   });
-  const { log } = shared;
-  const admission = await openAdmission({ names, stores, authorize, log, observer: observation.policies });
+  const admission = await openAdmission({ ...shared, stores, authorize, observer: observation.policies });
   const features = { core, accounts, access, admission, certificates, nodes, revocation };
   stores.admitThrough([...admissionRules(features), ...moreRules]);
-  if (usesEtcd) {
-    const { sealingKey } = keyStore;
-    const check = (): Promise<void> =>
-      checkReplicaIdentity(store, { authorities: own, sealingKey, tokenKeys, settings: config.accounts });
-    await check();
-    // Otherwise no replica would start any more once the key of the last start is gone from the files.
-    accounts.onOperatorKeys(() => {
-      check().catch((error: unknown) =>
-        log.error(
-          { error: messageOf(error) },
-          "could not tell other replicas of the new signing key: restart this one",
-        ),
-      );
-    });
-  }
+  if (usesEtcd) await agreeWithReplicas(config, { opened, accounts });
+  const { revocation: settings } = config.controllers.certificates;
   const status =
-    certificateSettings.revocation &&
+    settings &&
     (await connectCertificateStatus({
       ...shared,
-      settings: certificateSettings.revocation,
+      settings,
       stores,
       signing,
       own,
@@ -142,4 +105,62 @@ export async function connectFeatures(
       client,
     }));
   return { ...features, federation, authorizers, authorize, status };
+}
+
+/** Connects who is asked whether a request is allowed. The other features ask too. */
+async function connectAuthorizers(
+  config: ServerConfig,
+  { opened, opening }: Pick<ConnectFeaturesOptions, "opened" | "opening">,
+) {
+  const { names } = config;
+  const { shared, observation, stores } = opened;
+  const spelling = names.other === undefined ? undefined : accessSpelling(names, ownSignerName);
+  const { resolver, rbac } = connectRbac(stores, spelling);
+  const authorization = opening.adopt(
+    await connectAuthorization({
+      ...shared,
+      settings: config.authorization,
+      maximumPending: pendingQuestions(config.limits),
+      observer: observation.authorization,
+    }),
+    (connected) => connected.close(),
+  );
+  const authorizers = openAuthorizers({
+    names,
+    stores,
+    rbac,
+    resolver,
+    configured: authorization.authorizers,
+    isDiscoveryPublic: config.accounts.isDiscoveryPublic,
+    publicBelow: config.controllers.certificates.revocation && revocationPath,
+  });
+  const authorize = createAuthorization(
+    authorizers.current,
+    spelling && ((attributes) => respelledAttributes(spelling, attributes)),
+  );
+  return { resolver, authorizers, authorize };
+}
+
+interface ReplicaOptions {
+  readonly opened: OpenedServer;
+  readonly accounts: ConnectedAccounts;
+}
+
+/** Rejects where the other replicas have other keys, and tells them of each change of the operator's. */
+async function agreeWithReplicas(config: ServerConfig, { opened, accounts }: ReplicaOptions): Promise<void> {
+  const { store, authorities, keyStore, shared } = opened;
+  const { sealingKey } = keyStore;
+  const { tokenKeys } = accounts;
+  const check = (): Promise<void> =>
+    checkReplicaIdentity(store, { authorities: authorities.own, sealingKey, tokenKeys, settings: config.accounts });
+  await check();
+  // Otherwise no replica would start any more once the key of the last start is gone from the files.
+  accounts.onOperatorKeys(() => {
+    check().catch((error: unknown) =>
+      shared.log.error(
+        { error: messageOf(error) },
+        "could not tell other replicas of the new signing key: restart this one",
+      ),
+    );
+  });
 }

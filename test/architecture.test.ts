@@ -88,7 +88,6 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "machinery/storage",
     "machinery/tracing",
   ],
-  "machinery/feature": ["machinery"],
   "machinery/command-line": [
     "machinery/api",
     "machinery/client",

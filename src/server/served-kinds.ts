@@ -1,34 +1,29 @@
 import type { Names } from "../machinery/api/names.ts";
 import type { ResourceDefinition, ReviewDefinition } from "../machinery/registry/resource-definition.ts";
-import { accessFeature, accessReviews } from "../features/access/feature.ts";
+import { accessKinds, accessReviews } from "../features/access/feature.ts";
 import type { ConnectedAccess } from "../features/access/feature.ts";
-import { accountsFeature } from "../features/accounts/feature.ts";
-import { admissionFeature } from "../features/admission/feature.ts";
-import { authorizationFeature } from "../features/authorization/feature.ts";
-import { certificatesFeature } from "../features/certificates/feature.ts";
-import { revocationFeature } from "../features/revocation/feature.ts";
-import { coreFeature } from "../features/core/feature.ts";
-import { federationFeature } from "../features/federation/feature.ts";
-import { nodesFeature } from "../features/nodes/feature.ts";
-import type { Feature } from "../machinery/feature.ts";
+import { accountKinds } from "../features/accounts/feature.ts";
+import { admissionKinds } from "../features/admission/feature.ts";
+import { certificateKinds } from "../features/certificates/feature.ts";
+import { revocationKinds } from "../features/revocation/feature.ts";
+import { coreKinds } from "../features/core/feature.ts";
+import { nodeKinds } from "../features/nodes/feature.ts";
 import { tokenReviews as describedTokenReviews } from "../features/accounts/token-reviews.ts";
 
-const features: readonly Feature[] = [
-  admissionFeature,
-  coreFeature,
-  accountsFeature,
-  accessFeature,
-  authorizationFeature,
-  certificatesFeature,
-  federationFeature,
-  nodesFeature,
-  revocationFeature,
+const kinds = [
+  ...admissionKinds,
+  ...coreKinds,
+  ...accountKinds,
+  ...accessKinds,
+  ...certificateKinds,
+  ...nodeKinds,
+  ...revocationKinds,
 ];
 
 /** Every stored kind, by group and name. Discovery lists them in this order. */
 export const storedResources = (names: Names): ResourceDefinition[] =>
-  features
-    .flatMap(({ kinds }) => kinds.map((define) => servedInBothSpellings(names, define(names))))
+  kinds
+    .map((define) => servedInBothSpellings(names, define(names)))
     .sort((one, other) => compare(one.group, other.group) || compare(one.plural, other.plural));
 
 const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);

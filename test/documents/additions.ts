@@ -87,7 +87,7 @@ function validate({ size = 0 }: Widget): FieldError[] {
       'import { secrets } from "./secrets.ts";',
       'import { widgets } from "./widgets.ts";',
     ),
-    { file: "src/features/core/feature.ts", find: "kind(services)]", replacement: "kind(services), kind(widgets)]" },
+    { file: "src/features/core/feature.ts", find: "kind(services),", replacement: "kind(services), kind(widgets)," },
     { file: "docs/serves.md", find: "Secret, Event, Lease;", replacement: "Secret, Event, Lease, Widget;" },
   ],
   scripts: [["tools/reference/write.ts", "api"]],

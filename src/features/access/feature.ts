@@ -9,8 +9,7 @@ import type { AuthorizerInMemory } from "../../machinery/authorization/authorize
 import type { ApiClient } from "../../machinery/client/api-client.ts";
 import { parseSettingsFile, readCertificates } from "../../machinery/command-line/settings-files.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
-import { kind } from "../../machinery/feature.ts";
-import type { Feature } from "../../machinery/feature.ts";
+import { kind } from "../../machinery/registry/kind.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import type { ReviewDefinition } from "../../machinery/registry/resource-definition.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
@@ -39,15 +38,10 @@ import {
 import { selfSubjectReviews } from "./reviews/self-subject-reviews.ts";
 import { selfSubjectRulesReviews } from "./reviews/self-subject-rules-reviews.ts";
 import type { RulesReviewOptions } from "./reviews/self-subject-rules-reviews.ts";
-import { accessFlags } from "./settings.ts";
 import type { AccessSettings } from "./settings.ts";
 
 /** Authentication by client certificate, front proxy and static token; impersonation; RBAC; access reviews. */
-export const accessFeature = {
-  name: "access",
-  kinds: [kind(clusterRoleBindings), kind(clusterRoles), kind(roleBindings), kind(roles)],
-  flags: accessFlags,
-} as const satisfies Feature;
+export const accessKinds = [kind(clusterRoleBindings), kind(clusterRoles), kind(roleBindings), kind(roles)] as const;
 
 /** RBAC on the cached roles and bindings. Connect it first: other features depend on it. */
 export function connectRbac(

@@ -10,8 +10,7 @@ import type { OutsideKeyObserver } from "../../machinery/keys/outside-keys.ts";
 import type { SealingKey } from "../../machinery/keys/sealing-key.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
-import { kind } from "../../machinery/feature.ts";
-import type { Feature } from "../../machinery/feature.ts";
+import { kind } from "../../machinery/registry/kind.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
 import type { PathRoutes } from "../../machinery/http/path-routes.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
@@ -29,7 +28,6 @@ import { rootCaPublisher } from "./root-ca-publisher.ts";
 import { serviceAccountRule } from "./service-account-admission.ts";
 import { serviceAccountTokenSecrets } from "./service-account-token-secrets.ts";
 import { serviceAccounts } from "./service-accounts.ts";
-import { accountFlags } from "./settings.ts";
 import type { AccountSettings } from "./settings.ts";
 import { SecretTokenUses } from "./tokens/secret-token-uses.ts";
 import { tokenObjects } from "./tokens/token-objects.ts";
@@ -39,11 +37,7 @@ import { openTokenServices } from "./token-services.ts";
 import type { TokenServices } from "./token-services.ts";
 
 /** Service accounts and their tokens: issued, bound, verified, reviewed, and published to relying parties. */
-export const accountsFeature = {
-  name: "accounts",
-  kinds: [kind(serviceAccounts)],
-  flags: accountFlags,
-} as const satisfies Feature;
+export const accountKinds = [kind(serviceAccounts)] as const;
 
 export interface AccountsConnection {
   readonly settings: AccountSettings;

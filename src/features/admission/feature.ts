@@ -3,8 +3,7 @@ import type { AdmissionAttributes, AdmissionRule, Authorize } from "../../machin
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { UserInfo } from "../../machinery/api/user-info.ts";
-import { kind } from "../../machinery/feature.ts";
-import type { Feature } from "../../machinery/feature.ts";
+import { kind } from "../../machinery/registry/kind.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import type { PolicyDecisions, PolicyObserver } from "./evaluation/policy-decisions.ts";
 import { KnownPolicies } from "./known-policies.ts";
@@ -16,11 +15,7 @@ import { policyResource } from "./resources.ts";
 export type { PolicyObserver } from "./evaluation/policy-decisions.ts";
 
 /** Rules of the operator for writes, in CEL: ValidatingAdmissionPolicies and their bindings. */
-export const admissionFeature = {
-  name: "admission",
-  kinds: [kind(validatingAdmissionPolicies), kind(validatingAdmissionPolicyBindings)],
-  flags: {},
-} as const satisfies Feature;
+export const admissionKinds = [kind(validatingAdmissionPolicies), kind(validatingAdmissionPolicyBindings)] as const;
 
 export interface AdmissionConnection {
   readonly names: Names;

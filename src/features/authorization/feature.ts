@@ -1,18 +1,12 @@
 import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings-files.ts";
-import type { Feature } from "../../machinery/feature.ts";
 import type { AuthorizationConnection, ConnectedAuthorization } from "./follow-authorizers.ts";
-import { authorizationFlags } from "./settings.ts";
 
 export type { AuthorizationObserver, ConnectedAuthorization } from "./follow-authorizers.ts";
 
-/** Who is asked whether a request is allowed, and in which order; webhooks that are asked. */
-export const authorizationFeature = {
-  name: "authorization",
-  kinds: [],
-  flags: authorizationFlags,
-} as const satisfies Feature;
-
-/** Loads only what is configured. Rejects with UsageError for a file that cannot be used. */
+/**
+ * Who is asked whether a request is allowed, and in which order; webhooks that are asked. Loads only what is configured.
+ * Rejects with UsageError for a file that cannot be used.
+ */
 export async function connectAuthorization(connection: AuthorizationConnection): Promise<ConnectedAuthorization> {
   const { settings } = connection;
   if (settings.type === "built in") return { authorizers: () => settings.authorizers, close() {} };

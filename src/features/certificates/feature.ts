@@ -1,7 +1,6 @@
 import type { AdmissionRule, Authorize } from "../../machinery/api/attributes.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import { kind } from "../../machinery/feature.ts";
-import type { Feature } from "../../machinery/feature.ts";
+import { kind } from "../../machinery/registry/kind.ts";
 import {
   clusterTrustBundleAttest,
   certificateApproval,
@@ -11,17 +10,16 @@ import {
 import { clusterTrustBundles } from "./bundles/cluster-trust-bundles.ts";
 import { issuedCertificates } from "./inventory/issued-certificates.ts";
 import { certificateSigningRequests } from "./requests/certificate-signing-requests.ts";
-import { certificateFlags } from "./settings.ts";
 import type { CertificateStatusOptions, CertificateStatusService } from "./status/certificate-status.ts";
 
 export { certificateControllers } from "./certificate-controllers.ts";
 
 /** Certificates: requests, approval by people and policies, signing, inventory, and trust bundles. */
-export const certificatesFeature = {
-  name: "certificates",
-  kinds: [kind(certificateSigningRequests), kind(clusterTrustBundles), kind(issuedCertificates)],
-  flags: certificateFlags,
-} as const satisfies Feature;
+export const certificateKinds = [
+  kind(certificateSigningRequests),
+  kind(clusterTrustBundles),
+  kind(issuedCertificates),
+] as const;
 
 export interface ConnectedCertificates {
   readonly admission: Readonly<

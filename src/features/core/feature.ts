@@ -3,8 +3,7 @@ import type { ServedType } from "../../machinery/registry/resource-definition.ts
 import type { AdmissionRule, Authorize } from "../../machinery/api/attributes.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
-import { kind } from "../../machinery/feature.ts";
-import type { Feature } from "../../machinery/feature.ts";
+import { kind } from "../../machinery/registry/kind.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import { configMaps } from "./config-maps.ts";
@@ -22,11 +21,14 @@ import { secrets } from "./secrets.ts";
 import { services } from "./services.ts";
 
 /** What other features build on: namespaces, ConfigMaps, Secrets, Events, Leases and garbage collection. */
-export const coreFeature = {
-  name: "core",
-  kinds: [kind(configMaps), kind(events), kind(leases), kind(namespaces), kind(secrets), kind(services)],
-  flags: {},
-} as const satisfies Feature;
+export const coreKinds = [
+  kind(configMaps),
+  kind(events),
+  kind(leases),
+  kind(namespaces),
+  kind(secrets),
+  kind(services),
+] as const;
 
 export interface CoreConnection {
   readonly names: Names;

@@ -4,12 +4,7 @@ import type { HttpRequest } from "../../machinery/api/http-message.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { VerifyToken } from "../../machinery/authentication/token-authentication.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
-import type { Feature } from "../../machinery/feature.ts";
-import { federationFlags } from "./settings.ts";
 import type { FederationSettings } from "./settings.ts";
-
-/** Users that others vouch for: OpenID Connect issuers, and a webhook for tokens. */
-export const federationFeature = { name: "federation", kinds: [], flags: federationFlags } as const satisfies Feature;
 
 export interface FederationConnection {
   readonly settings: FederationSettings;
@@ -31,7 +26,10 @@ export interface ConnectedFederation {
   close(): void;
 }
 
-/** Loads only what is configured. Rejects with UsageError for a file that cannot be used. */
+/**
+ * Users that others vouch for: OpenID Connect issuers, and a webhook for tokens. Loads only what is configured. Rejects with
+ * UsageError for a file that cannot be used.
+ */
 export async function connectFederation(connection: FederationConnection): Promise<ConnectedFederation> {
   const { issuers, webhook } = connection.settings;
   const openedIssuers = issuers && (await import("./oidc/open-issuers.ts")).openIssuers(issuers, connection);

@@ -3,8 +3,7 @@ import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { UserInfo } from "../../machinery/api/user-info.ts";
 import type { AuthorizerInMemory } from "../../machinery/authorization/authorizer.ts";
-import { kind } from "../../machinery/feature.ts";
-import type { Feature } from "../../machinery/feature.ts";
+import { kind } from "../../machinery/registry/kind.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { followRegistry } from "../../machinery/registry/follow-registry.ts";
@@ -26,16 +25,11 @@ import { answerEviction } from "./pods/eviction.ts";
 import { podGarbageCollector } from "./pods/pod-garbage-collector.ts";
 import { pods } from "./pods/pods.ts";
 import { nodeLockResource, nodeResource, podResource } from "./resources.ts";
-import { nodeFlags } from "./settings.ts";
 import type { NodeSettings } from "./settings.ts";
 import { nodeRestriction } from "./restriction/node-restriction.ts";
 
 /** Nodes and Pods, the permissions of node agents, and the bootstrap tokens of new machines. */
-export const nodesFeature = {
-  name: "nodes",
-  kinds: [kind(csiNodes), kind(nodeLocks), kind(nodes), kind(pods)],
-  flags: nodeFlags,
-} as const satisfies Feature;
+export const nodeKinds = [kind(csiNodes), kind(nodeLocks), kind(nodes), kind(pods)] as const;
 
 /** The node authorizer: a node may read what its Pods refer to. */
 export const connectNodeAuthorizer = (names: Names, stores: Stores): AuthorizerInMemory =>

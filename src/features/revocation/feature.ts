@@ -1,7 +1,6 @@
 import type { NamedResourceType } from "../../machinery/api/resource-type.ts";
 import type { UserInfo } from "../../machinery/api/user-info.ts";
-import { kind } from "../../machinery/feature.ts";
-import type { Feature } from "../../machinery/feature.ts";
+import { kind } from "../../machinery/registry/kind.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { followRegistry } from "../../machinery/registry/follow-registry.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
@@ -12,11 +11,7 @@ import { revocations } from "./revocations.ts";
 import { RevokedCredentials } from "./revoked-credentials.ts";
 
 /** Ends tokens and certificates before they expire. */
-export const revocationFeature = {
-  name: "revocation",
-  kinds: [kind(revocations)],
-  flags: {},
-} as const satisfies Feature;
+export const revocationKinds = [kind(revocations)] as const;
 
 export interface ConnectedRevocation {
   /** Why the credential that a user has presented is refused. Asked on every request. */

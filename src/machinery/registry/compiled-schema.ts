@@ -78,7 +78,7 @@ function emptyValue(schema: Schema): unknown {
   if (schema.type === "object") return alwaysFields(schema);
   if (schema.type === "string") return "";
   if (schema.type === "boolean") return false;
-  return schema.type === "int32" || schema.type === "int64" || schema.type === "double" ? 0 : null;
+  return schema.type === "int32" || schema.type === "int64" ? 0 : null;
 }
 
 type AddTimes = (value: unknown) => unknown;

@@ -158,7 +158,6 @@ const emptyScalars: Readonly<Record<ScalarType, unknown>> = {
   boolean: false,
   int32: 0,
   int64: 0,
-  double: 0,
   bytes: "",
   time: null,
   microTime: null,

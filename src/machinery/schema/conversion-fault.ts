@@ -29,7 +29,6 @@ const goKinds: Readonly<Partial<Record<ScalarType, string>>> = {
   boolean: "bool",
   int32: "int32",
   int64: "int64",
-  double: "float64",
 };
 
 /** Go's kind of a JSON value. */

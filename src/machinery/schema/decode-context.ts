@@ -78,7 +78,6 @@ const goScalarTypes: Readonly<Record<ScalarType, string>> = {
   boolean: "bool",
   int32: "int32",
   int64: "int64",
-  double: "float64",
   bytes: "[]uint8",
   // In Go, these types decode themselves from a string.
   time: "string",

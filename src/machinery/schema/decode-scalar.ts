@@ -70,12 +70,6 @@ const decoderMakers: Readonly<Record<ScalarType, (schema: ScalarSchema) => Decod
   },
   int32: integerDecoder(32),
   int64: integerDecoder(64),
-  double: (schema) => (value, context) => {
-    if (typeof value !== "number") throw context.mismatch(value, { schema });
-    if (!Number.isFinite(value))
-      throw context.mismatch(value, { schema, literal: literalOf(context) ?? String(value) });
-    return value;
-  },
   bytes: bytesDecoder,
   time: textDecoder(normalizeTime),
   microTime: textDecoder(normalizeMicroTime),

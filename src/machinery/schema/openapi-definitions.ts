@@ -127,7 +127,6 @@ const scalarTypes: Readonly<Record<ScalarType, OpenApiSchema>> = {
   boolean: { type: "boolean" },
   int32: { type: "integer", format: "int32" },
   int64: { type: "integer", format: "int64" },
-  double: { type: "number", format: "double" },
   bytes: { type: "string", format: "byte" },
   time: { type: "string", format: "date-time" },
   microTime: { type: "string", format: "date-time" },

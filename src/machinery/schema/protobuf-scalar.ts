@@ -1,6 +1,6 @@
 import { formatMicroTime, formatTime, isWritableTime, isZeroTime, parseMicroTime, parseTime } from "./go-time.ts";
 import type { GoTime } from "./go-time.ts";
-import { bytesType, fixed64Type, ProtobufError, varintType } from "./protobuf-wire.ts";
+import { bytesType, ProtobufError, varintType } from "./protobuf-wire.ts";
 import type { ProtobufReader, ProtobufWriter, WireType } from "./protobuf-wire.ts";
 import type { ScalarType } from "./schema.ts";
 
@@ -105,12 +105,6 @@ export const scalarCodecs: Readonly<Record<ScalarType, ScalarCodec>> = {
   },
   int32: integer((reader) => reader.int32()),
   int64: integer((reader) => reader.int64()),
-  double: {
-    wireType: fixed64Type,
-    write: (writer, value) => writer.double(Number(value)),
-    read: (reader) => reader.double(),
-    empty: 0,
-  },
   bytes: {
     wireType: bytesType,
     write: (writer, value) => writer.bytes(Buffer.from(String(value), "base64")),

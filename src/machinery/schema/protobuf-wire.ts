@@ -10,7 +10,7 @@ export class ProtobufError extends Error {
 /** Wire types of the protobuf encoding; groups (3 and 4) are not used. */
 export type WireType = 0 | 1 | 2 | 5;
 export const varintType = 0;
-export const fixed64Type = 1;
+const fixed64Type = 1;
 export const bytesType = 2;
 const fixed32Type = 5;
 
@@ -51,11 +51,6 @@ export class ProtobufWriter {
     let rest = value;
     for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) this.#buffer[position++] = (rest % 0x80) + 0x80;
     this.#buffer[position] = rest;
-  }
-
-  double(value: number): void {
-    const start = this.#reserve(8); // may replace the buffer
-    this.#buffer.writeDoubleLE(value, start);
   }
 
   /** Writes bytes, with their length before them. */
@@ -197,11 +192,6 @@ export class ProtobufReader {
   int64(): number {
     this.#expect(varintType);
     return this.#shortVarint() ?? Math.min(Number(BigInt.asIntN(64, this.#uint64())), largestInt64);
-  }
-
-  double(): number {
-    this.#expect(fixed64Type);
-    return this.#bytes.readDoubleLE(this.#advance(8));
   }
 
   /** A view of the bytes, not a copy. */

@@ -10,7 +10,7 @@ export type Schema = ScalarSchema | ObjectSchema | ArraySchema | MapSchema | Any
  * are strings.
  */
 export type ScalarType =
-  "string" | "boolean" | "int32" | "int64" | "double" | "bytes" | "time" | "microTime" | "quantity" | "intOrString";
+  "string" | "boolean" | "int32" | "int64" | "bytes" | "time" | "microTime" | "quantity" | "intOrString";
 
 declare const typed: unique symbol;
 
@@ -130,7 +130,6 @@ export const string: ScalarSchema<string> = scalar("string");
 export const boolean: ScalarSchema<boolean> = scalar("boolean");
 export const int32: ScalarSchema<number> = scalar("int32");
 export const int64: ScalarSchema<number> = scalar("int64");
-export const double: ScalarSchema<number> = scalar("double");
 export const bytes: ScalarSchema<string> = scalar("bytes");
 export const time: ScalarSchema<string> = scalar("time");
 export const microTime: ScalarSchema<string> = scalar("microTime");

@@ -38,7 +38,6 @@ export function generateValue(schema: Schema, field: string, context: GeneratorC
       return random.pick([true, false]);
     case "int32":
     case "int64":
-    case "double":
       return random.pick<number>([0, 1, 600, 3600, 3607, ...(inPercent(random, 20) ? edgeNumbers : [10])]);
     case "bytes":
       return generateBytes(field, context).toString("base64");

@@ -7,7 +7,6 @@ import { parseJson } from "../../../src/machinery/schema/parse-json.ts";
 import {
   any,
   bytes,
-  double,
   int32,
   intOrString,
   mapOf,
@@ -132,12 +131,8 @@ test("at most 100 unknown fields are named", () => {
 });
 
 test("a number must fit the type of its field", () => {
-  assert.deepEqual(decodeText(sample({ schema: double }), '{"field":1.5}').value, { field: 1.5 });
   assert.deepEqual(decodeText(sample({ schema: intOrString }), '{"field":"http"}').value, { field: "http" });
   assert.deepEqual(decodeText(sample({ schema: any }), '{"field":[1.5]}').value, { field: [1.5] });
-  assert.throws(() => decodeText(sample({ schema: double }), '{"field":1e999}'), {
-    message: "json: cannot unmarshal number 1e999 into Go struct field Sample.field of type float64",
-  });
   assert.throws(() => decodeText(sample({ schema: intOrString }), '{"field":1.5}'), {
     message: "json: cannot unmarshal number 1.5 into Go struct field Sample.field of type int32",
   });

@@ -6,15 +6,7 @@ import { compileDecoder } from "../../../src/machinery/schema/compile-decoder.ts
 import { listSchema, statusSchema } from "../../../src/machinery/schema/meta-schemas.ts";
 import { compileProtobuf, ProtobufError } from "../../../src/machinery/schema/protobuf.ts";
 import { decodeEnvelope, encodeEnvelope, encodeWatchFrame } from "../../../src/machinery/schema/protobuf-envelope.ts";
-import {
-  atomicList,
-  double,
-  int64,
-  intOrString,
-  object,
-  quantity,
-  string,
-} from "../../../src/machinery/schema/schema.ts";
+import { atomicList, int64, intOrString, object, quantity, string } from "../../../src/machinery/schema/schema.ts";
 import type { ObjectSchema } from "../../../src/machinery/schema/schema.ts";
 import { certificateSigningRequest, lease, serviceAccount } from "./sample-kinds.ts";
 import { upstream } from "./upstream.ts";
@@ -59,7 +51,6 @@ const scalars = object({
   goType: "v1.Scalars",
   description: "",
   fields: {
-    ratio: { number: 1, schema: double, presence: "pointer", description: "" },
     counts: { number: 2, schema: atomicList(int64), description: "" },
     port: { number: 3, schema: intOrString, presence: "pointer", description: "" },
     size: { number: 400, schema: quantity, presence: "pointer", description: "" },

@@ -91,7 +91,6 @@ const isFitting = (schema: Schema, value: unknown): boolean =>
 function expectedScalar({ type }: ScalarSchema, value: unknown): string | undefined {
   if (type === "boolean") return typeof value === "boolean" ? undefined : "boolean";
   if (type === "int32" || type === "int64") return Number.isInteger(value) ? undefined : "integer";
-  if (type === "double") return typeof value === "number" ? undefined : "number";
   const isNumberAllowed = type === "quantity" || type === "intOrString";
   if (typeof value === "string" || (isNumberAllowed && typeof value === "number")) return undefined;
   return isNumberAllowed ? "string or number" : "string";

@@ -25,7 +25,6 @@ const builtIn: Readonly<Record<string, string>> = {
   bool: "boolean",
   int32: "int32",
   int64: "int64",
-  float64: "double",
   "[]byte": "bytes",
 };
 

@@ -159,23 +159,33 @@ export const atomicList = <S extends Schema>(items: S): ArraySchema<Infer<S>[]> 
   list: "atomic",
 });
 
-/** A list of distinct scalars, merged by value. */
-export const setOf = <S extends Schema>(items: S): ArraySchema<Infer<S>[]> => ({
+/** A list of distinct scalars, for apply. A strategic merge patch replaces it. */
+export const uniqueList = <S extends Schema>(items: S): ArraySchema<Infer<S>[]> => ({
   type: "array",
   items,
   list: "set",
+});
+
+/** The same, and a strategic merge patch merges it by value. */
+export const setOf = <S extends Schema>(items: S): ArraySchema<Infer<S>[]> => ({
+  ...uniqueList(items),
   patchMerge: {},
 });
 
-/** A list of objects that one field tells apart, for patches and for apply. Apply may need more keys than that one. */
-export const mapList = <S extends Schema>(
-  items: S,
-  ...keys: readonly [mergeKey: string, ...moreKeys: readonly string[]]
-): ArraySchema<Infer<S>[]> => ({
+/** A list of objects that some fields tell apart for apply; a strategic merge patch replaces it. */
+export const keyedList = <S extends Schema>(items: S, ...keys: readonly string[]): ArraySchema<Infer<S>[]> => ({
   type: "array",
   items,
   list: "map",
   mapKeys: keys,
+});
+
+/** The same, and a strategic merge patch merges it by the first of them. */
+export const mapList = <S extends Schema>(
+  items: S,
+  ...keys: readonly [mergeKey: string, ...moreKeys: readonly string[]]
+): ArraySchema<Infer<S>[]> => ({
+  ...keyedList(items, ...keys),
   patchMerge: { mergeKey: keys[0] },
 });
 
@@ -191,28 +201,8 @@ export const atomicListWithMergeKey = <S extends Schema>(items: S, mergeKey: str
   patchMerge: { mergeKey },
 });
 
-/** A list of objects that some fields tell apart for apply; a strategic merge patch replaces it. */
-export const keyedList = <S extends Schema>(items: S, ...keys: readonly string[]): ArraySchema<Infer<S>[]> => ({
-  type: "array",
-  items,
-  list: "map",
-  mapKeys: keys,
-});
-
-/** A list of distinct scalars, for apply. A strategic merge patch replaces it. */
-export const uniqueList = <S extends Schema>(items: S): ArraySchema<Infer<S>[]> => ({
-  type: "array",
-  items,
-  list: "set",
-});
-
 /** A named Go slice of strings, like the values of `extra` maps (`v1.ExtraValue`). */
-export const namedStringList = (goType: string): ArraySchema<string[]> => ({
-  type: "array",
-  items: string,
-  list: "atomic",
-  goType,
-});
+export const namedStringList = (goType: string): ArraySchema<string[]> => ({ ...atomicList(string), goType });
 
 /** The fields of a Go struct that is inlined into another. In JSON they belong to the outer struct. */
 export const embeddedIn = <const F extends Readonly<Record<string, Field>>>(number: number, fields: F): F =>

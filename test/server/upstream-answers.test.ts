@@ -343,16 +343,14 @@ describe("a server, like upstream,", () => {
 
   it("mentions generated names when an object with both name and prefix already exists", async () => {
     const metadata = { name: "default", generateName: "x" };
-    const [status, { message, details }] = await answer({
-      method: "POST",
-      path: `${objects}/serviceaccounts`,
-      body: { metadata },
-    });
-    assert.equal(status, 409);
+    const answered = await api.send({ method: "POST", path: `${objects}/serviceaccounts`, body: { metadata } });
+    const { message, details } = answered.json();
+    assert.equal(answered.status, 409);
     assert.match(
       message,
       /"default" already exists, the server was not able to generate a unique name for the object$/,
     );
+    assert.equal(answered.headers["retry-after"], "1");
     assert.deepEqual(details, { name: "default", kind: "serviceaccounts", retryAfterSeconds: 1 });
   });
 

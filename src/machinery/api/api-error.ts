@@ -26,8 +26,6 @@ export interface ApiErrorOptions {
   readonly reason?: StatusReason;
   readonly message: string;
   readonly details?: StatusDetails;
-  /** Whole seconds. Also sent as the Retry-After header. */
-  readonly retryAfterSeconds?: number;
   /** Lets the client continue a list whose old continue token has expired. It goes into the metadata of the Status. */
   readonly continueToken?: string;
 }
@@ -38,16 +36,20 @@ export class ApiError extends Error {
   readonly code: number;
   readonly reason: StatusReason | undefined;
   readonly details: StatusDetails | undefined;
-  readonly retryAfterSeconds: number | undefined;
   readonly continueToken: string | undefined;
 
-  constructor({ code, reason, message, details, retryAfterSeconds, continueToken }: ApiErrorOptions) {
+  constructor({ code, reason, message, details, continueToken }: ApiErrorOptions) {
     super(message);
     this.code = code;
     this.reason = reason;
     this.details = details;
-    this.retryAfterSeconds = retryAfterSeconds;
     this.continueToken = continueToken;
+  }
+
+  /** Whole seconds, from the details. Also sent as the Retry-After header. */
+  get retryAfterSeconds(): number | undefined {
+    const seconds: unknown = this.details?.retryAfterSeconds; // another server's answer may hold anything there
+    return typeof seconds === "number" ? seconds : undefined;
   }
 }
 
@@ -240,7 +242,6 @@ export const tooManyRequests = (message: string, retryAfterSeconds: number): Api
     reason: "TooManyRequests",
     message,
     details: { retryAfterSeconds },
-    retryAfterSeconds,
   });
 
 /** The answer for a bug. It does not reveal the cause: that is in the log. */
@@ -253,7 +254,6 @@ export const serviceUnavailable = (message: string): ApiError =>
     reason: "ServiceUnavailable",
     message,
     details: { retryAfterSeconds: 1 },
-    retryAfterSeconds: 1,
   });
 
 /** The deadline passed or the client disconnected, and nothing was written. */

@@ -151,13 +151,11 @@ export class ApiClient {
   /** Converts a failed answer to an error. An answer that is not a Status keeps its code and text. */
   #errorOf(code: number, text: string): ApiError {
     const status = parseStatus(text);
-    const seconds: unknown = status?.details?.retryAfterSeconds;
     const options = {
       code,
       message: status?.message ?? (text.slice(0, 500) || `the server answered ${code}`),
       ...(status?.reason !== undefined && { reason: status.reason }),
       ...(status?.details !== undefined && { details: status.details }),
-      ...(typeof seconds === "number" && { retryAfterSeconds: seconds }),
     };
     return new ApiError({ ...options, message: this.#explain(new ApiError(options)) });
   }

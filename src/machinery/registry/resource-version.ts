@@ -42,5 +42,4 @@ export const tooLargeResourceVersion = ({ wanted, current, hasRetry }: TooLarge)
       causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
       ...(hasRetry && { retryAfterSeconds: 1 }),
     },
-    ...(hasRetry && { retryAfterSeconds: 1 }),
   });

@@ -153,3 +153,31 @@ describe("a new Event", () => {
     ]);
   });
 });
+
+describe("a request with two faults", () => {
+  const refusal = async (target: string, sent: object): Promise<readonly (string | number | undefined)[]> => {
+    const { code, message } = await api.json<Status>(target, sent);
+    return [code, message];
+  };
+
+  it("hears of a new object's faulty fields and name before its resourceVersion", async () => {
+    const create = async (metadata: object): Promise<(string | undefined)[]> =>
+      causesOf(`${core}/configmaps`, { method: "POST", body: { metadata: { resourceVersion: "5", ...metadata } } });
+    assert.deepEqual(await create({ name: "versioned", labels: badLabels }), [label]);
+    assert.deepEqual(await create({ name: "Versioned" }), ["metadata.name"]);
+    const metadata = { name: "default", resourceVersion: "5" };
+    assert.deepEqual(await refusal("/api/v1/namespaces", { method: "POST", body: { metadata } }), [
+      400,
+      "resourceVersion should not be set on objects to be created",
+    ]);
+  });
+
+  it("hears of a PUT's parameters before the type of its body", async () => {
+    const headers = { "content-type": "application/json-patch+json" };
+    const put = { method: "PUT", headers, body: {} };
+    assert.equal((await refusal(`${core}/configmaps/x?fieldValidation=Odd`, put))[0], 422);
+    assert.equal((await refusal(`${core}/configmaps/x`, put))[0], 415);
+    const post = { ...put, method: "POST" };
+    assert.equal((await refusal(`${core}/configmaps?fieldValidation=Odd`, post))[0], 415);
+  });
+});

@@ -67,11 +67,7 @@ export async function createTracked<T extends ApiObject>(
   { object, namespace, caller, isThroughUpdate = false }: TrackedCreation<T>,
 ): Promise<StoredObject<T>> {
   const { definition } = registry;
-  // Upstream's storage refuses one, and a dry run does not get that far: it shows what was sent.
   const sentRevision = (isThroughUpdate ? parseResourceVersion : revisionOfNew)(object.metadata.resourceVersion ?? "");
-  if (sentRevision !== 0 && !caller.isDryRun && !isThroughUpdate) {
-    throw badRequest("resourceVersion should not be set on objects to be created");
-  }
   const subject = { operation: "CREATE", caller, subresource: "", namespace } as const;
   const mutated = withoutRepeatedOwners(
     (await admit(registry, { ...subject, name: object.metadata.name ?? "", object })) ?? object,
@@ -98,6 +94,10 @@ export async function createTracked<T extends ApiObject>(
     const taken = registry.cache.get(key);
     if (taken !== undefined) throw nameTaken(registry, { name, taken });
     return registry.fromEntry({ key, value, modRevision: sentRevision });
+  }
+  // Upstream's storage refuses one, so a faulty object is refused first, and a dry run shows what was sent.
+  if (sentRevision !== 0 && !isThroughUpdate) {
+    throw badRequest("resourceVersion should not be set on objects to be created");
   }
   const result = await registry.write(admitted, { key, value, expectedRevision: 0 });
   if (result.isWritten) return registry.written({ key, value, modRevision: result.revision });

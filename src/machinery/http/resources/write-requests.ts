@@ -57,8 +57,8 @@ export async function updateRequest(
 ): Promise<HttpResponse> {
   const { request, info, recordObject } = resourceRequest;
   const mediaType = negotiateObject(registry, resourceRequest);
-  const body = await readBody(resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "UpdateOptions" });
+  const body = await readBody(resourceRequest);
   const { namespace, name, subresource } = info;
   const object = decodedObject(registry, { body, options, resourceRequest });
   const { resourceVersion } = object.metadata;

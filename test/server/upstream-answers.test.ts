@@ -316,6 +316,41 @@ describe("a server, like upstream,", () => {
     assert.equal(message, 'configmaps "a\\x00" not found');
   });
 
+  it("misses the namespace or the name that a path leaves empty", async () => {
+    const told = async (method: string, path: string): Promise<readonly unknown[]> => {
+      const body = ["POST", "PUT"].includes(method) ? { metadata: { name: "x" } } : undefined;
+      const [status, { message, kind }] = await answer({ method, path, ...(body && { body }) });
+      return [status, message ?? kind];
+    };
+    const accounts = "/api/v1/namespaces//serviceaccounts";
+    for (const method of ["GET", "PUT", "DELETE"]) {
+      assert.deepEqual(await told(method, `${accounts}/x`), [400, "Namespace parameter required."]);
+    }
+    assert.deepEqual(await told("DELETE", accounts), [400, "Namespace parameter required."]);
+    assert.deepEqual(await told("POST", `${accounts}/x/token`), [400, "Namespace parameter required."]);
+    const required = 'ServiceAccount "x" is invalid: metadata.namespace: Required value';
+    assert.deepEqual(await told("POST", accounts), [422, required]);
+    assert.deepEqual(await told("GET", accounts), [200, "ServiceAccountList"]);
+    const requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+    for (const path of [`${requests}//approval`, "/api/v1/namespaces//status"]) {
+      for (const method of ["GET", "PUT"]) assert.deepEqual(await told(method, path), [400, "name must be provided"]);
+    }
+    assert.deepEqual(await told("POST", `${objects}/serviceaccounts//token`), [400, "name must be provided"]);
+    const unknown = "the server could not find the requested resource";
+    for (const path of ["/api/v1/namespaces//namespaces", "/api/v1/namespaces//nodes/x", "/api/v1/serviceaccounts/x"]) {
+      assert.deepEqual(await told("GET", path), [404, unknown], path);
+    }
+    assert.deepEqual(await told("POST", "/api/v1/namespaces//namespaces"), [404, unknown]);
+  });
+
+  it("has no table of a namespace's finalizers", async () => {
+    const headers = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
+    const body = { metadata: { name: "default" }, spec: { finalizers: ["kubernetes"] } };
+    const path = "/api/v1/namespaces/default";
+    assert.equal((await answer({ method: "PUT", path: `${path}/finalize`, headers, body }))[0], 406);
+    assert.equal((await answer({ path: `${path}/status`, headers }))[0], 200);
+  });
+
   it("answers a path that begins with two slashes with 404, to authorized users", async () => {
     const paths = [
       "//api/v1/namespaces",

@@ -105,6 +105,7 @@ export function namespaces(names: Names): ResourceDefinition<Namespace> {
       finalize: {
         type: "update",
         verbs: ["update"],
+        allowsTable: false,
         prepareForUpdate: (next, { previous }) => ({ ...next, status: previous.status }),
         validateUpdate: (next) => ["metadata change", ...validateFinalizersInPlace(next)],
         resetFields: [["status"]],

@@ -13,6 +13,8 @@ export interface ResourceRequestInfo {
   readonly version: string;
   /** "" for cluster-scoped requests and lists over all namespaces. */
   readonly namespace: string;
+  /** Whether the path leads through a namespace, also through one without a name (`/namespaces//secrets`). */
+  readonly isBelowNamespace: boolean;
   /** The plural from the path. It may be unknown to the server. */
   readonly resource: string;
   readonly subresource: string;
@@ -75,9 +77,11 @@ export function requestInfo({
   const isWatchPath = segments[start] === "watch" && segments.length > start + 1;
   let at = isWatchPath ? start + 1 : start;
   let namespace = "";
+  let isBelowNamespace = false;
   if (segments[at] === "namespaces" && segments.length > at + 1) {
     namespace = segments[at + 1] ?? "";
-    if (segments.length > at + 2 && !namespaceSubresources.has(segments[at + 2] ?? "")) at += 2;
+    isBelowNamespace = segments.length > at + 2 && !namespaceSubresources.has(segments[at + 2] ?? "");
+    if (isBelowNamespace) at += 2;
   }
   const name = segments[at + 1] ?? "";
   const target = {
@@ -85,6 +89,7 @@ export function requestInfo({
     group: isGrouped ? (segments[1] ?? "") : "",
     version: segments[start - 1] ?? "",
     namespace,
+    isBelowNamespace,
     resource: segments[at] ?? "",
     subresource: isWatchPath ? "" : (segments[at + 2] ?? ""),
     name,

@@ -29,16 +29,20 @@ export class ServedResources {
   }
 
   /**
-   * The verbs at a path; none for an unknown path. A path with a namespace never reaches a cluster-scoped resource.
-   * Without a namespace, only lists and watches reach a namespaced resource.
+   * The verbs at a path; none for an unknown path. A path through a namespace never reaches a cluster-scoped resource.
+   * Another path reaches a namespaced resource only with lists and watches. A GET that leaves the name before a subresource
+   * empty is a list or a watch.
    */
   verbsAt(target: ResourceTarget): readonly string[] {
     const served = this.#resources.get(target.group)?.get(target.version)?.get(target.resource);
     if (served === undefined || target.rest.length > 0 || !isScopeMet(served.definition, target)) return [];
     if (target.isWatchPath) return served.watchVerbs;
-    if (target.subresource !== "") return verbsOfSubresource(served.definition, target.subresource);
+    if (target.subresource !== "") {
+      const verbs = verbsOfSubresource(served.definition, target.subresource);
+      return target.name === "" && verbs.includes("get") ? [...verbs, "list", "watch"] : verbs;
+    }
     if (target.name !== "") return served.itemVerbs;
-    const isAcrossNamespaces = served.definition.scope === "Namespaced" && target.namespace === "";
+    const isAcrossNamespaces = served.definition.scope === "Namespaced" && !target.isBelowNamespace;
     return isAcrossNamespaces ? served.readVerbs : served.collectionVerbs;
   }
 }
@@ -73,8 +77,11 @@ export function verbsOfSubresource(definition: Definition, name: string): readon
   return subresource.type === "create" ? ["create"] : (subresource.verbs ?? ["get", "patch", "update"]);
 }
 
-function isScopeMet({ scope, group, plural }: Definition, { namespace, name }: ResourceTarget): boolean {
-  if (scope === "Namespaced") return namespace !== "" || name === "";
-  // The path of a Namespace also contains its name as the namespace.
-  return namespace === "" || (group === "" && plural === "namespaces" && namespace === name);
+function isScopeMet(
+  { scope }: Definition,
+  { isWatchPath, isBelowNamespace, namespace, name }: ResourceTarget,
+): boolean {
+  if (scope === "Cluster") return !isBelowNamespace;
+  // A watch of one name is a watch of one key.
+  return name === "" || (isWatchPath ? namespace !== "" : isBelowNamespace);
 }

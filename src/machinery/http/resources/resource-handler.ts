@@ -1,4 +1,4 @@
-import { ApiError, pathNotFound, RouteError } from "../../api/api-error.ts";
+import { ApiError, badRequest, pathNotFound, RouteError } from "../../api/api-error.ts";
 import type { AdmissionRule, Authorize, Verb } from "../../api/attributes.ts";
 import { systemClock, systemSchedule } from "../../api/clock.ts";
 import type { Clock, Schedule } from "../../api/clock.ts";
@@ -54,6 +54,8 @@ export function createResourceHandler({
   );
   return (authorized) => {
     const { request, info, user, audited } = authorized;
+    const missing = missingParameter(info);
+    if (missing !== undefined) throw badRequest(missing);
     const key = keyOf({ group: info.group, version: info.version, plural: info.resource });
     const registry = registryOf.get(key);
     if (registry !== undefined && info.verb === "get" && registry.compiled.deprecationWarning === undefined) {
@@ -86,6 +88,22 @@ export function createResourceHandler({
     return withWarnings(resourceRequest, () => answerReview(review, resourceRequest));
   };
 }
+
+/** The name or the namespace that a path leaves empty (`/namespaces//secrets/a`), in upstream's words. */
+function missingParameter({
+  verb,
+  subresource,
+  name,
+  isBelowNamespace,
+  namespace,
+}: ResourceRequestInfo): string | undefined {
+  if (subresource !== "" && name === "") return "name must be provided";
+  const isAllowed = subresource === "" && allowsNoNamespace.has(verb);
+  return isBelowNamespace && namespace === "" && !isAllowed ? "Namespace parameter required." : undefined;
+}
+
+/** Reads of every namespace; and a create, whose validation tells of it. */
+const allowsNoNamespace: ReadonlySet<Verb> = new Set<Verb>(["list", "watch", "create"]);
 
 const keyOf = ({ group, version, plural }: Readonly<Record<"group" | "version" | "plural", string>>): string =>
   `${group}/${version}/${plural}`;

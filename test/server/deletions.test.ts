@@ -102,6 +102,24 @@ describe("a deletion of a collection in pages", () => {
   });
 });
 
+describe("a deletion of a collection at a resourceVersion", () => {
+  it("deletes what was there at that version, with preconditions in a body", async () => {
+    await make("/api/v1/namespaces", "versioned");
+    const collection = "/apis/coordination.platform.io/v1/namespaces/versioned/leases";
+    const { metadata } = await make(collection, "before");
+    await make(collection, "after");
+    const remove = (query: string): Promise<Answer> =>
+      api.json(`${collection}?${query}`, { method: "DELETE", body: { kind: "DeleteOptions", apiVersion: "v1" } });
+    const names = ({ items }: Answer): string[] => items.map(({ metadata: { name } }) => name);
+    const exactly = `resourceVersion=${metadata.resourceVersion}`;
+    assert.deepEqual(names(await remove(exactly)), ["before"]);
+    assert.deepEqual(names(await remove(exactly)), ["before"], "which is gone by now");
+    assert.deepEqual(names(await remove(`${exactly}&resourceVersionMatch=NotOlderThan`)), ["after"]);
+    await make(collection, "last");
+    assert.deepEqual(names(await remove("resourceVersion=0")), ["last"]);
+  });
+});
+
 describe("OpenAPI", () => {
   const kinds: readonly (readonly [openApi: string, collection: string, object: object])[] = [
     ["api/v1", accounts, {}],

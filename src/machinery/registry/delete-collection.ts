@@ -16,6 +16,13 @@ interface DeleteCollectionRequest<T extends ApiObject> {
   readonly caller: Caller;
 }
 
+/**
+ * A version that stands alone means exactly that version: upstream reads the collection in pages, and a list with a limit and a
+ * version does so.
+ */
+const versionMatch = ({ resourceVersion, resourceVersionMatch }: ListOptions<never>): "" | "Exact" | "NotOlderThan" =>
+  resourceVersionMatch === "" && resourceVersion !== "" && resourceVersion !== "0" ? "Exact" : resourceVersionMatch;
+
 /** How many deletions wait for the store at the same time: durable writes share a flush. */
 const parallelDeletions = 64;
 
@@ -27,7 +34,7 @@ export async function deleteCollection<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { list, options, caller }: DeleteCollectionRequest<T>,
 ): Promise<ObjectList<T>> {
-  const deleted = await listObjects(registry, { ...list, waiter: caller });
+  const deleted = await listObjects(registry, { ...list, resourceVersionMatch: versionMatch(list), waiter: caller });
   const items = [...deleted.items];
   // Reading an unreadable object throws. As in upstream, nothing is deleted when one object of the list can't be read.
   void items.find(({ unreadable }) => unreadable !== undefined)?.object;

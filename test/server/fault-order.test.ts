@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import type { HttpResponse } from "../../src/machinery/api/http-message.ts";
 import type { Status } from "../../src/machinery/api/status.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
@@ -170,6 +171,20 @@ describe("a request with two faults", () => {
       400,
       "resourceVersion should not be set on objects to be created",
     ]);
+  });
+
+  it("hears of an applied configuration's faults, and of repeated keys, before a uid that no object has", async () => {
+    const headers = { "content-type": "application/apply-patch+yaml" };
+    const apply = (more: string): Promise<HttpResponse> =>
+      api.send(`${core}/configmaps/unmet?fieldManager=m`, {
+        method: "PATCH",
+        headers,
+        body: `{apiVersion: v1, kind: ConfigMap, metadata: {name: unmet, uid: u}, ${more}}`,
+      });
+    assert.equal((await apply("odd: 1")).status, 422);
+    const unmet = await apply("data: {a: b, a: c}");
+    assert.equal(unmet.status, 409);
+    assert.deepEqual(unmet.headers["warning"], ['299 - "line 1: key \\"a\\" already set in map"']);
   });
 
   it("hears of a PUT's parameters before the type of its body", async () => {

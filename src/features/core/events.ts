@@ -133,7 +133,7 @@ export const events = (names: Names): ResourceDefinition<Event> =>
         type: "string",
         priority: 1,
         description: "The number of times this event has occurred.",
-        cell: ({ count, series }) => series?.count ?? (count || 1),
+        cell: ({ count, series }) => (series === undefined ? count || 1 : (series.count ?? 0)),
       },
       {
         name: "Name",
@@ -149,7 +149,7 @@ export const events = (names: Names): ResourceDefinition<Event> =>
 const noMetadata = ["no metadata"] as const;
 
 const lastSeen = ({ series, lastTimestamp, firstTimestamp, eventTime }: Event): string | undefined =>
-  series?.lastObservedTime ?? lastTimestamp ?? firstTimestamp ?? eventTime ?? undefined;
+  (series === undefined ? (lastTimestamp ?? firstTimestamp ?? eventTime) : series.lastObservedTime) ?? undefined;
 
 const maximumBytes = { reportingInstance: 128, action: 128, reason: 128, message: 1024 } as const;
 

@@ -78,12 +78,6 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     const { uid: sentUid, resourceVersion: sentVersion } = configuration.metadata;
     // The client's metadata: a value that is not a string is refused when it is applied.
     const uid = typeof sentUid === "string" ? sentUid : "";
-    if (live === undefined && uid !== "") {
-      throw conflict(registry.resource, {
-        name: request.name,
-        message: `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
-      });
-    }
     const write = { ...fieldWrite(registry, request), isForced: request.options.isForced };
     const applied = merged(registry, { write, live, configuration });
     reportRepeatedKeys(repeatedKeys, request);
@@ -91,6 +85,12 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     reportStrictFaults(strictFaults, { request });
     const { metadata, ...content } = placedObject(registry, { object, request });
     const { resourceVersion: _applied, ...kept } = metadata;
+    if (live === undefined && uid !== "") {
+      throw conflict(registry.resource, {
+        name: request.name,
+        message: `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
+      });
+    }
     // An apply without a resourceVersion uses the version of the object that it was merged into.
     const resourceVersion = sentVersion ?? live?.metadata.resourceVersion;
     return {

@@ -72,4 +72,9 @@ describe("an event", () => {
       "7s",
     );
   });
+
+  it("shows in a table only what its series says, once it has one", () => {
+    const [seen, , , , , , , , count] = cells(definition, { ...event, series: {} } as Event);
+    assert.deepEqual([seen, count], ["<unknown>", 0]);
+  });
 });

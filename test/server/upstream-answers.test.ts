@@ -123,12 +123,16 @@ describe("a server, like upstream,", () => {
   it("shows all metadata of a review in its refusal", async () => {
     const path = "/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews";
     const spec = { user: "u", resourceAttributes: { namespace: "default" } };
-    const [status, { details }] = await answer({ method: "POST", path, body: { metadata: { name: "x" }, spec } });
+    const [status, { details }] = await answer({
+      method: "POST",
+      path,
+      body: { metadata: { labels: { a: "b" }, name: "x" }, spec },
+    });
     assert.equal(status, 422);
     const shown =
       /^Invalid value: (.*): must be empty except for namespace$/.exec(details.causes[0].message)?.[1] ?? "";
     const { managedFields, ...metadata } = JSON.parse(shown);
-    assert.deepEqual(metadata, { name: "x", namespace: "default" });
+    assert.equal(JSON.stringify(metadata), '{"name":"x","namespace":"default","labels":{"a":"b"}}');
     assert.equal(managedFields[0].operation, "Update");
   });
 

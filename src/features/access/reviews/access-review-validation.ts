@@ -30,10 +30,16 @@ export const validateEmptyMetadata = (metadata: ObjectMeta): FieldError[] =>
 
 /** For a review in a namespace, which its path gives it. */
 export function validateLocalMetadata(metadata: ObjectMeta): FieldError[] {
-  const detail = "must be empty except for namespace";
-  return hasOnly(metadata, ["managedFields", "namespace"])
-    ? []
-    : [invalidValue("metadata", { value: metadata, detail })];
+  if (hasOnly(metadata, ["managedFields", "namespace"])) return [];
+  const { name, generateName, ...others } = metadata;
+  // Go shows the fields in their own order. The path's namespace was set last.
+  const value = {
+    ...(name !== undefined && { name }),
+    ...(generateName !== undefined && { generateName }),
+    namespace: metadata.namespace,
+    ...others,
+  };
+  return [invalidValue("metadata", { value, detail: "must be empty except for namespace" })];
 }
 
 const hasOnly = (metadata: ObjectMeta, fields: readonly string[]): boolean =>

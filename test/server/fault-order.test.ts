@@ -183,6 +183,9 @@ describe("a request with two faults", () => {
       });
     assert.equal((await apply("odd: 1")).status, 422);
     const unmet = await apply("data: {a: b, a: c}");
+    const nameless = { apiVersion: "v1", kind: "ConfigMap", metadata: { uid: "u" } };
+    const target = `${core}/configmaps/unmet?fieldManager=m`;
+    assert.equal((await api.send(target, { method: "PATCH", headers, body: nameless })).status, 409);
     assert.equal(unmet.status, 409);
     assert.deepEqual(unmet.headers["warning"], ['299 - "line 1: key \\"a\\" already set in map"']);
   });

@@ -83,14 +83,14 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     reportRepeatedKeys(repeatedKeys, request);
     const { object, strictFaults } = fitted(registry, { value: applied });
     reportStrictFaults(strictFaults, { request });
-    const { metadata, ...content } = placedObject(registry, { object, request });
-    const { resourceVersion: _applied, ...kept } = metadata;
     if (live === undefined && uid !== "") {
       throw conflict(registry.resource, {
         name: request.name,
         message: `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
       });
     }
+    const { metadata, ...content } = placedObject(registry, { object, request });
+    const { resourceVersion: _applied, ...kept } = metadata;
     // An apply without a resourceVersion uses the version of the object that it was merged into.
     const resourceVersion = sentVersion ?? live?.metadata.resourceVersion;
     return {

@@ -347,6 +347,20 @@ describe("a server, like upstream,", () => {
     assert.deepEqual(await told("POST", "/api/v1/namespaces//namespaces"), [404, unknown]);
   });
 
+  it("answers null for the rows of an empty table of roles, and an empty list for those of other kinds", async () => {
+    const rbac = "/apis/rbac.authorization.k8s.io/v1";
+    const query = "?labelSelector=of%3Dnothing";
+    const headers = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
+    const rowsOf = async (path: string, method = "GET"): Promise<unknown> =>
+      (await answer({ method, path: `${path}${query}`, headers }))[1].rows;
+    for (const path of [`${rbac}/clusterroles`, `${rbac}/namespaces/default/roles`]) {
+      assert.equal(await rowsOf(path), null);
+      assert.equal(await rowsOf(path, "DELETE"), null);
+    }
+    assert.deepEqual(await rowsOf(`${rbac}/clusterrolebindings`), []);
+    assert.deepEqual(await rowsOf(`${objects}/configmaps`), []);
+  });
+
   it("has no table of a namespace's finalizers", async () => {
     const headers = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
     const body = { metadata: { name: "default" }, spec: { finalizers: ["kubernetes"] } };

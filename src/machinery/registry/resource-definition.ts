@@ -113,6 +113,8 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   comparedAs?(field: string, value: string): string;
   /** All columns of a table, in order, with the descriptions that upstream sends: clients compare whole tables. */
   readonly columns: readonly Column<T>[];
+  /** Whether the rows of an empty table are null: upstream has no columns of its own for the kind. Default: an empty list. */
+  readonly emptyTableHasNullRows?: boolean;
   /** What the row of an object says besides its cells, for programs. Default: nothing. */
   rowConditions?(object: T): readonly RowCondition[];
   /**

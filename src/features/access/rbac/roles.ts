@@ -87,6 +87,7 @@ const roleDefinition = <T extends Rules>(names: Names, validate: (role: T) => Fi
   validateUpdate: (role: T): KindFault[] => ["metadata", ...validate(role), "metadata change"],
   allowsCreateOnUpdate: true,
   columns: [nameColumn(names), createdAtColumn(names)],
+  emptyTableHasNullRows: true,
 });
 
 const ruleFaults = ({ rules }: Rules, { isNamespaced }: { readonly isNamespaced: boolean }): FieldError[] =>

@@ -57,7 +57,8 @@ export function tableForm<T extends ApiObject>(
     hasColumnDefinitions: true,
   };
   const { rows: _rows, ...head } = tableOf([], whole);
-  return { head, member: "rows", items: mapped(list.items, ({ object }) => tableRow(object, whole)) };
+  const isNull = list.items.length === 0 && registry.definition.emptyTableHasNullRows === true;
+  return { head, member: "rows", items: isNull ? null : mapped(list.items, ({ object }) => tableRow(object, whole)) };
 }
 
 const listHead = <T extends ApiObject>(

@@ -190,6 +190,11 @@ describe("a request with two faults", () => {
     assert.deepEqual(unmet.headers["warning"], ['299 - "line 1: key \\"a\\" already set in map"']);
   });
 
+  it("hears of a list's timeout before its limit", async () => {
+    const [, message] = await refusal(`${core}/configmaps?limit=x&timeoutSeconds=y`, {});
+    assert.equal(message, 'strconv.ParseInt: parsing "y": invalid syntax');
+  });
+
   it("hears of a PUT's parameters before the type of its body", async () => {
     const headers = { "content-type": "application/json-patch+json" };
     const put = { method: "PUT", headers, body: {} };

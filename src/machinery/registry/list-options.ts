@@ -39,8 +39,8 @@ export function parseListOptions<T extends ApiObject>(
   { query, namespace, name, isWatch }: ListOptionsRequest,
 ): ListOptions<T> {
   const parameters = new URLSearchParams(query);
-  const limit = parseInteger(parameters, "limit") ?? 0;
   const timeoutSeconds = parseInteger(parameters, "timeoutSeconds");
+  const limit = parseInteger(parameters, "limit") ?? 0;
   const resourceVersion = parameters.get("resourceVersion") ?? "";
   const { match, sendsInitialEvents } = initialState(parameters, isWatch);
   const continueToken = parameters.get("continue") ?? "";

@@ -190,6 +190,16 @@ describe("a request with two faults", () => {
     assert.deepEqual(unmet.headers["warning"], ['299 - "line 1: key \\"a\\" already set in map"']);
   });
 
+  it("hears of a missing namespace before the resourceVersion of what it applies", async () => {
+    const headers = { "content-type": "application/apply-patch+yaml" };
+    const metadata = { name: "x", resourceVersion: "odd" };
+    const body = { apiVersion: "v1", kind: "ConfigMap", metadata };
+    const apply = (namespace: string): Promise<readonly (string | number | undefined)[]> =>
+      refusal(`/api/v1/namespaces/${namespace}/configmaps/x?fieldManager=m`, { method: "PATCH", headers, body });
+    assert.deepEqual(await apply("none"), [404, 'namespaces "none" not found']);
+    assert.equal((await apply("default"))[0], 400);
+  });
+
   it("hears of a list's timeout before its limit", async () => {
     const [, message] = await refusal(`${core}/configmaps?limit=x&timeoutSeconds=y`, {});
     assert.equal(message, 'strconv.ParseInt: parsing "y": invalid syntax');

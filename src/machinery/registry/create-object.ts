@@ -67,12 +67,12 @@ export async function createTracked<T extends ApiObject>(
   { object, namespace, caller, isThroughUpdate = false }: TrackedCreation<T>,
 ): Promise<StoredObject<T>> {
   const { definition } = registry;
-  const sentRevision = (isThroughUpdate ? parseResourceVersion : revisionOfNew)(object.metadata.resourceVersion ?? "");
   const subject = { operation: "CREATE", caller, subresource: "", namespace } as const;
   const mutated = withoutRepeatedOwners(
     (await admit(registry, { ...subject, name: object.metadata.name ?? "", object })) ?? object,
     { when: "after admission", caller },
   );
+  const sentRevision = (isThroughUpdate ? parseResourceVersion : revisionOfNew)(mutated.metadata.resourceVersion ?? "");
 
   currentTrace()?.begin("validation");
   const context = hookContext(registry, subject);

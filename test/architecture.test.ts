@@ -60,7 +60,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "machinery/schema",
     "machinery/tracing",
   ],
-  "machinery/client": ["machinery/api", "machinery/tracing"],
+  "machinery/client": ["machinery/api", "machinery/scheduling", "machinery/tracing"],
   "machinery/audit": [
     "machinery/api",
     "machinery/client",

@@ -103,6 +103,7 @@ export async function composeHandler(
     onStreamStarted: (user, end) => streams.add(user, end),
     maximumReads: config.limits.maximumReads,
     maximumWrites: config.limits.maximumWrites,
+    maximumWatches: config.limits.maximumWatches,
     otherMetrics,
     onAnswered: observation.onAnswered,
   });

@@ -135,7 +135,12 @@ function ofOneWorker(config: ServerConfig): ServerConfig {
   return {
     ...config,
     listener: { ...listener, maximumConnections: share(listener.maximumConnections) },
-    limits: { ...limits, maximumReads: share(limits.maximumReads), maximumWrites: share(limits.maximumWrites) },
+    limits: {
+      ...limits,
+      maximumReads: share(limits.maximumReads),
+      maximumWrites: share(limits.maximumWrites),
+      maximumWatches: share(limits.maximumWatches),
+    },
   };
 }
 

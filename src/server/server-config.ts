@@ -62,6 +62,13 @@ export const serveFlags = {
     maximum: 100_000,
     help: "Maximum concurrent write requests. More wait in one queue for each user.",
   },
+  "max-watches": {
+    type: "integer",
+    default: 100_000,
+    minimum: 1,
+    maximum: 10_000_000,
+    help: "Maximum open watches, each of which takes about 12 KiB. One user has at most a quarter of those that others leave. More are refused (429).",
+  },
   "max-request-bytes": {
     type: "integer",
     default: 1_572_864,
@@ -118,6 +125,8 @@ interface RequestLimits {
   readonly maximumReads: number;
   /** The maximum number of concurrent write requests. */
   readonly maximumWrites: number;
+  /** The maximum number of open watches. */
+  readonly maximumWatches: number;
   /** The maximum size of a stored object. */
   readonly maximumObjectBytes: number;
 }
@@ -159,6 +168,7 @@ export function parseServerConfig(given: GivenFlags): ServerConfig {
     limits: {
       maximumReads: values["max-requests-inflight"],
       maximumWrites: values["max-mutating-requests-inflight"],
+      maximumWatches: values["max-watches"],
       maximumObjectBytes: values["max-request-bytes"],
     },
     controllers,

@@ -1,6 +1,7 @@
 import { millisecondsSince } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
+import { FairShare } from "../scheduling/fair-share.ts";
 import { UnusableAnswer } from "./post-json.ts";
 
 /** The other side cannot be asked now: it has failed too often, or too many questions wait for it. */
@@ -26,8 +27,8 @@ export interface KeptAnswer {
 export interface RemoteQuestionsOptions<Answer> {
   readonly clock: Clock;
   /**
-   * Questions that wait for their answer, three quarters of them from one asker at most. More are refused at once, so that they hold
-   * nothing else up.
+   * Questions that wait for their answer, from one asker at most three quarters of those that the others leave. More are refused at
+   * once, so that they hold nothing else up.
    */
   readonly maximumPending: number;
   /** The newest answers that are kept, of good and of bad ones. */
@@ -41,6 +42,8 @@ export interface RemoteQuestionsOptions<Answer> {
 const toleratedFailures = 5;
 const pauseMilliseconds = 10_000;
 const sharePerAsker = 0.75;
+/** Who asks when it is not known. It may take all. */
+const nobody = "";
 
 /**
  * Questions to another server, which requests wait for: answers are kept for a time, the same question is asked once at a
@@ -52,7 +55,7 @@ export class RemoteQuestions<Answer> {
   readonly #good: AnswerCache<Answer>;
   readonly #bad: AnswerCache<Answer>;
   readonly #pending = new Map<string, Promise<Answer>>();
-  readonly #pendingOf = new Map<string, number>();
+  readonly #share: FairShare;
   #failures = 0;
   #pausedAt = Number.NEGATIVE_INFINITY;
 
@@ -60,43 +63,32 @@ export class RemoteQuestions<Answer> {
     this.#options = options;
     this.#good = new AnswerCache(options);
     this.#bad = new AnswerCache(options);
+    this.#share = new FairShare({ places: options.maximumPending, sharePerUser: sharePerAsker });
   }
 
   /**
    * The answer to a question. Rejects with what `ask` rejects with; throws RemoteUnavailable when
    * the other side is not asked, and TooManyQuestions when that is because too many wait.
    */
-  ask({ key, asker }: Question, ask: () => Promise<Answer>): MaybePromise<Answer> {
+  ask({ key, asker = nobody }: Question, ask: () => Promise<Answer>): MaybePromise<Answer> {
     const { clock } = this.#options;
     const known = this.#good.find(key) ?? this.#bad.find(key);
     if (known !== undefined) return known.answer;
     const running = this.#pending.get(key);
     if (running !== undefined) return running;
-    if (!this.#mayWait(asker)) throw new TooManyQuestions("too many questions wait for it");
+    const mayWait = asker === nobody ? !this.#share.isFull : this.#share.mayTake(asker);
+    if (!mayWait) throw new TooManyQuestions("too many questions wait for it");
     const isPaused = millisecondsSince(this.#pausedAt, clock) < pauseMilliseconds;
     if (isPaused) throw new RemoteUnavailable("it has failed too often");
     // The pause is over: one question tries it, the others are refused until it has an answer.
     if (this.#failures >= toleratedFailures) this.#pausedAt = clock.now();
     const asked = this.#answer(key, ask).finally(() => {
       this.#pending.delete(key);
-      this.#count(asker, -1);
+      this.#share.release(asker);
     });
     this.#pending.set(key, asked);
-    this.#count(asker, 1);
+    this.#share.take(asker);
     return asked;
-  }
-
-  #mayWait(asker: string | undefined): boolean {
-    const { maximumPending } = this.#options;
-    const waiting = asker === undefined ? 0 : (this.#pendingOf.get(asker) ?? 0);
-    return this.#pending.size < maximumPending && waiting < Math.max(1, Math.floor(maximumPending * sharePerAsker));
-  }
-
-  #count(asker: string | undefined, change: 1 | -1): void {
-    if (asker === undefined) return;
-    const count = (this.#pendingOf.get(asker) ?? 0) + change;
-    if (count > 0) this.#pendingOf.set(asker, count);
-    else this.#pendingOf.delete(asker);
   }
 
   async #answer(key: string, ask: () => Promise<Answer>): Promise<Answer> {

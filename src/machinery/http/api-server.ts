@@ -15,6 +15,7 @@ import type { PathRoute, PathRoutes } from "./path-routes.ts";
 import { ServedResources } from "./served-resources.ts";
 import type { Definition } from "./served-resources.ts";
 import { versionRoutes } from "./version-routes.ts";
+import { WatchBound } from "./watch-bound.ts";
 
 export interface ApiServerOptions extends Pick<
   ChainOptions,
@@ -42,6 +43,7 @@ export interface ApiServerOptions extends Pick<
   /** Upstream's `--max-requests-inflight` and `--max-mutating-requests-inflight`. */
   readonly maximumReads?: number;
   readonly maximumWrites?: number;
+  readonly maximumWatches?: number;
   /** The metrics of the other processes of this server. */
   readonly otherMetrics?: MetricsOptions["others"];
   /** Called for each request when its answer is ready. It runs on the request path, so keep it fast. */
@@ -50,11 +52,17 @@ export interface ApiServerOptions extends Pick<
 
 /** The whole server behind a listener or an in-process client: the request chain and all its handlers. */
 export function createApiServer(options: ApiServerOptions): { readonly handler: Handler; readonly metrics: Metrics } {
-  const { maximumReads = 400, maximumWrites = 200 } = options;
+  const { maximumReads = 400, maximumWrites = 200, maximumWatches = 100_000 } = options;
   const readOnlyQueue = queueOf(maximumReads);
   const mutatingQueue = queueOf(maximumWrites);
+  const watches = new WatchBound(maximumWatches);
   const metrics = new Metrics({
     inflight: () => ({ readOnly: readOnlyQueue, mutating: mutatingQueue }),
+    refused: () => ({
+      readOnly: readOnlyQueue.refused,
+      mutating: mutatingQueue.refused,
+      watch: watches.refused,
+    }),
     longRunning: options.openStreams,
     others: options.otherMetrics,
     audit: options.audit?.counts,
@@ -82,6 +90,7 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
     handleResource: options.handleResource,
     readOnlyQueue,
     mutatingQueue,
+    watches,
     pathRoutes,
     servedResources: new ServedResources(options.definitions),
     log: options.log,

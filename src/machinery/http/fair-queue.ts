@@ -1,5 +1,6 @@
 import { tooManyRequests } from "../api/api-error.ts";
 import { RoundRobinQueue } from "../scheduling/round-robin-queue.ts";
+import { FairShare } from "../scheduling/fair-share.ts";
 
 export interface FairnessOptions {
   /** How many requests may run at the same time. */
@@ -14,29 +15,33 @@ export interface FairnessOptions {
 const sharePerUser = 0.75;
 
 /**
- * Limits the number of requests that run at once. One user may run three quarters of them: so a user whose requests never end (they
- * wait for their bodies, for instance) does not stop the others. Requests above a limit wait in one queue per user, and the queues take
- * turns: a user who sends too many waits only for their own requests.
+ * Limits the number of requests that run at once. One user may run three quarters of those that the others leave: so users whose
+ * requests never end (they wait for their bodies, for instance) do not stop the others. Requests above a limit wait in one queue per
+ * user, and the queues take turns: a user who sends too many waits only for their own requests.
  */
 export class FairQueue {
   readonly #options: FairnessOptions;
-  readonly #concurrencyPerUser: number;
-  #running = 0;
-  readonly #runningOf = new Map<string, number>();
+  readonly #share: FairShare;
   #waiting = 0;
+  #refused = 0;
   readonly #queue = new RoundRobinQueue<() => void>();
 
   constructor(options: FairnessOptions) {
     this.#options = options;
-    this.#concurrencyPerUser = Math.max(1, Math.floor(options.concurrency * sharePerUser));
+    this.#share = new FairShare({ places: options.concurrency, sharePerUser });
   }
 
   get running(): number {
-    return this.#running;
+    return this.#share.taken;
   }
 
   get waiting(): number {
     return this.#waiting;
+  }
+
+  /** How many requests were refused so far. */
+  get refused(): number {
+    return this.#refused;
   }
 
   /**
@@ -44,13 +49,14 @@ export class FairQueue {
    * too many requests wait.
    */
   enter(username: string): Promise<void> | undefined {
-    if (this.#mayRun(username)) {
-      this.#start(username);
+    if (this.#share.mayTake(username)) {
+      this.#share.take(username);
       return undefined;
     }
     const { queueLength, queueLengthPerUser } = this.#options;
     const waitingOf = this.#queue.lengthOf(username);
     if (this.#waiting >= queueLength || (waitingOf > 0 && waitingOf >= queueLengthPerUser)) {
+      this.#refused++;
       throw tooManyRequests("Too many requests, please try again later.", 1);
     }
     this.#waiting++;
@@ -59,24 +65,14 @@ export class FairQueue {
 
   /** Call it once for each request that entered, when the request has ended. */
   leave(username: string): void {
-    this.#running--;
-    const left = (this.#runningOf.get(username) ?? 0) - 1;
-    if (left > 0) this.#runningOf.set(username, left);
-    else this.#runningOf.delete(username);
-    // At most one user is passed over: no two can have such a large share.
-    const next = this.#queue.take((user) => this.#mayRun(user));
-    if (next === undefined) return;
-    this.#waiting--;
-    this.#start(next.username);
-    next.item();
-  }
-
-  #mayRun(username: string): boolean {
-    return this.#running < this.#options.concurrency && (this.#runningOf.get(username) ?? 0) < this.#concurrencyPerUser;
-  }
-
-  #start(username: string): void {
-    this.#running++;
-    this.#runningOf.set(username, (this.#runningOf.get(username) ?? 0) + 1);
+    this.#share.release(username);
+    // More than one may run now: what one user leaves widens the shares of all.
+    while (this.#waiting > 0 && !this.#share.isFull) {
+      const next = this.#queue.take((user) => this.#share.mayTake(user));
+      if (next === undefined) return;
+      this.#waiting--;
+      this.#share.take(next.username);
+      next.item();
+    }
   }
 }

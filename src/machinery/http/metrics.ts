@@ -54,6 +54,8 @@ export interface MetricsOptions {
   /** The metrics of the other processes of this server, each as `text` gives them. Default: there are none. */
   readonly others?: (() => Promise<readonly string[]>) | undefined;
   readonly inflight: () => { readonly readOnly: Inflight; readonly mutating: Inflight };
+  /** The requests that were refused so far with 429, by kind. */
+  readonly refused: () => Readonly<Record<string, number>>;
   readonly longRunning: () => number;
   readonly audit?: (() => AuditCounts) | undefined;
 }
@@ -65,7 +67,7 @@ export class Metrics {
 
   readonly #others: () => Promise<readonly string[]>;
 
-  constructor({ inflight, longRunning, audit, others = async () => [] }: MetricsOptions) {
+  constructor({ inflight, refused, longRunning, audit, others = async () => [] }: MetricsOptions) {
     this.#others = others;
     collectDefaultMetrics({ register: this.registry });
     addCollectedMetric(this.registry, {
@@ -95,6 +97,13 @@ export class Metrics {
       help: "Requests that wait for their turn, by kind.",
       labelNames: ["request_kind"],
       read: byKind("waiting"),
+    });
+    addCollectedMetric(this.registry, {
+      type: "counter",
+      name: "apiserver_request_terminations_total",
+      help: "Requests that were refused with 429 because there were too many, by kind.",
+      labelNames: ["request_kind"],
+      read: () => Object.entries(refused()).map(([request_kind, count]) => [{ request_kind }, count] as const),
     });
     addCollectedMetric(this.registry, {
       type: "gauge",

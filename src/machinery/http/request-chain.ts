@@ -20,6 +20,7 @@ import { refuseMalformedTimeout } from "./request-timeout.ts";
 import { compressed, errorResponse, isCompressible, pageNotFound } from "./response.ts";
 import type { ServedResources } from "./served-resources.ts";
 import { addWarnings } from "./warnings.ts";
+import type { WatchBound } from "./watch-bound.ts";
 import { refuseHandshake } from "./web-socket-handshake.ts";
 import { accessDenied } from "../api/access-denied.ts";
 
@@ -38,9 +39,11 @@ export type HandleResource = (authorized: AuthorizedRequest) => MaybePromise<Htt
 export interface ChainOptions {
   /** Identifies the caller, and decides about anonymous callers. Throws `unauthorized()` for invalid credentials. */
   authenticate(request: HttpRequest): MaybePromise<UserInfo>;
-  /** Limits the number of requests that run at once. Watches and `system:masters` are exempt. */
+  /** Limits the number of requests that run at once. `system:masters` is exempt. */
   readonly readOnlyQueue: FairQueue;
   readonly mutatingQueue: FairQueue;
+  /** Limits the number of open watches, except for `system:masters` and this process. */
+  readonly watches: WatchBound;
   /** Returns the user that the request acts as: the given user, or the one that the impersonation headers name. */
   impersonate(request: HttpRequest, user: UserInfo): MaybePromise<UserInfo>;
   readonly authorize: Authorize;
@@ -97,7 +100,7 @@ export function createRequestChain(options: ChainOptions): Handler {
     /** Before compression. */
     let plain: HttpResponse;
     let isPanic = false;
-    let queue: FairQueue | undefined;
+    let bound: RequestBound | undefined;
     try {
       trace?.begin("parse");
       const info = parseRequest(request);
@@ -111,9 +114,9 @@ export function createRequestChain(options: ChainOptions): Handler {
       trace?.note(authenticatedUser.username);
       if (options.audit !== undefined) await lifecycle.beginAudit(options.audit);
 
-      const nextQueue = queueFor(options, { request, info, user: authenticatedUser });
-      const turn = nextQueue?.enter(authenticatedUser.username);
-      queue = nextQueue;
+      const nextBound = boundFor(options, { request, info, user: authenticatedUser });
+      const turn = nextBound?.enter(authenticatedUser.username);
+      bound = nextBound;
       if (turn !== undefined) {
         trace?.begin("queue");
         await turn;
@@ -147,9 +150,11 @@ export function createRequestChain(options: ChainOptions): Handler {
       const refusal = error instanceof ApiError ? error : bug(error, { log: options.log, lifecycle });
       response = plain = errorResponse(refusal, request);
     }
-    if (lifecycle.authenticatedUser !== undefined) queue?.leave(lifecycle.authenticatedUser.username);
+    // A stream leaves at its end.
+    if (lifecycle.authenticatedUser !== undefined && !isStream(plain.body))
+      bound?.leave(lifecycle.authenticatedUser.username);
     if (options.audit !== undefined) await lifecycle.recordAnswer(options.audit, { response: plain, isPanic });
-    return finish(options, { lifecycle, response, trace });
+    return finish(options, { lifecycle, response, trace, bound });
   };
   return (request) => {
     if (!requestChannel.hasSubscribers) return answer(request);
@@ -169,10 +174,11 @@ interface AnsweredExchange {
   readonly lifecycle: Lifecycle;
   readonly response: HttpResponse;
   readonly trace: RequestTrace | undefined;
+  readonly bound: RequestBound | undefined;
 }
 
 /** Adds the headers of every answer, reports the answer, and watches the stream of a watch. */
-function finish(options: ChainOptions, { lifecycle, response, trace }: AnsweredExchange): HttpResponse {
+function finish(options: ChainOptions, { lifecycle, response, trace, bound }: AnsweredExchange): HttpResponse {
   const { request, auditId, authenticatedUser } = lifecycle;
   if (authenticatedUser !== undefined) addWarnings(response, options.identityWarnings(request, authenticatedUser));
   response.headers["audit-id"] = auditId;
@@ -186,9 +192,11 @@ function finish(options: ChainOptions, { lifecycle, response, trace }: AnsweredE
   });
   options.onAnswered?.(lifecycle.answered(response, traceId));
   const { body } = response;
-  if (typeof body === "string" || Buffer.isBuffer(body)) return response;
-  return { ...response, body: withHooks(body, { lifecycle, onStreamStarted: options.onStreamStarted }) };
+  if (!isStream(body)) return response;
+  return { ...response, body: withHooks(body, { lifecycle, bound, onStreamStarted: options.onStreamStarted }) };
 }
+
+const isStream = (body: HttpResponse["body"]): body is StreamBody => typeof body !== "string" && !Buffer.isBuffer(body);
 
 /**
  * The client's request id, so that the client can find its request in the audit log, or a new id (upstream:
@@ -249,8 +257,9 @@ const withHooks = (
   body: StreamBody,
   {
     lifecycle,
+    bound,
     onStreamStarted,
-  }: { readonly lifecycle: Lifecycle; readonly onStreamStarted: ChainOptions["onStreamStarted"] },
+  }: Pick<AnsweredExchange, "lifecycle" | "bound"> & { readonly onStreamStarted: ChainOptions["onStreamStarted"] },
 ): StreamBody => ({
   ...body,
   start(sink) {
@@ -259,6 +268,7 @@ const withHooks = (
     const stop = body.start(sink);
     return () => {
       left?.();
+      if (authenticatedUser !== undefined) bound?.leave(authenticatedUser.username);
       stop();
       lifecycle.audited?.streamEnded();
     };
@@ -287,25 +297,29 @@ function route(options: ChainOptions, { lifecycle, info, user, request }: Routed
   return options.handleResource({ request, info, user, audited: lifecycle.audited });
 }
 
-interface QueuedRequest {
+/** What limits how many requests there are at once. */
+type RequestBound = FairQueue | WatchBound;
+
+interface BoundedRequest {
   readonly request: HttpRequest;
   readonly info: ParsedRequestInfo;
   readonly user: UserInfo;
 }
 
-/** The queue that a request goes through. Undefined: it is exempt. */
-function queueFor(options: ChainOptions, { request, info, user }: QueuedRequest): FairQueue | undefined {
-  // A request that waits for its turn would hold up the other requests of its transaction.
-  if (request.inProcess?.transaction !== undefined || isExempt(info, user)) return undefined;
+/** The bound that a request keeps. Undefined: it is exempt. */
+function boundFor(options: ChainOptions, { request, info, user }: BoundedRequest): RequestBound | undefined {
+  if (isExempt(info, user)) return undefined;
   const { kind, verb } = info;
+  // The loops need their watches, and are few.
+  if (verb === "watch") return request.inProcess === undefined ? options.watches : undefined;
+  // A request that waits for its turn would hold up the other requests of its transaction.
+  if (request.inProcess?.transaction !== undefined) return undefined;
   return kind === "path" || verb === "get" || verb === "list" ? options.readOnlyQueue : options.mutatingQueue;
 }
 
-/** Watches, health checks and administrators do not wait in a queue. */
+/** Health checks and administrators are always served. */
 const isExempt = (info: ParsedRequestInfo, user: UserInfo): boolean =>
-  info.verb === "watch" ||
-  user.groups.includes(mastersGroup) ||
-  (info.kind === "path" && /^\/(?:healthz|livez|readyz)/.test(info.path));
+  user.groups.includes(mastersGroup) || (info.kind === "path" && /^\/(?:healthz|livez|readyz)/.test(info.path));
 
 /** The 404 for an unknown path: a Status below `/api` and served groups, plain text elsewhere. */
 function unknownPath({ servedResources }: ChainOptions, path: string): HttpResponse {

@@ -50,7 +50,7 @@ describe("a webhook authorizer", () => {
       },
       post: (review) => (reviews.push(review), post(review)),
       clock,
-      maximumPending: 3,
+      maximumPending: 8,
       observer: {
         onEvaluated: ({ result }) => heard.push(result),
         onFailedOpen: () => heard.push("failed open"),
@@ -173,11 +173,12 @@ describe("a webhook authorizer", () => {
       const askedBy = async (username: string, name: string): Promise<unknown> =>
         asked({ ...asks(name), user: { ...asks().user, username } });
       const isTooMany = (error: unknown): boolean => error instanceof ApiError && error.code === 429;
-      void askedBy("ada", "0");
-      void askedBy("ada", "1");
+      for (let index = 0; index < 6; index += 1) void askedBy("ada", `${index}`);
       await assert.rejects(askedBy("ada", "one more than three quarters of them"), isTooMany);
-      void askedBy("bob", "2");
-      await assert.rejects(askedBy("eve", "one more"), isTooMany);
+      void askedBy("bob", "6");
+      await assert.rejects(askedBy("bob", "one more than three quarters of those that ada leaves"), isTooMany);
+      void askedBy("eve", "7");
+      await assert.rejects(askedBy("dan", "one more than all"), isTooMany);
     }
     assert.deepEqual(heard, []);
   });

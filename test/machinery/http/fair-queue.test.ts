@@ -32,8 +32,24 @@ describe("a fair queue", () => {
     await late;
     assert.deepEqual([queue.running, queue.waiting], [8, 14]);
     queue.leave("flood");
-    await flood[6];
-    assert.deepEqual([queue.running, queue.waiting], [8, 13]);
+    assert.equal(queue.enter("dave"), undefined);
+    assert.deepEqual([queue.running, queue.waiting], [8, 14]);
+  });
+
+  it("lets somebody else run while several users together take all that they may have", () => {
+    const queue = new FairQueue({ concurrency: 200, queueLength: 800, queueLengthPerUser: 200 });
+    for (const user of ["token", "certificate"]) for (let count = 0; count < 200; count++) void queue.enter(user);
+    assert.deepEqual([queue.running, queue.waiting], [187, 213]);
+    assert.equal(queue.enter("carol"), undefined);
+  });
+
+  it("runs all that wait and may run, when what one user leaves widens the shares of others", () => {
+    const queue = new FairQueue({ concurrency: 8, queueLength: 100, queueLengthPerUser: 100 });
+    for (let count = 0; count < 6; count++) void queue.enter("leaving");
+    for (let count = 0; count < 6; count++) void queue.enter("waiting");
+    assert.deepEqual([queue.running, queue.waiting], [7, 5]);
+    for (let count = 0; count < 6; count++) queue.leave("leaving");
+    assert.deepEqual([queue.running, queue.waiting], [6, 0]);
   });
 
   it("refuses with 429 a request that may neither run nor wait", () => {

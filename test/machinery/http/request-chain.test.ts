@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { gunzipSync } from "node:zlib";
-import { conflict, notFound, statusOf, tooManyRequests, unauthorized } from "../../../src/machinery/api/api-error.ts";
+import {
+  badRequest,
+  conflict,
+  notFound,
+  statusOf,
+  tooManyRequests,
+  unauthorized,
+} from "../../../src/machinery/api/api-error.ts";
 import type { AuthorizationAttributes } from "../../../src/machinery/api/attributes.ts";
 import { openIdRoutes } from "../../../src/features/accounts/tokens/discovery-documents.ts";
 import type { HttpRequest, HttpResponse } from "../../../src/machinery/api/http-message.ts";
@@ -128,6 +135,12 @@ function serverWith(changes: Partial<ApiServerOptions> = {}): Server {
     return handler(request);
   };
   return { send, logged, decided };
+}
+
+/** Starts a stream that nobody reads, and returns what ends it. */
+function endOf(body: HttpResponse["body"]): () => void {
+  assert.ok(typeof body === "object" && "start" in body);
+  return body.start({ write: () => {}, bufferedBytes: () => 0, end: () => {} });
 }
 
 const parsed = (response: HttpResponse): Record<string, unknown> =>
@@ -334,6 +347,31 @@ describe("the request chain", () => {
     release.resolve({ status: 200, headers: {}, body: "done" });
     assert.deepEqual([(await running).status, (await waiting).status], [200, 200]);
     assert.equal((await send("GET /api/v1/serviceaccounts")).status, 200);
+  });
+
+  it("refuses a watch of a user with too many, until one ends, and counts it", async () => {
+    const root: UserInfo = { username: "root", groups: ["system:masters"], extra: {} };
+    const { send } = serverWith({
+      maximumWatches: 8,
+      authenticate: ({ headers }) => (headers["x-root"] ? root : { ...alice, username: String(headers["x-user"]) }),
+      handleResource: ({ request }) =>
+        request.query.includes("bad")
+          ? Promise.reject(badRequest("bad"))
+          : { status: 200, headers: {}, body: { start: () => () => {} } },
+    });
+    const watch = (user: string, query = ""): Promise<HttpResponse> =>
+      send(`GET /api/v1/serviceaccounts?watch=1${query}`, user === "root" ? { "x-root": "yes" } : { "x-user": user });
+    const end = endOf((await watch("bob")).body);
+    assert.equal((await watch("bob")).status, 200);
+    const refused = await watch("bob");
+    assert.equal(refused.status, 429);
+    assert.equal(refused.headers["retry-after"], "10");
+    end();
+    for (const attempt of [1, 2]) assert.equal((await watch("bob", "&bad")).status, 400, `${attempt}`);
+    assert.deepEqual([(await watch("bob")).status, (await watch("bob")).status], [200, 429]);
+    assert.deepEqual([(await watch("carol")).status, (await watch("root")).status], [200, 200]);
+    const metrics = String((await send("GET /metrics", { "x-root": "yes" })).body);
+    assert.match(metrics, /^apiserver_request_terminations_total\{request_kind="watch"\} 2$/m);
   });
 
   it("uses only served resources and verbs as metric labels", async () => {

@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { ApiError } from "../../../src/machinery/api/api-error.ts";
+import { WatchBound } from "../../../src/machinery/http/watch-bound.ts";
+
+const isRefusal = (error: unknown): boolean =>
+  error instanceof ApiError && error.code === 429 && error.retryAfterSeconds === 10;
+
+describe("the bound of watches", () => {
+  it("gives a user a quarter of those that others leave, and refuses more with 429 and a time to wait", () => {
+    const watches = new WatchBound(16);
+    for (const [user, count] of [
+      ["alice", 4],
+      ["bob", 3],
+    ] as const) {
+      for (let index = 0; index < count; index++) watches.enter(user);
+      assert.throws(() => watches.enter(user), isRefusal);
+    }
+    assert.deepEqual([watches.open, watches.refused], [7, 2]);
+  });
+
+  it("has room again for a user whose watch has ended", () => {
+    const watches = new WatchBound(4);
+    watches.enter("alice");
+    assert.throws(() => watches.enter("alice"), isRefusal);
+    watches.leave("alice");
+    watches.enter("alice");
+    assert.equal(watches.open, 1);
+  });
+
+  it("never exceeds the whole", () => {
+    const watches = new WatchBound(2);
+    for (const user of ["alice", "bob"]) watches.enter(user);
+    assert.throws(() => watches.enter("carol"), isRefusal);
+  });
+});

@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SecureContext, TLSSocket } from "node:tls";
 import type { Handler } from "../api/http-message.ts";
-import { afterAnswers, newServerResponse } from "./node-http.ts";
+import { afterAnswers, keepWhilePaused, newServerResponse } from "./node-http.ts";
 import { rateLimitedReport } from "../logging/rate-limited-report.ts";
 import { periodically } from "../scheduling/periodically.ts";
 import { Http2Session } from "../http2/http2-session.ts";
@@ -287,6 +287,10 @@ function serveHttp1({ server, context, limits, log, connections, refused }: List
     const accepted = accept(request, response);
     if (accepted === undefined) return;
     const { head, connection } = accepted;
+    if (connection.openExchanges > 0 && !connection.isPipelined) {
+      connection.isPipelined = true;
+      keepWhilePaused(request.socket);
+    }
     new Http1Exchange({ head, request, response }, { context, connection }).run();
   });
   // oxlint-disable-next-line max-params -- what Node.js gives

@@ -24,3 +24,10 @@ export function afterAnswers(socket: Socket, next: () => void): void {
   if (answer === undefined) next();
   else answer.once("finish", () => afterAnswers(socket, next));
 }
+
+/**
+ * Call it for a client that sends requests before it has read the answers to earlier ones. Node.js pauses the parser of such a
+ * connection, but passes it what TLS has already decrypted, on which it fails (HPE_PAUSED). With a reader of its own, the socket keeps
+ * those bytes until the parser goes on.
+ */
+export const keepWhilePaused = (socket: Socket): void => void socket.on("data", () => {});

@@ -19,6 +19,8 @@ export class TlsConnection implements Connection {
   openExchanges = 0;
   /** The last one of HTTP/1.1, until it ends: an idle connection keeps nothing of its requests. */
   lastExchange: BreakableExchange | undefined;
+  /** Whether an HTTP/1.1 client has sent a request before the answer to an earlier one. */
+  isPipelined = false;
   /** When the last exchange started or ended, in the listener's seconds. */
   activeAtSecond: number;
 

@@ -344,6 +344,21 @@ describe("the listener", () => {
       assert.doesNotMatch(received, /second| 200 /);
     }));
 
+  it("answers thousands of pipelined requests, in their order", () =>
+    withListener({}, async (port) => {
+      const count = 3000;
+      const socket = connectTls({ port, rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] });
+      await once(socket, "secureConnect");
+      const requests = Array.from({ length: count }, (_, index) => `GET /${index} HTTP/1.1\r\nHost: a\r\n\r\n`);
+      socket.write(`${requests.join("")}GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+      let answers = "";
+      for await (const bytes of socket) answers += String(bytes);
+      assert.deepEqual(
+        [...answers.matchAll(/"path":"\/(\w+)"/g)].map(([, path]) => path),
+        [...Array.from({ length: count }, (_, index) => String(index)), "last"],
+      );
+    }));
+
   it("answers a method that the parser does not know with 405", () =>
     withListener({}, async (port) => {
       assert.match(await sendRaw(port, "FOO / HTTP/1.1\r\nHost: h\r\n\r\n"), /^HTTP\/1\.1 405 [^]*MethodNotAllowed/);

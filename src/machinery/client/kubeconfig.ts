@@ -133,6 +133,21 @@ export function parseSource(yaml: string, path: string): Source {
   return { path, fields: jsonFields(parsed) };
 }
 
+const entriesOf = (fields: Fields, list: string): Fields[] =>
+  Array.isArray(fields[list]) ? fields[list].map(jsonFields) : [];
+
+/** Two entries of one file with the same name: nobody knows which of them is meant. Upstream refuses them too. */
+function refuseSameNames({ path, fields }: Source): void {
+  for (const list of ["clusters", "users", "contexts"]) {
+    const seen = new Set<unknown>();
+    const repeated = entriesOf(fields, list).find(({ name }) => seen.size === seen.add(name).size);
+    if (repeated === undefined) continue;
+    throw new KubeconfigError(
+      `kubeconfig ${path} has several ${list} named ${JSON.stringify(repeated["name"])}; remove all but one`,
+    );
+  }
+}
+
 /** Parses the text of one kubeconfig. */
 export const parseKubeconfig = (
   yaml: string,
@@ -156,12 +171,11 @@ function contextOf(
   sources: readonly Source[],
   { context, isTokenGiven = false, hasFlags = true }: Choice,
 ): KubeconfigContext {
+  for (const source of sources) refuseSameNames(source);
   const where = `kubeconfig ${sources.map(({ path }) => path).join(":")}`;
   const entries = (list: string): { readonly name: unknown; readonly path: string; readonly fields: Fields }[] =>
     sources.flatMap(({ path, fields }) =>
-      (Array.isArray(fields[list]) ? (fields[list] as unknown[]) : [])
-        .map(jsonFields)
-        .map((one) => ({ name: one["name"], path, fields: jsonFields(one[list.slice(0, -1)]) })),
+      entriesOf(fields, list).map((one) => ({ name: one["name"], path, fields: jsonFields(one[list.slice(0, -1)]) })),
     );
   const named = (list: string, name: string): Entry => {
     const found = entries(list).find((one) => one.name === name);

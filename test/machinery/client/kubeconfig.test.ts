@@ -55,6 +55,7 @@ test("a kubeconfig that can't be used is refused with its file's name and the mi
       /kubeconfig x: the cluster has no server/,
     ],
     ["- 1", /kubeconfig x holds no clusters, users and contexts/],
+    ["users: [{name: u}, {name: v}, {name: u}]", /kubeconfig x has several users named "u"; remove all but one/],
   ];
   for (const [text, message] of refusals) {
     assert.throws(

@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SecureContext, TLSSocket } from "node:tls";
 import type { Handler } from "../api/http-message.ts";
-import { afterAnswers, keepWhilePaused, newServerResponse } from "./node-http.ts";
+import { afterAnswers, keepWhilePaused, lastResponse } from "./node-http.ts";
 import { rateLimitedReport } from "../logging/rate-limited-report.ts";
 import { periodically } from "../scheduling/periodically.ts";
 import { Http2Session } from "../http2/http2-session.ts";
@@ -297,9 +297,7 @@ function serveHttp1({ server, context, limits, log, connections, refused }: List
   server.on("upgrade", (request: IncomingMessage, socket: Socket, sentAhead: Buffer) =>
     // A client may have read the whole answer before this side knows that it has left.
     afterAnswers(socket, () => {
-      const response = newServerResponse(request);
-      response.assignSocket(socket);
-      response.on("finish", () => socket.destroySoon());
+      const response = lastResponse(request, socket);
       const accepted = accept(request, response);
       if (accepted === undefined) return;
       const { head, connection } = accepted;
@@ -314,9 +312,15 @@ function serveHttp1({ server, context, limits, log, connections, refused }: List
       );
     }),
   );
+  // It asks for a tunnel, and has no path. The same over HTTP/2.
+  server.on("connect", (request: IncomingMessage, socket: Socket) =>
+    afterAnswers(socket, () => lastResponse(request, socket).writeHead(400, { connection: "close" }).end()),
+  );
   server.on("clientError", (error, socket) => {
+    // It goes on sending. A reset now could take the answer from it.
+    if (refused.has(socket)) return;
     refuseMalformed(error, { socket, connection: connections.get(socket) });
-    if (!socket.writableEnded || refused.has(socket)) return;
+    if (!socket.writableEnded) return;
     refused.set(socket, context.tick.seconds);
     socket.once("close", () => refused.delete(socket));
   });

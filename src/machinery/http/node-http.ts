@@ -9,7 +9,13 @@ const http = process.getBuiltinModule("node:http");
 
 export const { createServer, request } = http;
 
-export const newServerResponse = (incoming: IncomingMessage): ServerResponse => new http.ServerResponse(incoming);
+/** The response to a request whose connection Node.js has let go: an upgrade, a tunnel. The connection ends after it. */
+export function lastResponse(request: IncomingMessage, socket: Socket): ServerResponse {
+  const response = new http.ServerResponse(request);
+  response.assignSocket(socket);
+  response.on("finish", () => socket.destroySoon());
+  return response;
+}
 
 /** The answer that still has a connection. Node.js says it only in a property without a type. */
 const answerOn = (socket: Socket): ServerResponse | undefined =>

@@ -376,6 +376,19 @@ describe("the listener", () => {
       session.destroy();
     }));
 
+  it("answers a head that goes on far beyond the bound", () =>
+    withListener({}, async (port) => {
+      const head = `GET /?${"a&".repeat(1_000_000)} HTTP/1.1\r\nHost: h\r\n\r\n`;
+      assert.match(await sendRaw(port, head), /^HTTP\/1\.1 431 /);
+    }));
+
+  it("answers CONNECT with 400 behind what was asked before, and closes", () =>
+    withListener({}, async (port) => {
+      const tunnel = "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\nanything";
+      const received = await sendRaw(port, `GET /first HTTP/1.1\r\nHost: h\r\n\r\n${tunnel}`);
+      assert.deepEqual(received.match(/HTTP\/1\.1 \d+/g), ["HTTP/1.1 200", "HTTP/1.1 400"]);
+    }));
+
   it("bounds the streams of a connection", () =>
     withListener({ limits: { concurrentStreams: 3 } }, async (port) => {
       const session = openHttp2(port);

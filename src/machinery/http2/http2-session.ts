@@ -243,8 +243,9 @@ export class Http2Session implements StreamSession {
       throw new ConnectionError(errorCodes.protocolError, "RST_STREAM is of a stream that is not open");
     // No fault: the client stops sending a request that is answered.
     if (this.#ended.finish(streamId)) return;
-    this.#spend();
     const stream = this.#streams.get(streamId);
+    // A client ends its watches in no other way.
+    if (stream?.hasBegunAnswer !== true) this.#spend();
     if (stream !== undefined) this.#end(stream);
   }
 

@@ -73,6 +73,7 @@ export class Http2Stream {
   readonly pending = new PendingBytes();
   /** Whether nothing follows the queued bytes. */
   isEnding = false;
+  #isContinuing = false;
   /** Whether the stream waits for its turn to write. */
   isScheduled = false;
 
@@ -83,6 +84,11 @@ export class Http2Stream {
     this.hasBody = hasBody;
     this.isRequestWhole = !hasBody;
     this.sendWindowBytes = sendWindowBytes;
+  }
+
+  /** Whether the client has got the head of an answer that has no end yet, such as a watch. */
+  get hasBegunAnswer(): boolean {
+    return this.#isContinuing && this.unsentHead === undefined;
   }
 
   /** Reads the whole body. Before this, the client can send no more than a window of it. Call it once. */
@@ -152,6 +158,7 @@ export class Http2Stream {
   /** Sends the head of an answer whose body follows by `write` and `end`. */
   startResponse(head: ResponseHead): void {
     if (this.isClosed) return;
+    this.#isContinuing = true;
     this.unsentHead = head;
     this.#session.schedule(this);
   }

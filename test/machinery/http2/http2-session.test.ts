@@ -547,6 +547,19 @@ describe("an HTTP/2 session", () => {
       assert.deepEqual(client.of("goAway"), []);
     });
 
+    it("but not watches that the client ends, unless it does so before they begin", async () => {
+      const begin = (stream: Http2Stream): void => stream.startResponse({ status: 200, headers: {} });
+      const client = new FrameClient(begin).open();
+      for (let at = 0; at < 60; at++) {
+        client.send(get(at * 2 + 1));
+        await client.settle();
+        client.send(reset(at * 2 + 1));
+      }
+      await client.settle();
+      assert.deepEqual([client.of("goAway"), client.of("headers").length], [[], 60]);
+      await tooMany(new FrameClient(begin).open().send(...times(60, (at) => [get(at * 2 + 1), reset(at * 2 + 1)])));
+    });
+
     it("headers, with an answer that says so", async () => {
       const client = new FrameClient((stream) =>
         stream.respond({ status: stream.head.isTooLarge ? 431 : 200, headers: {} }, undefined),

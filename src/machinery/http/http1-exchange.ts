@@ -105,12 +105,29 @@ export class Http1Exchange extends Exchange {
   }
 }
 
+/** TLS encrypts what is written at once: all of a long list would keep other requests waiting, and be in memory twice. */
+const partBytes = 256 * 1024;
+
 /**
- * Ends an answer with its body. As bytes: Node.js writes the head together with a text, in the text's encoding, which encodes a
- * header's octets again.
+ * Ends an answer with its body, in parts as its client reads. As bytes: Node.js writes the head together with a text, in the text's
+ * encoding, which encodes a header's octets again.
  */
-export const endWith = (response: ServerResponse, body: Buffer | string): void =>
-  void response.end(typeof body === "string" ? Buffer.from(body) : body);
+export function endWith(response: ServerResponse, body: Buffer | string): void {
+  const bytes = typeof body === "string" ? Buffer.from(body) : body;
+  let from = 0;
+  const goOn = (): void => {
+    while (bytes.length - from > partBytes) {
+      const part = bytes.subarray(from, from + partBytes);
+      from += partBytes;
+      if (!response.write(part)) {
+        response.once("drain", goOn);
+        return;
+      }
+    }
+    response.end(bytes.subarray(from));
+  };
+  goOn();
+}
 
 /** An error of Node.js's parser. For most faults it includes the bytes that were parsed. */
 export interface ParseError extends NodeJS.ErrnoException {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { tooManyRequests } from "../../src/machinery/api/api-error.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import { impersonationHeaders } from "../../src/features/access/credentials/impersonation.ts";
 import { clientCertificate } from "../../src/features/access/credentials/client-certificate.ts";
@@ -134,6 +135,14 @@ describe("a credential that is checked outside this process", () => {
     assert.equal((await stranger(request())).username, "system:anonymous");
     const bad = askThenTokens(slow(() => Promise.resolve(refused("no"))));
     await assert.rejects(async () => bad(request()), is401);
+  });
+
+  it("ends the request in its own words when it was not checked, and not with a 401", async () => {
+    const busy = askThenTokens(slow(() => Promise.reject(tooManyRequests("later", 1))));
+    await assert.rejects(async () => busy(request({ authorization: "Bearer static" })), {
+      code: 429,
+      message: "later",
+    });
   });
 
   it("counts as refused when it fails, and logs that", async () => {

@@ -1,4 +1,4 @@
-import { unauthorized } from "../api/api-error.ts";
+import { ApiError, unauthorized } from "../api/api-error.ts";
 import { andThen } from "../api/maybe-promise.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { HttpRequest } from "../api/http-message.ts";
@@ -33,13 +33,13 @@ export interface ObservedAuthentication {
   readonly request: HttpRequest;
 }
 
-/** Returns the user of a request. Throws, or rejects with, a 401 ApiError. */
+/** Returns the user of a request. Throws, or rejects with, a 401 ApiError or that of a credential. */
 export type Authenticate = (request: HttpRequest) => MaybePromise<UserInfo>;
 
 /**
  * Asks one credential after the other. The first that authenticates decides. A refused credential does not end the search
  * (a proxy's certificate is not a client's), but the request is then never anonymous: without a good credential it is a 401.
- * A credential that cannot be checked counts as refused.
+ * A credential that cannot be checked counts as refused, unless its ApiError says otherwise.
  */
 export function createAuthentication(options: AuthenticationOptions): Authenticate {
   const { credentials, mayBeAnonymous, onFailure, onOutcome } = options;
@@ -47,6 +47,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     const answer = credential.authenticate(request);
     if (!(answer instanceof Promise)) return answer;
     return answer.catch((error: unknown): CredentialOutcome => {
+      if (error instanceof ApiError) throw error;
       onFailure?.(credential, error);
       return refused("it could not be checked");
     });

@@ -30,7 +30,8 @@ export interface Credential {
   readonly headers: IdentityHeaders;
   /**
    * Throws only an ApiError, for what must end the request: headers that cannot be read, a front proxy that must name a user
-   * and names none. A promise only where something outside this process must be asked; it may reject.
+   * and names none. A promise only where something outside this process must be asked; it may reject, with an ApiError for what must
+   * end the request.
    */
   readonly authenticate: (request: HttpRequest) => MaybePromise<CredentialOutcome>;
 }

@@ -23,7 +23,10 @@ export function commonAudiences(requested: readonly string[], held: readonly str
 export const quotedAudiences = (audiences: readonly string[]): string =>
   `[${audiences.map((one) => JSON.stringify(one)).join(" ")}]`;
 
-/** Checks a token for the given audiences. Never throws. Returns a promise only when another service must be called. */
+/**
+ * Checks a token for the given audiences. Never throws. Returns a promise only when another service must be called. It rejects only
+ * with an ApiError: the token was not checked, which says nothing against it.
+ */
 export type VerifyToken = (token: string, audiences: readonly string[]) => MaybePromise<TokenOutcome>;
 
 /** A verifier that has all it needs in memory. */

@@ -205,8 +205,18 @@ describe("an issuer", () => {
     const { fetches } = issuer;
     const forgers = Array.from({ length: 300 }, () => new TestIssuer(issuer.url));
     const forged = await Promise.all(forgers.map((one, index) => (one.rotate(`k${index}`), one.sign({}, clock.now()))));
-    await Promise.all(forged.map(async (token) => issuers.verify(token, api)));
+    await Promise.allSettled(forged.map(async (token) => issuers.verify(token, api)));
     assert.equal(issuer.fetches - fetches, 2);
+  });
+
+  it("has at most a hundred tokens with unknown keys wait for it, and one more is not called bad", async () => {
+    using issuers = disposable(await ready());
+    const [forged, good] = [await new TestIssuer(issuer.url).sign({}, clock.now()), await tokenOf()];
+    clock.passSeconds(60);
+    const waiting = Array.from({ length: 100 }, async () => issuers.verify(forged, api));
+    await assert.rejects(async () => issuers.verify(forged, api), { code: 429, retryAfterSeconds: 1 });
+    assert.equal((await issuers.verify(good, api)).outcome, "authenticated");
+    for (const one of await Promise.all(waiting)) assert.match(messageOf(one), /failed to verify/);
   });
 
   it("is asked again at once after the clock was set back", async () => {

@@ -1,6 +1,7 @@
 import { constants, createPublicKey, verify } from "node:crypto";
 import type { VerifyKeyObjectInput, webcrypto } from "node:crypto";
 import type { Logger } from "pino";
+import { tooManyRequests } from "../../../machinery/api/api-error.ts";
 import { jsonFields } from "../../../machinery/api/json-object.ts";
 import { millisecondsSince } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
@@ -80,8 +81,9 @@ const defaultAgeMilliseconds = 10 * 60_000;
 const maximumAgeMilliseconds = 60 * 60_000;
 /** Keys of an issuer that cannot be reached are used for this long. */
 const longestOutageMilliseconds = 24 * 60 * 60_000;
-/** Tokens that wait for an attempt. Others are refused at once. */
+/** Tokens that wait for an attempt. */
 const maximumWaiting = 100;
+const tooMany = "Too many requests wait for the keys of an issuer, please try again later.";
 const maximumKeys = 64;
 
 interface IssuerKeysOptions {
@@ -122,9 +124,9 @@ export class IssuerKeys {
     return age < longestOutageMilliseconds ? this.#keys : undefined;
   }
 
-  /** Fetches the keys if they may be fetched now. Resolves to whether they were, and never rejects. */
+  /** Fetches the keys if they may be fetched now. Resolves to whether they were. Rejects with a 429 ApiError when too many wait. */
   async refresh(): Promise<boolean> {
-    if (this.#waiting >= maximumWaiting) return false;
+    if (this.#waiting >= maximumWaiting) throw tooManyRequests(tooMany, 1);
     const before = this.#fetchedAt;
     this.#waiting++;
     try {

@@ -1,6 +1,7 @@
+import { tooManyRequests } from "../../../machinery/api/api-error.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import { RemoteQuestions, RemoteUnavailable } from "../../../machinery/client/remote-questions.ts";
+import { RemoteQuestions, RemoteUnavailable, TooManyQuestions } from "../../../machinery/client/remote-questions.ts";
 import { tokenDigest } from "../../../machinery/authentication/token-digest.ts";
 import { commonAudiences } from "../../../machinery/authentication/token-authentication.ts";
 import type { VerifyToken, TokenOutcome } from "../../../machinery/authentication/token-authentication.ts";
@@ -36,10 +37,12 @@ const longestError = 1024;
 const maximumKept = 4096;
 const maximumPending = 200;
 const unavailable = "the webhook that checks tokens cannot be asked now";
+const tooMany = "Too many requests wait for the webhook that checks tokens, please try again later.";
 
 /**
  * Asks a webhook about tokens that nothing else here knows (upstream: `webhook.WebhookTokenAuthenticator`). Good and bad
- * answers are kept apart, so that made-up tokens do not push out good ones. The same question is asked once at a time.
+ * answers are kept apart, so that made-up tokens do not push out good ones. The same question is asked once at a time. Rejects with
+ * a 429 ApiError when too many questions wait.
  */
 export function webhookTokens(options: WebhookTokenOptions): VerifyToken {
   const { ask, clock, apiAudiences, ownIssuers, cacheMilliseconds, onChange } = options;
@@ -62,6 +65,8 @@ export function webhookTokens(options: WebhookTokenOptions): VerifyToken {
       });
       return outcome instanceof Promise ? outcome.catch(() => refused(unavailable)) : outcome;
     } catch (error) {
+      // A refusal would say that the token is bad, and clients throw away tokens that are bad.
+      if (error instanceof TooManyQuestions) return Promise.reject(tooManyRequests(tooMany, 1));
       if (error instanceof RemoteUnavailable) return refused(unavailable);
       throw error;
     }

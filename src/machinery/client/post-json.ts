@@ -3,6 +3,9 @@ import type { ClientResponse, Transport } from "./transport.ts";
 /** Another try may succeed: the connection failed, or the server answered 429 or 5xx. */
 export class TransientFailure extends Error {}
 
+/** The server answered that it failed on this question. It says nothing about its other answers. */
+export class FailedAnswer extends TransientFailure {}
+
 /** The server answered, but not with what was asked for. It says nothing about the server's other answers. */
 export class UnusableAnswer extends Error {}
 
@@ -26,5 +29,9 @@ export const noAnswer = (cause: unknown): TransientFailure =>
 /** The failure of an answer with a status that is no success. */
 export const statusFailure = (status: number): Error => {
   const message = `it answered ${status}`;
-  return status === 429 || status >= 500 ? new TransientFailure(message) : new UnusableAnswer(message);
+  if (unavailable.has(status)) return new TransientFailure(message);
+  return status >= 500 ? new FailedAnswer(message) : new UnusableAnswer(message);
 };
+
+/** What a server that has too much to do answers to any question, and a gateway whose server is away. */
+const unavailable: ReadonlySet<number> = new Set([429, 502, 503, 504]);

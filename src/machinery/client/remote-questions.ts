@@ -1,8 +1,9 @@
+import { deserialize, serialize } from "node:v8";
 import { millisecondsSince } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import { FairShare } from "../scheduling/fair-share.ts";
-import { UnusableAnswer } from "./post-json.ts";
+import { FailedAnswer, UnusableAnswer } from "./post-json.ts";
 
 /** The other side cannot be asked now: it has failed too often, or too many questions wait for it. */
 export class RemoteUnavailable extends Error {}
@@ -14,7 +15,7 @@ interface Question {
   /** Questions with the same key are the same one. */
   readonly key: string;
   /** Who asks. Undefined: nobody that is known. */
-  readonly asker?: string;
+  readonly asker?: string | undefined;
 }
 
 export interface KeptAnswer {
@@ -31,7 +32,7 @@ export interface RemoteQuestionsOptions<Answer> {
    * once, so that they hold nothing else up.
    */
   readonly maximumPending: number;
-  /** The newest answers that are kept, of good and of bad ones. */
+  /** The newest answers that are kept, of good and of bad ones. Large ones are fewer: 16 MiB of each in all. */
   readonly maximumKept: number;
   readonly keep: (answer: Answer) => KeptAnswer;
   /** Called when the other side becomes unavailable, and when it answers again. */
@@ -44,11 +45,13 @@ const pauseMilliseconds = 10_000;
 const sharePerAsker = 0.75;
 /** Who asks when it is not known. It may take all. */
 const nobody = "";
+const maximumKeptBytes = 16 * 1024 * 1024;
 
 /**
  * Questions to another server, which requests wait for: answers are kept for a time, the same question is asked once at a
- * time, and a server that does not answer delays no request for long. An answer that cannot be used is one: whoever can ask a
- * question that the other side refuses must not keep it from others.
+ * time, and a server that does not answer delays no request for long. Whoever can ask a question that the other side refuses, or
+ * fails on, must not keep it from others. So an answer that cannot be used is one, a question without an answer counts only when no
+ * other has had one since it was asked, and while one asker alone gets none, the others ask on.
  */
 export class RemoteQuestions<Answer> {
   readonly #options: RemoteQuestionsOptions<Answer>;
@@ -57,6 +60,9 @@ export class RemoteQuestions<Answer> {
   readonly #pending = new Map<string, Promise<Answer>>();
   readonly #share: FairShare;
   #failures = 0;
+  /** Who has asked questions without an answer since the last answer. */
+  readonly #unanswered = new Set<string>();
+  #answers = 0;
   #pausedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: RemoteQuestionsOptions<Answer>) {
@@ -79,10 +85,11 @@ export class RemoteQuestions<Answer> {
     const mayWait = asker === nobody ? !this.#share.isFull : this.#share.mayTake(asker);
     if (!mayWait) throw new TooManyQuestions("too many questions wait for it");
     const isPaused = millisecondsSince(this.#pausedAt, clock) < pauseMilliseconds;
-    if (isPaused) throw new RemoteUnavailable("it has failed too often");
+    if (isPaused && (this.#unanswered.size > 1 || this.#unanswered.has(asker)))
+      throw new RemoteUnavailable("it has failed too often");
     // The pause is over: one question tries it, the others are refused until it has an answer.
     if (this.#failures >= toleratedFailures) this.#pausedAt = clock.now();
-    const asked = this.#answer(key, ask).finally(() => {
+    const asked = this.#answer({ key, asker }, ask).finally(() => {
       this.#pending.delete(key);
       this.#share.release(asker);
     });
@@ -91,30 +98,36 @@ export class RemoteQuestions<Answer> {
     return asked;
   }
 
-  async #answer(key: string, ask: () => Promise<Answer>): Promise<Answer> {
-    const { clock, keep, onChange } = this.#options;
-    let answer;
+  async #answer({ key, asker }: Question & { readonly asker: string }, ask: () => Promise<Answer>): Promise<Answer> {
+    const answersBefore = this.#answers;
+    let answer: Answer;
     try {
       answer = await ask();
     } catch (error) {
-      if (error instanceof UnusableAnswer) {
-        this.#answered();
-        throw error;
-      }
-      this.#failures += 1;
-      if (this.#failures >= toleratedFailures) this.#pausedAt = clock.now();
-      if (this.#failures === toleratedFailures) onChange({ isAvailable: false, error });
+      if (error instanceof UnusableAnswer || error instanceof FailedAnswer) this.#answered();
+      else if (this.#answers === answersBefore) this.#failed(error, asker);
       throw error;
     }
     this.#answered();
-    const { isGood, milliseconds } = keep(answer);
-    if (milliseconds > 0) (isGood ? this.#good : this.#bad).keep(key, { answer, keptAt: clock.now(), milliseconds });
+    const { isGood, milliseconds } = this.#options.keep(answer);
+    if (milliseconds > 0) (isGood ? this.#good : this.#bad).keep(key, { answer, milliseconds });
     return answer;
   }
 
+  #failed(error: unknown, asker: string): void {
+    const { clock, onChange } = this.#options;
+    this.#failures += 1;
+    // Two are enough to tell that it is not one's doing.
+    if (this.#unanswered.size < 2) this.#unanswered.add(asker);
+    if (this.#failures >= toleratedFailures) this.#pausedAt = clock.now();
+    if (this.#failures === toleratedFailures) onChange({ isAvailable: false, error });
+  }
+
   #answered(): void {
+    this.#answers += 1;
     if (this.#failures >= toleratedFailures) this.#options.onChange({ isAvailable: true });
     this.#failures = 0;
+    this.#unanswered.clear();
     this.#pausedAt = Number.NEGATIVE_INFINITY;
   }
 }
@@ -123,6 +136,7 @@ interface Kept<Answer> {
   readonly answer: Answer;
   readonly keptAt: number;
   readonly milliseconds: number;
+  readonly bytes: number;
 }
 
 /** The answers that were used last. */
@@ -130,6 +144,7 @@ class AnswerCache<Answer> {
   readonly #kept = new Map<string, Kept<Answer>>();
   readonly #maximum: number;
   readonly #clock: Clock;
+  #bytes = 0;
 
   constructor({ maximumKept, clock }: { readonly maximumKept: number; readonly clock: Clock }) {
     this.#maximum = maximumKept;
@@ -139,15 +154,29 @@ class AnswerCache<Answer> {
   find(key: string): Kept<Answer> | undefined {
     const kept = this.#kept.get(key);
     if (kept === undefined) return undefined;
+    if (millisecondsSince(kept.keptAt, this.#clock) >= kept.milliseconds) {
+      this.#drop(key, kept);
+      return undefined;
+    }
     this.#kept.delete(key);
-    if (millisecondsSince(kept.keptAt, this.#clock) >= kept.milliseconds) return undefined;
     this.#kept.set(key, kept);
     return kept;
   }
 
-  keep(key: string, kept: Kept<Answer>): void {
-    this.#kept.set(key, kept);
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > this.#maximum && oldest !== undefined) this.#kept.delete(oldest);
+  keep(key: string, { answer, milliseconds }: Pick<Kept<Answer>, "answer" | "milliseconds">): void {
+    // A text that was cut from a longer one keeps all of that in memory. A copy does not.
+    const encoded = serialize(answer);
+    const copy = deserialize(encoded) as Answer; // what was encoded in the line above
+    this.#kept.set(key, { answer: copy, keptAt: this.#clock.now(), milliseconds, bytes: encoded.length });
+    this.#bytes += encoded.length;
+    for (const [oldest, one] of this.#kept) {
+      if (this.#kept.size <= this.#maximum && this.#bytes <= maximumKeptBytes) return;
+      this.#drop(oldest, one);
+    }
+  }
+
+  #drop(key: string, { bytes }: Kept<Answer>): void {
+    this.#kept.delete(key);
+    this.#bytes -= bytes;
   }
 }

@@ -54,7 +54,7 @@ export function openWebhookAuthorizer({
     onChange: ({ isAvailable, error }) =>
       isAvailable
         ? log.info(fields, "a webhook authorizer answers again")
-        : log.error({ ...fields, err: error }, "a webhook authorizer fails; it is not asked for a while"),
+        : log.error({ ...fields, err: error }, "a webhook authorizer fails; it is asked little for a while"),
   });
   return { files, authorize, close: () => transport.close() };
 }

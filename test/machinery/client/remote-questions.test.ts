@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { beforeEach, describe, it } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { FailedAnswer, TransientFailure } from "../../../src/machinery/client/post-json.ts";
+import { RemoteQuestions, RemoteUnavailable } from "../../../src/machinery/client/remote-questions.ts";
+import { TestClock } from "../../features/accounts/token-scene.ts";
+
+const mebibyte = 2 ** 20;
+
+describe("questions to another server", () => {
+  let clock: TestClock;
+  let questions: RemoteQuestions<string>;
+  let changes: boolean[];
+  beforeEach(() => {
+    clock = new TestClock();
+    changes = [];
+    questions = new RemoteQuestions({
+      clock,
+      maximumPending: 100,
+      maximumKept: 1000,
+      keep: () => ({ isGood: true, milliseconds: 60_000 }),
+      onChange: ({ isAvailable }) => changes.push(isAvailable),
+    });
+  });
+  let number = 0;
+  const ask = async (asker: string, answer: () => Promise<string>): Promise<string> =>
+    questions.ask({ key: `q-${(number += 1)}`, asker }, answer);
+  const answered = async (): Promise<string> => "yes";
+  const failsWith = (error: Error) => async (): Promise<string> => {
+    throw error;
+  };
+  const cut = failsWith(new TransientFailure("the connection ended"));
+  const failTimes = async (count: number, ...askers: readonly string[]): Promise<void> => {
+    for (let index = 0; index < count; index++) {
+      await assert.rejects(ask(askers[index % askers.length] ?? "", cut));
+    }
+  };
+
+  it("are asked on by others, however many of one asker's get no answer", async () => {
+    await failTimes(5, "eve");
+    await assert.rejects(ask("eve", answered), RemoteUnavailable);
+    assert.equal(await ask("ada", answered), "yes");
+    assert.equal(await ask("eve", answered), "yes", "the other side is well");
+    assert.deepEqual(changes, [false, true]);
+  });
+
+  it("are refused at once for all when those of two askers get no answer, and one tries again after a pause", async () => {
+    await failTimes(5, "eve", "ada");
+    await assert.rejects(ask("bob", answered), RemoteUnavailable);
+    clock.passSeconds(10);
+    await assert.rejects(ask("bob", cut), TransientFailure);
+    await assert.rejects(ask("eve", answered), RemoteUnavailable);
+    clock.passSeconds(10);
+    assert.equal(await ask("bob", answered), "yes");
+    assert.deepEqual(changes, [false, true]);
+  });
+
+  it("do not count as failed when others were answered meanwhile", async () => {
+    const ends: (() => void)[] = [];
+    const late = (): Promise<string> =>
+      new Promise((_, reject) => ends.push(() => reject(new TransientFailure("no answer in time"))));
+    const hanging = Array.from({ length: 10 }, (_, index) => ask(`eve-${index % 2}`, late));
+    await ask("ada", answered);
+    for (const end of ends) end();
+    for (const one of await Promise.allSettled(hanging)) assert.equal(one.status, "rejected");
+    assert.equal(await ask("eve-0", answered), "yes");
+    assert.deepEqual(changes, []);
+  });
+
+  it("may all make the other side fail: it is there", async () => {
+    for (let index = 0; index < 20; index++) {
+      await assert.rejects(ask(`eve-${index}`, failsWith(new FailedAnswer("it answered 500"))), /it answered 500/);
+    }
+    assert.equal(await ask("ada", answered), "yes");
+    assert.deepEqual(changes, []);
+  });
+
+  it("have 16 MiB of their answers kept, those that were used last", async () => {
+    const asked: string[] = [];
+    const of = async (key: string): Promise<string> =>
+      questions.ask({ key }, async () => (asked.push(key), "x".repeat(mebibyte)));
+    const keys = Array.from({ length: 20 }, (_, index) => `k${index}`);
+    for (const key of keys) await of(key);
+    for (const key of ["k19", "k5"]) await of(key);
+    assert.deepEqual(asked, keys);
+    // Each is a little more than its text, so there are 15 of them.
+    for (const key of ["k4", "k5", "k6"]) await of(key);
+    assert.deepEqual(asked.slice(20), ["k4", "k6"]);
+  });
+
+  it("keep in memory only what they keep of an answer", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void; // what --expose-gc defines
+    const long = (): string => JSON.parse(`"${"x".repeat(mebibyte)}${number}"`) as string; // a text of its own each time
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    for (let index = 0; index < 50; index++) await ask("ada", async () => long().slice(0, 1000));
+    collect();
+    assert.ok(process.memoryUsage().heapUsed - before < 10 * mebibyte);
+  });
+});

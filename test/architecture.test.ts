@@ -24,7 +24,7 @@ const faces = (file: string): string[] => features.map((feature) => `features/${
  */
 const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/api": [],
-  "machinery/scheduling": [],
+  "machinery/scheduling": ["machinery/api"],
   "machinery/logging": ["machinery/api"],
   "machinery/files": ["machinery/api"],
   "machinery/service-manager": ["machinery/command-line"],

@@ -78,6 +78,10 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
     assert.deepEqual([username, groups], ["anna", ["a", "b", "system:authenticated"]]);
   });
 
+  it("may wait for an answer longer than a timer of Node.js", async () => {
+    for (const time of ["30d", "60d"]) await succeed(`auth whoami --timeout ${time}`);
+  });
+
   it("act as the user that the kubeconfig says, unless a flag says another", async () => {
     const acting = join(folder, "acting");
     const text = readFileSync(server.kubeconfigFile, "utf8");

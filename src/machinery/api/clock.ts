@@ -40,9 +40,12 @@ export const microTimestamp = (milliseconds: number): string =>
  */
 export type Schedule = (callback: () => void, milliseconds: number) => () => void;
 
-/** Timers that do not keep the process alive. Parts of a millisecond are cut off. */
+/** The longest time that a timer of Node.js waits: 24.8 days. A longer one would be over at once. */
+export const longestTimerMilliseconds = 2 ** 31 - 1;
+
+/** Timers that do not keep the process alive. Parts of a millisecond are cut off, and what is longer than the longest timer. */
 export const systemSchedule: Schedule = (callback, milliseconds) => {
-  const timer = setTimeout(callback, Math.trunc(milliseconds)).unref();
+  const timer = setTimeout(callback, Math.min(Math.trunc(milliseconds), longestTimerMilliseconds)).unref();
   return () => {
     // Node.js has a list for each duration. It frees the empty list of a timer that it waits for, but keeps that of any other timer until the
     // duration has passed: cancelled watches would fill the memory for an hour.

@@ -2,6 +2,7 @@ import { Option } from "commander";
 import type { Command } from "commander";
 import { actingHeaders } from "../client/acting-headers.ts";
 import type { ActingUser } from "../client/acting-headers.ts";
+import { longestTimerMilliseconds } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
 import { answerFault } from "../client/answer-fault.ts";
 import { ApiClient } from "../client/api-client.ts";
@@ -21,7 +22,7 @@ export interface ServerConnection {
   readonly names: Names;
   /** The namespace of `--namespace`, else of the kubeconfig's context, else `default`. */
   readonly namespace: string;
-  /** The duration of `--timeout`. 0 means no limit. */
+  /** The duration of `--timeout`, at most that of a timer. 0 means no limit. */
   readonly timeoutMilliseconds: number;
 }
 
@@ -67,7 +68,8 @@ export async function connect(
   flags: ConnectionFlags,
   observed: (transport: Transport) => Transport = (transport) => transport,
 ): Promise<ServerConnection> {
-  const { token, timeout: timeoutMilliseconds = defaultTimeout.milliseconds } = flags;
+  const { token, timeout = defaultTimeout.milliseconds } = flags;
+  const timeoutMilliseconds = Math.min(timeout, longestTimerMilliseconds);
   const actsAs = actingUserOf(flags);
   const { transport: configured, namespace } = readKubeconfig({
     ...(flags.kubeconfig !== undefined && { file: flags.kubeconfig }),

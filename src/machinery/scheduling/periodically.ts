@@ -1,3 +1,5 @@
+import { longestTimerMilliseconds } from "../api/clock.ts";
+
 export interface PeriodicTask {
   readonly milliseconds: number;
   /** May be asynchronous. When a run is still busy, the next one is skipped. */
@@ -24,6 +26,6 @@ export function periodically({ milliseconds, task, onFailure }: PeriodicTask): {
       isRunning = false;
     }
   };
-  const timer = setInterval(() => void turn(), milliseconds).unref();
+  const timer = setInterval(() => void turn(), Math.min(milliseconds, longestTimerMilliseconds)).unref();
   return { stop: () => clearInterval(timer) };
 }

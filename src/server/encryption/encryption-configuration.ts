@@ -1,4 +1,5 @@
 import { parseDocument } from "yaml";
+import { longestTimerMilliseconds } from "../../machinery/api/clock.ts";
 import { parseDuration } from "../../machinery/api/duration.ts";
 import { Fields, refuseFaults } from "../../machinery/command-line/fields.ts";
 import type { NamedKey } from "../../machinery/storage/encryption/aes-gcm.ts";
@@ -162,5 +163,5 @@ function kmsOf(fields: Fields, names: Set<string>): Provider {
   const timeout = fields.text("timeout");
   const timeoutMilliseconds = timeout === undefined ? defaultTimeoutMilliseconds : (parseDuration(timeout) ?? 0);
   if (timeoutMilliseconds <= 0) fields.fault("timeout", "timeout should be a positive duration, such as 3s");
-  return { type: "kms", name, endpoint, timeoutMilliseconds };
+  return { type: "kms", name, endpoint, timeoutMilliseconds: Math.min(timeoutMilliseconds, longestTimerMilliseconds) };
 }

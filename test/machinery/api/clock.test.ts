@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { queryObjects } from "node:v8";
 import { systemSchedule } from "../../../src/machinery/api/clock.ts";
+import { periodically } from "../../../src/machinery/scheduling/periodically.ts";
 
 /** Node.js keeps the timers of a duration in a list, which each of its timers leads to. */
 function timerListClass(): new () => unknown {
@@ -10,6 +11,30 @@ function timerListClass(): new () => unknown {
   clearTimeout(timer);
   return list.constructor;
 }
+
+/** What Node.js warns of while something runs. */
+async function warningsOf(run: () => void): Promise<string[]> {
+  const warnings: string[] = [];
+  const keep = ({ name }: Error): void => void warnings.push(name);
+  process.on("warning", keep);
+  run();
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off("warning", keep);
+  return warnings;
+}
+
+describe("a time that is longer than timers are", () => {
+  const year = 365 * 86_400_000;
+
+  it("is not over at once", async () => {
+    assert.deepEqual(await warningsOf(() => setTimeout(() => {}, year).unref()), ["TimeoutOverflowWarning"]);
+    const warnings = await warningsOf(() => {
+      systemSchedule(() => {}, year);
+      periodically({ milliseconds: year, task: () => {}, onFailure: () => {} });
+    });
+    assert.deepEqual(warnings, []);
+  });
+});
 
 describe("the system's schedule", () => {
   it("frees the memory of a cancelled timer whose duration no other timer has", () => {

@@ -48,6 +48,12 @@ resources:
     assert.equal(parsed.length, 4);
   });
 
+  it("may let a plugin take longer than a timer waits", () => {
+    const [entry] = parseEncryptionConfiguration(kms({ timeout: "30d" }));
+    const [provider] = entry?.providers ?? [];
+    assert.equal(provider?.type === "kms" && provider.timeoutMilliseconds, 2 ** 31 - 1);
+  });
+
   const refused: readonly [what: string, text: string, message: RegExp][] = [
     ["that is no YAML", `secret: "${secret}`, /: it is not YAML \(line 1\)$/],
     [

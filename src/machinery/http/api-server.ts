@@ -73,7 +73,8 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
       ...discoveryRoutes(options),
       ...healthRoutes({
         checks: options.healthChecks,
-        onFailure: (check, error) => options.log.error({ err: error, check }, "health check failed"),
+        onFailure: ({ check, error, failures }) =>
+          options.log.error({ err: error, check, failures }, "health check failed"),
       }),
       ["/metrics", metricsRoute],
       ...openApiRoutes(options.openApi),

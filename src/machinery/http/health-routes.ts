@@ -1,4 +1,5 @@
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
+import { rateLimitedReport } from "../logging/rate-limited-report.ts";
 import type { PathRoute, PathRoutes } from "./path-routes.ts";
 import { plainText } from "./response.ts";
 
@@ -15,7 +16,17 @@ export interface HealthCheck {
 export interface HealthOptions {
   /** Run in this order, after `ping`. */
   readonly checks: readonly HealthCheck[];
-  readonly onFailure: (check: string, error: unknown) => void;
+  /**
+   * Called with the newest error of a check, and how often it has failed since the last call: at once, then once a minute. Anyone may
+   * ask for checks, a thousand times a second.
+   */
+  readonly onFailure: (failure: HealthCheckFailure) => void;
+}
+
+interface HealthCheckFailure {
+  readonly check: string;
+  readonly error: unknown;
+  readonly failures: number;
 }
 
 const endpoints: readonly HealthEndpoint[] = ["healthz", "livez", "readyz"];
@@ -24,9 +35,15 @@ const ping: HealthCheck = { name: "ping", check: () => undefined };
 /** `/healthz`, `/livez`, `/readyz` and a path for each check (upstream: `healthz.InstallPathHandler`). */
 export function healthRoutes({ checks, onFailure }: HealthOptions): PathRoutes {
   const routes = new Map<string, PathRoute>();
+  const reports = new Map(
+    checks.map(({ name }) => [
+      name,
+      rateLimitedReport<unknown>((error, failures) => onFailure({ check: name, error, failures })),
+    ]),
+  );
   for (const endpoint of endpoints) {
     const own = [ping, ...checks].filter((check) => check.endpoints?.includes(endpoint) ?? true);
-    const run = (check: HealthCheck): Promise<boolean> => passes(check, onFailure);
+    const run = (check: HealthCheck): Promise<boolean> => passes(check, (error) => reports.get(check.name)?.(error));
     routes.set(`/${endpoint}`, {
       methods: "any",
       handle: (request) => summary(request, { endpoint, checks: own, run }),
@@ -69,12 +86,12 @@ async function summary(request: HttpRequest, { endpoint, checks, run }: SummaryO
   return plainText(200, query.has("verbose") ? `${lines.join("\n")}\n${endpoint} check passed\n` : "ok");
 }
 
-async function passes(check: HealthCheck, onFailure: HealthOptions["onFailure"]): Promise<boolean> {
+async function passes(check: HealthCheck, onFailure: (error: unknown) => void): Promise<boolean> {
   try {
     await check.check();
     return true;
   } catch (error) {
-    onFailure(check.name, error);
+    onFailure(error);
     return false;
   }
 }

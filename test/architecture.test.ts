@@ -74,6 +74,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/trace-export": [
     "machinery/api",
     "machinery/audit/event-queue",
+    "machinery/client/proxy-agent",
     "machinery/client/traced-transport",
     "machinery/command-line/flag",
     "machinery/files",

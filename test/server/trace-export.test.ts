@@ -11,6 +11,7 @@ import { mergeMetrics } from "../../src/machinery/http/merge-metrics.ts";
 import { traced } from "../../src/machinery/tracing/loop-trace.ts";
 import { exportTraces } from "../../src/machinery/trace-export/export-traces.ts";
 import { traceExportSettings } from "../../src/machinery/trace-export/trace-export-settings.ts";
+import { environmentProxy } from "../machinery/client/refusing-proxy.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { InProcess } from "./in-process.ts";
@@ -248,6 +249,14 @@ describe("traces for a collector", () => {
     exporting({ OTEL_EXPORTER_OTLP_TIMEOUT: "1" });
     for (let index = 0; index < 20; index++) assert.equal((await api.send(version)).status, 200);
     await end();
+  });
+
+  it("go to a collector over HTTPS through the proxy of HTTPS_PROXY", async (context) => {
+    const { asked } = await environmentProxy(context);
+    exporting({ OTEL_EXPORTER_OTLP_ENDPOINT: "https://collector.invalid:4318" });
+    await api.send(version);
+    await end();
+    assert.deepEqual([...new Set(asked)], ["collector.invalid:4318"]);
   });
 
   it("are off without a collector, and refuse invalid variables", () => {

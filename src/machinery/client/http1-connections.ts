@@ -1,21 +1,10 @@
 import https from "node:https";
 import { connectionTimeout } from "./connections.ts";
 import type { Connections, WireRequest } from "./connections.ts";
-import { ProxyAgent } from "./proxy-agent.ts";
+import { ProxyAgent, proxyFault } from "./proxy-agent.ts";
 import { tlsOptions } from "./tls-options.ts";
 import type { TlsCredentials, TlsServer } from "./tls-options.ts";
 import type { ClientResponse } from "./transport.ts";
-
-/**
- * An error of a request that got no connection. Without a proxy it has a socket before it is connected, so the proxy was not
- * reached: the error then has the code of a proxy that makes no tunnel.
- */
-function proxyFault(error: NodeJS.ErrnoException): Error {
-  const isOfConnecting = error.syscall === "connect" || error.syscall === "getaddrinfo";
-  return isOfConnecting
-    ? Object.assign(new Error(error.message, { cause: error }), { code: "ERR_PROXY_TUNNEL" })
-    : error;
-}
 
 /** HTTP/1.1: a connection for each request that is under way. They go through the server's proxy, or that of the environment. */
 export class Http1Connections implements Connections {

@@ -1,5 +1,3 @@
-import { once } from "node:events";
-import { connect } from "node:tls";
 import { systemSchedule } from "../api/clock.ts";
 import type { Schedule } from "../api/clock.ts";
 import { boundedAnswer } from "./bounded-answer.ts";
@@ -7,7 +5,6 @@ import type { AnswerBounds } from "./bounded-answer.ts";
 import { connectionTimeout, RequestNotTaken } from "./connections.ts";
 import type { Connections, WireRequest } from "./connections.ts";
 import { NegotiatedConnections } from "./negotiated-connections.ts";
-import { tlsOptions } from "./tls-options.ts";
 import type { TlsCredentials, TlsServer } from "./tls-options.ts";
 import { tracedTransport } from "./traced-transport.ts";
 import { bodyText } from "./transport.ts";
@@ -167,32 +164,4 @@ function limitsOf(
       ? (options.watchIdleMilliseconds ?? defaultWatchIdleMilliseconds)
       : Number(parameters.get("timeoutSeconds")) * 1000 + timeoutMilliseconds;
   return { schedule, silenceMilliseconds, largestBytes: Infinity, longestMilliseconds: Infinity };
-}
-
-/**
- * The certificates that a server presents, as DER: its own, then as much of its chain as is known. They are verified as
- * for any request. Rejects with a TimeoutError when no connection is established in time.
- */
-export async function serverCertificates(
-  options: HttpsTransportOptions,
-  timeoutMilliseconds: number,
-): Promise<Buffer[]> {
-  const { caCertificates } = options.tlsCredentials?.() ?? options;
-  const socket = connect(tlsOptions(options, caCertificates === undefined ? {} : { caCertificates }));
-  const timeout = AbortSignal.timeout(timeoutMilliseconds);
-  try {
-    await once(socket, "secureConnect", { signal: timeout });
-    const shown: Buffer[] = [];
-    let next = socket.getPeerCertificate(true);
-    // A root certificate is its own issuer.
-    while (next?.raw !== undefined && !shown.some((one) => one.equals(next.raw))) {
-      shown.push(next.raw);
-      next = next.issuerCertificate;
-    }
-    return shown;
-  } catch (error) {
-    throw timeout.aborted ? timeout.reason : error;
-  } finally {
-    socket.destroy();
-  }
 }

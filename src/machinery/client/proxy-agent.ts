@@ -70,3 +70,14 @@ interface TunnelBounds {
   /** Called with the reason when there was no connection in time. */
   readonly onEnded: (reason: unknown) => void;
 }
+
+/**
+ * An error of a request that got no connection. Without a proxy it has a socket before it is connected, so the proxy was not
+ * reached: the error then has the code of a proxy that makes no tunnel.
+ */
+export function proxyFault(error: NodeJS.ErrnoException): Error {
+  const isOfConnecting = error.syscall === "connect" || error.syscall === "getaddrinfo";
+  return isOfConnecting
+    ? Object.assign(new Error(error.message, { cause: error }), { code: "ERR_PROXY_TUNNEL" })
+    : error;
+}

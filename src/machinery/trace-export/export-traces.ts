@@ -4,6 +4,7 @@ import https from "node:https";
 import { messageOf } from "../api/thrown-error.ts";
 import { rateLimitedReport } from "../logging/rate-limited-report.ts";
 import { systemSchedule } from "../api/clock.ts";
+import { ProxyAgent } from "../client/proxy-agent.ts";
 import { EventQueue } from "../audit/event-queue.ts";
 import { UsageError } from "../command-line/flag.ts";
 import { fileFailureReason } from "../files/unusable-file.ts";
@@ -122,29 +123,31 @@ function spanQueue(settings: TraceExportSettings, log: TraceExportLog): EventQue
 }
 
 /**
- * Posts one body at a time. Rejects with an Error when the collector has not taken it. A request that is under way does not keep
- * the process alive.
+ * Posts one body at a time, over HTTPS through the proxy of the environment. Rejects with an Error when the collector has not taken
+ * it. A request that is under way does not keep the process alive.
  */
 function sender(
   { url, headers, certificateFile, timeoutMilliseconds }: TraceExportSettings,
   closing: AbortSignal,
 ): (body: string) => Promise<void> {
-  const isSecure = url.protocol === "https:";
-  const agent = isSecure
-    ? new https.Agent({
-        keepAlive: true,
-        ...(certificateFile !== undefined && { ca: readCertificates(certificateFile) }),
-      })
-    : new http.Agent({ keepAlive: true });
+  const proxied =
+    url.protocol === "https:"
+      ? new ProxyAgent(
+          { server: url.href },
+          { keepAlive: true, ...(certificateFile !== undefined && { ca: readCertificates(certificateFile) }) },
+        )
+      : undefined;
+  const agent = proxied ?? new http.Agent({ keepAlive: true });
   return (body) =>
     new Promise((resolve, reject) => {
+      const signal = AbortSignal.any([closing, AbortSignal.timeout(timeoutMilliseconds)]);
       const options = {
         method: "POST",
         agent,
         headers: { "content-type": "application/json", "content-length": Buffer.byteLength(body), ...headers },
-        signal: AbortSignal.any([closing, AbortSignal.timeout(timeoutMilliseconds)]),
+        signal,
       };
-      const request = (isSecure ? https : http).request(url, options, (response) => {
+      const request = (proxied === undefined ? http : https).request(url, options, (response) => {
         const { statusCode = 0 } = response;
         let bytes = 0;
         response.on("data", ({ length }: Buffer) => {
@@ -158,6 +161,7 @@ function sender(
       });
       request.on("socket", (socket) => socket.unref());
       request.on("error", reject).end(body);
+      proxied?.boundTunnel(request, { signal, milliseconds: timeoutMilliseconds, onEnded: reject });
     });
 }
 

@@ -17,6 +17,7 @@ import { readText } from "../../../src/machinery/client/transport.ts";
 import type { ClientRequest, Transport } from "../../../src/machinery/client/transport.ts";
 import { newPair } from "../../agent/new-pair.ts";
 import { ServerFront } from "../../agent/server-front.ts";
+import { environmentProxy, refusingProxy } from "./refusing-proxy.ts";
 
 const serving = newPair();
 const tls = { key: serving.keyPem, cert: serving.certificatePem, requestCert: true, rejectUnauthorized: false };
@@ -375,19 +376,6 @@ describe("a transport that shares one connection of HTTP/2", () => {
   });
 });
 
-/** A proxy that refuses every connection, with the hosts that it was asked for. */
-async function refusingProxy(context: TestContext): Promise<{ readonly url: string; readonly asked: string[] }> {
-  const asked: string[] = [];
-  const proxy = createProxy().on("connect", (request, socket) => {
-    asked.push(request.url ?? "");
-    socket.end("HTTP/1.1 502 Bad Gateway\r\n\r\n");
-  });
-  proxy.listen(0, "127.0.0.1");
-  await once(proxy, "listening");
-  context.after(() => proxy.close());
-  return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, asked }; // listens on a port
-}
-
 /** Sends a request to each host through a transport of its own. */
 async function askEach(hosts: readonly string[], options: Partial<HttpsTransportOptions> = {}): Promise<void> {
   for (const host of hosts) {
@@ -398,11 +386,9 @@ async function askEach(hosts: readonly string[], options: Partial<HttpsTransport
 }
 
 test("requests go through the proxy of HTTPS_PROXY, except to loopback and the hosts of NO_PROXY", async (context) => {
-  const { url, asked } = await refusingProxy(context);
-  process.env["HTTPS_PROXY"] = url;
+  const { asked } = await environmentProxy(context);
   process.env["NO_PROXY"] = "direct.invalid";
   context.after(() => {
-    delete process.env["HTTPS_PROXY"];
     delete process.env["NO_PROXY"];
   });
   await askEach(["signet.invalid:6443", "direct.invalid:6443", "127.0.0.1:1"]);

@@ -1,4 +1,4 @@
-import { serverCertificates } from "../../../machinery/client/https-transport.ts";
+import { serverCertificates } from "../../../machinery/client/server-certificates.ts";
 import type { HttpsTransportOptions } from "../../../machinery/client/https-transport.ts";
 import { connectionFailure } from "../../../machinery/command-line/connection-failure.ts";
 import { parseCertificate } from "../../../pki/certificate.ts";

@@ -11,6 +11,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  utimesSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -279,6 +280,21 @@ describe("a backup of a running server", () => {
     });
     await assert.rejects(checked, /not read again/);
     assert.deepEqual([readdirSync(place), readFileSync(name, "utf8")], [["backup.gz"], "older"]);
+  });
+
+  it("removes what a kill left of an earlier one, and not what another is writing", async () => {
+    const place = join(folder, "killed");
+    mkdirSync(place);
+    const [left, written, other] = [
+      "backup.gz.0123456789ab.new",
+      "backup.gz.ba9876543210.new",
+      "mine.gz.0123456789ab.new",
+    ];
+    for (const name of [left, written, other]) writeFileSync(join(place, name), "keys");
+    const twoHoursAgo = systemClock.now() / 1000 - 7200;
+    for (const name of [left, other]) utimesSync(join(place, name), twoHoursAgo, twoHoursAgo);
+    await backUpTo(join(place, "backup.gz"));
+    assert.deepEqual(readdirSync(place).toSorted(), ["backup.gz", written, other].toSorted());
   });
 
   it("leaves an empty folder empty when the restore is interrupted", async () => {

@@ -4,6 +4,7 @@ import {
   fchmodSync,
   fchownSync,
   fsyncSync,
+  lstatSync,
   openSync,
   readdirSync,
   renameSync,
@@ -118,12 +119,20 @@ export function checkReplaceable(file: string): void {
   throw new UnusableFile(`${file} is ${what}; name a file`);
 }
 
-/** Removes what kills left of earlier writes of a file. Nothing else may write it at the same time. */
-export function removeUnfinished(file: string): void {
+/**
+ * Removes what kills left of earlier writes of a file, if nothing was written to it since `untouchedSince` (milliseconds since the
+ * epoch). Without that time, nothing else may write the file now.
+ */
+export function removeUnfinished(
+  file: string,
+  { untouchedSince = Infinity }: { readonly untouchedSince?: number } = {},
+): void {
   const prefix = `${basename(file).slice(0, longestPrefix)}.`;
   for (const name of readdirSync(dirname(file))) {
-    const isUnfinished = name.startsWith(prefix) && /^[0-9a-f]{12}\.new$/.test(name.slice(prefix.length));
-    if (isUnfinished) rmSync(join(dirname(file), name), { force: true });
+    if (!name.startsWith(prefix) || !/^[0-9a-f]{12}\.new$/.test(name.slice(prefix.length))) continue;
+    const path = join(dirname(file), name);
+    const { mtimeMs = 0 } = lstatSync(path, { throwIfNoEntry: false }) ?? {};
+    if (mtimeMs <= untouchedSince) rmSync(path, { force: true });
   }
 }
 

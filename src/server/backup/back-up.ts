@@ -1,5 +1,6 @@
 import { timestamp } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
+import { removeUnfinished } from "../../machinery/files/atomic-file.ts";
 import { mustReadAgain, stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
@@ -30,20 +31,24 @@ export interface BackUpReport {
   readonly plainSecrets: number;
 }
 
+/** A backup that runs writes all the time, or reads what it has written for minutes. */
+const abandonedMilliseconds = 60 * 60_000;
 /** A server may compact away what is being read; the next attempt reads a newer revision. */
 const maximumAttempts = 3;
 
 /**
  * Backs up a server that runs or not: the objects of one revision, and the files that only this server has. It takes no
- * lock that a server waits for. It reads the file again, all of it, before that replaces an older one.
+ * lock that a server waits for. It reads the file again, all of it, before that replaces an older one. What a kill left of an earlier
+ * backup is removed.
  * Rejects with UsageError for settings that can't be used, and with the system's errors; an older file of that name is there still.
  */
 export async function backUp(location: StoreLocation, options: BackUpOptions): Promise<BackUpReport> {
   checkOwner(location.dataDirectory);
   const { store, location: source } = await openExistingStore(location);
   const tally = { plainSecrets: 0 };
-  const { file, signal } = options;
+  const { file, signal, clock } = options;
   try {
+    removeAbandoned(file, clock);
     for (let attempt = 1; ; attempt += 1) {
       try {
         const items = itemsOf(source, { store, tally, ...options });
@@ -56,6 +61,15 @@ export async function backUp(location: StoreLocation, options: BackUpOptions): P
     }
   } finally {
     await store.close();
+  }
+}
+
+/** What kills left of earlier backups: it holds keys, and fills the disk. */
+function removeAbandoned(file: string, clock: Clock): void {
+  try {
+    removeUnfinished(file, { untouchedSince: clock.now() - abandonedMilliseconds });
+  } catch {
+    // A folder that cannot be listed may take the backup all the same.
   }
 }
 

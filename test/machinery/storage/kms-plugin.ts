@@ -15,7 +15,8 @@ export class KmsPlugin extends GrpcPlugin {
   /** The key that encrypts. */
   keyId = "key-1";
   /** wrong: it answers with what no plugin may answer. silent: it takes calls, and does not answer. */
-  behaviour: "works" | "fails" | "silent" | "wrong" | "unhealthy" | "refuses to decrypt" = "works";
+  behaviour: "works" | "mixes up its answers" | "fails" | "silent" | "wrong" | "unhealthy" | "refuses to decrypt" =
+    "works";
   /** It does not answer when it is to decrypt with this key. */
   silentKeyId: string | undefined;
   readonly calls = { Status: 0, Encrypt: 0, Decrypt: 0 };
@@ -54,9 +55,10 @@ export class KmsPlugin extends GrpcPlugin {
           ]),
         ],
       ]),
-      Decrypt: method("Decrypt", (fields) => [
-        [1, gcm(this.#key(fields.get(3)?.toString() ?? "")).open(fields.get(1) ?? Buffer.alloc(0), "")],
-      ]),
+      Decrypt: method("Decrypt", (fields) => {
+        const key = gcm(this.#key(fields.get(3)?.toString() ?? "")).open(fields.get(1) ?? Buffer.alloc(0), "");
+        return [[1, this.behaviour === "mixes up its answers" ? randomBytes(32) : key]];
+      }),
     });
   }
 

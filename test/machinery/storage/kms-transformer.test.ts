@@ -176,6 +176,31 @@ describe("a KMS v2 provider", () => {
     assert.deepEqual((await scene.decrypt(stored)).plain, plain);
   });
 
+  it("does not call a value changed because the plugin answered with another key", async () => {
+    const stored = await process().transformer.encrypt(plain, storageKey);
+    const reader = process();
+    plugin.behaviour = "mixes up its answers";
+    await assert.rejects(
+      reader.decrypt(stored),
+      (error) =>
+        error instanceof UndecryptableValue && error.isTemporary && /another key each time/.test(error.message),
+    );
+    plugin.behaviour = "works";
+    reader.time.now += minutes(1);
+    await reader.transformer.pollWhenDue();
+    assert.equal(reader.readable, 1);
+    assert.deepEqual((await reader.decrypt(stored)).plain, plain);
+  });
+
+  it("asks the plugin once more, and not again, about the key of a value that somebody changed", async () => {
+    const stored = await process().transformer.encrypt(plain, storageKey);
+    const reader = process();
+    stored[80] = (stored[80] ?? 0) ^ 1; // in the encrypted data
+    const before = plugin.calls.Decrypt;
+    for (let index = 0; index < 3; index++) await assert.rejects(reader.decrypt(stored), /changed/);
+    assert.equal(plugin.calls.Decrypt - before, 2);
+  });
+
   it("lets no reader wait for a plugin that is silent, but the first, and asks it again by itself", async () => {
     const stored = await process().transformer.encrypt(plain, storageKey);
     const scene = process({ timeoutMilliseconds: 1_500 });

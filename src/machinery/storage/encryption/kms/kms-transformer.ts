@@ -54,6 +54,22 @@ type DataKey = Pick<EncryptedObject, "wrappedKey" | "keySource">;
 /** The plugin could not be asked. */
 const isTransient: ReadonlySet<number> = new Set([grpcStatus.unavailable, grpcStatus.deadlineExceeded]);
 
+interface StoredValue {
+  readonly object: EncryptedObject;
+  /** Of its data key. */
+  readonly digest: string;
+  readonly storageKey: string;
+}
+
+/** A data encryption key that the plugin has unwrapped, or that was made here. */
+interface UnwrappedKey {
+  readonly cipher: Cipher;
+  /** Tells keys apart. */
+  readonly fingerprint: string;
+  /** Whether it has opened a value. Until then, the plugin may have answered with another key. */
+  isProven: boolean;
+}
+
 /** The key that values are encrypted with now. */
 interface WritingKey {
   readonly wrappedKey: WrappedKey;
@@ -71,9 +87,9 @@ export class KmsTransformer implements ValueTransformer {
   readonly prefix: string;
   readonly #options: KmsTransformerOptions;
   readonly #prefixBytes: Buffer;
-  /** The ciphers of unwrapped keys by digest, the most recently used one last. */
-  readonly #ciphers = new Map<string, Cipher>();
-  readonly #unwrapping = new Map<string, Promise<Cipher>>();
+  /** Unwrapped keys by digest, the most recently used one last. */
+  readonly #keys = new Map<string, UnwrappedKey>();
+  readonly #unwrapping = new Map<string, Promise<UnwrappedKey>>();
   /** Keys that could not be unwrapped, by digest. */
   readonly #failedKeys = new Map<string, DataKey>();
   #writing: WritingKey | undefined;
@@ -107,17 +123,17 @@ export class KmsTransformer implements ValueTransformer {
   decrypt(stored: Buffer, storageKey: string): MaybePromise<DecryptedValue> {
     const object = parseObject(stored.subarray(this.#prefixBytes.length));
     const digest = digestOf(object);
-    const known = this.#ciphers.get(digest);
-    const open = (cipher: Cipher): DecryptedValue => ({
-      plain: cipher.open(object.encryptedData, storageKey),
+    const found = (plain: Buffer): DecryptedValue => ({
+      plain,
       // Without the plugin's key it is not known: a write will ask.
       isStale: object.wrappedKey.keyId !== this.#writing?.wrappedKey.keyId,
     });
-    const cipher = known ?? this.#unwrapForReader(object, digest);
+    const key = this.#keys.get(digest) ?? this.#unwrapForReader(object, digest);
     const firstLook = this.#polledAt === -Infinity ? this.#poll() : undefined;
+    const opened = andThen(key, (unwrapped) => this.#open(unwrapped, { object, digest, storageKey }));
     return firstLook === undefined
-      ? andThen(cipher, open)
-      : Promise.all([cipher, firstLook]).then(([unwrapped]) => open(unwrapped));
+      ? andThen(opened, found)
+      : Promise.all([opened, firstLook]).then(([plain]) => found(plain));
   }
 
   /** Asks the plugin for its key when it is time to. Never rejects. */
@@ -178,14 +194,46 @@ export class KmsTransformer implements ValueTransformer {
     if (wrappedKey.keyId !== keyId) {
       throw new Error("it has just changed its key: it encrypts with another one than its status names");
     }
-    const cipher = derivedGcm(seed);
-    const source = keySource.derivedAesGcmSeed;
-    this.#remember(digestOf({ wrappedKey, keySource: source }), cipher);
+    const key = { cipher: derivedGcm(seed), fingerprint: fingerprintOf(seed), isProven: true };
+    this.#remember(digestOf({ wrappedKey, keySource: keySource.derivedAesGcmSeed }), key);
     this.#options.onEvent({ type: "key", keyId });
-    return { wrappedKey, cipher, confirmedAt };
+    return { wrappedKey, cipher: key.cipher, confirmedAt };
   }
 
-  #unwrapForReader(key: DataKey, digest: string): Promise<Cipher> {
+  #open(key: UnwrappedKey, value: StoredValue): MaybePromise<Buffer> {
+    try {
+      const plain = key.cipher.open(value.object.encryptedData, value.storageKey);
+      key.isProven = true;
+      return plain;
+    } catch (error) {
+      if (key.isProven) throw error;
+      return this.#openWithSecondAnswer(key, { ...value, error });
+    }
+  }
+
+  /** A plugin that mixes up its answers would make every value of a key look as if somebody had changed it, until the next start. */
+  async #openWithSecondAnswer(
+    first: UnwrappedKey,
+    { object, digest, storageKey, error }: StoredValue & { readonly error: unknown },
+  ): Promise<Buffer> {
+    this.#keys.delete(digest);
+    const second = await this.#unwrap(object, digest);
+    if (second.fingerprint === first.fingerprint) {
+      second.isProven = true;
+      throw error;
+    }
+    try {
+      const plain = second.cipher.open(object.encryptedData, storageKey);
+      second.isProven = true;
+      return plain;
+    } catch {
+      this.#keys.delete(digest);
+      this.#keepFailed(object, digest);
+      throw this.#away("it answers with another key each time");
+    }
+  }
+
+  #unwrapForReader(key: DataKey, digest: string): Promise<UnwrappedKey> {
     if (!this.#isSilent) return this.#unwrap(key, digest);
     this.#keepFailed(key, digest);
     throw this.#away("it did not answer");
@@ -195,15 +243,15 @@ export class KmsTransformer implements ValueTransformer {
     if (this.#failedKeys.size < maximumCachedKeys) this.#failedKeys.set(digest, key);
   }
 
-  #unwrap(key: DataKey, digest: string): Promise<Cipher> {
+  #unwrap(key: DataKey, digest: string): Promise<UnwrappedKey> {
     const running = this.#unwrapping.get(digest);
     if (running !== undefined) return running;
     const started = this.#askKey(key)
       .then(
-        (cipher) => {
-          this.#remember(digest, cipher);
+        (unwrapped) => {
+          this.#remember(digest, unwrapped);
           if (this.#failedKeys.delete(digest)) this.#tellReadable();
-          return cipher;
+          return unwrapped;
         },
         (error: unknown) => {
           this.#keepFailed(key, digest);
@@ -215,7 +263,7 @@ export class KmsTransformer implements ValueTransformer {
     return started;
   }
 
-  async #askKey({ wrappedKey, keySource: source }: DataKey): Promise<Cipher> {
+  async #askKey({ wrappedKey, keySource: source }: DataKey): Promise<UnwrappedKey> {
     const { client, clock, name } = this.#options;
     if (millisecondsSince(this.#unwrapFailedAt, clock) < failFastMilliseconds)
       throw this.#away("it failed a moment ago");
@@ -228,8 +276,9 @@ export class KmsTransformer implements ValueTransformer {
       if (!(error instanceof GrpcError) || isTransient.has(error.code)) this.#unwrapFailedAt = clock.now();
       throw this.#away(messageOf(error));
     }
-    if (source === keySource.derivedAesGcmSeed && key.length >= seedBytes) return derivedGcm(key);
-    if (source === keySource.aesGcmKey && [16, 24, 32].includes(key.length)) return gcm(key);
+    const unwrapped = (cipher: Cipher) => ({ cipher, fingerprint: fingerprintOf(key), isProven: false });
+    if (source === keySource.derivedAesGcmSeed && key.length >= seedBytes) return unwrapped(derivedGcm(key));
+    if (source === keySource.aesGcmKey && [16, 24, 32].includes(key.length)) return unwrapped(gcm(key));
     throw new UndecryptableValue(`the KMS plugin ${name} decrypted its key to something that is not a key`);
   }
 
@@ -255,12 +304,12 @@ export class KmsTransformer implements ValueTransformer {
     if (!this.#isRetrying) this.#options.onReadable();
   }
 
-  #remember(digest: string, cipher: Cipher): void {
-    this.#ciphers.delete(digest);
-    this.#ciphers.set(digest, cipher);
-    if (this.#ciphers.size <= maximumCachedKeys) return;
-    const [oldest = ""] = this.#ciphers.keys();
-    this.#ciphers.delete(oldest);
+  #remember(digest: string, key: UnwrappedKey): void {
+    this.#keys.delete(digest);
+    this.#keys.set(digest, key);
+    if (this.#keys.size <= maximumCachedKeys) return;
+    const [oldest = ""] = this.#keys.keys();
+    this.#keys.delete(oldest);
   }
 
   #succeeded(): void {
@@ -302,6 +351,8 @@ function parseObject(stored: Buffer): EncryptedObject {
   }
   throw new UndecryptableValue("it was cut or changed: it is not what a KMS provider writes");
 }
+
+const fingerprintOf = (key: Buffer): string => createHash("sha256").update(key).digest("base64");
 
 const quoted = (text: string): string => JSON.stringify(shortened(text, 200));
 

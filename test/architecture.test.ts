@@ -84,6 +84,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/loops": [
     "machinery/api",
     "machinery/client",
+    "machinery/logging",
     "machinery/registry",
     "machinery/scheduling",
     "machinery/storage",

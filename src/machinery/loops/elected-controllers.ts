@@ -11,6 +11,7 @@ import { LeaderElection } from "./leader-election.ts";
 import type { ElectionLease } from "./leader-election.ts";
 import type { QueueCounts } from "./work-queue.ts";
 import { hasProcessEnded, processIdentity } from "./process-identity.ts";
+import { rateLimitedReport } from "../logging/rate-limited-report.ts";
 
 interface ElectedControllersOptions {
   readonly names: Names;
@@ -44,6 +45,10 @@ export function startElectedControllers(options: ElectedControllersOptions): Ele
   let running: { stop(): Promise<void> } | undefined;
   let state: ElectedState = "standby";
   let isRestarting = false;
+  // Each object that cannot be read is a failure.
+  const reportFailure = rateLimitedReport((failure: object, failures) =>
+    log.info({ ...failure, failures }, "an informer reports a failure, and continues"),
+  );
   const restart = async (): Promise<void> => {
     const ended = running;
     // Several informers may lose changes at once.
@@ -60,8 +65,7 @@ export function startElectedControllers(options: ElectedControllersOptions): Ele
     const informers = new InformerSet(client, {
       open: options.openInformer,
       onError(error, { group, plural }) {
-        const resource = group === "" ? plural : `${plural}.${group}`;
-        log.info({ resource, error: messageOf(error) }, "an informer reports a failure, and continues");
+        reportFailure({ resource: group === "" ? plural : `${plural}.${group}`, error: messageOf(error) });
         if (error instanceof ChangesLost) void restart();
       },
     });

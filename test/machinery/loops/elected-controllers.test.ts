@@ -9,12 +9,13 @@ import { WorkQueue } from "../../../src/machinery/loops/work-queue.ts";
 import { resourceReferences } from "../../resource-references.ts";
 
 const { configMaps, secrets } = resourceReferences(names);
-const silent = { info: () => {}, error: () => {} };
 
 describe("the loops of a process", () => {
   it("restart once when informers report lost changes", async () => {
     const client = new ApiClient({ send: () => assert.fail("nothing is sent"), close() {} });
     const failures: ((error: unknown) => void)[] = [];
+    const logged: string[] = [];
+    const log = { info: (_fields: object, text: string) => void logged.push(text), error: () => {} };
     let starts = 0;
     let restarted = Promise.withResolvers<void>();
     const loop: Controller = {
@@ -28,7 +29,7 @@ describe("the loops of a process", () => {
       },
     };
     const running = startElectedControllers({
-      ...{ names, client, clock: { now: () => 0 }, log: silent, controllers: [loop] },
+      ...{ names, client, clock: { now: () => 0 }, log, controllers: [loop] },
       leases: client.resource(resourceReferences(names).leases, "default"),
       isElected: false,
       openInformer(_type, onError) {
@@ -42,7 +43,8 @@ describe("the loops of a process", () => {
     assert.equal(running.state(), "starting");
     await restarted.promise;
     assert.deepEqual([starts, failures.length], [2, 2]);
-    for (const fail of failures) fail(new Error("another failure"));
+    for (let times = 0; times < 1000; times++) for (const fail of failures) fail(new Error("an object cannot be read"));
+    assert.equal(logged.filter((line) => line.includes("an informer reports a failure")).length, 1, "within a minute");
     await running.stop();
     for (const fail of failures) fail(new ChangesLost(1));
     assert.deepEqual([starts, running.state()], [2, "standby"]);

@@ -8,11 +8,21 @@ export interface OutageReportOptions {
 }
 
 const maximumReasonCharacters = 500;
+/** Reasons may have something new in each, such as the id of a request, and failures may come and go. */
+const failuresPerMinute = 10;
+const minuteMilliseconds = 60_000;
 
-/** Reports once that something fails, again when the reason changes, and once that it works again. */
+/**
+ * Reports once that something fails, again when the reason changes, and once that it works again. A failure beyond ten in a minute is not
+ * reported, nor is its end.
+ */
 export class OutageReport {
   readonly #options: OutageReportOptions;
   #reason: string | undefined;
+  /** The last one of this outage that was reported. */
+  #reported: string | undefined;
+  #minuteBegan = Number.NEGATIVE_INFINITY;
+  #reports = 0;
 
   constructor(options: OutageReportOptions) {
     this.#options = options;
@@ -25,14 +35,26 @@ export class OutageReport {
 
   failed(error: unknown): void {
     const reason = messageOf(error).slice(0, maximumReasonCharacters);
-    if (reason === this.#reason) return;
     this.#reason = reason;
+    if (reason === this.#reported || !this.#mayReport()) return;
+    this.#reported = reason;
     this.#options.onFailure(reason);
   }
 
   succeeded(): void {
-    if (this.#reason === undefined) return;
     this.#reason = undefined;
+    if (this.#reported === undefined) return;
+    this.#reported = undefined;
     this.#options.onRecovery();
+  }
+
+  #mayReport(): boolean {
+    const now = performance.now();
+    if (now - this.#minuteBegan >= minuteMilliseconds) {
+      this.#minuteBegan = now;
+      this.#reports = 0;
+    }
+    this.#reports += 1;
+    return this.#reports <= failuresPerMinute;
   }
 }

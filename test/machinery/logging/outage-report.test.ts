@@ -27,4 +27,33 @@ describe("a report of an outage", () => {
     new OutageReport({ onFailure: (reason) => (told = reason), onRecovery: () => {} }).failed("x".repeat(10_000));
     assert.equal(told.length, 500);
   });
+
+  describe("is made ten times a minute at most", () => {
+    const told: string[] = [];
+    const outage = new OutageReport({
+      onFailure: (reason) => void told.push(reason),
+      onRecovery: () => void told.push("works again"),
+    });
+
+    it("though each reason is a new one", (context) => {
+      let now = 0;
+      context.mock.method(performance, "now", () => now);
+      for (let request = 0; request < 1000; request++) outage.failed(`request ${request} failed`);
+      assert.equal(told.length, 10);
+      assert.equal(outage.reason, "request 999 failed");
+      now = 60_000;
+      outage.failed("request 1000 failed");
+      outage.succeeded();
+      assert.deepEqual(told.splice(0).slice(10), ["request 1000 failed", "works again"]);
+    });
+
+    it("though the failure ends again and again", (context) => {
+      context.mock.method(performance, "now", () => 120_000);
+      for (let times = 0; times < 1000; times++) {
+        outage.failed("away");
+        outage.succeeded();
+      }
+      assert.equal(told.length, 20);
+    });
+  });
 });

@@ -4,7 +4,6 @@ import pino from "pino";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import { certificateSigningRequestResource } from "../../src/features/certificates/resources.ts";
 import { apiserverClient } from "../../src/features/certificates/signers/apiserver-client.ts";
-import { LineLimit } from "../../src/server/observation/authentication-observer.ts";
 import { certificateRequest } from "../clients/certificate-request.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
@@ -140,19 +139,4 @@ describe("the work of a server", () => {
     assert.ok(((await valueOf("signet_storage_size_bytes")) ?? 0) > 4096);
     assert.ok(((await valueOf('signet_authority_expiry_seconds{certificate="server CA"}')) ?? 0) > 86_400);
   });
-});
-
-it("a limit on log lines passes some in each interval, and reports how many it dropped", () => {
-  let now = 0;
-  const told: number[] = [];
-  const limit = new LineLimit({
-    clock: { now: () => now },
-    lines: 2,
-    intervalMilliseconds: 1000,
-    onSuppressed: (lines) => told.push(lines),
-  });
-  assert.deepEqual([limit.take(), limit.take(), limit.take(), limit.take()], [true, true, false, false]);
-  now = 1000;
-  assert.deepEqual([limit.take(), limit.take(), limit.take()], [true, true, false]);
-  assert.deepEqual(told, [2]);
 });

@@ -1,4 +1,5 @@
 import { messageOf } from "../api/thrown-error.ts";
+import { LineLimit } from "./line-limit.ts";
 
 export interface OutageReportOptions {
   /** Called for the first failure, and for a later one with another reason. */
@@ -10,7 +11,6 @@ export interface OutageReportOptions {
 const maximumReasonCharacters = 500;
 /** Reasons may have something new in each, such as the id of a request, and failures may come and go. */
 const failuresPerMinute = 10;
-const minuteMilliseconds = 60_000;
 
 /**
  * Reports once that something fails, again when the reason changes, and once that it works again. A failure beyond ten in a minute is not
@@ -21,8 +21,12 @@ export class OutageReport {
   #reason: string | undefined;
   /** The last one of this outage that was reported. */
   #reported: string | undefined;
-  #minuteBegan = Number.NEGATIVE_INFINITY;
-  #reports = 0;
+  readonly #limit = new LineLimit({
+    clock: { now: () => performance.now() },
+    lines: failuresPerMinute,
+    intervalMilliseconds: 60_000,
+    onSuppressed: () => {},
+  });
 
   constructor(options: OutageReportOptions) {
     this.#options = options;
@@ -36,7 +40,7 @@ export class OutageReport {
   failed(error: unknown): void {
     const reason = messageOf(error).slice(0, maximumReasonCharacters);
     this.#reason = reason;
-    if (reason === this.#reported || !this.#mayReport()) return;
+    if (reason === this.#reported || !this.#limit.take()) return;
     this.#reported = reason;
     this.#options.onFailure(reason);
   }
@@ -46,15 +50,5 @@ export class OutageReport {
     if (this.#reported === undefined) return;
     this.#reported = undefined;
     this.#options.onRecovery();
-  }
-
-  #mayReport(): boolean {
-    const now = performance.now();
-    if (now - this.#minuteBegan >= minuteMilliseconds) {
-      this.#minuteBegan = now;
-      this.#reports = 0;
-    }
-    this.#reports += 1;
-    return this.#reports <= failuresPerMinute;
   }
 }

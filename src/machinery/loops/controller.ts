@@ -4,6 +4,7 @@ import type { ApiClient } from "../client/api-client.ts";
 import type { InformerSet } from "./informer.ts";
 import type { Clock, Schedule } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
+import { LineLimit } from "../logging/line-limit.ts";
 import { traced } from "../tracing/loop-trace.ts";
 import { WorkQueue } from "./work-queue.ts";
 import type { QueueCounts, WorkQueueOptions } from "./work-queue.ts";
@@ -51,14 +52,24 @@ interface ControllerQueueOptions extends Pick<WorkQueueOptions, "concurrency"> {
   readonly reconcile: (key: string) => Promise<string>;
 }
 
+/** While a CA is away, thousands of requests fail again and again; ten lines say why. */
+const failureLines = 10;
+const failureIntervalMilliseconds = 10_000;
+
 /**
  * The queue of a loop, with failures logged. Conflicts are the normal course of things: retried without a word. `reconcile`
  * returns what it did, or why it did nothing, in a few words and without secrets: for `signet:loop` and the debug log.
  */
 export function controllerQueue(
-  { log, schedule, queueCounts }: ControllerContext,
+  { log, clock, schedule, queueCounts }: ControllerContext,
   { name, reconcile, ...options }: ControllerQueueOptions,
 ): WorkQueue {
+  const limit = new LineLimit({
+    clock,
+    lines: failureLines,
+    intervalMilliseconds: failureIntervalMilliseconds,
+    onSuppressed: (failures) => log.error({ controller: name, failures }, "more failed than are logged"),
+  });
   return new WorkQueue({
     ...options,
     ...(queueCounts !== undefined && { count: queueCounts.of(name) }),
@@ -66,7 +77,7 @@ export function controllerQueue(
     schedule,
     onError: (key, error) => {
       if (error instanceof ApiError && (error.code === 409 || error.code === 404)) return;
-      log.error({ controller: name, key, error: messageOf(error) }, "will retry");
+      if (limit.take()) log.error({ controller: name, key, error: messageOf(error) }, "will retry");
     },
   });
 }

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { ApiClient } from "../../../src/machinery/client/api-client.ts";
+import { platformNames as names } from "../../../src/machinery/api/names.ts";
+import { controllerQueue } from "../../../src/machinery/loops/controller.ts";
+import { InformerSet } from "../../../src/machinery/loops/informer.ts";
+import { TestClock } from "../../features/accounts/token-scene.ts";
+
+it("a loop whose objects all fail says so ten times in ten seconds, and how many others failed", async () => {
+  const client = new ApiClient({ send: () => assert.fail("nothing is sent"), close() {} });
+  const clock = new TestClock();
+  const lines: unknown[] = [];
+  const log = { info() {}, error: (fields: object, text: string) => void lines.push({ ...fields, text }) };
+  const context = { names, client, clock, log, informers: new InformerSet(client), schedule: () => () => {} };
+  const queue = controllerQueue(context, {
+    name: "signing",
+    reconcile: () => Promise.reject(new Error("the CA is away")),
+  });
+  for (let index = 0; index < 1000; index++) queue.add(`request-${index}`);
+  await queue.whenIdle();
+  assert.equal(lines.length, 10);
+  const [first] = lines;
+  assert.deepEqual(first, { controller: "signing", key: "request-0", error: "the CA is away", text: "will retry" });
+  clock.passSeconds(10);
+  queue.add("later");
+  await queue.whenIdle();
+  assert.deepEqual(lines[10], { controller: "signing", failures: 990, text: "more failed than are logged" });
+  await queue.stop();
+});

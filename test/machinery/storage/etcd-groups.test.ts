@@ -216,7 +216,7 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     watch.stop();
   });
 
-  it("are refused after the keys of the prefix were removed, until a server starts with it again", async () => {
+  it("are refused after the keys of the prefix were removed, and so is the newest revision, until a server starts with it again", async () => {
     const store = storeOn(etcd, "/removed");
     await store.open();
     const revision = await put(store, "/a", "1");
@@ -229,6 +229,7 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     await assert.rejects(Promise.all(["/b", "/c"].map((key) => store.write(create(key)))), gone);
     await assert.rejects(store.write({ key: "/a", value: undefined, expectedRevision: revision }), gone);
     await assert.rejects(store.writeTogether([create("/d")]), gone);
+    await assert.rejects(store.latestRevision(), gone);
     assert.deepEqual(
       (await store.range(everyKey)).entries.map(({ key }) => key),
       ["/a"],

@@ -135,6 +135,8 @@ export class EtcdStore implements Store {
   }
 
   async latestRevision(): Promise<number> {
+    // What is there now has other revisions than this server's.
+    if (this.#writer.lost !== undefined) throw this.#writer.lost;
     const revision = this.#form.storeRevision(await this.#latest.read());
     this.#toldRevision = Math.max(this.#toldRevision, revision);
     return revision;

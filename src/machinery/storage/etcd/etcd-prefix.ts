@@ -94,8 +94,8 @@ export class EtcdPrefix {
     const written = isPlain ? await this.#writeWhereNothingIs({ type: "importing" }) : begun;
     if (written === undefined) {
       throw new UnusablePrefix(
-        `etcd's ${this.#keys.root} is not empty: use another --etcd-prefix, or remove these keys: ` +
-          `etcdctl del --prefix ${this.#keys.root}`,
+        `etcd's ${this.#keys.root} is not empty: use another --etcd-prefix, or stop all servers of this one and remove its ` +
+          `keys: etcdctl del --prefix ${this.#keys.root}`,
       );
     }
     const form = isPlain ? plainRevisions : groupedRevisions;

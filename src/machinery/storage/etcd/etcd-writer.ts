@@ -40,6 +40,8 @@ export class EtcdWriter {
   readonly #groups = new WriteGroups<SwapOutcome>((swaps) => this.#sendGroup(swaps));
   /** This etcd takes shorter requests, or fewer operations in one, than a group needs. */
   #hasRefusedGroup = false;
+  /** Why nothing can be written any more: the server's keys were removed or moved away. */
+  lost: StoreUnavailable | undefined;
 
   constructor(options: EtcdWriterOptions) {
     this.#options = options;
@@ -63,7 +65,7 @@ export class EtcdWriter {
     const answer: TransactionAnswer =
       guard === undefined
         ? decodeTransaction(await this.#send(encodeTransaction(marked)))
-        : (decodeGuardedTransaction(await this.#send(encodeGuardedTransaction(marked, guard))) ?? lost(guard));
+        : (decodeGuardedTransaction(await this.#send(encodeGuardedTransaction(marked, guard))) ?? this.#lose(guard));
     const { isWritten, revision, current } = answer;
     return this.#outcomes(swaps.map((_, index) => ({ isWritten, revision, current: current[index] })));
   }
@@ -93,7 +95,7 @@ export class EtcdWriter {
   }
 
   async #answersOf(swaps: readonly SwapMessage[], guard: GuardMessage): Promise<readonly SwapAnswer[]> {
-    return decodeSwaps(await this.#send(encodeSwaps(this.#marked(swaps), guard))) ?? lost(guard);
+    return decodeSwaps(await this.#send(encodeSwaps(this.#marked(swaps), guard))) ?? this.#lose(guard);
   }
 
   #send(message: Buffer): Promise<Buffer> {
@@ -127,10 +129,11 @@ export class EtcdWriter {
     if (last?.isWritten === true) await untilDelivered(last.revision);
     return outcomes;
   }
-}
 
-function lost({ key }: GuardMessage): never {
-  throw new StoreUnavailable(
-    `etcd's key ${key} was removed or changed: the server's objects are not there any more; restart the server`,
-  );
+  #lose({ key }: GuardMessage): never {
+    this.lost = new StoreUnavailable(
+      `etcd's key ${key} was removed or changed: the server's objects are not there any more; restart the server`,
+    );
+    throw this.lost;
+  }
 }

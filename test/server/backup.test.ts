@@ -21,6 +21,7 @@ import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { systemClock } from "../../src/machinery/api/clock.ts";
+import type { Clock } from "../../src/machinery/api/clock.ts";
 import { UsageError } from "../../src/machinery/command-line/flag.ts";
 import { UnusableFile } from "../../src/machinery/files/unusable-file.ts";
 import { backUp } from "../../src/server/backup/back-up.ts";
@@ -129,7 +130,7 @@ describe("a backup of a running server", () => {
     await backUpTo(file);
     const lost = await create("lost");
     const directory = join(folder, "restored");
-    const { objects } = await restoreBackup(locationOf(directory), { file, signal });
+    const { objects } = await restoreBackup(locationOf(directory), { clock: systemClock, file, signal });
     assert.ok(objects > 50);
     for (const name of readdirSync(directory).filter((one) => statSync(join(directory, one)).isFile())) {
       assert.equal(statSync(join(directory, name)).mode & 0o777, 0o600, name);
@@ -170,6 +171,39 @@ describe("a backup of a running server", () => {
     }
   });
 
+  it("is restored above the revisions of every earlier restore, be it of the same backup or of a newer one", async () => {
+    const [older, newer, restored] = ["older.gz", "newer.gz", "restored.gz"].map((name) => join(folder, name));
+    assert.ok(older && newer && restored);
+    await backUpTo(older);
+    await create("in-the-newer-one");
+    await backUpTo(newer);
+    const inMinutes = (minutes: number): Clock => ({ now: () => systemClock.now() + minutes * 60_000 });
+    let restores = 0;
+    const restoreIn = async (minutes: number, source: string): Promise<number> => {
+      const place = locationOf(join(folder, `restore-${(restores += 1)}`));
+      return (await restoreBackup(place, { file: source, clock: inMinutes(minutes), signal })).revision;
+    };
+    const revisions = [await restoreIn(1, newer)];
+    const options = { file: restored, withKeys: true, clock: inMinutes(2), signal };
+    await backUp(locationOf(join(folder, "restore-1")), options);
+    revisions.push(await restoreIn(3, restored), await restoreIn(4, newer), await restoreIn(5, older));
+    for (const [index, revision] of revisions.slice(1).entries()) {
+      const perSecond = (revision - (revisions[index] ?? 0)) / 60 / (index === 0 ? 2 : 1);
+      assert.ok(perSecond > 90_000, `a server may make ${perSecond} revisions in a second`);
+    }
+  });
+
+  it("is restored above its own revisions when the clock is wrong", async () => {
+    const { revision } = await backUpTo(file);
+    const past = { now: () => Date.UTC(2020, 0, 1) };
+    const ofPast = join(folder, "past.gz");
+    await backUp(locationOf(server.dataDirectory), { file: ofPast, withKeys: true, clock: past, signal });
+    for (const [name, source] of Object.entries({ "before-backup": file, "before-all": ofPast })) {
+      const restored = await restoreBackup(locationOf(join(folder, name)), { file: source, clock: past, signal });
+      assert.ok(restored.revision > revision + 1_000_000_000);
+    }
+  });
+
   it("is refused, and nothing is restored, when it was changed", async () => {
     const whole = readFileSync(file);
     const text = gunzipSync(whole).toString();
@@ -189,7 +223,11 @@ describe("a backup of a running server", () => {
     const directory = join(folder, "of-damaged");
     for (const [what, bytes] of Object.entries(damaged)) {
       writeFileSync(bad, bytes);
-      await assert.rejects(restoreBackup(locationOf(directory), { file: bad, signal }), DamagedBackup, what);
+      await assert.rejects(
+        restoreBackup(locationOf(directory), { clock: systemClock, file: bad, signal }),
+        DamagedBackup,
+        what,
+      );
       assert.equal(existsSync(directory), false, what);
     }
   });
@@ -217,7 +255,11 @@ describe("a backup of a running server", () => {
         ...objects.map((one) => ({ type: "object", object: one })),
       ] as BackupItem[]; // some are not, which is the point
       await writeBackupFile(bad, { items: Readable.from(items), check: async () => {} });
-      await assert.rejects(restoreBackup(locationOf(directory), { file: bad, signal }), DamagedBackup, what);
+      await assert.rejects(
+        restoreBackup(locationOf(directory), { clock: systemClock, file: bad, signal }),
+        DamagedBackup,
+        what,
+      );
       assert.equal(existsSync(directory), false, what);
     }
   });
@@ -226,7 +268,7 @@ describe("a backup of a running server", () => {
     const pipe = join(folder, "pipe");
     execFileSync("mkfifo", [pipe]);
     for (const bad of [pipe, "/dev/zero"]) {
-      const restored = restoreBackup(locationOf(join(folder, "of-pipe")), { file: bad, signal });
+      const restored = restoreBackup(locationOf(join(folder, "of-pipe")), { clock: systemClock, file: bad, signal });
       await assert.rejects(restored, /a backup is read twice; write it to a file/);
     }
     rmSync(pipe);
@@ -250,7 +292,11 @@ describe("a backup of a running server", () => {
       await writeBackupFile(bad, { items: Readable.from(items), check: async () => {} });
       const directory = join(folder, "of-escaping");
       await assert.rejects(verifyBackupFile(bad), DamagedBackup, names.join());
-      await assert.rejects(restoreBackup(locationOf(directory), { file: bad, signal }), DamagedBackup, names.join());
+      await assert.rejects(
+        restoreBackup(locationOf(directory), { clock: systemClock, file: bad, signal }),
+        DamagedBackup,
+        names.join(),
+      );
       assert.equal(existsSync(directory), false);
     }
     assert.equal(existsSync(join(folder, "escaped.key")), false);
@@ -260,9 +306,12 @@ describe("a backup of a running server", () => {
     const directory = join(folder, "used");
     mkdirSync(directory);
     writeFileSync(join(directory, "note"), "mine");
-    await assert.rejects(restoreBackup(locationOf(directory), { file, signal }), UsageError);
+    await assert.rejects(restoreBackup(locationOf(directory), { clock: systemClock, file, signal }), UsageError);
     assert.deepEqual(readdirSync(directory), ["note"]);
-    await assert.rejects(restoreBackup(locationOf(server.dataDirectory), { file, signal }), UsageError);
+    await assert.rejects(
+      restoreBackup(locationOf(server.dataDirectory), { clock: systemClock, file, signal }),
+      UsageError,
+    );
   });
 
   it("leaves the older file, and nothing else, when it is interrupted, or cannot be read again", async () => {
@@ -301,7 +350,10 @@ describe("a backup of a running server", () => {
     const directory = join(folder, "empty");
     mkdirSync(directory, { mode: 0o700 });
     const interrupted = AbortSignal.abort(new Error("Ctrl-C"));
-    await assert.rejects(restoreBackup(locationOf(directory), { file, signal: interrupted }), /Ctrl-C/);
+    await assert.rejects(
+      restoreBackup(locationOf(directory), { clock: systemClock, file, signal: interrupted }),
+      /Ctrl-C/,
+    );
     assert.deepEqual(readdirSync(directory), []);
   });
 
@@ -309,7 +361,7 @@ describe("a backup of a running server", () => {
     const directory = join(folder, "killed");
     mkdirSync(join(directory, "unfinished-restore"), { recursive: true, mode: 0o700 });
     await assert.rejects(startTestServer({ storage: "lmdb", dataDirectory: directory }), UnusableFile);
-    await assert.rejects(restoreBackup(locationOf(directory), { file, signal }), UnusableFile);
+    await assert.rejects(restoreBackup(locationOf(directory), { clock: systemClock, file, signal }), UnusableFile);
   });
 
   it("is refused for a folder without a server's data", async () => {

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import type { Clock } from "../../machinery/api/clock.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { flushFolder } from "../../machinery/files/atomic-file.ts";
 import { createObjects } from "../../machinery/storage/copy-objects.ts";
@@ -14,10 +15,12 @@ import {
 import { openImportTarget } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { readBackupFile, verifyBackupFile } from "./backup-file.ts";
+import type { BackupHeader } from "./backup-format.ts";
 import { writeEntry } from "./data-directory-files.ts";
 
 export interface RestoreOptions {
   readonly file: string;
+  readonly clock: Clock;
   /** Ends it early; what was made so far is removed. */
   readonly signal: AbortSignal;
 }
@@ -33,12 +36,25 @@ export interface RestoreReport {
 }
 
 /**
- * It is unknown how far revisions had come when the data was lost, and clients remember those. The restored objects get
- * revisions above any of them: a thousand writes a second since the backup would take eleven days to come so far.
- * (etcd's documentation of `etcdutl snapshot restore --bump-revision` names the same number of writes.) On etcd, a write takes up to
- * ten revisions of the store.
+ * It is unknown how far revisions had come when the data was lost, and clients remember those. So the revisions of restored objects
+ * follow from the time of the restore: a hundred thousand for each second since the start of 2026. A server that makes fewer, on
+ * average, never comes so far, and neither did one that the same backup, an older or a newer one was restored to before. LMDB keeps 48
+ * bits, which last until 2115.
+ */
+const revisionsPerMillisecond = 100;
+const startOfRevisions = Date.UTC(2026, 0, 1);
+/**
+ * For a server that had come further, or whose clock was wrong: a thousand writes a second since the backup would take eleven days to come
+ * so far. (etcd's documentation of `etcdutl snapshot restore --bump-revision` names the same number of writes.) On etcd, a write takes up
+ * to ten revisions of the store.
  */
 const revisionsSkipped = 1_000_000_000 * groupedRevisions.step;
+
+function firstRevision({ revision, time }: BackupHeader, now: number): number {
+  const madeAt = Date.parse(time);
+  const revisionAt = (milliseconds: number): number => (milliseconds - startOfRevisions) * revisionsPerMillisecond;
+  return revision <= revisionAt(madeAt) ? revisionAt(Math.max(now, madeAt)) : revision + revisionsSkipped;
+}
 
 /** What may be in a folder that counts as empty: that of a file system of its own has it. */
 const harmless: ReadonlySet<string> = new Set(["lost+found"]);
@@ -51,7 +67,7 @@ const harmless: ReadonlySet<string> = new Set(["lost+found"]);
  */
 export async function restoreBackup(
   { dataDirectory: directory, storage }: Pick<StoreLocation, "dataDirectory" | "storage">,
-  { file, signal }: RestoreOptions,
+  { file, clock, signal }: RestoreOptions,
 ): Promise<RestoreReport> {
   refuseUsed(directory);
   const { header, files } = await verifyBackupFile(file, signal);
@@ -65,7 +81,7 @@ export async function restoreBackup(
     const target = await openImportTarget(storage, {
       directory: storeDirectory(staging),
       profile,
-      revision: header.revision + revisionsSkipped,
+      revision: firstRevision(header, clock.now()),
     });
     try {
       const objects = await createObjects(target.store, objectsOf(file, { staging, signal }));

@@ -50,7 +50,7 @@ export async function runRestore(
   }
   const { dataDirectory } = location;
   const report = await explained({ read: file, written: dataDirectory }, () =>
-    interruptible(untouched, (signal) => restoreBackup(location, { file, signal })),
+    interruptible(untouched, (signal) => restoreBackup(location, { file, clock: systemClock, signal })),
   );
   console.log(`${dataDirectory}: ${report.objects} objects up to revision ${report.revision}, ${report.files} files`);
   if (report.withoutKeys.length > 0)

@@ -262,7 +262,7 @@ describe("a server with its own store", () => {
     assert.ok(report.withoutKeys.includes("encryption.key"));
     assert.ok(!gunzipSync(readFileSync(file)).includes(password));
     const restored = join(folder, "restored");
-    await restoreBackup(configOf(restored), { file, signal: new AbortController().signal });
+    await restoreBackup(configOf(restored), { file, clock: systemClock, signal: new AbortController().signal });
     const startRestored = () => startTestServer({ storage: "lmdb", dataDirectory: restored });
     await assert.rejects(startRestored(), /encryption.key is gone/);
     for (const key of report.withoutKeys) {

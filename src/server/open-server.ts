@@ -3,6 +3,7 @@ import type { Clock } from "../machinery/api/clock.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
 import { FollowedKeyRecords } from "../machinery/keys/key-records.ts";
+import type { KeyRecord } from "../machinery/keys/key-records.ts";
 import { SealingKey } from "../machinery/keys/sealing-key.ts";
 import { Stores } from "../machinery/registry/stores.ts";
 import { ChangeFeed } from "../machinery/storage/change-feed.ts";
@@ -10,6 +11,7 @@ import { periodically } from "../machinery/scheduling/periodically.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import { keyRingRecord } from "../features/accounts/keys/key-ring.ts";
 import { authorityRecord } from "../features/certificates/authorities/authority-record.ts";
+import { sealedKeys } from "./sealed-keys.ts";
 import { openApprovalPolicy } from "../features/certificates/policy/approval-policy.ts";
 import { connectRevocation } from "../features/revocation/feature.ts";
 import { revokedIn } from "./administrator.ts";
@@ -37,12 +39,11 @@ export type OpenedServer = Awaited<ReturnType<typeof openServer>>;
 
 /** Whether the store has keys that only its sealing key opens. */
 function holdsSealedKeys(records: FollowedKeyRecords): boolean {
-  const tokenKeys = records.recordOf(keyRingRecord.name)?.value;
-  const authorities = records.recordOf(authorityRecord.name)?.value;
-  return (
-    (tokenKeys !== undefined && keyRingRecord.parse(tokenKeys).keys.some(({ privateKey }) => "sealed" in privateKey)) ||
-    (authorities !== undefined && Object.keys(authorityRecord.parse(authorities).authorities).length > 0)
-  );
+  const valueOf = <T>({ name, parse }: KeyRecord<T>): T | undefined => {
+    const stored = records.recordOf(name)?.value;
+    return stored === undefined ? undefined : parse(stored);
+  };
+  return sealedKeys({ ring: valueOf(keyRingRecord), authorities: valueOf(authorityRecord) }).length > 0;
 }
 
 /**

@@ -19,6 +19,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it, test } from "node:test";
 import { gunzipSync } from "node:zlib";
+import { abortRotation, prepareAuthority } from "../../src/features/certificates/authorities/rotate-authority.ts";
+import { systemClock } from "../../src/machinery/api/clock.ts";
 import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 import { encodePem } from "../../src/pki/pem.ts";
@@ -27,6 +29,7 @@ import { examineEtcdClocks } from "../../src/server/doctor/examine-storage.ts";
 import { examineServer } from "../../src/server/doctor/examine-server.ts";
 import type { Finding } from "../../src/server/doctor/finding.ts";
 import { writeSupportBundle } from "../../src/server/doctor/doctor-programs.ts";
+import { withKeyStore } from "../../src/server/open-key-store.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
@@ -157,6 +160,26 @@ describe("signet doctor beside a running server", () => {
       })),
     );
     writeFileSync(file, before);
+  });
+
+  it("finds that the key which opens the private keys in the store is lost, or that of another server", async () => {
+    const file = join(dataDirectory, "sealing.key");
+    const before = readFileSync(file, "utf8");
+    await withKeyStore(configOf(), async (keys) => prepareAuthority(keys, { name: "ca", clock: systemClock }));
+    const sealed = async (): Promise<Finding[]> => (await examine()).filter(({ subject }) => subject === "sealed keys");
+    assert.deepEqual(
+      (await sealed()).map(({ state }) => state),
+      ["good"],
+    );
+    rmSync(file);
+    const [lost = assert.fail()] = await sealed();
+    assert.equal(lost.state, "bad");
+    assert.match(lost.found, /^the private keys in the store \(2\) can't be used: .*sealing\.key is not there/);
+    writeFileSync(file, `${Buffer.alloc(32, 1).toString("base64")}\n`, { mode: 0o600 });
+    const [other = assert.fail()] = await sealed();
+    assert.match(other.found, /is not what the CA \w+ is sealed with/);
+    writeFileSync(file, before, { mode: 0o600 });
+    await withKeyStore(configOf(), async (keys) => abortRotation(keys, { name: "ca", clock: systemClock }));
   });
 
   it("names file and field of settings that the server would refuse", async () => {

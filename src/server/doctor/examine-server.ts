@@ -19,6 +19,7 @@ import {
 } from "./examine-files.ts";
 import { examineConfiguration, isFaultOf, examineSettings } from "./examine-configuration.ts";
 import { examineOutsideKeys } from "./examine-outside-keys.ts";
+import { examineSealedKeys } from "./examine-sealed-keys.ts";
 import { bad } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
@@ -49,7 +50,7 @@ export async function examineServer(config: ServerConfig, now: number): Promise<
     ...(await examineEtcdClocks(location.storage, now)),
     ...examineDisk(dataDirectory),
     ...storage,
-    ...(canBeRead ? await bindingsOf(location) : []),
+    ...(canBeRead ? await contentsOf(location) : []),
     ...configuration,
     ...(canBeRead ? await examineEncryption(location) : []),
     ...(await examineOutsideKeys(config, files.keysInTokens)),
@@ -67,10 +68,10 @@ function locationOf(config: ServerConfig): StoreLocation {
   }
 }
 
-async function bindingsOf(location: StoreLocation): Promise<Finding[]> {
+async function contentsOf(location: StoreLocation): Promise<Finding[]> {
   const { store, close } = await openReadableStore(location);
   try {
-    return await examineBindings(store);
+    return [...(await examineBindings(store)), ...(await examineSealedKeys(store, location.dataDirectory))];
   } finally {
     await close();
   }

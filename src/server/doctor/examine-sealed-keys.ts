@@ -1,0 +1,30 @@
+import { keyRingRecord } from "../../features/accounts/keys/key-ring.ts";
+import { authorityRecord } from "../../features/certificates/authorities/authority-record.ts";
+import { UnusableFile } from "../../machinery/files/unusable-file.ts";
+import { readKeyRecord } from "../../machinery/keys/key-records.ts";
+import { SealingKey } from "../../machinery/keys/sealing-key.ts";
+import type { Store } from "../../machinery/storage/store.ts";
+import { sealedKeys } from "../sealed-keys.ts";
+import { bad, good } from "./finding.ts";
+import type { Finding } from "./finding.ts";
+
+/** Whether the data directory's sealing key opens the private keys in the store: otherwise the server does not start. */
+export async function examineSealedKeys(store: Store, dataDirectory: string): Promise<Finding[]> {
+  const { value: ring } = await readKeyRecord(store, keyRingRecord);
+  const { value: authorities } = await readKeyRecord(store, authorityRecord);
+  const keys = sealedKeys({ ring, authorities });
+  if (keys.length === 0) return [];
+  try {
+    const sealingKey = SealingKey.open(dataDirectory, { makesKey: false });
+    for (const { name, sealed } of keys) sealingKey.unseal(sealed, name);
+    return [good("sealed keys", `sealing.key opens the private keys in the store (${keys.length})`)];
+  } catch (error) {
+    if (!(error instanceof UnusableFile)) throw error;
+    return [
+      bad("sealed keys", {
+        found: `the private keys in the store (${keys.length}) can't be used: ${error.message}`,
+        advice: "without a copy, give token keys up (signet keys retire KEY --force); CAs need a backup",
+      }),
+    ];
+  }
+}

@@ -39,6 +39,33 @@ describe("the commands for revocations", () => {
     assert.match(await succeed("token", "revocations"), /default\/robot issued before \S+ +superseded/);
   });
 
+  it("revoke the tokens of an account for a user who may not read accounts", async () => {
+    const rules = [{ apiGroups: ["signet.platform.io"], resources: ["revocations"], verbs: ["create", "get"] }];
+    const roleRef = { apiGroup: "rbac.authorization.platform.io", kind: "ClusterRole", name: "revokers" };
+    const rbac = "/apis/rbac.authorization.platform.io/v1";
+    await server.client.request(`${rbac}/clusterroles`, {
+      method: "POST",
+      body: {
+        apiVersion: "rbac.authorization.platform.io/v1",
+        kind: "ClusterRole",
+        metadata: { name: "revokers" },
+        rules,
+      },
+    });
+    await server.client.request(`${rbac}/clusterrolebindings`, {
+      method: "POST",
+      body: {
+        apiVersion: "rbac.authorization.platform.io/v1",
+        kind: "ClusterRoleBinding",
+        metadata: { name: "revokers" },
+        roleRef,
+        subjects: [{ apiGroup: roleRef.apiGroup, kind: "User", name: "ann" }],
+      },
+    });
+    const revoked = await succeed("token", "revoke", "--account", "robot", "--as", "ann");
+    assert.match(revoked, /^tokens of default\/robot issued before \S+Z revoked\n$/);
+  });
+
   it("revoke the administrator's certificate, which is in the inventory", async () => {
     const revoked = await succeed("certificates", "revoke", "--subject", "CN=admin,O=system:masters");
     assert.match(revoked, /^certificates of CN=admin,O=system:masters issued before \S+ revoked\n$/);

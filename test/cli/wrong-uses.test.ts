@@ -175,7 +175,8 @@ describe(
         ["no YAML", of(write("bad", "a: [")), "usage", /is not YAML; write it again, or name another/],
         ["bytes", of(write("bytes", "\u0000\u0001\u0002")), "usage", /name another/],
         ["a list", of(write("list", "- a")), "usage", /holds no clusters, users and contexts; name another file/],
-        ["an empty one", of(write("empty", "")), "usage", /has no current-context; choose one with --context/],
+        ["an empty one", of(write("empty", "")), "usage", /kubeconfig \S+ has no contexts; name another file$/m],
+        ["one that names no context", of(write("no-current", "contexts: [{name: a, context: {}}]")), "usage", /has no current-context; choose one with --context/],
         ["an unknown context", [...of(admin), "--context", "x"], "usage", /has no context "x"; it has c$/m],
         ["a missing CA file", of(write("ca", JSON.stringify({ ...JSON.parse(readFileSync(admin, "utf8")), clusters: [{ name: "c", cluster: { server: server.url, "certificate-authority": "none.crt" } }], }))), "usage", /none\.crt, which cannot be read: there is no such file/],
         ["http in place of https", of(kubeconfig("http", { url: server.url.replace("https", "http") })), "usage", /not a URL that begins with https:\/\//],
@@ -246,7 +247,11 @@ describe(
     });
 
     it("with what the server refuses or does not have", async () => {
-      await signet.run(asAdmin("csr create there --key-file", file("there.key")));
+      for (const name of ["there", "doomed", "meant"]) {
+        await signet.run(asAdmin(`csr create ${name} --key-file`, file(`${name}.key`)));
+      }
+      await signet.run(asAdmin("csr deny doomed"));
+      await signet.run(asAdmin("csr approve meant --yes"));
       // prettier-ignore
       await checkAll([
         ["a name with a slash", asAdmin("csr describe a/b"), "refused", /invalid resource name "a\/b": may not contain '\/'$/m],
@@ -255,6 +260,9 @@ describe(
         ["a name that cannot be", asAdmin("role create .. --verb get --resource pods"), "refused", /422 Invalid/],
         ["a request without a certificate", asAdmin("csr get there"), "refused", /it is Pending; approve it with signet csr approve/],
         ["waiting for a silent server", asAdmin("csr get there --wait --timeout 1ms"), "unreachable", /did not answer within 0\.001s/],
+        ["approving what was denied", asAdmin("csr approve doomed"), "refused", /request doomed was denied already, which cannot be undone; ask for another one \(signet csr create\)$/m],
+        ["denying what was approved", asAdmin("csr deny meant"), "refused", /request meant was approved already, which cannot be undone; .*signet certificates revoke/],
+        ["the tokens of an account that does not exist", asAdmin("token revoke --account nobody"), "refused", /"nobody" not found; check the name, and the namespace/],
         ["a certificate that is not recorded", asAdmin("certificates describe nothing"), "refused", /signet certificates list shows all/],
         ["a bootstrap token that is gone", asAdmin("bootstrap-token delete abcdef"), "refused", /signet bootstrap-token list shows all/],
         ["a token for an account that does not exist", asAdmin("token create nobody"), "refused", /"nobody" not found; check the name, and the namespace/],
@@ -312,7 +320,7 @@ describe(
         ["nodes that are lost at once", serve("--node-monitor-grace-period", "0"), "usage", /--node-monitor-grace-period must be at least 1s, and longer than machines take to renew their Leases$/m],
         ["a file of encryption keys that holds none", serve("--encryption-key-file", noPem), "usage", /--encryption-key-file: \S+tls, line 1: must be the base64 of 32 bytes: name the file with the keys, or restore it from a backup$/m],
         ["an invalid port", serve("--secure-port", "70000"), "usage", /not a whole number from 0 to 65535/],
-        ["an unknown setting in the file", serve("--config", write("conf", "secure-prot: 1")), "usage", /--config: \S+conf: unknown setting "secure-prot"; --help shows those that there are$/m],
+        ["an unknown setting in the file", serve("--config", write("conf", "secure-prot: 1")), "usage", /--config: \S+conf: unknown setting "secure-prot" \(did you mean secure-port\?\); --help shows those that there are$/m],
         ["a file of settings that is no YAML", serve("--config", write("conf2", "a: [")), "usage", /is not YAML: /],
         ["a data directory below a file", ["serve", "--data-dir", join(unwritable, "data")], "usage", /a part of the path is a file, not a folder; name another/],
         ["a signer of tokens that is not there", serve("--service-account-signing-endpoint", file("none.sock")), "usage", /--service-account-signing-endpoint: no signer answers at \S+none\.sock: .*; start it, or name the socket where it listens/],
@@ -330,9 +338,9 @@ describe(
         ["a CA whose key is damaged", ["serve", "--secure-port", "0", "--data-dir", damaged], "usage", /ca\.crt, \S+ca\.key: .*; restore both from a backup/],
         ["a store that is damaged", ["serve", "--secure-port", "0", "--data-dir", file("overwritten")], "usage", /store\.mdb is damaged, or is not a Signet store; restore a backup/],
         ["an audit webhook whose kubeconfig is not there", serve("--audit-webhook-config-file", file("none")), "usage", /--audit-webhook-config-file: cannot read kubeconfig \S+: there is no such file; name another$/m],
-        ["a webhook for tokens whose kubeconfig has no context", serve("--authentication-token-webhook-config-file", write("no-context", "{}")), "usage", /--authentication-token-webhook-config-file: kubeconfig \S+ has no current-context; write one there$/m],
+        ["a webhook for tokens whose kubeconfig has no context", serve("--authentication-token-webhook-config-file", write("no-context", "{}")), "usage", /--authentication-token-webhook-config-file: kubeconfig \S+ has no contexts; name another file$/m],
         ["a webhook authorizer whose kubeconfig is not there", serve("--authorization-mode", "RBAC,Webhook", "--authorization-webhook-config-file", file("none")), "usage", /--authorization-webhook-config-file: .*there is no such file; name another$/m],
-        ["an agent whose kubeconfig has no context", ["agent", "--data-dir", file("agent"), "--kubeconfig", file("no-context")], "usage", /--kubeconfig: kubeconfig \S+ has no current-context; write one there$/m],
+        ["an agent whose kubeconfig has no context", ["agent", "--data-dir", file("agent"), "--kubeconfig", file("no-context")], "usage", /--kubeconfig: kubeconfig \S+ has no contexts; name another file$/m],
         ["an agent whose kubeconfig acts as another user", ["agent", "--data-dir", file("agent"), "--kubeconfig", kubeconfig("acting", { user: { token: "t", as: "ann" } })], "usage", /--kubeconfig: kubeconfig \S+: its user acts as another one, which no agent can; remove "as"$/m],
         ["keys of no server", ["keys", "list", "--data-dir", file("none")], "usage", /none does not exist; name the data directory of a server$/m],
         ["encryption of no server", ["encryption", "status", "--data-dir", file("none")], "usage", /none does not exist; name the data directory of a server$/m],

@@ -1,11 +1,14 @@
 import { Command } from "commander";
+import { ApiError } from "../../machinery/api/api-error.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
 import { withConnectionFlags, withServer } from "../../machinery/command-line/connection.ts";
+import type { ServerConnection } from "../../machinery/command-line/connection.ts";
 import { withExamples } from "../../machinery/command-line/examples.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { withOutputFlag } from "../../machinery/command-line/output.ts";
 import { issuedBeforeOption, reasonOption, revoke } from "../revocation/index.ts";
 import type { RevocationFlags, RevocationTargetAt } from "../revocation/index.ts";
+import { serviceAccountResource } from "./resources.ts";
 import { parseToken } from "./tokens/json-web-token.ts";
 
 interface RevokeFlags extends RevocationFlags {
@@ -38,7 +41,8 @@ export const revokeToken = (): Command =>
           : jti === undefined
             ? identityOf(given ?? (await readTokenInput()))
             : { id: jti };
-        await withServer(flags, (connection) => {
+        await withServer(flags, async (connection) => {
+          if (account !== undefined) await refuseUnknownAccount(connection, account);
           const targetAt: RevocationTargetAt = (now) => {
             if (one !== undefined) {
               const { id, expirationTimestamp } = one;
@@ -48,7 +52,7 @@ export const revokeToken = (): Command =>
               account === undefined ? {} : { serviceAccount: { namespace: connection.namespace, name: account } };
             return { token: { ...serviceAccount, issuedBefore: issuedBefore ?? now } };
           };
-          return revoke(connection, { flags, targetAt });
+          await revoke(connection, { flags, targetAt });
         });
       }),
     ["A token that leaked, in a file", "signet token revoke < token"],
@@ -56,6 +60,18 @@ export const revokeToken = (): Command =>
     ["All tokens that an account has got so far", "signet token revoke --account robot --namespace team"],
     ["Everything from before an incident ended", "signet token revoke --issued-before 2026-11-22T10:00:00Z"],
   );
+
+/**
+ * Throws ApiError 404 for an account that is not there, whose tokens are refused anyway: a misspelled name must not look revoked.
+ * Users who may revoke but not read accounts are not asked for more.
+ */
+async function refuseUnknownAccount({ client, names, namespace }: ServerConnection, name: string): Promise<void> {
+  try {
+    await client.resource(serviceAccountResource(names), namespace).get(name);
+  } catch (error) {
+    if (!(error instanceof ApiError && error.reason === "Forbidden")) throw error;
+  }
+}
 
 /** The id of a token and when it ends. The server checks no signature here: who may revoke may revoke any id. */
 function identityOf(token: string): { readonly id: string; readonly expirationTimestamp?: string } {

@@ -187,6 +187,7 @@ function contextOf(
   const current = sources.map(({ fields }) => text(fields["current-context"])).find((one) => one !== undefined);
   const contextName = context ?? current;
   if (contextName === undefined) {
+    if (entries("contexts").length === 0) throw new KubeconfigError(`${where} has no contexts; name another file`);
     throw new KubeconfigError(
       `${where} has no current-context; ${hasFlags ? "choose one with --context" : "write one there"}`,
     );

@@ -1,3 +1,4 @@
+import { didYouMean } from "./did-you-mean.ts";
 import { printable } from "./printable.ts";
 
 /** The path of a value in a document, and the list to add its faults to. */
@@ -117,7 +118,9 @@ export class Fields {
   }
 
   refuseOthers(): void {
-    for (const name of this.#values.keys()) if (!this.#known.has(name)) this.fault(name, "unknown field");
+    for (const name of this.#values.keys()) {
+      if (!this.#known.has(name)) this.fault(name, `unknown field${didYouMean(name, this.#known)}`);
+    }
   }
 
   protected take(name: string): unknown {

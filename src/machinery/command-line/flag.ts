@@ -1,5 +1,6 @@
 import { parseDuration } from "../api/duration.ts";
 import { CommandFailure } from "./command-failure.ts";
+import { didYouMean } from "./did-you-mean.ts";
 
 /** One setting of the server: a command line flag, and a configuration file key with the same name. */
 export type Flag =
@@ -87,7 +88,8 @@ export function resolveFlags<F extends Flags>(
   const inFile = fileName === undefined ? "configuration file" : `--config: ${fileName}`;
   for (const key of Object.keys(file)) {
     if (Object.hasOwn(flags, key)) continue;
-    throw new UsageError(`${inFile}: unknown setting ${JSON.stringify(key)}; --help shows those that there are`);
+    const unknown = `unknown setting ${JSON.stringify(key)}${didYouMean(key, Object.keys(flags))}`;
+    throw new UsageError(`${inFile}: ${unknown}; --help shows those that there are`);
   }
   const values = Object.entries(flags).map(([name, flag]) => {
     const given =
@@ -106,10 +108,15 @@ const emptyValue = (flag: Flag): undefined | readonly string[] => (flag.type ===
 
 /** `given` says where, for messages. */
 function parseValue(flag: Flag, { raw, given }: { readonly raw: unknown; readonly given: string }): unknown {
-  const text = String(raw);
   const refuse = (wanted: string): never => {
     throw new UsageError(`${given}: ${JSON.stringify(raw)} is not ${wanted}`);
   };
+  const isList = flag.type === "strings" && Array.isArray(raw);
+  // In the file, a list or a mapping would become a text such as "[object Object]", and a folder of that name.
+  if ((isList ? raw : [raw]).some((one) => typeof one === "object")) {
+    refuse(flag.type === "strings" ? "one value or a list of values" : "one value");
+  }
+  const text = String(raw);
   switch (flag.type) {
     case "boolean":
       return text === "true" ? true : text === "false" ? false : refuse("true or false");
@@ -121,7 +128,7 @@ function parseValue(flag: Flag, { raw, given }: { readonly raw: unknown; readonl
     case "duration":
       return parseDuration(text) ?? refuse("a duration such as 90s, 10m, 24h or 30d");
     case "strings":
-      return (Array.isArray(raw) ? raw : [raw])
+      return (isList ? raw : [raw])
         .flatMap((one) => (flag.hasCommasInTexts ? [String(one)] : String(one).split(",")))
         .filter((one) => one !== "")
         .map((one) => chosen(flag, { text: one, given }));

@@ -47,7 +47,8 @@ test("a token in a kubeconfig is sent with every request", () => {
 test("a kubeconfig that can't be used is refused with its file's name and the missing part", () => {
   const refusals: [string, RegExp][] = [
     ["a: [", /kubeconfig x is not YAML/],
-    ["{}", /kubeconfig x has no current-context/],
+    ["{}", /kubeconfig x has no contexts; name another file$/],
+    ["contexts: [{name: a, context: {}}]", /kubeconfig x has no current-context; choose one with --context/],
     ["current-context: a", /kubeconfig x has no context "a"/],
     ["current-context: a\ncontexts: [{name: a, context: {cluster: c}}]", /kubeconfig x has no cluster "c"/],
     [

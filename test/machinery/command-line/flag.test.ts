@@ -56,9 +56,17 @@ test("a wrong value is refused with its flag's name", () => {
     [{ port: "1x" }, {}, /^--port: "1x" is not a whole number/],
     [{ wait: "5 minutes" }, {}, /^--wait: "5 minutes" is not a duration/],
     [{}, { on: "maybe" }, /^configuration file: on: "maybe" is not true or false$/],
+    [{}, { port: [1] }, /^configuration file: port: \[1\] is not one value$/],
+    [{}, { mode: { a: 1 } }, /^configuration file: mode: \{"a":1\} is not one value$/],
+    [{}, { list: { a: 1 } }, /^configuration file: list: \{"a":1\} is not one value or a list of values$/],
+    [{}, { list: ["a", null] }, /^configuration file: list: \["a",null\] is not one value or a list of values$/],
     [{ mode: "c" }, {}, /^--mode: "c" is not one of a, b$/],
     [{ modes: ["a,c"] }, {}, /^--modes: "c" is not one of a, b$/],
-    [{}, { prot: 1 }, /^configuration file: unknown setting "prot"; --help shows those that there are$/],
+    [
+      {},
+      { prot: 1 },
+      /^configuration file: unknown setting "prot" \(did you mean port\?\); --help shows those that there are$/,
+    ],
     [{}, { toString: 1 }, /^configuration file: unknown setting "toString"; --help shows those/],
   ];
   for (const [commandLine, file, message] of refusals) {

@@ -96,6 +96,7 @@ const approve = (): Command =>
       .action((name: string, flags: DecisionFlags) =>
         withServer(flags, async (connection) => {
           const request = await requestsOf(connection).get(name);
+          refuseDecided(request, "Denied");
           if (flags.yes !== true) await refuseUnlessMeant(connection, request);
           const approved = await decide(connection, { request, flags, type: "Approved" });
           const shown =
@@ -113,12 +114,26 @@ const deny = (): Command =>
     decisionCommand("deny", "SignetDenied").action((name: string, flags: DecisionFlags) =>
       withServer(flags, async (connection) => {
         const request = await requestsOf(connection).get(name);
+        refuseDecided(request, "Approved");
         const denied = await decide(connection, { request, flags, type: "Denied" });
         show(connection, { request: denied, flags, text: `certificate request ${printable(name)} denied` });
       }),
     ),
     ["Deny a request, and say why", 'signet csr deny ann --message "ask for the group dev, not ops"'],
   );
+
+/** The other decision is final: the server would refuse this one in the words of its validation. */
+function refuseDecided({ metadata, status }: CertificateSigningRequest, other: "Approved" | "Denied"): void {
+  if (!(status.conditions ?? []).some(({ type }) => type === other)) return;
+  const next =
+    other === "Denied"
+      ? "ask for another one (signet csr create)"
+      : "once it is issued, signet certificates revoke ends its certificate";
+  throw new CommandFailure(
+    `request ${metadata.name ?? ""} was ${other.toLowerCase()} already, which cannot be undone; ${next}`,
+    { exit: "refused" },
+  );
+}
 
 interface Decision {
   readonly request: CertificateSigningRequest;

@@ -1,4 +1,4 @@
-/** Reports slow requests and their steps: node --import ./examples/slow-requests.ts src/main.js serve --data-dir DIRECTORY */
+/** Reports slow requests and their steps: NODE_OPTIONS="--import ./examples/slow-requests.ts" signet serve */
 import { subscribe } from "node:diagnostics_channel";
 import type { TracedRequest } from "../src/machinery/tracing/request-trace.ts";
 

@@ -22,7 +22,7 @@ after(() => rmSync(cache, { recursive: true, force: true }));
 const hasKubectl = spawnSync("kubectl", ["version", "--client"]).status === 0;
 
 for (const page of pages) {
-  const { file, serverFiles = {}, serverSettings = {}, ports = [] } = page;
+  const { file, ports = [] } = page;
   test(
     `${file} shows what its commands print`,
     { skip: page.missing ?? (!hasKubectl && "kubectl is not installed") },
@@ -41,21 +41,10 @@ for (const page of pages) {
       const asShown = (text: string) => replaced.reduce((now, { own, free }) => now.replaceAll(free, own), text);
       for (const { name, text } of blocksNamed(markdown)) writeFileSync(join(folder, name), asRun(text));
       for (const copied of page.copies ?? []) cpSync(join(root, copied), join(folder, basename(copied)));
-      const settings = [
-        ...Object.entries(serverFiles).map(([name, value]) => [name, join(folder, value)]),
-        ...Object.entries(serverSettings).map(([name, value]) => [
-          name,
-          typeof value === "string" ? asRun(value) : value,
-        ]),
-      ];
       const server =
         page.server === "started by the page"
           ? undefined
-          : await startTestServer({
-              storage: page.server === "on LMDB" ? "lmdb" : "memory",
-              dataDirectory: join(folder, "server"),
-              settings: Object.fromEntries(settings),
-            });
+          : await startTestServer({ dataDirectory: join(folder, "server") });
       context.after(() => server?.stop());
 
       const signet = join(folder, "signet");

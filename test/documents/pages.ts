@@ -9,11 +9,7 @@ export const pythonPrograms = join(import.meta.dirname, "../../.clients/python/b
 export interface Page {
   readonly file: string;
   /** The server that the commands talk to: the test's own, or one that the page's commands start. */
-  readonly server: "in memory" | "on LMDB" | "started by the page";
-  /** Settings of the test's own server that name files of the page. */
-  readonly serverFiles?: Readonly<Record<string, string>>;
-  /** Other settings of it. */
-  readonly serverSettings?: Readonly<Record<string, string | boolean>>;
+  readonly server: "in memory" | "started by the page";
   /** What the page's commands start listens on these ports. The test takes free ones in their place. */
   readonly ports?: readonly string[];
   /** The folder in which the page says that it is. The test's folder takes its place. */
@@ -39,14 +35,10 @@ export const pages: readonly Page[] = [
   { file: "docs/rbac.md", server: "in memory" },
   { file: "docs/authorization.md", server: "started by the page", ports: ["6443", "7443"], folder: "/etc/signet" },
   { file: "docs/admission-policies.md", server: "in memory" },
-  {
-    file: "docs/certificates.md",
-    server: "in memory",
-    serverFiles: { "approval-policy": "policy.yaml", "signer-config": "examples/signers.yaml" },
-  },
-  { file: "docs/signers.md", server: "in memory", serverFiles: { "signer-config": "examples/signers.yaml" } },
+  { file: "docs/certificates.md", server: "started by the page", ports: ["6443"] },
+  { file: "docs/signers.md", server: "started by the page", ports: ["6443"] },
   { file: "docs/serves.md", server: "in memory" },
-  { file: "docs/backup.md", server: "on LMDB" },
+  { file: "docs/backup.md", server: "started by the page", ports: ["6443"] },
   {
     file: "docs/replicas.md",
     server: "started by the page",
@@ -55,13 +47,8 @@ export const pages: readonly Page[] = [
   },
   { file: "docs/operations.md", server: "started by the page", ports: ["6443"] },
   { file: "docs/observe.md", server: "started by the page", ports: ["6443"] },
-  {
-    file: "docs/revocation.md",
-    server: "in memory",
-    serverSettings: { "revocation-url": "http://127.0.0.1:8080", "revocation-http-address": "127.0.0.1:8080" },
-    ports: ["8080"],
-  },
-  { file: "docs/keys.md", server: "on LMDB" },
+  { file: "docs/revocation.md", server: "started by the page", ports: ["6443", "8080"] },
+  { file: "docs/keys.md", server: "started by the page", ports: ["6443"] },
   {
     file: "docs/external-keys.md",
     server: "started by the page",
@@ -69,13 +56,8 @@ export const pages: readonly Page[] = [
     folder: "/etc/signet",
     missing: missingForExternalKeys(),
   },
-  { file: "docs/encryption.md", server: "on LMDB", ports: ["6443"] },
-  {
-    file: "docs/audit.md",
-    server: "in memory",
-    serverFiles: { "audit-policy-file": "policy.yaml", "audit-log-path": "audit.log" },
-    serverSettings: { "audit-log-chain": true },
-  },
+  { file: "docs/encryption.md", server: "started by the page", ports: ["6443", "7443"] },
+  { file: "docs/audit.md", server: "started by the page", ports: ["6443"] },
   { file: "docs/node-agent.md", server: "started by the page", ports: ["6443", "10250"] },
   {
     file: "docs/services.md",

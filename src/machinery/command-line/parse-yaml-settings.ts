@@ -1,10 +1,13 @@
-import { parse } from "yaml";
+import { parse, YAMLParseError } from "yaml";
 
 /** Parses a file of settings in YAML or JSON. Aliases are refused. Throws an Error of one line, with the place of the fault. */
 export function parseYamlSettings(text: string): unknown {
   try {
     return parse(text, { maxAliasCount: 0, prettyErrors: true, logLevel: "error" });
   } catch (cause) {
+    if (cause instanceof YAMLParseError && cause.code === "MULTIPLE_DOCS") {
+      throw new Error("it holds several documents, with --- between them; leave one", { cause });
+    }
     // The lines after the first one show the text around the place.
     const [reason = ""] = cause instanceof Error ? cause.message.split("\n", 1) : [];
     throw new Error(`it is not YAML: ${reason.replace(/:$/, "")}`, { cause });

@@ -124,7 +124,10 @@ describe("an audit policy", () => {
     assert.equal(faults(head), "rules: at least one rule is required");
     assert.match(faults(`${head}rules: [{ level: All }]`), /^rules\[0\]\.level: "All" is not one of None, Metadata, /);
     assert.match(faults(`${head}rules: [{}]`), /^rules\[0\]\.level: /);
-    assert.match(faults(`${head}rules: [{ level: None, verb: [get] }]`), /^rules\[0\]\.verb: unknown field$/);
+    assert.match(
+      faults(`${head}rules: [{ level: None, verb: [get] }]`),
+      /^rules\[0\]\.verb: unknown field \(did you mean verbs\?\)$/,
+    );
     assert.match(
       faults(`${head}omitStages: [Begin]\nrules: [{ level: None }]`),
       /^omitStages\[0\]: "Begin" is not one of/,

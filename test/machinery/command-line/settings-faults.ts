@@ -7,7 +7,8 @@ export function settingsFaults(parse: () => unknown): readonly string[] {
     return [];
   } catch (error) {
     if (error instanceof InvalidSettings) return error.faults;
-    if (error instanceof Error && error.message.startsWith("it is not YAML: ")) return [error.message];
+    if (error instanceof Error && /^it (?:is not YAML: |holds several documents)/.test(error.message))
+      return [error.message];
     throw error;
   }
 }

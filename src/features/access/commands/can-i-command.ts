@@ -10,6 +10,7 @@ import { printable } from "../../../machinery/command-line/printable.ts";
 import { ruleTable } from "./rule-table.ts";
 import type { ShownRule } from "./rule-table.ts";
 import { findResource, discoveredResources } from "./discovered-resources.ts";
+import { warnOfUnknownVerbs } from "./unknown-verbs.ts";
 
 interface CanIFlags extends ConnectionFlags, OutputFlags {
   readonly list?: boolean;
@@ -80,7 +81,9 @@ async function ask(connection: ServerConnection, question: Question): Promise<vo
 
 async function specOf(connection: ServerConnection, { verb, resource, name, flags }: Question): Promise<unknown> {
   const { subresource, allNamespaces } = flags;
-  if (resource.startsWith("/")) {
+  const isPath = resource.startsWith("/");
+  warnOfUnknownVerbs([verb], { areOfResources: !isPath, areOfPaths: isPath });
+  if (isPath) {
     if (name !== undefined || subresource !== undefined) {
       throw new UsageError("a path has neither a name nor a subresource; ask about the path alone");
     }

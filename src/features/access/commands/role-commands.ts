@@ -2,13 +2,11 @@ import { Command } from "commander";
 import { apiVersionOf } from "../../../machinery/api/resource-type.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
-import { didYouMean } from "../../../machinery/command-line/did-you-mean.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { fieldsText } from "../../../machinery/command-line/text-table.ts";
 import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { repeatedOption } from "../../../machinery/command-line/options.ts";
-import { printable } from "../../../machinery/command-line/printable.ts";
 import { withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import type { PolicyRule } from "../rbac/policy-rule.ts";
@@ -18,6 +16,7 @@ import { createRbacObject, deleteCommand, describeCommand, listCommand, splitByC
 import type { RbacFlags, RbacKind } from "./rbac-command.ts";
 import { ruleTable } from "./rule-table.ts";
 import { findResource, discoveredResources } from "./discovered-resources.ts";
+import { warnOfUnknownVerbs } from "./unknown-verbs.ts";
 
 const columns: readonly TextColumn<Role>[] = [
   { header: "NAME", cell: ({ metadata }) => metadata.name ?? "" },
@@ -89,7 +88,10 @@ function create(kind: RbacKind<Role>): Command {
   }
   command.action(async (name: string, flags: CreateFlags) => {
     checkRule(kind, flags);
-    warnOfUnknownVerbs(flags);
+    warnOfUnknownVerbs(splitByCommas(flags.verb), {
+      areOfResources: splitByCommas(flags.resource).length > 0,
+      areOfPaths: splitByCommas(flags.nonResourceUrl).length > 0,
+    });
     await withServer(flags, async (connection) => {
       const rules = await rulesOf(connection, flags);
       const type = kind.resource(connection.names);
@@ -118,23 +120,6 @@ function checkRule(kind: RbacKind<Role>, flags: CreateFlags): void {
   }
   if (splitByCommas(flags.resourceName).length > 0 && !hasResources) {
     throw new UsageError("--resource-name: give --resource too");
-  }
-}
-
-/** As kubectl's `create role` knows them, and those of signers. */
-const verbsOfResources =
-  "* get list watch create update patch delete deletecollection proxy use bind escalate impersonate approve sign attest";
-const verbsOfPaths = "* get post put delete patch head options";
-
-/** Other verbs are for programs that ask with access reviews: a rule may have them, but they are more often a slip. */
-function warnOfUnknownVerbs({ verb, resource, nonResourceUrl }: CreateFlags): void {
-  const known = new Set([
-    ...(splitByCommas(resource).length > 0 ? verbsOfResources.split(" ") : []),
-    ...(splitByCommas(nonResourceUrl).length > 0 ? verbsOfPaths.split(" ") : []),
-  ]);
-  for (const one of splitByCommas(verb)) {
-    if (known.has(one)) continue;
-    console.error(`warning: no request to the server has the verb ${printable(one)}${didYouMean(one, known)}`);
   }
 }
 

@@ -23,8 +23,8 @@ export function celValueOf(value: unknown, depth = 0): unknown {
   return map;
 }
 
-/** The entries of a map: of JSON, or one that an expression made, which is a plain object. */
-export function celMapOf(value: unknown): ReadonlyMap<string, unknown> | undefined {
+/** The entries of a map. */
+export function celMapOf(value: unknown): ReadonlyMap<unknown, unknown> | undefined {
   if (value instanceof Map) return value;
   return isPlainObject(value) ? new Map(Object.entries(value)) : undefined;
 }

@@ -1,5 +1,8 @@
+import { Optional } from "@marcbachmann/cel-js";
+import { Duration } from "@marcbachmann/cel-js/evaluator";
 import { celMapOf, isPlainObject, isSequence } from "./cel-value.ts";
 import { spendSteps } from "./cost-budget.ts";
+import { nanosecondsOf, timestampOf } from "./functions/time-text.ts";
 
 /**
  * A node as the library makes it (8.0.0). `evaluate` and `handle` are called once for each evaluation, on the way down and
@@ -8,6 +11,7 @@ import { spendSteps } from "./cost-budget.ts";
 interface LibraryNode {
   readonly op: string;
   readonly args: unknown;
+  readonly input: string;
   readonly meta: {
     readonly alternate?: LibraryNode;
     readonly macro?: { evaluate(evaluator: unknown, macro: unknown, context: unknown): unknown };
@@ -59,25 +63,59 @@ function meterNode(node: LibraryNode): void {
       else refuseKey(left);
       return handle(...given);
     };
-  } else if (handle !== undefined && op === "rcall") {
-    const [name] = node.args as [string]; // a call's first argument is the name of the function
-    node.handle = (given, ...rest) => {
-      spendSteps(stepsOfCall(name, given as readonly unknown[])); // the values that the function is called with
-      return handle(given, ...rest);
-    };
   }
   // oxlint-disable-next-line max-params -- what the library gives
   node.evaluate = (evaluator, _node, context) => {
     spendSteps(1);
-    const value =
-      meta.alternate !== undefined
-        ? meta.alternate.evaluate(evaluator, meta.alternate, context)
-        : meta.macro !== undefined
-          ? meta.macro.evaluate(evaluator, meta.macro, context)
-          : meta.evaluate(evaluator, node, context);
+    let value: unknown;
+    try {
+      value =
+        meta.alternate !== undefined
+          ? meta.alternate.evaluate(evaluator, meta.alternate, context)
+          : meta.macro !== undefined
+            ? meta.macro.evaluate(evaluator, meta.macro, context)
+            : op === "map"
+              ? mapOf(node, evaluator, context)
+              : meta.evaluate(evaluator, node, context);
+    } catch (error) {
+      if (isNewFailure(error)) spendSteps(stepsOfFailure(node));
+      throw error;
+    }
+    // The library throws and catches an error where an index is out of range.
+    if (op === "[?]" && value === Optional.none()) spendSteps(stepsOfFailure(node));
     if (countsResult) spendSteps(stepsOfResult(value));
+    // The library makes integers of any size, and dates of any year.
+    if (op !== "value") checkRange(value);
     return value;
   };
+}
+
+/** Those that were spent for. An error passes every part around the one that failed. */
+const failures = new WeakSet<object>();
+
+function isNewFailure(error: unknown): boolean {
+  if (typeof error !== "object" || error === null || failures.has(error)) return false;
+  failures.add(error);
+  return true;
+}
+
+/** An error takes some microseconds, and the library shows the place in the source. An expression may fail for each item of a loop. */
+const stepsOfFailure = ({ input }: LibraryNode): number => 100 + input.length / 20;
+
+/**
+ * The value of a map that is written out. The library makes a plain object, whose keys are all strings, and leaves some names
+ * out.
+ */
+function mapOf(node: LibraryNode, ...[evaluator, context]: readonly [unknown, unknown]): Map<unknown, unknown> {
+  const entries = node.args as readonly (readonly [LibraryNode, LibraryNode])[];
+  const valueOf = (part: LibraryNode): unknown => part.evaluate(evaluator, part, context);
+  return new Map(entries.map(([key, value]) => [valueOf(key), valueOf(value)] as const));
+}
+
+function checkRange(value: unknown): void {
+  if (typeof value === "bigint" && BigInt.asIntN(64, value) !== value) throw new Error("integer overflow");
+  if (value instanceof Date) timestampOf(value.getTime());
+  if (value instanceof Duration) checkRange(nanosecondsOf(value));
 }
 
 /** The parts of a node that are keys of a map: in a map that is written out, and in brackets. */
@@ -108,24 +146,6 @@ function stepsOfResult(value: unknown): number {
   // The library looks at all keys of a plain object, whatever it is used for.
   return isPlainObject(value) ? Object.keys(value).length : 0;
 }
-
-/** Calls whose result can be larger than their arguments, or that are slow. They spend before they work. */
-function stepsOfCall(name: string, [receiver, ...given]: readonly unknown[]): number {
-  if (name.startsWith("get") && receiver instanceof Date && given.length > 0) return stepsOfTimeZone;
-  // As upstream counts `contains`: a text that nearly repeats itself is compared at every place.
-  if (searching.has(name)) return Math.ceil(lengthOf(receiver) / 10) * Math.max(1, Math.ceil(lengthOf(given[0]) / 10));
-  if (!Array.isArray(receiver)) return lengthOf(receiver) / 10;
-  const texts = receiver.reduce<number>((sum, one) => sum + lengthOf(one), 0);
-  const between = name === "join" ? receiver.length * lengthOf(given[0]) : 0;
-  return receiver.length + (texts + between) / 10;
-}
-
-const searching: ReadonlySet<string> = new Set(["contains", "indexOf", "lastIndexOf", "replace", "split"]);
-
-/** Formatting a date in a time zone takes as long as this many steps. */
-const stepsOfTimeZone = 500;
-
-const lengthOf = (value: unknown): number => (typeof value === "string" ? value.length : 0);
 
 /**
  * Spends for all that a comparison of two values can look at. It walks as the comparison does, and is stopped with the budget:

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { parseQuantity } from "../../../src/machinery/api/quantity.ts";
-import { kubernetesEnvironment } from "../../../src/machinery/expressions/kubernetes/kubernetes-environment.ts";
+import { kubernetesEnvironment } from "../../../src/machinery/expressions/kubernetes-environment.ts";
 import { CostBudget } from "../../../src/machinery/expressions/cost-budget.ts";
 import { compileExpression } from "../../../src/machinery/expressions/metered-expression.ts";
 import { SeededRandom } from "../../reliability/seeded-random.ts";

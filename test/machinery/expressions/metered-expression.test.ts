@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CostBudget, OverBudget } from "../../../src/machinery/expressions/cost-budget.ts";
-import { compileExpression, expressionEnvironment } from "../../../src/machinery/expressions/metered-expression.ts";
+import { kubernetesEnvironment } from "../../../src/machinery/expressions/kubernetes-environment.ts";
+import { compileExpression } from "../../../src/machinery/expressions/metered-expression.ts";
 
-const environment = expressionEnvironment().registerVariable("object", "dyn");
+const environment = kubernetesEnvironment().registerVariable("object", "dyn");
 const run = (source: string, object: unknown = {}, steps = 1_000_000): unknown =>
   compileExpression(source, environment).evaluate({ object }, new CostBudget(steps));
 
@@ -17,7 +18,7 @@ describe("a metered expression", () => {
     "object.all(a, a in object)",
     "object.all(a, object.exists(b, a == b)) || true",
     "object.all(a, object == object + [])",
-    "object.exists(a, cel.bind(copy, object + object, copy.size() == 0))",
+    "object.exists(a, [object + object].exists(copy, copy.size() == 0))",
     'object.all(a, object.join(",").contains("x") == false)',
     'object.join("0123456789".split("").join(object.join("")) + object.join("")).size() > 0',
   ]) {
@@ -46,11 +47,8 @@ describe("a metered expression", () => {
   it("is stopped before byte strings and nested lists grow too large", () => {
     const doubled = (first: string, join: (one: string) => string, last: (one: string) => string): string =>
       Array.from({ length: 25 })
-        .reduceRight<string>(
-          (inner, _, index) => `cel.bind(a${index + 1}, ${join(`a${index}`)}, ${inner})`,
-          last("a25"),
-        )
-        .replace(/^/, `cel.bind(a0, ${first}, `) + ")";
+        .reduceRight<string>((inner, _, index) => `[${join(`a${index}`)}].all(a${index + 1}, ${inner})`, last("a25"))
+        .replace(/^/, `[${first}].all(a0, `) + ")";
     assert.throws(
       () =>
         run(
@@ -73,7 +71,7 @@ describe("a metered expression", () => {
   it("is stopped before a text grows too large", () => {
     let source = "object";
     for (let doubling = 0; doubling < 40; doubling += 1)
-      source = `cel.bind(a${doubling}, ${source}, a${doubling} + a${doubling})`;
+      source = `[${source}].map(a${doubling}, a${doubling} + a${doubling})[0]`;
     assert.throws(() => run(`size(${source}) > 0`, "x".repeat(100)), /cost limit|depth|nest/i);
     const flat = Array.from({ length: 25 }, (_, index) => `[0, 1, 2, 3].all(v${index}, `).join("");
     assert.throws(() => run(`${flat}true${")".repeat(25)}`), OverBudget);
@@ -134,12 +132,12 @@ describe("a metered expression", () => {
 
   it("gives the same results as without a meter", () => {
     assert.equal(run("object.a.b.all(x, x > 1) && object.a.b.map(x, x * 2)[0] == 4", { a: { b: [2n, 3n] } }), true);
-    assert.equal(run("cel.bind(x, object.a, x + x)", { a: "b" }), "bb");
+    assert.equal(run("[object.a].map(x, x + x)[0]", { a: "b" }), "bb");
     assert.equal(run("has(object.a) ? object.a : 'none'", {}), "none");
   });
 
   it("takes no list for a key, whose text may have no bound", () => {
-    const binds = Array.from({ length: 24 }, (_, at) => `cel.bind(a${at + 1}, [a${at}, a${at}], `).join("");
+    const binds = Array.from({ length: 24 }, (_, at) => `[[a${at}, a${at}]].all(a${at + 1}, `).join("");
     for (const source of [
       "{a24: 1}.size() > 0",
       "{'a': 1}[a24] == 1",
@@ -149,10 +147,28 @@ describe("a metered expression", () => {
       "{b'x': 1}.size() > 0",
     ]) {
       const fault = /unsupported key type: lists and bytes are no keys/;
-      assert.throws(() => run(`cel.bind(a0, [1], ${binds}${source})${")".repeat(24)}`), fault, source);
+      assert.throws(() => run(`[[1]].all(a0, ${binds}${source})${")".repeat(24)}`), fault, source);
     }
   });
 
-  it("has no functions that Kubernetes does not have", () =>
-    assert.throws(() => run("bytes('{}').json().size() == 0"), /undeclared reference to 'json'/));
+  it("has no functions that Kubernetes does not have", () => {
+    for (const name of ["json()", "hex()", "base64()", "at(0)", "string()"]) {
+      assert.throws(() => run(`bytes('{}').${name}`), /found no matching overload for 'bytes\.\w+\(/, name);
+    }
+    assert.throws(() => run("cel.bind(x, 1, x + 1)"), /undeclared reference to 'cel'/);
+  });
+
+  for (const fault of ["1 / 0 > 1", "int('x') > 1", "[1][?7].hasValue()", "object[0] > 1"]) {
+    it(`counts what an error takes, more in a long expression: ${fault}`, () => {
+      const steps = (source: string): number => {
+        const budget = new CostBudget(1_000_000);
+        compileExpression(source, environment).evaluate({ object: many.slice(0, 100) }, budget);
+        return budget.spent;
+      };
+      const source = `object.all(a, ${fault} || true)`;
+      assert.ok(steps(source) > 100 * 100);
+      // The library looks through the line for the place of each error.
+      assert.ok(steps(`${source} ${" ".repeat(14_000)}`) > 100 * 700);
+    });
+  }
 });

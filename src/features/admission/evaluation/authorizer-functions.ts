@@ -4,6 +4,7 @@ import { parseFieldSelector } from "../../../machinery/api/field-selector.ts";
 import { parseLabelSelector } from "../../../machinery/api/label-selector.ts";
 import { serviceAccountGroups, serviceAccountUsername } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import { addFunctions } from "../../../machinery/expressions/add-functions.ts";
 import { spendSteps } from "../../../machinery/expressions/cost-budget.ts";
 
 /** Asks the server's authorizers. May throw to have the evaluation done again. */
@@ -97,8 +98,8 @@ export function addAuthorizerFunctions(environment: Environment): void {
     "kubernetes.authorization.ResourceCheck",
     "kubernetes.authorization.Decision",
   ];
-  const add = (signature: string, handler: (...given: never[]) => unknown): unknown =>
-    environment.registerFunction(signature, handler, { async: false });
+  const add = (signature: string, body: (...given: never[]) => unknown): void =>
+    addFunctions(environment, { [signature]: body });
   environment
     .registerType(path, PathCheck)
     .registerType(group, GroupCheck)

@@ -1,5 +1,5 @@
 import type { Environment } from "@marcbachmann/cel-js";
-import { kubernetesEnvironment } from "../../../machinery/expressions/kubernetes/kubernetes-environment.ts";
+import { kubernetesEnvironment } from "../../../machinery/expressions/kubernetes-environment.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { addAuthorizerFunctions } from "./authorizer-functions.ts";
 

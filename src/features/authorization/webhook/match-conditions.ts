@@ -1,11 +1,8 @@
 import { duplicate, invalidValue, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { CostBudget, OverBudget } from "../../../machinery/expressions/cost-budget.ts";
-import {
-  compileExpression,
-  ExpressionError,
-  expressionEnvironment,
-} from "../../../machinery/expressions/metered-expression.ts";
+import { kubernetesEnvironment } from "../../../machinery/expressions/kubernetes-environment.ts";
+import { compileExpression, ExpressionError } from "../../../machinery/expressions/metered-expression.ts";
 import type { Expression } from "../../../machinery/expressions/metered-expression.ts";
 import type { WebhookReviewSpec } from "./webhook-review.ts";
 
@@ -13,7 +10,7 @@ import type { WebhookReviewSpec } from "./webhook-review.ts";
 const maximumSteps = 100_000;
 
 const requirements = "list<map<string, dyn>>";
-const environment = expressionEnvironment().registerVariable({
+const environment = kubernetesEnvironment().registerVariable({
   name: "request",
   schema: {
     user: "string",

@@ -1,12 +1,12 @@
 import type { ASTNode } from "@marcbachmann/cel-js";
 import { CostBudget, OverBudget } from "../../../machinery/expressions/cost-budget.ts";
+import { kubernetesEnvironment } from "../../../machinery/expressions/kubernetes-environment.ts";
 import {
   compileExpression as compile,
   ExpressionError,
-  expressionEnvironment,
-  isPatternCall,
   summaryOf,
 } from "../../../machinery/expressions/metered-expression.ts";
+import { patternOf } from "../../../machinery/expressions/prepare-expression.ts";
 
 /** The values that an expression reads: `claims` of a token, or the `user` that was made of them. */
 export type ExpressionVariable = "claims" | "user";
@@ -30,8 +30,8 @@ export interface ClaimExpression {
 const maximumSteps = 500_000;
 
 const environments = {
-  claims: expressionEnvironment().registerVariable("claims", "map<string, dyn>"),
-  user: expressionEnvironment().registerVariable({
+  claims: kubernetesEnvironment().registerVariable("claims", "map<string, dyn>"),
+  user: kubernetesEnvironment().registerVariable({
     name: "user",
     schema: { username: "string", uid: "string", groups: "list<string>", extra: "map<string, list<string>>" },
   }),
@@ -78,7 +78,7 @@ function evaluationFault(error: unknown): string {
   return code === "no_such_key" ? summaryOf(error) : code.replaceAll("_", " ");
 }
 
-const matchesPatternOfToken = (node: ASTNode): boolean => isPatternCall(node) && node.args[2][0]?.op !== "value";
+const matchesPatternOfToken = (node: ASTNode): boolean => (patternOf(node)?.op ?? "value") !== "value";
 
 const selects = (node: ASTNode, field: string): boolean => {
   if (node.op === "." || node.op === ".?") return isClaims(node.args[0]) && node.args[1] === field;

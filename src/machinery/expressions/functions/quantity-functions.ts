@@ -1,4 +1,5 @@
 import type { Environment } from "@marcbachmann/cel-js";
+import { addFunctions } from "../add-functions.ts";
 import { parseQuantity } from "../../api/quantity.ts";
 
 const nanos = 1_000_000_000n;
@@ -62,8 +63,8 @@ const isQuantity = (text: string): boolean => {
 /** Kubernetes' functions for quantities. */
 export function addQuantityFunctions(environment: Environment): void {
   const type = "kubernetes.Quantity";
-  const add = (signature: string, handler: (...given: never[]) => unknown): unknown =>
-    environment.registerFunction(signature, handler, { async: false });
+  const add = (signature: string, body: (...given: never[]) => unknown): void =>
+    addFunctions(environment, { [signature]: body });
   environment.registerType(type, Quantity);
   environment.registerOperator(`${type} == ${type}`, (one: Quantity, other: Quantity) => one.nanos === other.nanos);
   add(`quantity(string): ${type}`, (text: string) => Quantity.parse(text));

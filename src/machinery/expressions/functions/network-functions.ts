@@ -1,5 +1,10 @@
 import { isIPv4, isIPv6 } from "node:net";
 import type { Environment } from "@marcbachmann/cel-js";
+import { addFunctions } from "../add-functions.ts";
+import { spendSteps } from "../cost-budget.ts";
+
+/** Reading an IPv6 address takes as long as this many steps. */
+const stepsOfIpv6 = 50;
 
 /** An IP address. Upstream refuses zones, leading zeros, and IPv4 addresses that are written as IPv6. */
 class Address {
@@ -13,6 +18,7 @@ class Address {
 
   static parse(text: string): Address {
     if (isIPv4(text)) return new Address(text, Uint8Array.from(text.split("."), Number));
+    spendSteps(stepsOfIpv6);
     const canonical =
       isIPv6(text) && !text.includes("%") ? URL.parse(`http://[${text}]`)?.hostname.slice(1, -1) : undefined;
     if (canonical === undefined)
@@ -134,8 +140,8 @@ class AddressFunctions {
 /** Kubernetes' functions for addresses and networks. */
 export function addNetworkFunctions(environment: Environment): void {
   const [ip, cidr] = ["net.IP", "net.CIDR"];
-  const add = (signature: string, handler: (...given: never[]) => unknown): unknown =>
-    environment.registerFunction(signature, handler, { async: false });
+  const add = (signature: string, body: (...given: never[]) => unknown): void =>
+    addFunctions(environment, { [signature]: body });
   environment
     .registerType(ip, Address)
     .registerType(cidr, Network)

@@ -2,6 +2,8 @@ import { Optional } from "@marcbachmann/cel-js";
 import type { Environment } from "@marcbachmann/cel-js";
 import { labelValueFaults, qualifiedNameFaults } from "../../api/label-validation.ts";
 import { validateDns1035LabelName, validateDnsLabelName, validateDnsSubdomainName } from "../../api/name-validation.ts";
+import { addFunctions } from "../add-functions.ts";
+import { parseUrl } from "./parse-url.ts";
 
 const matching =
   (pattern: RegExp, fault: string) =>
@@ -10,11 +12,25 @@ const matching =
 
 /** No part of these patterns can be read in two ways: they match in linear time. */
 const uuid = /^[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}$/;
-const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-const dateTime = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
+const base64 = /^(?=.)(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const time = /^(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:.\d+)?(?:z|[+-]\d{2}:\d{2})$/i;
 
-const isDate = (text: string): boolean => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text));
-const isDateTime = (text: string): boolean => dateTime.test(text) && !Number.isNaN(Date.parse(text));
+function isDate(text: string): boolean {
+  const day = /^\d{4}-\d{2}-(\d{2})$/.exec(text)?.[1];
+  // JavaScript reads the 30th of February as a day in March.
+  return day !== undefined && new Date(text).getUTCDate() === Number(day);
+}
+const isDateTime = (text: string): boolean =>
+  isDate(text.slice(0, 10)) && /^t/i.test(text.slice(10)) && time.test(text.slice(11));
+
+function uriFaults(text: string): string[] {
+  try {
+    parseUrl(text, { isRequest: true });
+    return [];
+  } catch (error) {
+    return [error instanceof Error ? error.message : ""];
+  }
+}
 
 const validators: Readonly<Record<string, (text: string) => string[]>> = {
   dns1123Label: (text) => validateDnsLabelName(text, { isPrefix: false }),
@@ -25,8 +41,7 @@ const validators: Readonly<Record<string, (text: string) => string[]>> = {
   dns1123SubdomainPrefix: (text) => validateDnsSubdomainName(text, { isPrefix: true }),
   dns1035LabelPrefix: (text) => validateDns1035LabelName(text, { isPrefix: true }),
   labelValue: labelValueFaults,
-  uri: (text) =>
-    URL.parse(text) === null && !text.startsWith("/") ? [`parse ${JSON.stringify(text)}: invalid URI for request`] : [],
+  uri: uriFaults,
   uuid: matching(uuid, "does not match the UUID format"),
   byte: matching(base64, "invalid base64"),
   date: (text) => (isDate(text) ? [] : ["invalid date"]),
@@ -49,8 +64,8 @@ class Formats {
 /** Kubernetes' named formats: `!format.dns1123Label().validate(text).hasValue()`. */
 export function addFormatFunctions(environment: Environment): void {
   const [format, formats] = ["kubernetes.Format", "kubernetes.Formats"];
-  const add = (signature: string, handler: (...given: never[]) => unknown): unknown =>
-    environment.registerFunction(signature, handler, { async: false });
+  const add = (signature: string, body: (...given: never[]) => unknown): void =>
+    addFunctions(environment, { [signature]: body });
   environment
     .registerType(format, Format)
     .registerType(formats, Formats)

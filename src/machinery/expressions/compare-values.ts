@@ -1,0 +1,75 @@
+import { Duration, UnsignedInt } from "@marcbachmann/cel-js/evaluator";
+import { celMapOf, isSequence } from "./cel-value.ts";
+import { spendSteps } from "./cost-budget.ts";
+
+/** The types whose values have an order. */
+export const orderedTypes = [
+  "int",
+  "uint",
+  "double",
+  "bool",
+  "google.protobuf.Duration",
+  "google.protobuf.Timestamp",
+  "string",
+  "bytes",
+];
+
+/**
+ * Below, above or equal: a number as sorting takes it. Spends what it may cost. Throws an Error for values that have no order, or
+ * two types.
+ */
+export function compareValues(one: unknown, other: unknown): number {
+  if (one instanceof Uint8Array && other instanceof Uint8Array) {
+    spendSteps(1 + Math.min(one.length, other.length) / 10);
+    return Buffer.compare(one, other);
+  }
+  if (one instanceof Duration && other instanceof Duration) {
+    spendSteps(1);
+    return order(one.seconds, other.seconds) || order(one.nanos, other.nanos);
+  }
+  const [left, right] = [orderOf(one), orderOf(other)];
+  if (typeof left !== typeof right || one instanceof Date !== other instanceof Date) {
+    throw new Error("list elements must have the same type");
+  }
+  spendSteps(typeof left === "string" ? 1 + Math.min(left.length, String(right).length) / 10 : 1);
+  return order(left, right);
+}
+
+type Ordered = string | number | bigint | boolean;
+
+const order = (one: Ordered, other: Ordered): number => (one < other ? -1 : one > other ? 1 : 0);
+
+function orderOf(value: unknown): Ordered {
+  if (value instanceof Date || value instanceof UnsignedInt) return value.valueOf();
+  if (value !== null && typeof value !== "object") return value as Ordered; // CEL has no other primitive values
+  throw new Error("list elements must be comparable");
+}
+
+/** Equality as `==` has it. It is stopped with the budget: see `spendComparison`. */
+export function isEqualValue(one: unknown, other: unknown): boolean {
+  // As `spendComparison` has it: a list may hold another one twice, forty levels deep.
+  if (one === other) return true;
+  const [left, right] = [plainNumber(one), plainNumber(other)];
+  if (typeof left !== "object" || typeof right !== "object" || left === null || right === null) {
+    // An integer equals a double of the same value.
+    return left === right || (isNumber(left) && isNumber(right) && left == right);
+  }
+  if (isSequence(left) && isSequence(right)) {
+    if (Array.isArray(left) !== Array.isArray(right) || left.length !== right.length) return false;
+    return left.every((value: unknown, index: number) => isEqualValue(value, right[index]));
+  }
+  const [entries, others] = [celMapOf(left), celMapOf(right)];
+  if (entries !== undefined && others !== undefined) {
+    return (
+      entries.size === others.size &&
+      [...entries].every(([key, value]) => others.has(key) && isEqualValue(value, others.get(key)))
+    );
+  }
+  if (left instanceof Date && right instanceof Date) return left.getTime() === right.getTime();
+  // Values with functions of their own, such as addresses, are equal when they are written alike.
+  return left.constructor === right.constructor && textOf(left) === textOf(right);
+}
+
+const plainNumber = (value: unknown): unknown => (value instanceof UnsignedInt ? value.valueOf() : value);
+const isNumber = (value: unknown): value is number | bigint => typeof value === "number" || typeof value === "bigint";
+const textOf = (value: { toString(): string }): string => value.toString();

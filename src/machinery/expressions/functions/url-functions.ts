@@ -1,0 +1,104 @@
+import { unescape } from "node:querystring";
+import type { Environment } from "@marcbachmann/cel-js";
+import { addFunctions } from "../add-functions.ts";
+import { spendSteps } from "../cost-budget.ts";
+import { parseUrl } from "./parse-url.ts";
+import type { ParsedUrl } from "./parse-url.ts";
+
+/** Reading one parameter of a query takes as long as this many steps: some microseconds. */
+const stepsOfParameter = 100;
+
+/** An absolute URL, or an absolute path. */
+class CelUrl {
+  readonly text: string;
+  readonly #parts: ParsedUrl;
+
+  constructor(text: string) {
+    try {
+      // As upstream: the second takes the fragment off.
+      parseUrl(text, { isRequest: true });
+      this.#parts = parseUrl(text, { isRequest: false });
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : "";
+      throw new Error(`URL parse error during conversion from string: ${reason}`, { cause: error });
+    }
+    this.text = text;
+  }
+
+  get scheme(): string {
+    return this.#parts.scheme;
+  }
+  get host(): string {
+    return decoded(this.#parts.host);
+  }
+  get port(): string {
+    return /:(\d*)$/.exec(this.host)?.[1] ?? "";
+  }
+  get hostname(): string {
+    return this.host.replace(/:\d*$/, "").replace(/^\[(.*)\]$/, "$1");
+  }
+  /** As it was written, unless it has characters that must be escaped. */
+  get escapedPath(): string {
+    const { path } = this.#parts;
+    if (/^[A-Za-z0-9\-_.~!$&'()*+,;=:@/[\]%]*$/.test(path)) return path;
+    spendSteps(2 * path.length);
+    return path.replaceAll(/%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-_.~$&+,;=:@/%]/gu, escaped);
+  }
+  /** Parameters that Go does not read are left out. */
+  get query(): ReadonlyMap<string, readonly string[]> {
+    const pairs = this.#parts.query.split("&");
+    spendSteps(stepsOfParameter * (pairs.length - 1));
+    const found = new Map<string, string[]>();
+    for (const pair of pairs) {
+      if (pair === "" || pair.includes(";") || /%(?![0-9A-Fa-f]{2})/.test(pair)) continue;
+      const [key = "", value = ""] = pair.split(/=(.*)/s, 2).map((part) => decoded(part.replaceAll("+", " ")));
+      const values = found.get(key);
+      if (values === undefined) found.set(key, [value]);
+      else values.push(value);
+    }
+    return found;
+  }
+  toString(): string {
+    return this.text;
+  }
+}
+
+const decoded = (text: string): string => (text.includes("%") ? unescape(text) : text);
+
+/** An escape of what needs none is taken off, as Go has it. */
+function escaped(part: string): string {
+  const isEscape = part.length === 3 && part.startsWith("%");
+  const bytes = isEscape ? Buffer.from(part.slice(1), "hex") : Buffer.from(part);
+  const text = bytes.toString("latin1");
+  if (/^[A-Za-z0-9\-_.~$&+,;=:@/]$/.test(text)) return text;
+  return Array.from(bytes, (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join("");
+}
+
+function isUrl(text: string): boolean {
+  try {
+    return parseUrl(text, { isRequest: true }) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+export function addUrlFunctions(environment: Environment): void {
+  const type = "kubernetes.URL";
+  environment.registerType(type, CelUrl);
+  environment.registerOperator(`${type} == ${type}`, (one: CelUrl, other: CelUrl) => one.text === other.text);
+  const part = (read: (url: CelUrl) => unknown) => (url: CelUrl) => {
+    // Each look at a part reads the text again.
+    spendSteps(url.text.length / 10);
+    return read(url);
+  };
+  addFunctions(environment, {
+    [`url(string): ${type}`]: (text: string) => new CelUrl(text),
+    "isURL(string): bool": isUrl,
+    [`${type}.getScheme(): string`]: part((url) => url.scheme),
+    [`${type}.getHost(): string`]: part((url) => url.host),
+    [`${type}.getHostname(): string`]: part((url) => url.hostname),
+    [`${type}.getPort(): string`]: part((url) => url.port),
+    [`${type}.getEscapedPath(): string`]: part((url) => url.escapedPath),
+    [`${type}.getQuery(): map<string, list<string>>`]: part((url) => url.query),
+  });
+}

@@ -1,0 +1,56 @@
+import type { ASTNode } from "@marcbachmann/cel-js";
+
+/** A type as the library (8.0.0) has it. */
+export interface LibraryType {
+  readonly kind: string;
+  readonly name: string;
+  readonly keyType?: LibraryType;
+  readonly valueType?: LibraryType;
+  readonly hasDynType: boolean;
+  /** Letters in it stand for any type. */
+  readonly hasPlaceholderType: boolean;
+  isDynOrBool(): boolean;
+  matches(other: LibraryType): boolean;
+}
+
+/** The names that an expression can see. One that a macro adds hides an outer one. */
+export interface Scope {
+  forkWithVariable(name: string, type: LibraryType): InnerScope;
+}
+
+export interface InnerScope extends Scope {
+  /** The scope inside of another one at evaluation. */
+  reuse(outer: Scope): InnerScope;
+  setIterValue(value: unknown, evaluator: Evaluator): InnerScope;
+}
+
+export interface Checker {
+  check(node: ASTNode, scope: Scope): LibraryType;
+  getType(name: string): LibraryType;
+  createError(code: string, message: string, node: ASTNode): Error;
+}
+
+export interface Evaluator {
+  run(node: ASTNode, scope: Scope): unknown;
+  debugType(value: unknown): { fieldLazy(...given: unknown[]): unknown };
+}
+
+export interface MacroBody {
+  check(given: { readonly checker: Checker; readonly scope: Scope }): LibraryType;
+  run(given: { readonly evaluator: Evaluator; readonly scope: Scope }): unknown;
+}
+
+/** One use of a macro as the library calls it. The meter finds the parts of the expression among the fields. */
+export function libraryMacro(
+  parts: Readonly<Record<string, ASTNode | undefined>>,
+  { check, run }: MacroBody,
+): Readonly<Record<string, unknown>> {
+  return {
+    ...parts,
+    async: false,
+    // oxlint-disable-next-line max-params -- what the library gives
+    typeCheck: (checker: Checker, _macro: unknown, scope: Scope) => check({ checker, scope }),
+    // oxlint-disable-next-line max-params -- what the library gives
+    evaluate: (evaluator: Evaluator, _macro: unknown, scope: Scope) => run({ evaluator, scope }),
+  };
+}

@@ -2,7 +2,7 @@ import { Optional } from "@marcbachmann/cel-js";
 import { Duration } from "@marcbachmann/cel-js/evaluator";
 import { celMapOf, isPlainObject, isSequence } from "./cel-value.ts";
 import { spendSteps } from "./cost-budget.ts";
-import { nanosecondsOf, timestampOf } from "./functions/time-text.ts";
+import { durationOf, nanosecondsOf, timestampOf } from "./functions/time-text.ts";
 
 /**
  * A node as the library makes it (8.0.0). `evaluate` and `handle` are called once for each evaluation, on the way down and
@@ -84,9 +84,7 @@ function meterNode(node: LibraryNode): void {
     // The library throws and catches an error where an index is out of range.
     if (op === "[?]" && value === Optional.none()) spendSteps(stepsOfFailure(node));
     if (countsResult) spendSteps(stepsOfResult(value));
-    // The library makes integers of any size, and dates of any year.
-    if (op !== "value") checkRange(value);
-    return value;
+    return op === "value" ? value : inRange(value);
   };
 }
 
@@ -112,10 +110,11 @@ function mapOf(node: LibraryNode, ...[evaluator, context]: readonly [unknown, un
   return new Map(entries.map(([key, value]) => [valueOf(key), valueOf(value)] as const));
 }
 
-function checkRange(value: unknown): void {
+/** The library makes integers of any size, dates of any year, and durations with a negative part. */
+function inRange(value: unknown): unknown {
   if (typeof value === "bigint" && BigInt.asIntN(64, value) !== value) throw new Error("integer overflow");
   if (value instanceof Date) timestampOf(value.getTime());
-  if (value instanceof Duration) checkRange(nanosecondsOf(value));
+  return value instanceof Duration ? durationOf(nanosecondsOf(value)) : value;
 }
 
 /** The parts of a node that are keys of a map: in a map that is written out, and in brackets. */

@@ -72,7 +72,10 @@ export function addQuantityFunctions(environment: Environment): void {
   add(`sign(${type}): int`, (one: Quantity) => one.compareTo(Quantity.of(0n)));
   add(`${type}.isInteger(): bool`, (one: Quantity) => one.isInteger);
   add(`${type}.asInteger(): int`, (one: Quantity) => one.asInteger());
-  add(`${type}.asApproximateFloat(): double`, (one: Quantity) => Number(one.nanos) / Number(nanos));
+  add(
+    `${type}.asApproximateFloat(): double`,
+    (one: Quantity) => Number(one.nanos / nanos) + Number(one.nanos % nanos) / Number(nanos),
+  );
   add(`${type}.isGreaterThan(${type}): bool`, (one: Quantity, other: Quantity) => one.nanos > other.nanos);
   add(`${type}.isLessThan(${type}): bool`, (one: Quantity, other: Quantity) => one.nanos < other.nanos);
   add(`${type}.compareTo(${type}): int`, (one: Quantity, other: Quantity) => one.compareTo(other));

@@ -53,9 +53,14 @@ export function readDuration(text: string): Duration {
   return durationOf(sign === "-" ? -total : total);
 }
 
-function durationOf(nanoseconds: bigint): Duration {
+/**
+ * A duration whose part of a second is never negative: the library adds and compares only those rightly. Throws an Error for one longer
+ * than 292 years.
+ */
+export function durationOf(nanoseconds: bigint): Duration {
   if (BigInt.asIntN(64, nanoseconds) !== nanoseconds) throw new Error("integer overflow");
-  return new Duration(nanoseconds / nanosecondsPerSecond, Number(nanoseconds % nanosecondsPerSecond));
+  const part = ((nanoseconds % nanosecondsPerSecond) + nanosecondsPerSecond) % nanosecondsPerSecond;
+  return new Duration((nanoseconds - part) / nanosecondsPerSecond, Number(part));
 }
 
 export const nanosecondsOf = ({ seconds, nanos }: Duration): bigint => seconds * nanosecondsPerSecond + BigInt(nanos);

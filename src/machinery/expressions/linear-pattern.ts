@@ -3,7 +3,7 @@ import { spendSteps } from "./cost-budget.ts";
 
 const longestPattern = 4096;
 /** The longest pattern once its repetitions are written out. It takes some 70 ms to compile. */
-const largestExpansion = 10_000;
+const largestSize = 10_000;
 const stepsToCompile = 50;
 const maximumPatterns = 128;
 
@@ -14,9 +14,9 @@ export function linearPattern(pattern: string): RE2JS {
   const known = patterns.get(pattern);
   if (known !== undefined) return known;
   if (pattern.length > longestPattern) throw new Error("the regular expression is too long");
-  const expanded = expandedLength(pattern);
-  if (expanded > largestExpansion) throw new Error("the repetitions in the regular expression are too large");
-  spendSteps(stepsToCompile * expanded);
+  const size = patternSize(pattern);
+  if (size > largestSize) throw new Error("the repetitions in the regular expression are too large");
+  spendSteps(stepsToCompile * size);
   const compiled = RE2JS.compile(pattern);
   const [oldest] = patterns.keys();
   if (patterns.size >= maximumPatterns && oldest !== undefined) patterns.delete(oldest);
@@ -61,7 +61,7 @@ const sizeWithClasses = 8;
 const sizeOfFoldedRange = 1500;
 
 /** The length of a pattern with its counted repetitions written out, and more for what is slow. A bound, not the exact size. */
-function expandedLength(pattern: string): number {
+export function patternSize(pattern: string): number {
   const groups: number[] = [];
   const ignoresCase = /\(\?[a-zA-Z]*i/.test(pattern);
   const size = /\\[pP]/.test(pattern) ? sizeWithClasses : 1;

@@ -8,6 +8,8 @@ export class ExpressionError extends Error {}
 
 /** No expression is longer than this: upstream's examples have a tenth. */
 const maximumExpressionLength = 16 * 1024;
+/** The patterns of an expression, in the unit of `patternSize`: two of the largest. */
+const largestPatterns = 20_000;
 /** A CEL expression (https://cel.dev), checked and ready. */
 export interface Expression {
   readonly source: string;
@@ -15,6 +17,8 @@ export interface Expression {
   readonly type: string;
   /** Every part of it, the root included, as the author wrote it. */
   readonly nodes: readonly ASTNode[];
+  /** How long its patterns take to compile, in the unit of `patternSize`. */
+  readonly patternsSize: number;
   /** Throws an Error for a value that is not there, a wrong type, or OverBudget. Its message may quote values. */
   evaluate(variables: Readonly<Record<string, unknown>>, budget: CostBudget): unknown;
 }
@@ -26,7 +30,8 @@ export interface Expression {
 export function compileExpression(source: string, environment: Environment): Expression {
   if (source.length > maximumExpressionLength) throw new ExpressionError("the expression is longer than 16 KiB");
   const program = readable(() => environment.parse(source));
-  const { nodes, checkLiterals } = readable(() => prepareExpression(program.ast));
+  const { nodes, patternsSize, checkLiterals } = readable(() => prepareExpression(program.ast));
+  if (patternsSize > largestPatterns) throw new ExpressionError("the regular expressions are too large together");
   const checked = program.check();
   if (!checked.valid) throw new ExpressionError(summaryOf(checked.error));
   readable(checkLiterals);
@@ -35,6 +40,7 @@ export function compileExpression(source: string, environment: Environment): Exp
     source,
     type: checked.type ?? "dyn",
     nodes,
+    patternsSize,
     evaluate(variables, budget) {
       const result: unknown = withBudget(budget, () => program(variables));
       // `a || b` continues when `a` fails, but an expression must not continue after it was stopped.

@@ -5,7 +5,7 @@ import { celMapOf } from "./cel-value.ts";
 import { readDuration, readTimestamp } from "./functions/time-text.ts";
 import { libraryMacro } from "./library-macro.ts";
 import type { Checker, LibraryType as Type, Scope } from "./library-macro.ts";
-import { linearPattern } from "./linear-pattern.ts";
+import { linearPattern, patternSize } from "./linear-pattern.ts";
 
 interface Declaration {
   readonly receiverType: Type | null;
@@ -28,6 +28,8 @@ const libraryNode = (node: ASTNode): LibraryNode => node as unknown as LibraryNo
 export interface PreparedExpression {
   /** Every part, the root included. */
   readonly nodes: readonly ASTNode[];
+  /** How long it takes to compile the patterns that are written out, in the unit of `patternSize`. */
+  readonly patternsSize: number;
   /** Throws an Error for what Kubernetes refuses, and the library's type check accepts. It needs the types that were found. */
   checkLiterals(): void;
 }
@@ -44,6 +46,7 @@ export function prepareExpression(root: ASTNode): PreparedExpression {
   for (const { node } of places) prepareNode(node);
   return {
     nodes: places.map(({ node }) => node),
+    patternsSize: places.reduce((sum, { node }) => sum + sizeOfPattern(patternOf(node)), 0),
     checkLiterals() {
       for (const { node, isInFormat } of places) {
         if (!isInFormat) refuseMixedTypes(node);
@@ -168,6 +171,9 @@ function refuseBadLiteral(node: ASTNode): void {
   if (name === ownName("duration")) readDuration(argument.args);
   if (name === ownName("timestamp")) readTimestamp(argument.args);
 }
+
+const sizeOfPattern = (pattern: ASTNode | undefined): number =>
+  pattern?.op === "value" ? patternSize(String(pattern.args)) : 0;
 
 const patternFunctions: ReadonlySet<string> = new Set(["matches", "find", "findAll"].map(ownName));
 

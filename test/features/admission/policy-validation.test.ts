@@ -34,6 +34,17 @@ describe("a policy", () => {
     ]);
   });
 
+  it("has only patterns that can be compiled in half a second together", () => {
+    const pattern = (index: number): string => `'a'.matches('${index}${".{1000}".repeat(9)}')`;
+    const faults = (...expressions: string[]): string[] =>
+      compileFaults({ validations: expressions.map((expression) => ({ expression })) });
+    assert.deepEqual(faults(`${pattern(1)} || ${pattern(2)}`), []);
+    assert.match(String(faults(`${pattern(1)} || ${pattern(2)} || ${pattern(3)}`)), /too large together$/);
+    const [fault = "", ...more] = faults(...Array.from({ length: 12 }, (_, index) => pattern(index)), "true");
+    assert.match(fault, /^spec\.validations\[12\]\.expression: .*the regular expressions of the policy are too large$/);
+    assert.deepEqual(more, []);
+  });
+
   it("covers no resource by two entries, but may name one twice", () => {
     const faults = (...resources: string[]): string[] => ruleFaults({ resources });
     assert.deepEqual(faults("pods", "pods", "a/b", "a/b"), []);

@@ -6,6 +6,9 @@ import type { PolicySpec } from "../policies/policy-schema.ts";
 import { policyEnvironment, usableType } from "./policy-environment.ts";
 import type { EnvironmentOptions } from "./policy-environment.ts";
 
+/** The patterns of a policy, in the unit of `patternSize`. They take half a second to compile, in which the server does nothing else. */
+const largestPatterns = 100_000;
+
 export interface CompiledValidation {
   readonly expression: Expression;
   readonly message: string;
@@ -29,9 +32,13 @@ export function compilePolicy(spec: PolicySpec): {
   const faults: FieldError[] = [];
   const types = new Map<string, string>();
   const hasParams = spec.paramKind !== undefined;
+  let patternsSize = 0;
   const compile = (source: string, { field, accepted, hasAuthorizer = true }: Wanted): Expression[] => {
     try {
+      if (patternsSize > largestPatterns)
+        throw new ExpressionError("the regular expressions of the policy are too large");
       const expression = compileExpression(source, policyEnvironment({ hasParams, hasAuthorizer }, types));
+      patternsSize += expression.patternsSize;
       if (accepted === undefined || accepted.includes(expression.type)) return [expression];
       if (expression.type === "dyn" && readsUntyped(source, types)) return [expression];
       const detail = `must evaluate to ${wordsFor(accepted)} but got ${wordFor(expression.type)}`;

@@ -198,7 +198,7 @@ describe("a webhook authorizer", () => {
     const condition = matchCondition([
       "has(request.resourceAttributes)",
       "request.resourceAttributes.namespace == 'default' && request.resourceAttributes.subresource == ''",
-      "!('system:nodes' in request.groups) && request.extra['team'].exists(t, t == 'x')",
+      "!('system:nodes' in request.groups) && request.extra.exists(key, values, key == 'team' && values.sort()[0] == 'x')",
       "request.resourceAttributes.labelSelector.requirements[0].key == 'app'",
     ]);
     const authorize = authorizer({ condition });

@@ -23,6 +23,8 @@ describe("a CEL expression on claims", () => {
     'claims.email.split("@")[0]': "Ada",
     'claims.?missing.orValue("none")': "none",
     'has(claims.missing) ? claims.missing : "other"': "other",
+    'claims.groups.transformList(i, g, g + string(i)).sort().join("-")': "dev0-ops1",
+    'claims.?email.optMap(e, e.find("^[^@]+")).orValue("none")': "Ada",
   };
   for (const [source, expected] of Object.entries(texts)) {
     it(`returns a text: ${source}`, () => assert.equal(evaluate(source, "text"), expected));
@@ -60,6 +62,9 @@ describe("a CEL expression on claims", () => {
     ["1", "texts", /must evaluate to string or list of strings/],
     ['claims.sub.matches("(")', "boolean", /missing closing/],
     ["claims.sub.matches(claims.email)", "boolean", /literal/],
+    ["matches(claims.sub, claims.email)", "boolean", /literal/],
+    ["claims.sub.find(claims.email)", "text", /literal/],
+    ["claims.sub.findAll(claims.email)", "texts", /literal/],
     ['claims.sub.matches("(?=a)")', "boolean", /invalid or unsupported Perl syntax/],
     ["(".repeat(60) + "true" + ")".repeat(60), "boolean", /depth|nest/i],
   ];

@@ -59,7 +59,7 @@ function parseDouble(text: string): number {
     if (special[2] === undefined) return special[1] === "" ? Number.NaN : impossible("string", "double");
     return special[1] === "-" ? -Infinity : Infinity;
   }
-  const isNumber = text.length <= longestNumber && /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text);
+  const isNumber = text.length <= longestNumber && /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(text);
   const value = isNumber ? Number(text) : Number.NaN;
   return Number.isFinite(value) ? value : impossible("string", "double");
 }

@@ -39,10 +39,11 @@ const longestDuration = 256;
 
 /** A duration as Go writes it: `1h30m`, `-1.5s`. Throws an Error for one that is not valid, or longer than 292 years. */
 export function readDuration(text: string): Duration {
-  const parts = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text);
-  if (parts === null || text.length > longestDuration) {
-    throw new Error(`invalid duration ${JSON.stringify(text.slice(0, 64))}`);
-  }
+  const parts =
+    text.length > longestDuration
+      ? null
+      : /^([+-]?)((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text);
+  if (parts === null) throw new Error(`invalid duration ${JSON.stringify(text.slice(0, 64))}`);
   const [, sign, amounts = ""] = parts;
   let total = 0n;
   for (const [, whole = "", fraction = "", unit = ""] of amounts.matchAll(/(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g)) {

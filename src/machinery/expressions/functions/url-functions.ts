@@ -41,7 +41,7 @@ class CelUrl {
   get escapedPath(): string {
     const { path } = this.#parts;
     if (/^[A-Za-z0-9\-_.~!$&'()*+,;=:@/[\]%]*$/.test(path)) return path;
-    spendSteps(2 * path.length);
+    spendSteps(8 * path.length);
     return path.replaceAll(/%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-_.~$&+,;=:@/%]/gu, escaped);
   }
   /** Parameters that Go does not read are left out. */

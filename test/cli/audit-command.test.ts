@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { startServerProcess } from "../../bench/server-process.ts";
 import { clientOf } from "../reliability/client-of.ts";
-import { runSignet } from "./run-signet.ts";
+import { HostedSignet } from "./hosted-signet.ts";
 
 describe("signet audit verify", () => {
   const scratch = mkdtempSync(join(tmpdir(), "signet-verify-"));
@@ -14,7 +14,10 @@ describe("signet audit verify", () => {
   const key = `--public-key=${join(data, "audit-log.pub")}`;
   const checkpoint = `--checkpoint=${join(data, "audit-log.checkpoint")}`;
 
+  let signet: HostedSignet;
+
   before(async () => {
+    signet = new HostedSignet();
     // Two starts, and two workers that write one file.
     for (const workers of [2, 1]) {
       const flags = [`--workers=${workers}`, `--audit-log-path=${log}`, "--audit-log-chain"];
@@ -26,10 +29,13 @@ describe("signet audit verify", () => {
     }
   });
 
-  after(() => rmSync(scratch, { recursive: true, force: true }));
+  after(() => {
+    signet.stop();
+    rmSync(scratch, { recursive: true, force: true });
+  });
 
   it("verifies a log that workers wrote across a restart, with keys that only the server can read", async () => {
-    const { code, stdout } = await runSignet(["audit", "verify", log, key, checkpoint]);
+    const { code, stdout } = await signet.run(["audit", "verify", log, key, checkpoint]);
     assert.equal(code, 0, stdout);
     assert.match(stdout, /^the log is whole: the last of \d+ checkpoints is at number \d+$/m);
     assert.ok(!stdout.includes("note: signatures"));
@@ -46,23 +52,23 @@ describe("signet audit verify", () => {
     const lines = readFileSync(log, "utf8").split("\n");
     const changed = join(scratch, "changed.log");
     writeFileSync(changed, lines.toSpliced(40, 1).join("\n"));
-    const { code, stdout, stderr } = await runSignet(["audit", "verify", changed, key]);
+    const { code, stdout, stderr } = await signet.run(["audit", "verify", changed, key]);
     assert.equal(code, 1);
     assert.match(stdout, /^fault: .*changed\.log: line 41 comes after lines that are missing: 41 to 41$/m);
     assert.match(stderr, /^signet: the log is not as it was written: 1 fault; /);
   });
 
   it("reports what it could not check, and what is wrong with its arguments", async () => {
-    const { code, stdout } = await runSignet(["audit", "verify", log]);
+    const { code, stdout } = await signet.run(["audit", "verify", log]);
     assert.equal(code, 0);
     assert.match(stdout, /^note: signatures were not checked: .*\nnote: the end could be missing /m);
-    const missing = await runSignet(["audit", "verify", join(scratch, "none.log")]);
+    const missing = await signet.run(["audit", "verify", join(scratch, "none.log")]);
     assert.equal(missing.code, 2);
     assert.match(missing.stderr, /^signet: cannot read \S+none\.log: there is no such file; name another\n$/);
     const other = join(scratch, "other.log");
     writeFileSync(other, "{}\n");
-    assert.match((await runSignet(["audit", "verify", other])).stdout, /^\S+other\.log: 1 line, none with a number$/m);
-    const wrongKey = await runSignet(["audit", "verify", log, `--public-key=${log}`]);
+    assert.match((await signet.run(["audit", "verify", other])).stdout, /^\S+other\.log: 1 line, none with a number$/m);
+    const wrongKey = await signet.run(["audit", "verify", log, `--public-key=${log}`]);
     assert.equal(wrongKey.code, 2);
     assert.match(wrongKey.stderr, /--public-key: .* it holds no public key in PEM\n$/);
   });

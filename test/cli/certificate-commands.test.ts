@@ -11,23 +11,27 @@ import {
 } from "../features/certificates/certificate-loop-scene.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
-import { runSignet } from "./run-signet.ts";
-import type { Outcome } from "./run-signet.ts";
+import type { HostedOutcome } from "./command-host.ts";
+import { HostedSignet } from "./hosted-signet.ts";
 import { signerNames } from "../../src/features/certificates/signer-names.ts";
 
-describe("the commands for certificates", { concurrency: 4 }, () => {
+describe("the commands for certificates", { concurrency: 1 }, () => {
   let server: TestServer;
   let scene: CertificateScene;
+  let host: HostedSignet;
   const folder = new CertificateFolder();
   before(async () => {
     server = await startTestServer();
     scene = new CertificateScene(server.client);
+    host = new HostedSignet();
   });
   after(async () => {
+    host.stop();
     await server.stop();
     folder.remove();
   });
-  const signet = (...args: string[]): Promise<Outcome> => runSignet([...args, "--kubeconfig", server.kubeconfigFile]);
+  const signet = (...args: string[]): Promise<HostedOutcome> =>
+    host.run([...args, "--kubeconfig", server.kubeconfigFile]);
   const succeed = async (...args: string[]): Promise<string> => {
     const { code, stdout, stderr } = await signet(...args);
     assert.equal(code, 0, stderr);

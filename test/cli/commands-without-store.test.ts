@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { skipsEtcd, startEtcd } from "../machinery/storage/etcd-process.ts";
-import { runSignet } from "./run-signet.ts";
+import { HostedSignet } from "./hosted-signet.ts";
 
 /** The commands that work on a server's store, whether it runs or not. */
 const commands: readonly (readonly string[])[] = [
@@ -26,7 +26,14 @@ describe("a command on the store of a server", () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-no-store-"));
   const keyFile = join(folder, "encryption.key");
   writeFileSync(keyFile, encryptionKeys, { mode: 0o600 });
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  let signet: HostedSignet;
+  before(() => {
+    signet = new HostedSignet();
+  });
+  after(() => {
+    signet.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
   const absolute = (args: readonly string[]): string[] =>
     args.map((arg) => (arg === "saved" ? join(folder, arg) : arg));
 
@@ -34,7 +41,7 @@ describe("a command on the store of a server", () => {
     const other = mkdtempSync(join(folder, "other-"));
     writeFileSync(join(other, "letter.txt"), "dear");
     for (const args of commands) {
-      const { code, stdout, stderr } = await runSignet([
+      const { code, stdout, stderr } = await signet.run([
         ...absolute(args),
         ...["--data-dir", other, "--encryption-key-file", keyFile],
       ]);
@@ -50,7 +57,7 @@ describe("a command on the store of a server", () => {
     mkdirSync(join(data, "store"), { mode: 0o700 });
     writeFileSync(file, "a text", { mode: 0o600 });
     for (const args of commands) {
-      const { code, stdout, stderr } = await runSignet([
+      const { code, stdout, stderr } = await signet.run([
         ...absolute(args),
         ...["--data-dir", data, "--encryption-key-file", keyFile],
       ]);
@@ -72,7 +79,7 @@ describe("a command on the store of a server", () => {
     const etcd = await startEtcd();
     try {
       for (const args of commands.filter(([group]) => group === "encryption" || group === "backup")) {
-        const { code, stdout, stderr } = await runSignet([
+        const { code, stdout, stderr } = await signet.run([
           ...absolute(args),
           ...["--data-dir", folder, "--encryption-key-file", keyFile, "--etcd-servers", etcd.urls.join(",")],
         ]);

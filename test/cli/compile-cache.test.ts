@@ -25,6 +25,16 @@ function start(environment: Record<string, string>): void {
   execFileSync(process.execPath, [main, "--help"], { env: { PATH: process.env["PATH"], ...environment } });
 }
 
+const printFolder = `import { compileCacheFolder } from ${JSON.stringify(join(import.meta.dirname, "../../src/compile-cache-folder.js"))};
+process.stdout.write(String(compileCacheFolder()));`;
+
+/** The folder that the program uses in a separate environment, or "undefined". */
+const folderIn = (environment: Record<string, string>): string =>
+  execFileSync(process.execPath, ["--input-type=module", "--eval", printFolder], {
+    env: environment,
+    encoding: "utf8",
+  });
+
 const modeOf = (file: string): number => lstatSync(file).mode & 0o777;
 
 describe("the cache of compiled code", () => {
@@ -45,8 +55,8 @@ describe("the cache of compiled code", () => {
   });
 
   it("is below XDG_CACHE_HOME if that is set", () => {
-    start({ HOME: join(scratch, "nowhere"), XDG_CACHE_HOME: home });
-    assert.equal(readdirSync(join(home, "signet/compile-cache")).length, 1);
+    const used = folderIn({ HOME: join(scratch, "nowhere"), XDG_CACHE_HOME: home });
+    assert.equal(used, join(home, "signet/compile-cache"));
   });
 
   it("is never in the temporary folder, also when there is no home", () => {
@@ -64,8 +74,7 @@ describe("the cache of compiled code", () => {
   });
 
   it("is not used when XDG_CACHE_HOME is a relative path", () => {
-    start({ HOME: home, XDG_CACHE_HOME: "home" });
-    assert.ok(existsSync(folder()), "the home's own is used");
+    assert.equal(folderIn({ HOME: home, XDG_CACHE_HOME: "home" }), folder(), "the home's own is used");
     assert.ok(!existsSync("home"));
   });
 
@@ -80,8 +89,7 @@ describe("the cache of compiled code", () => {
     it(`is not used in ${what}`, () => {
       mkdirSync(folder(), { recursive: true, mode: 0o700 });
       prepare();
-      start({ HOME: home });
-      assert.deepEqual(readdirSync(folder()), []);
+      assert.equal(folderIn({ HOME: home }), "undefined");
     });
   }
 
@@ -90,7 +98,7 @@ describe("the cache of compiled code", () => {
     mkdirSync(target, { mode: 0o700 });
     mkdirSync(join(home, ".cache"), { mode: 0o700 });
     symlinkSync(target, join(home, ".cache/signet"));
-    start({ HOME: home });
+    assert.equal(folderIn({ HOME: home }), "undefined");
     assert.deepEqual(readdirSync(target), []);
   });
 
@@ -101,8 +109,7 @@ describe("the cache of compiled code", () => {
       for (const theirs of [folder(), join(home, ".cache"), home, scratch]) {
         mkdirSync(folder(), { recursive: true, mode: 0o700 });
         chownSync(theirs, someoneElse, someoneElse);
-        start({ HOME: home });
-        assert.deepEqual(readdirSync(folder()), [], theirs);
+        assert.equal(folderIn({ HOME: home }), "undefined", theirs);
         chownSync(theirs, 0, 0);
       }
     },

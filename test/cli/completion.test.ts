@@ -3,12 +3,12 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { after, describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { completedCommands } from "../../src/cli/completion/completed-command.ts";
 import { completionScript } from "../../src/cli/completion/completion-script.ts";
 import type { Shell } from "../../src/cli/completion/completion-script.ts";
 import { describedProgram } from "../../tools/reference/leaf-commands.ts";
-import { runSignet } from "./run-signet.ts";
+import { HostedSignet } from "./hosted-signet.ts";
 
 const program = describedProgram();
 
@@ -102,6 +102,12 @@ for (const [shell, offer] of Object.entries(offers)) {
   });
 }
 
+let signet: HostedSignet;
+before(() => {
+  signet = new HostedSignet();
+});
+after(() => signet.stop());
+
 describe("signet completion", () => {
   it("has every command and flag in one line each", () => {
     const commands = completedCommands(program);
@@ -114,14 +120,14 @@ describe("signet completion", () => {
   });
 
   it("prints the script, and lists the supported shells", async () => {
-    const { code, stdout } = await runSignet(["completion", "bash"]);
+    const { code, stdout } = await signet.run(["completion", "bash"]);
     assert.deepEqual([code, stdout], [0, completionScript("bash", program)]);
-    const wrong = await runSignet(["completion", "tcsh"]);
+    const wrong = await signet.run(["completion", "tcsh"]);
     assert.equal(wrong.code, 2);
     assert.match(wrong.stderr, /Allowed choices are bash, zsh, fish/);
   });
 });
 
 it("signet --version prints the version alone", async () => {
-  assert.match((await runSignet(["--version"])).stdout, /^\d+\.\d+\.\d+\n$/);
+  assert.match((await signet.run(["--version"])).stdout, /^\d+\.\d+\.\d+\n$/);
 });

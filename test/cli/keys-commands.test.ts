@@ -14,8 +14,8 @@ import { readKeyRecord } from "../../src/machinery/keys/key-records.ts";
 import { InProcess } from "../server/in-process.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
-import { runSignet } from "./run-signet.ts";
-import type { Outcome } from "./run-signet.ts";
+import type { HostedOutcome } from "./command-host.ts";
+import { HostedSignet } from "./hosted-signet.ts";
 
 interface ListedKey {
   readonly key: string;
@@ -27,15 +27,19 @@ describe("signet keys, beside a server that runs", () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-keys-"));
   const dataDirectory = join(folder, "data");
   let server: TestServer;
+  let signet: HostedSignet;
   before(async () => {
+    signet = new HostedSignet();
     server = await startTestServer({ dataDirectory, storage: "lmdb", settings: { controllers: false } });
   });
   after(async () => {
+    signet.stop();
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const run = (...words: string[]): Promise<Outcome> => runSignet(["keys", ...words, "--data-dir", dataDirectory]);
+  const run = (...words: string[]): Promise<HostedOutcome> =>
+    signet.run(["keys", ...words, "--data-dir", dataDirectory]);
   const listed = async (): Promise<readonly ListedKey[]> => {
     const { stdout } = await run("list", "-o", "json");
     return (JSON.parse(stdout) as { keys: ListedKey[] }).keys;
@@ -71,7 +75,8 @@ describe("signet keys, beside a server that runs", () => {
     writeFileSync(signers, JSON.stringify(configuration));
     const files = ["--cluster-signing-nodeagent-serving-cert-file", certificateFile];
     files.push("--cluster-signing-nodeagent-serving-key-file", keyFile, "--signer-config", signers);
-    const ca = (...words: string[]): Promise<Outcome> => runSignet(["ca", ...words, "--data-dir", dataDirectory]);
+    const ca = (...words: string[]): Promise<HostedOutcome> =>
+      signet.run(["ca", ...words, "--data-dir", dataDirectory]);
     const { stdout } = await ca("list", ...files, "-o", "json");
     const { authorities } = JSON.parse(stdout) as { authorities: { name: string; state: string; subject: string }[] };
     assert.deepEqual(
@@ -125,7 +130,8 @@ describe("signet keys, beside a server that runs", () => {
   it("make no key that the server can't open: not without its sealing key, nor with that of another", async () => {
     const file = join(dataDirectory, "sealing.key");
     const kept = readFileSync(file, "utf8");
-    const ca = (...words: string[]): Promise<Outcome> => runSignet(["ca", ...words, "--data-dir", dataDirectory]);
+    const ca = (...words: string[]): Promise<HostedOutcome> =>
+      signet.run(["ca", ...words, "--data-dir", dataDirectory]);
     assert.equal((await ca("prepare", "nodeagent-client-ca")).code, 0);
     const refused = async (reason: RegExp): Promise<void> => {
       const before = await server.store.range({ start: "/keys/", end: "/keys0" });
@@ -186,11 +192,11 @@ describe("signet keys, beside a server that runs", () => {
       assert.equal(code, 2);
       assert.match(stderr, message);
     }
-    const missing = await runSignet(["keys", "list", "--data-dir", join(folder, "missing")]);
+    const missing = await signet.run(["keys", "list", "--data-dir", join(folder, "missing")]);
     assert.deepEqual([missing.code, /does not exist/.test(missing.stderr)], [2, true]);
     const empty = mkdtempSync(join(folder, "empty-"));
     writeFileSync(join(empty, "sealing.key"), "not mine", { mode: 0o644 });
-    const none = await runSignet(["keys", "rotate", "--data-dir", empty]);
+    const none = await signet.run(["keys", "rotate", "--data-dir", empty]);
     assert.deepEqual([none.code, /holds no store of a server/.test(none.stderr)], [2, true]);
     assert.equal(statSync(join(empty, "sealing.key")).mode & 0o777, 0o644);
   });

@@ -20,28 +20,34 @@ import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import { encodePrivateKeyPem, generatePrivateKey } from "../../src/pki/keys.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
-import { runSignet } from "./run-signet.ts";
-import type { Outcome } from "./run-signet.ts";
+import type { HostedOutcome } from "./command-host.ts";
+import { HostedSignet } from "./hosted-signet.ts";
 
 const main = join(import.meta.dirname, "../../src/main.js");
 
 describe("a command that writes files", { concurrency: 1 }, () => {
   let server: TestServer;
+  let host: HostedSignet;
   let folder = "";
   let count = 0;
   before(async () => {
     server = await startTestServer();
+    host = new HostedSignet();
   });
-  after(() => server.stop());
+  after(async () => {
+    host.stop();
+    await server.stop();
+  });
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), "signet-output-"));
     count += 1;
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
-  const signet = (...args: string[]): Promise<Outcome> => runSignet([...args, "--kubeconfig", server.kubeconfigFile]);
+  const signet = (...args: string[]): Promise<HostedOutcome> =>
+    host.run([...args, "--kubeconfig", server.kubeconfigFile]);
 
   /** Each command with a file that only its owner may read, given that file. */
-  const secretWriters: Readonly<Record<string, (file: string) => Promise<Outcome>>> = {
+  const secretWriters: Readonly<Record<string, (file: string) => Promise<HostedOutcome>>> = {
     "kubeconfig --user --output-file": (file) => signet("kubeconfig", "--user", "anna", "--output-file", file),
     "kubeconfig --service-account --output-file": (file) =>
       signet("kubeconfig", "--service-account", "default", "--output-file", file),
@@ -84,7 +90,7 @@ describe("a command that writes files", { concurrency: 1 }, () => {
   }
 
   /** Each command with an output that is no key, given the file for it. */
-  const otherWriters: Readonly<Record<string, (file: string) => Promise<Outcome>>> = {
+  const otherWriters: Readonly<Record<string, (file: string) => Promise<HostedOutcome>>> = {
     ...secretWriters,
     "csr get --output-file": (file) => signet("csr", "get", "eve", "--output-file", file),
     "csr create --request-file": (file) =>
@@ -94,8 +100,8 @@ describe("a command that writes files", { concurrency: 1 }, () => {
         ...["certificates", "issue", "eve", "--signer", "a.io/b", "--out", join(folder, "eve.crt")],
         ...["--key-out", join(folder, "eve.key"), "--chain-out", file],
       ),
-    backup: (file) => runSignet(["backup", "--data-dir", join(folder, "none"), file]),
-    "support-bundle": (file) => runSignet(["support-bundle", "--data-dir", join(folder, "none"), file]),
+    backup: (file) => host.run(["backup", "--data-dir", join(folder, "none"), file]),
+    "support-bundle": (file) => host.run(["support-bundle", "--data-dir", join(folder, "none"), file]),
   };
   for (const [command, write] of Object.entries(otherWriters)) {
     it(`does not overwrite a file with a private key: ${command}`, async () => {

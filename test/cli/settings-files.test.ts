@@ -4,16 +4,25 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { HostedSignet } from "./hosted-signet.ts";
 
-const main = join(import.meta.dirname, "../../src/main.js");
+let folder = "";
+let pipe = "";
+let signet: HostedSignet;
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), "signet-settings-"));
+  pipe = join(folder, "pipe");
+  assert.equal(spawnSync("mkfifo", [pipe]).status, 0);
+  signet = new HostedSignet();
+});
+after(() => {
+  signet.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
 
 describe("a flag of the server that names a file", () => {
-  let folder = "";
-  before(() => {
-    folder = mkdtempSync(join(tmpdir(), "signet-settings-"));
-    assert.equal(spawnSync("mkfifo", [join(folder, "pipe")]).status, 0);
-  });
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  const serve = (...words: readonly string[]) =>
+    signet.run(["serve", "--data-dir", join(folder, "data"), "--secure-port=0", ...words]);
 
   for (const flag of [
     "config",
@@ -25,16 +34,12 @@ describe("a flag of the server that names a file", () => {
     "service-account-key-file",
     "approval-policy",
   ]) {
-    it(`refuses pipes and devices, which would block or never end: --${flag}`, () => {
-      for (const file of [join(folder, "pipe"), "/dev/zero"]) {
+    it(`refuses pipes and devices, which would block or never end: --${flag}`, async () => {
+      for (const file of [pipe, "/dev/zero"]) {
         const other = { "tls-cert-file": "tls-private-key-file", "tls-private-key-file": "tls-cert-file" }[flag];
         const words = [`--${flag}`, file, ...(other === undefined ? [] : [`--${other}`, file])];
-        const serve = ["serve", "--data-dir", join(folder, "data"), "--secure-port=0", ...words];
-        const { status, stderr } = spawnSync(process.execPath, [main, ...serve], {
-          encoding: "utf8",
-          timeout: 600_000,
-        });
-        assert.equal(status, 2, stderr);
+        const { code, stderr } = await serve(...words);
+        assert.equal(code, 2, stderr);
         assert.match(
           stderr,
           /^signet: --[a-z-]+: \S+ is not a regular file; it may be read again later, so write it to a file and name that\n$/,
@@ -43,30 +48,25 @@ describe("a flag of the server that names a file", () => {
     });
   }
 
-  it("refuses a folder, and says to name a file in its place", () => {
+  it("refuses a folder, and says to name a file in its place", async () => {
     for (const flag of ["config", "token-auth-file", "authorization-config"]) {
-      const serve = ["serve", "--data-dir", join(folder, "data"), "--secure-port=0", `--${flag}`, folder];
-      const { status, stderr } = spawnSync(process.execPath, [main, ...serve], { encoding: "utf8", timeout: 600_000 });
-      assert.deepEqual([status, stderr], [2, `signet: --${flag}: ${folder} is a folder; name a file\n`]);
+      const { code, stderr } = await serve(`--${flag}`, folder);
+      assert.deepEqual([code, stderr], [2, `signet: --${flag}: ${folder} is a folder; name a file\n`]);
     }
   });
 });
 
 describe("a flag of the agent that names a file", () => {
-  it("refuses pipes, which would block", () => {
-    const folder = mkdtempSync(join(tmpdir(), "signet-settings-"));
-    const pipe = join(folder, "pipe");
-    assert.equal(spawnSync("mkfifo", [pipe]).status, 0);
+  it("refuses pipes, which would block", async () => {
     for (const words of [
       ["--ca-file", pipe],
       ["--client-certificate", pipe, "--client-key", pipe],
       ["--config", pipe],
     ]) {
-      const command = [main, "agent", "--server", "https://127.0.0.1:1", "--data-dir", join(folder, "data"), ...words];
-      const { status, stderr } = spawnSync(process.execPath, command, { encoding: "utf8", timeout: 600_000 });
-      assert.equal(status, 2, stderr);
+      const agent = ["agent", "--server", "https://127.0.0.1:1", "--data-dir", join(folder, "data")];
+      const { code, stderr } = await signet.run([...agent, ...words]);
+      assert.equal(code, 2, stderr);
       assert.match(stderr, /^signet: --[a-z-]+: \S+ is not a regular file; /);
     }
-    rmSync(folder, { recursive: true, force: true });
   });
 });

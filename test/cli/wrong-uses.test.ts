@@ -17,7 +17,7 @@ import { newAuthority } from "../features/certificates/certificate-loop-scene.ts
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { HostedSignet } from "./hosted-signet.ts";
-import type { Outcome } from "./run-signet.ts";
+import type { HostedOutcome } from "./command-host.ts";
 import { UnhelpfulServers } from "./unhelpful-servers.ts";
 
 /** A wrong use: what it is, the words, how it ends, and what the one line on standard error must say. A line each. */
@@ -82,7 +82,7 @@ describe(
       rmSync(folder, { recursive: true, force: true });
     });
 
-    const check = ({ code, stdout, stderr }: Outcome, [what, , exit, says]: WrongUse): void => {
+    const check = ({ code, stdout, stderr }: HostedOutcome, [what, , exit, says]: WrongUse): void => {
       assert.equal(code, exitCodes[exit].code, `${what}: ${stderr}`);
       assert.equal(stdout, "", what);
       assert.match(stderr, /^(?:warning: [^\n]+\n)*signet: [^\n]+\n$/, what);
@@ -95,7 +95,7 @@ describe(
     const asAdmin = (line: string, ...more: string[]): string[] => [...words(line), ...more, "--kubeconfig", admin];
 
     it("in the words of the command line", async () => {
-      // prettier-ignore
+      // oxfmt-ignore
       await checkAll([
         ["an unknown command", words("crs list"), "usage", /unknown command 'crs' \(Did you mean csr\?\); see signet --help/],
         ["the help of an unknown command", words("help crs"), "usage", /^signet: unknown command 'crs' \(Did you mean csr\?\); see signet --help$/m],
@@ -141,7 +141,7 @@ describe(
     it("in files that are read and written", async () => {
       const noPem = write("no.pem", "no PEM");
       execFileSync("mkfifo", [file("pipe")]);
-      // prettier-ignore
+      // oxfmt-ignore
       await checkAll([
         ["a missing file of CAs", asAdmin("trust create x --from-file", file("none")), "usage", /--from-file: cannot read \S+: there is no such file; name another/],
         ["a folder in place of a file", asAdmin("trust create x --from-file", file("folder")), "usage", /folder is a folder; name a file/],
@@ -167,7 +167,7 @@ describe(
         "client-certificate-data": Buffer.from(ca).toString("base64"),
         "client-key-data": Buffer.from(key).toString("base64"),
       };
-      // prettier-ignore
+      // oxfmt-ignore
       await checkAll([
         ["a missing one", of(file("none")), "usage", /cannot read kubeconfig \S+: there is no such file; name another with --kubeconfig/],
         ["a folder", of(file("folder")), "usage", /is a folder; name a file/],
@@ -201,7 +201,7 @@ describe(
       };
       const answer = (body: string, status = 200) =>
         unhelpful.answering((_, response) => void response.writeHead(status).end(body));
-      // prettier-ignore
+      // oxfmt-ignore
       await checkAll([
         ["nothing listens", of(await at("gone", unhelpful.gone())), "unreachable", /nothing listens there; start it with signet serve/],
         ["no such host", of(kubeconfig("nohost", { url: "https://nowhere.invalid:1" })), "unreachable", /there is no such host; check the server's URL/],
@@ -236,7 +236,7 @@ describe(
       const late = kubeconfig("late", { url: await skewed });
       const expired = jwt({ exp: seconds(Date.now() - day) });
       const early = jwt({ nbf: seconds(Date.now() + day) });
-      // prettier-ignore
+      // oxfmt-ignore
       await checkAll([
         ["an unknown token", of(admin, "--token", "nobody"), "unauthenticated", /does not accept the token, .*get a new one with signet token create/],
         ["an expired token", of(admin, "--token", expired), "unauthenticated", /the token expired at \d{4}-\S+Z; get a new one with signet token create/],
@@ -252,7 +252,7 @@ describe(
       }
       await signet.run(asAdmin("csr deny doomed"));
       await signet.run(asAdmin("csr approve meant --yes"));
-      // prettier-ignore
+      // oxfmt-ignore
       await checkAll([
         ["a name with a slash", asAdmin("csr describe a/b"), "refused", /invalid resource name "a\/b": may not contain '\/'$/m],
         ["an unknown request", asAdmin("csr describe nothing"), "refused", /404 NotFound.*check the name, and the namespace/],
@@ -270,7 +270,7 @@ describe(
         ["a role that gives more than anna has", asAdmin("clusterrole create root --verb * --resource * --as anna"), "refused", /403 Forbidden/],
       ]);
       // Each answer must come within --timeout too, and a busy machine may need longer than the first.
-      const wait = (limit: string): Promise<Outcome> =>
+      const wait = (limit: string): Promise<HostedOutcome> =>
         signet.run(asAdmin(`csr create doomed-${limit} --wait --timeout ${limit} --key-file`, file("there.key")));
       let outcome = await wait("1s");
       if (outcome.code === exitCodes.unreachable.code) outcome = await wait("20s");
@@ -302,7 +302,7 @@ describe(
       writeFileSync(join(damaged, "ca.key"), "no key");
       mkdirSync(file("overwritten/store"), { recursive: true, mode: 0o700 });
       writeFileSync(file("overwritten/store/store.mdb"), "something else");
-      // prettier-ignore
+      // oxfmt-ignore
       const uses: WrongUse[] = [
         ["an address in use", serve("--secure-port", String(port)), "refused", /another program listens on 127\.0\.0\.1:\d+; stop it, or choose another port/],
         ["an address of another machine", serve("--bind-address", "192.0.2.1"), "refused", /this machine has no address 192\.0\.2\.1/],

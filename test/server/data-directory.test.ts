@@ -18,7 +18,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { afterEach, beforeEach, describe, it } from "node:test";
+import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { HostedSignet } from "../cli/hosted-signet.ts";
 
 const main = join(import.meta.dirname, "../../src/main.js");
 const isRoot = process.getuid?.() === 0;
@@ -33,6 +34,11 @@ interface Started {
 let folder = "";
 let data = "";
 let running: ChildProcess[] = [];
+let signet: HostedSignet;
+before(() => {
+  signet = new HostedSignet();
+});
+after(() => signet.stop());
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "signet-data-"));
   data = join(folder, "data");
@@ -43,9 +49,13 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function start(directory: string, { flags = [] }: { readonly flags?: readonly string[] } = {}): Started {
-  const words = [main, "serve", "--data-dir", directory, "--secure-port=0", "--log-level=silent", ...flags];
-  const child = spawn(process.execPath, words, { stdio: ["ignore", "pipe", "pipe"] });
+const serve = (directory: string, flags: readonly string[] = []): string[] => [
+  ...["serve", "--data-dir", directory, "--secure-port=0", "--log-level=silent"],
+  ...flags,
+];
+
+function start(directory: string, flags: readonly string[] = []): Started {
+  const child = spawn(process.execPath, [main, ...serve(directory, flags)], { stdio: ["ignore", "pipe", "pipe"] });
   running.push(child);
   let said = "";
   child.stderr.on("data", (text: Buffer) => (said += text.toString()));
@@ -68,18 +78,17 @@ const kubeconfig = (): string => readFileSync(join(data, "admin.kubeconfig"), "u
 describe("a data directory", () => {
   for (const workers of [1, 2]) {
     it(`has one server: a second one is refused with one line and changes nothing (--workers ${workers})`, async () => {
-      const first = start(data, { flags: [`--workers=${workers}`] });
+      const first = start(data, [`--workers=${workers}`]);
       assert.equal(await first.outcome, "ready");
       const before = kubeconfig();
       const link = join(folder, "link");
       symlinkSync(data, link);
       for (const flags of [[], ["--workers=2"], ["--profile=kubernetes"]]) {
         for (const directory of [data, link]) {
-          const second = await start(directory, { flags }).outcome;
-          assert.ok(second !== "ready");
+          const second = await signet.run(serve(directory, flags));
           assert.equal(second.code, 2);
           assert.match(
-            second.said,
+            second.stderr,
             new RegExp(
               `^signet: \\S+ is in use by the process ${first.process.pid} at "https://127\\.0\\.0\\.1:\\d+"; [^\\n]+\\n$`,
             ),
@@ -94,8 +103,8 @@ describe("a data directory", () => {
     });
 
     it(`is free again when its server has stopped or was killed (--workers ${workers})`, async () => {
-      for (const signal of ["SIGKILL", "SIGTERM", "SIGKILL"] as const) {
-        const server = start(data, { flags: [`--workers=${workers}`] });
+      for (const signal of ["SIGKILL", "SIGTERM"] as const) {
+        const server = start(data, [`--workers=${workers}`]);
         assert.equal(await server.outcome, "ready");
         await end(server.process, signal);
       }
@@ -114,11 +123,10 @@ describe("a data directory", () => {
   });
 
   const refuse = async (directory: string, expected: RegExp): Promise<void> => {
-    const outcome = await start(directory).outcome;
-    assert.ok(outcome !== "ready", directory);
-    assert.equal(outcome.code, 2);
-    assert.match(outcome.said, /^signet: [^\n]+\n$/);
-    assert.match(outcome.said, expected);
+    const { code, stderr } = await signet.run(serve(directory));
+    assert.equal(code, 2, directory);
+    assert.match(stderr, /^signet: [^\n]+\n$/);
+    assert.match(stderr, expected);
   };
 
   it("is refused with one line when it cannot be created", async () => {

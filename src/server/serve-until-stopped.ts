@@ -69,7 +69,13 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
   });
   // Install this before printing that the server is ready: the reader may stop it immediately.
   const { promise: stopSignal, resolve } = Promise.withResolvers<string>();
-  process.once("SIGTERM", resolve).once("SIGINT", resolve);
+  let isStopping = false;
+  const onSignal = (signal: string): void => {
+    if (isStopping) endNow();
+    isStopping = true;
+    resolve(signal);
+  };
+  process.on("SIGTERM", onSignal).on("SIGINT", onSignal);
   const say = openProcessOutput();
   say(`signet ${signetVersion} (${shownNames(config.names)}) listens on ${serving.url}`);
   say(`  kubectl --kubeconfig ${serving.kubeconfigFile} get serviceaccounts --all-namespaces`);
@@ -80,8 +86,6 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
   const signal = await stopSignal;
   log.info({ signal }, "stopping");
   manager.stopping();
-  // A second signal stops the process immediately.
-  process.once("SIGTERM", endNow).once("SIGINT", endNow);
   const late = setTimeout(endNow, graceMilliseconds + closingMilliseconds);
   await serving.stop({ graceMilliseconds });
   clearTimeout(late);

@@ -8,7 +8,7 @@ import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
+import { setImmediate as turn, setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { startServerProcess } from "../../bench/server-process.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
@@ -114,7 +114,7 @@ describe("SIGTERM to a server that waits for another process, which was suspende
       const ended = once(server.process, "exit");
       for (let sent = 0; sent < signals && server.process.signalCode === null; sent++) {
         server.process.kill("SIGTERM");
-        await delay(20);
+        await turn();
       }
       assert.deepEqual(await ended, [null, "SIGKILL"]);
       await assert.rejects(written);

@@ -61,6 +61,13 @@ describe("hostile input", () => {
       ([first], index) => isPlain || first !== "metadata" || index % 5 === 0,
     );
 
+    // What reads a request knows no kind, so two kinds get them all. Each other one gets a third, and its neighbours the rest.
+    const share = isPlain ? 1 : 3;
+    let count = kinds.indexOf(definition);
+    const tryOut = async (request: HostileRequest): Promise<void> => {
+      if (count++ % share === 0) await scene.tryOut(request);
+    };
+
     it(`is refused in every field of a ${kind}`, async () => {
       const sample = sampleObject(definition, "sample");
       const stride = isPlain ? 2 : Math.max(5, Math.ceil(paths.length / 12));
@@ -91,50 +98,49 @@ describe("hostile input", () => {
       for (const body of isPlain ? hostileBodies : hostileBodies.filter(({ length }) => length < 10_000)) {
         for (const contentType of ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"]) {
           const headers = { "content-type": contentType };
-          await scene.tryOut({ method: "POST", target: `${collection}?dryRun=All`, body, headers });
-          await scene.tryOut({ method: "PUT", target: `${object}?dryRun=All`, body, headers });
-          await scene.tryOut({ method: "DELETE", target: `${object}?dryRun=All`, body, headers });
-          await scene.tryOut({ method: "DELETE", target: `${collection}?dryRun=All`, body, headers });
+          await tryOut({ method: "POST", target: `${collection}?dryRun=All`, body, headers });
+          await tryOut({ method: "PUT", target: `${object}?dryRun=All`, body, headers });
+          await tryOut({ method: "DELETE", target: `${object}?dryRun=All`, body, headers });
+          await tryOut({ method: "DELETE", target: `${collection}?dryRun=All`, body, headers });
         }
         for (const type of ["json", "merge", "strategic", "apply"] as const) {
-          await scene.tryOut(patch(object, type, body));
+          await tryOut(patch(object, type, body));
         }
       }
     });
 
     it(`is refused as a patch of a ${kind}`, async () => {
-      for (const operations of hostileJsonPatches)
-        await scene.tryOut(patch(object, "json", JSON.stringify(operations)));
+      for (const operations of hostileJsonPatches) await tryOut(patch(object, "json", JSON.stringify(operations)));
       for (const body of hostileMergePatches) {
-        for (const type of ["merge", "strategic"] as const) await scene.tryOut(patch(object, type, body));
+        for (const type of ["merge", "strategic"] as const) await tryOut(patch(object, type, body));
       }
     });
 
     it(`is refused in the query of a ${kind}`, async () => {
       for (const query of hostileQueries) {
         const dry = `dryRun=All&${query}`;
-        await scene.tryOut({ method: "GET", target: `${collection}?${query}` });
-        await scene.tryOut({ method: "GET", target: `${collection}?watch=1&${query}` });
-        await scene.tryOut({ method: "GET", target: `${object}?${query}` });
+        await tryOut({ method: "GET", target: `${collection}?${query}` });
+        await tryOut({ method: "GET", target: `${collection}?watch=1&${query}` });
+        await tryOut({ method: "GET", target: `${object}?${query}` });
         const body = JSON.stringify(sampleObject(definition, "other"));
-        await scene.tryOut({ method: "POST", target: `${collection}?${dry}`, body });
-        await scene.tryOut({ method: "DELETE", target: `${object}?${dry}` });
-        await scene.tryOut({ method: "DELETE", target: `${collection}?${dry}` });
-        await scene.tryOut(patch(`${object}?${query}`, "merge", "{}"));
+        await tryOut({ method: "POST", target: `${collection}?${dry}`, body });
+        await tryOut({ method: "DELETE", target: `${object}?${dry}` });
+        await tryOut({ method: "DELETE", target: `${collection}?${dry}` });
+        await tryOut(patch(`${object}?${query}`, "merge", "{}"));
       }
     });
 
     it(`is refused as the name of a ${kind}`, async () => {
       for (const name of hostileNames) {
         for (const target of [`${collection}/${name}`, `${object}/${name}`, `${groupPath(definition)}/${name}`]) {
-          await scene.tryOut({ method: "GET", target });
-          await scene.tryOut({ method: "PUT", target: `${target}?dryRun=All`, body: "{}" });
-          await scene.tryOut({ method: "DELETE", target: `${target}?dryRun=All` });
-          await scene.tryOut(patch(target, "merge", "{}"));
+          await tryOut({ method: "GET", target });
+          await tryOut({ method: "PUT", target: `${target}?dryRun=All`, body: "{}" });
+          await tryOut({ method: "DELETE", target: `${target}?dryRun=All` });
+          await tryOut(patch(target, "merge", "{}"));
         }
         const decoded = sampleObject(definition, decodedOrSame(name));
-        await scene.tryOut({ method: "POST", target: `${collection}?dryRun=All`, body: JSON.stringify(decoded) });
-        await scene.tryOut(patch(`${collection}/${name}`, "apply", JSON.stringify(decoded)));
+        await tryOut({ method: "POST", target: `${collection}?dryRun=All`, body: JSON.stringify(decoded) });
+        await tryOut(patch(`${collection}/${name}`, "apply", JSON.stringify(decoded)));
       }
     });
   }

@@ -204,7 +204,8 @@ const observed = (transport: Transport, onSend: ObserveRequest): Transport => ({
 
 /** The credential of a request. `now` is in milliseconds since the epoch. */
 type UsedCredential =
-  BootstrapCredential | { readonly type: "node certificate"; readonly pair: KeyPair | undefined; readonly now: number };
+  | BootstrapCredential
+  | { readonly type: "node certificate"; readonly pair: KeyPair | undefined; readonly now: number };
 
 /** What an error of the server means for the credential that was used, and what to do. Contains nothing secret. */
 function refusalText(error: ApiError, credential: UsedCredential): string {

@@ -2,7 +2,8 @@ import { parseIpAddress } from "./ip-address.ts";
 
 /** The host of a URI in lower case, without user and port. It is empty when the URI has no host. */
 export type ParsedUri =
-  { readonly isValid: true; readonly host: string } | { readonly isValid: false; readonly reason: string };
+  | { readonly isValid: true; readonly host: string }
+  | { readonly isValid: false; readonly reason: string };
 
 class UriFault extends Error {}
 

@@ -31,7 +31,8 @@ export interface ConnectedAuthorization {
 
 /** An authorizer that is ready to be asked. The server knows the built-in ones by their type. */
 export type OpenedAuthorizer =
-  NamedBuiltIn | { readonly type: "Webhook"; readonly name: string; readonly authorize: Authorizer };
+  | NamedBuiltIn
+  | { readonly type: "Webhook"; readonly name: string; readonly authorize: Authorizer };
 
 /** Where the authorizers are configured. */
 export interface AuthorizersSource {

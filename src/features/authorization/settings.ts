@@ -63,7 +63,8 @@ export interface NamedBuiltIn {
 }
 
 export type ConfiguredAuthorizer =
-  NamedBuiltIn | { readonly type: "Webhook"; readonly name: string; readonly webhook: WebhookAuthorizerSettings };
+  | NamedBuiltIn
+  | { readonly type: "Webhook"; readonly name: string; readonly webhook: WebhookAuthorizerSettings };
 
 /** The authorizers in their order, or the file that says them. */
 export type AuthorizationSettings =

@@ -75,7 +75,9 @@ export interface OidcFlags {
 /** Undefined parts are off: their code is not loaded. */
 export interface FederationSettings {
   readonly issuers:
-    { readonly type: "file"; readonly file: string } | ({ readonly type: "flags" } & OidcFlags) | undefined;
+    | { readonly type: "file"; readonly file: string }
+    | ({ readonly type: "flags" } & OidcFlags)
+    | undefined;
   readonly webhook: WebhookSettings | undefined;
 }
 

@@ -95,7 +95,8 @@ export class RevokedCertificates {
     serialNumber,
     issuer,
   }: Pick<CertificateFacts, "serialNumber" | "issuer">):
-    (RevokedCertificate & { readonly expiresAt: number }) | undefined {
+    | (RevokedCertificate & { readonly expiresAt: number })
+    | undefined {
     let found: (RevokedCertificate & { readonly expiresAt: number }) | undefined;
     for (const { revokedAt, reason, expiresAt } of this.#at(serialNumberKey(serialNumber, issuer))) {
       const longest = Math.max(expiresAt, found?.expiresAt ?? -Infinity);

@@ -8,7 +8,8 @@ import type { IdentityHeaders } from "./identity-headers.ts";
  * refused, and why (never with the credential in it).
  */
 export type NotAuthenticated =
-  { readonly outcome: "notApplicable" } | { readonly outcome: "refused"; readonly message: string };
+  | { readonly outcome: "notApplicable" }
+  | { readonly outcome: "refused"; readonly message: string };
 
 export const notApplicable: NotAuthenticated = { outcome: "notApplicable" };
 export const refused = (message: string): NotAuthenticated => ({ outcome: "refused", message });

@@ -4,7 +4,7 @@ import { ConnectionError, errorCodes } from "./protocol.ts";
  * The bits of each symbol's code: bytes 0 to 255, then the end of a string (RFC 7541 appendix B). The code is canonical: codes
  * grow with their length, and for the same length with the symbol.
  */
-// prettier-ignore
+// oxfmt-ignore
 const codeLengths = [
   13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28,
   28, 28, 28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7,

@@ -236,7 +236,8 @@ interface SelectedChange<T extends ApiObject> {
 
 /** The last event, and what it means to each selector, by its text: all watches get the same event, one after the other. */
 let lastEvent:
-  { readonly event: object; readonly changes: Map<string, SelectedChange<ApiObject> | undefined> } | undefined;
+  | { readonly event: object; readonly changes: Map<string, SelectedChange<ApiObject> | undefined> }
+  | undefined;
 
 function selectedChange<T extends ApiObject>(
   selector: ListOptions<T>["selector"],

@@ -11,7 +11,8 @@ export const maximumWriteAttempts = 256;
 
 /** What became of the write of an object's new version. */
 export type WriteOutcome<T extends ApiObject> =
-  { readonly isWritten: true; readonly object: StoredObject<T> } | LostWrite<T>;
+  | { readonly isWritten: true; readonly object: StoredObject<T> }
+  | LostWrite<T>;
 
 /** Another writer changed the object in between. */
 export interface LostWrite<T extends ApiObject> {

@@ -60,8 +60,7 @@ export class JsonReader {
   #readValueInto(container: Container, key: string | number): void {
     this.#skipSpaceBeforeToken();
     const value = this.#readValue(container, key);
-    if (Array.isArray(container))
-      container[key as number] = value; // an item's key is its index
+    if (Array.isArray(container)) container[key as number] = value; // an item's key is its index
     else setMember(container, key as string, value); // a member's key is its name
   }
 

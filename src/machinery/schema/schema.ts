@@ -10,7 +10,15 @@ export type Schema = ScalarSchema | ObjectSchema | ArraySchema | MapSchema | Any
  * are strings.
  */
 export type ScalarType =
-  "string" | "boolean" | "int32" | "int64" | "bytes" | "time" | "microTime" | "quantity" | "intOrString";
+  | "string"
+  | "boolean"
+  | "int32"
+  | "int64"
+  | "bytes"
+  | "time"
+  | "microTime"
+  | "quantity"
+  | "intOrString";
 
 declare const typed: unique symbol;
 

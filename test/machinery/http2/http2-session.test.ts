@@ -359,7 +359,7 @@ describe("an HTTP/2 session", () => {
       ["no method", "protocolError", [request(requestFields("GET", "/").filter(([name]) => name !== ":method"))]],
       ["no scheme", "protocolError", [request(requestFields("GET", "/").filter(([name]) => name !== ":scheme"))]],
       ["a length that is no number", "protocolError", [post(1, [["content-length", "1e3"]])]],
-      ["two lengths", "protocolError", [post(1, [["content-length", "1"], ["content-length", "1"]])]], // prettier-ignore
+      ["two lengths", "protocolError", [post(1, [["content-length", "1"], ["content-length", "1"]])]], // oxfmt-ignore
       ["a length without a body", "protocolError", [with_(["content-length", "1"])]],
       ["a body that is longer than its length", "protocolError", [post(1, [["content-length", "2"]]), data(1, "123")]],
       [

@@ -7,7 +7,8 @@ import { extendedKeyUsages } from "../../../pki/object-identifiers.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 
 export type CertificateResult =
-  { readonly isTrusted: true; readonly leaf: Certificate } | { readonly isTrusted: false; readonly reason: string };
+  | { readonly isTrusted: true; readonly leaf: Certificate }
+  | { readonly isTrusted: false; readonly reason: string };
 
 export interface CertificateVerifierOptions {
   /** Called for each verification, so that a CA file can be reloaded. */

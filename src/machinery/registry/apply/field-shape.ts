@@ -5,7 +5,9 @@ import type { PathElement } from "./path-element.ts";
 
 /** How ownership treats a value: as one leaf, member by member, or entry by entry. */
 type Shape =
-  { readonly type: "leaf" } | { readonly type: "members" } | { readonly type: "entries"; readonly list: ArraySchema };
+  | { readonly type: "leaf" }
+  | { readonly type: "members" }
+  | { readonly type: "entries"; readonly list: ArraySchema };
 
 const leaf: Shape = { type: "leaf" };
 const members: Shape = { type: "members" };

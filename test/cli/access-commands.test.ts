@@ -12,13 +12,17 @@ import { HostedSignet } from "./hosted-signet.ts";
 describe("the commands for permissions, and waiting", { concurrency: 1 }, () => {
   let server: TestServer;
   let host: HostedSignet;
+  /** For a command that waits while the other runs some. */
+  let waiting: HostedSignet;
   const folder = mkdtempSync(join(tmpdir(), "signet-access-"));
   before(async () => {
     server = await startTestServer();
     host = new HostedSignet();
+    waiting = new HostedSignet();
   });
   after(async () => {
     host.stop();
+    waiting.stop();
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
   });
@@ -104,47 +108,37 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
 
   it("wait until somebody else approves a certificate, and report a denial", async () => {
     const key = join(folder, "key");
-    const waiting = new HostedSignet();
-    try {
-      const wait = (name: string) =>
-        waiting.run(["csr", "create", name, "--wait", "--key-file", key, "--kubeconfig", server.kubeconfigFile]);
-      const approved = wait("approved");
-      while ((await signet("csr describe approved")).code !== 0);
-      await succeed("csr approve approved --yes");
-      assert.equal((await approved).stdout, "certificate request approved created, and its certificate is issued\n");
-      assert.match(await succeed("csr get approved --wait"), /^-----BEGIN CERTIFICATE-----/);
-      const denied = wait("denied");
-      while ((await signet("csr describe denied")).code !== 0);
-      await succeed("csr deny denied --message no");
-      const { code, stderr } = await denied;
-      assert.deepEqual([code, stderr], [1, "signet: certificate request denied was denied: no\n"]);
-      assert.match(
-        await succeed("csr list --subject cn=APPROVED -o name"),
-        /^certificatesigningrequest\.\S+\/approved\n$/,
-      );
-      assert.match(
-        await succeed("certificates list --subject approved -o wide"),
-        /^\S+ .* CN=approved +admin .* approved +[0-9a-f]+$/m,
-      );
-    } finally {
-      waiting.stop();
-    }
+    const wait = (name: string) =>
+      waiting.run(["csr", "create", name, "--wait", "--key-file", key, "--kubeconfig", server.kubeconfigFile]);
+    const approved = wait("approved");
+    while ((await signet("csr describe approved")).code !== 0);
+    await succeed("csr approve approved --yes");
+    assert.equal((await approved).stdout, "certificate request approved created, and its certificate is issued\n");
+    assert.match(await succeed("csr get approved --wait"), /^-----BEGIN CERTIFICATE-----/);
+    const denied = wait("denied");
+    while ((await signet("csr describe denied")).code !== 0);
+    await succeed("csr deny denied --message no");
+    const { code, stderr } = await denied;
+    assert.deepEqual([code, stderr], [1, "signet: certificate request denied was denied: no\n"]);
+    assert.match(
+      await succeed("csr list --subject cn=APPROVED -o name"),
+      /^certificatesigningrequest\.\S+\/approved\n$/,
+    );
+    assert.match(
+      await succeed("certificates list --subject approved -o wide"),
+      /^\S+ .* CN=approved +admin .* approved +[0-9a-f]+$/m,
+    );
   });
 
   it("wait for a certificate without the permission to watch it", async () => {
     await succeed("clusterrole create requesters --verb create,get --resource csr");
     await succeed("clusterrolebinding create requesters --clusterrole requesters --user ben");
-    const waiting = new HostedSignet();
-    try {
-      const create = `csr create unwatched --wait --key-file ${join(folder, "unwatched.key")} --as ben`;
-      const created = waiting.run([...create.split(" "), "--kubeconfig", server.kubeconfigFile]);
-      while ((await signet("csr describe unwatched")).code !== 0);
-      await succeed("csr approve unwatched --yes");
-      const { code, stderr } = await created;
-      assert.deepEqual([code, stderr], [0, ""]);
-    } finally {
-      waiting.stop();
-    }
+    const create = `csr create unwatched --wait --key-file ${join(folder, "unwatched.key")} --as ben`;
+    const created = waiting.run([...create.split(" "), "--kubeconfig", server.kubeconfigFile]);
+    while ((await signet("csr describe unwatched")).code !== 0);
+    await succeed("csr approve unwatched --yes");
+    const { code, stderr } = await created;
+    assert.deepEqual([code, stderr], [0, ""]);
   });
 
   it("write private keys in kubeconfigs as SEC 1", async () => {

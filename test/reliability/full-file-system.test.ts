@@ -8,10 +8,10 @@ import { startServerProcess } from "../../bench/server-process.ts";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
 import { namesFor } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
+import { HostedSignet } from "../cli/hosted-signet.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { clientOf } from "./client-of.ts";
 
-const main = join(import.meta.dirname, "../../src/main.js");
 const mount = (...words: string[]): boolean => spawnSync("mount", words).status === 0;
 const { configMaps } = resourceReferences(namesFor("platform"));
 
@@ -55,14 +55,16 @@ describe("a server on a file system that is full", { concurrency: 1 }, () => {
     assert.ok(mount("-t", "tmpfs", "-o", `size=${kibibytes}k,mode=0755`, "tmpfs", disk));
   };
 
-  it("does not start there, and explains in one line what it needs", (context) => {
+  it("does not start there, and explains in one line what it needs", async (context) => {
     if (!canMount) return context.skip("tmpfs can't be mounted");
+    const signet = new HostedSignet();
+    context.after(() => signet.stop());
     for (const kibibytes of [4, 8, 12, 64, 1020]) {
       for (const workers of kibibytes === 8 ? ["1", "2"] : ["1"]) {
         empty(kibibytes);
-        const words = [main, "serve", "--data-dir", join(disk, "data"), "--secure-port=0", "--workers", workers];
-        const { status, signal, stderr } = spawnSync(process.execPath, words, { encoding: "utf8" });
-        assert.deepEqual([status, signal], [2, null]);
+        const words = ["serve", "--data-dir", join(disk, "data"), "--secure-port=0", "--workers", workers];
+        const { code, stderr } = await signet.run(words);
+        assert.equal(code, 2);
         assert.match(stderr, /^signet: \S+ cannot be used: 1 MiB of free space is needed to start: [^\n]+\n$/);
       }
     }

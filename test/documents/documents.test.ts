@@ -7,8 +7,9 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, delimiter, join } from "node:path";
-import { after, test } from "node:test";
+import { after, before, test } from "node:test";
 import { freePort } from "../../bench/free-ports.ts";
+import { bundleProgram } from "../../tools/package/program-bundle.ts";
 import { startTestServer } from "../test-server.ts";
 import { blocksNamed, comparable, consoleCommands, withOutputs } from "./console-blocks.ts";
 import { ConsoleSession } from "./console-session.ts";
@@ -16,9 +17,13 @@ import { pages, pythonPrograms } from "./pages.ts";
 
 const root = join(import.meta.dirname, "../..");
 const isUpdating = process.env["UPDATE_DOCUMENTS"] === "1";
-/** One for all pages: a command need not compile what another has compiled. */
-const cache = mkdtempSync(join(tmpdir(), "signet-documents-cache-"));
-after(() => rmSync(cache, { recursive: true, force: true }));
+/** The program as an install has it, which starts sooner than its sources, and its compiled code. All pages use it. */
+const install = mkdtempSync(join(tmpdir(), "signet-documents-install-"));
+before(async () => {
+  await bundleProgram(join(install, "dist"));
+  symlinkSync(join(root, "node_modules"), join(install, "node_modules"));
+});
+after(() => rmSync(install, { recursive: true, force: true }));
 const hasKubectl = spawnSync("kubectl", ["version", "--client"]).status === 0;
 
 for (const page of pages) {
@@ -48,7 +53,7 @@ for (const page of pages) {
       context.after(() => server?.stop());
 
       const signet = join(folder, "signet");
-      writeFileSync(signet, `#!/bin/sh\nexec "${process.execPath}" "${join(root, "src/main.js")}" "$@"\n`);
+      writeFileSync(signet, `#!/bin/sh\nexec "${process.execPath}" "${join(install, "dist/main.js")}" "$@"\n`);
       chmodSync(signet, 0o755);
       mkdirSync(join(folder, "node_modules"));
       symlinkSync(root, join(folder, "node_modules/signet"));
@@ -60,7 +65,7 @@ for (const page of pages) {
         ...process.env,
         PATH: [folder, pythonPrograms, process.env["PATH"]].join(delimiter),
         HOME: folder,
-        XDG_CACHE_HOME: cache,
+        XDG_CACHE_HOME: join(install, "cache"),
         ...(server !== undefined && { KUBECONFIG: server.kubeconfigFile }),
         NODE_OPTIONS: "--conditions=signet-source",
       });

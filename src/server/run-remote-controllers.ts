@@ -3,6 +3,7 @@ import { systemClock } from "../machinery/api/clock.ts";
 import { CommandFailure } from "../machinery/command-line/command-failure.ts";
 import { connect } from "../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
+import { stopSignal } from "../machinery/command-line/stop-signal.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import { openProcessLog, openProcessOutput } from "../machinery/files/process-log.ts";
 import { servesGroup } from "../machinery/client/names-of-server.ts";
@@ -101,11 +102,7 @@ export async function runRemoteControllers(
     setInterval(() => {}, 2 ** 30),
     clearInterval,
   );
-  const { promise, resolve } = Promise.withResolvers<string>();
-  process.once("SIGTERM", resolve).once("SIGINT", resolve);
-  log.info({ signal: await promise }, "stopping");
-  // A second signal stops the process immediately.
-  process.once("SIGTERM", () => process.exit(1)).once("SIGINT", () => process.exit(1));
+  log.info({ signal: await stopSignal(() => process.exit(1)) }, "stopping");
 }
 
 /** The signers whose CAs are in files of this machine: the other CAs are only in the server's own data directory. */

@@ -3,6 +3,7 @@ import cluster from "node:cluster";
 import type { Logger } from "pino";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { tryListening } from "../machinery/command-line/listen-fault.ts";
+import { stopSignal } from "../machinery/command-line/stop-signal.ts";
 import { openProcessLog, openProcessOutput } from "../machinery/files/process-log.ts";
 import { passedSocket, serviceManager } from "../machinery/service-manager.ts";
 import { sendTraces } from "../machinery/trace-export/send-traces.ts";
@@ -68,14 +69,7 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
     },
   });
   // Install this before printing that the server is ready: the reader may stop it immediately.
-  const { promise: stopSignal, resolve } = Promise.withResolvers<string>();
-  let isStopping = false;
-  const onSignal = (signal: string): void => {
-    if (isStopping) endNow();
-    isStopping = true;
-    resolve(signal);
-  };
-  process.on("SIGTERM", onSignal).on("SIGINT", onSignal);
+  const stop = stopSignal(endNow);
   const say = openProcessOutput();
   say(`signet ${signetVersion} (${shownNames(config.names)}) listens on ${serving.url}`);
   say(`  kubectl --kubeconfig ${serving.kubeconfigFile} get serviceaccounts --all-namespaces`);
@@ -83,7 +77,7 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
   say(`ready in ${Math.round(performance.now())} ms`);
   manager.ready();
 
-  const signal = await stopSignal;
+  const signal = await stop;
   log.info({ signal }, "stopping");
   manager.stopping();
   const late = setTimeout(endNow, graceMilliseconds + closingMilliseconds);

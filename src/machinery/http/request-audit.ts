@@ -22,13 +22,10 @@ export interface ReceivedRequest {
   readonly user: UserInfo | undefined;
 }
 
-/** Takes annotations for the events of a request, such as those of admission policies. */
-export interface AnnotatedRequest {
-  annotate(annotations: Readonly<Record<string, string>>): void;
-}
-
 /** Takes what is done for a request. */
-export interface RecordedWork extends AnnotatedRequest {
+export interface RecordedWork {
+  /** Takes annotations, such as those of admission policies. */
+  annotate(annotations: Readonly<Record<string, string>>): void;
   /** Takes the object of the body, or a patch, once it is decoded. Undefined: it is not wanted. */
   readonly recordObject: RecordObject | undefined;
 }

@@ -23,7 +23,7 @@ const maximumReviewBytes = 256 * 1024;
 
 /** Answers kinds that are never stored: reviews and token requests. */
 export async function answerReview(review: AnsweredReview, resourceRequest: ResourceRequest): Promise<HttpResponse> {
-  const { request, info, warnings, admission, clock, recordObject } = resourceRequest;
+  const { request, info, warnings, admission, clock, audited } = resourceRequest;
   const mediaType = negotiate(request, { isCollection: false, allowsTable: false });
   const body = await readBody(resourceRequest, maximumReviewBytes);
   const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
@@ -36,7 +36,7 @@ export async function answerReview(review: AnsweredReview, resourceRequest: Reso
     warnings,
     decode: (sent) => decodeValue(schema, sent),
   });
-  recordObject?.(object);
+  audited?.recordObject?.(object);
   const answer = await createReview({
     review,
     requested: requestedVersion(review, object.apiVersion),

@@ -79,13 +79,13 @@ export async function deleteCollectionRequest(
 
 /** A body takes precedence. The query counts only without a body. */
 async function readDeleteOptions(resourceRequest: ResourceRequest): Promise<DeleteOptions> {
-  const { request, recordObject } = resourceRequest;
+  const { request, audited } = resourceRequest;
   const bytes = await readBytes(resourceRequest, maximumOptionsBytes);
   if (bytes.length === 0) return deleteOptionsOfQuery(request.query);
   const body = { format: bodyFormat(request.headers), bytes };
   const { value } = parseValue(body, { schema: compiledDeleteOptions, refuse: badRequest });
   typeOf(value, badRequest);
-  recordObject?.(value);
+  audited?.recordObject?.(value);
   return deleteOptionsOfBody(value ?? {});
 }
 

@@ -72,7 +72,6 @@ export function createResourceHandler({
       authorize,
       clock,
       schedule,
-      recordObject: audited?.recordObject,
       audited,
     };
     if (registry !== undefined) {

@@ -4,7 +4,7 @@ import type { Caller } from "../../registry/caller.ts";
 import type { TransactionMember } from "../../api/transaction.ts";
 import { managerName } from "../../registry/write-options.ts";
 import type { WriteOptions } from "../../registry/write-options.ts";
-import type { AnnotatedRequest, RecordObject } from "../request-audit.ts";
+import type { RecordedWork } from "../request-audit.ts";
 import type { Warnings } from "../warnings.ts";
 import type { AdmissionRule, Authorize } from "../../api/attributes.ts";
 import type { Clock, Schedule } from "../../api/clock.ts";
@@ -22,10 +22,8 @@ export interface ResourceRequest {
   readonly authorize: Authorize;
   readonly clock: Clock;
   readonly schedule: Schedule;
-  /** Takes the object of the body for the audit log. Undefined: it is not wanted. */
-  readonly recordObject: RecordObject | undefined;
   /** Undefined: the request is not in the audit log. */
-  readonly audited: AnnotatedRequest | undefined;
+  readonly audited: RecordedWork | undefined;
 }
 
 /** The caller of a write, as the registry and admission rules see it. */
@@ -39,7 +37,7 @@ class RequestCaller implements Caller {
   readonly isDryRun: boolean;
   readonly #request: HttpRequest;
   readonly #warnings: Warnings;
-  readonly #audited: AnnotatedRequest | undefined;
+  readonly #audited: RecordedWork | undefined;
 
   constructor({ request, user, warnings, audited, isDryRun }: CallerOptions) {
     this.user = user;

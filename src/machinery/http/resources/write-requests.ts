@@ -30,7 +30,7 @@ export async function createRequest(
   registry: ResourceRegistry,
   resourceRequest: ResourceRequest,
 ): Promise<HttpResponse> {
-  const { request, info, recordObject } = resourceRequest;
+  const { request, info, audited } = resourceRequest;
   const review = registry.compiled.created.get(info.subresource);
   if (review !== undefined) {
     return answerReview({ ...review, create: registry.answerOf(info.subresource) }, resourceRequest);
@@ -39,7 +39,7 @@ export async function createRequest(
   const body = await readBody(resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
   const object = decodedObject(registry, { body, options, resourceRequest });
-  recordObject?.(registry.served(object));
+  audited?.recordObject?.(registry.served(object));
   const created = await createObject(registry, {
     object,
     namespace: info.namespace,
@@ -47,7 +47,7 @@ export async function createRequest(
     caller: requestCaller(resourceRequest, options),
   });
   const response = representStored(created, { registry, request, status: 201, mediaType });
-  return withAuditDetails(response, { stored: created, audited: resourceRequest.audited });
+  return withAuditDetails(response, { stored: created, audited });
 }
 
 /** PUT. */
@@ -55,14 +55,14 @@ export async function updateRequest(
   registry: ResourceRegistry,
   resourceRequest: ResourceRequest,
 ): Promise<HttpResponse> {
-  const { request, info, recordObject } = resourceRequest;
+  const { request, info, audited } = resourceRequest;
   const mediaType = negotiateObject(registry, resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "UpdateOptions" });
   const body = await readBody(resourceRequest);
   const { namespace, name, subresource } = info;
   const object = decodedObject(registry, { body, options, resourceRequest });
   const { resourceVersion } = object.metadata;
-  recordObject?.(registry.served(object));
+  audited?.recordObject?.(registry.served(object));
   const changed = await updateObject(registry, {
     object,
     namespace,
@@ -80,7 +80,7 @@ export async function patchRequest(
   registry: ResourceRegistry,
   resourceRequest: ResourceRequest,
 ): Promise<HttpResponse> {
-  const { request, info, recordObject } = resourceRequest;
+  const { request, info, audited } = resourceRequest;
   const type = patchType(request.headers);
   const mediaType = negotiateObject(registry, resourceRequest);
   const bytes = await readBytes(resourceRequest);
@@ -88,7 +88,7 @@ export async function patchRequest(
   const sent = decodeUtf8(bytes);
   const text = type === "apply" ? appliedJson(sent) : sent;
   const { namespace, name, subresource } = info;
-  if (recordObject !== undefined) recordPatch(recordObject, text);
+  if (audited?.recordObject !== undefined) recordPatch(audited.recordObject, text);
   const changed = await patchObject(registry, {
     type,
     text,

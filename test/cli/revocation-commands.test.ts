@@ -10,10 +10,12 @@ describe("the commands for revocations", () => {
   const hosted = new HostedSignet();
   before(async () => {
     server = await startTestServer({ settings: { controllers: "false" } });
-    await server.client.request("/api/v1/namespaces/default/serviceaccounts", {
-      method: "POST",
-      body: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } },
-    });
+    for (const name of ["robot", "other"]) {
+      await server.client.request("/api/v1/namespaces/default/serviceaccounts", {
+        method: "POST",
+        body: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name } },
+      });
+    }
   });
   after(async () => {
     hosted.stop();
@@ -62,8 +64,8 @@ describe("the commands for revocations", () => {
         subjects: [{ apiGroup: roleRef.apiGroup, kind: "User", name: "ann" }],
       },
     });
-    const revoked = await succeed("token", "revoke", "--account", "robot", "--as", "ann");
-    assert.match(revoked, /^tokens of default\/robot issued before \S+Z revoked\n$/);
+    const revoked = await succeed("token", "revoke", "--account", "other", "--as", "ann");
+    assert.match(revoked, /^tokens of default\/other issued before \S+Z revoked\n$/);
   });
 
   it("revoke the administrator's certificate, which is in the inventory", async () => {

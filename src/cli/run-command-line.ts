@@ -1,5 +1,7 @@
+import { CommanderError } from "commander";
 import type { Command } from "commander";
 import { exitCodes } from "../machinery/command-line/command-failure.ts";
+import { didYouMean } from "../machinery/command-line/did-you-mean.ts";
 import { fileFailureReason } from "../machinery/files/unusable-file.ts";
 import { arrangeHelp } from "./arrange-help.ts";
 import { failureReport } from "./failure-report.ts";
@@ -16,7 +18,7 @@ export async function runCommandLine(argv: readonly string[], program: Command):
     arrangeHelp(command);
     command.configureOutput({ outputError: () => {} }).exitOverride((error) => {
       commandPath = path;
-      throw error;
+      throw unknownCommand(error, command) ?? error;
     });
   }
   reportOutputFailures();
@@ -27,6 +29,17 @@ export async function runCommandLine(argv: readonly string[], program: Command):
     process.exitCode = exitCode;
     if (message !== "") console.error(`signet: ${message}`);
   }
+}
+
+/** For a command that runs by itself and has others below it, as `signet agent`: commander calls a misspelled one an argument too many. */
+function unknownCommand({ code, exitCode }: CommanderError, command: Command): CommanderError | undefined {
+  const [name = ""] = command.args;
+  if (code !== "commander.excessArguments" || command.commands.length === 0) return undefined;
+  const meant = didYouMean(
+    name,
+    command.commands.map((one) => one.name()),
+  );
+  return new CommanderError(exitCode, "commander.unknownCommand", `unknown command '${name}'${meant}`);
 }
 
 /** The command line. For the help of an unknown command it is that command: commander would show the help of all others. */

@@ -98,6 +98,7 @@ describe(
       // oxfmt-ignore
       await checkAll([
         ["an unknown command", words("crs list"), "usage", /unknown command 'crs' \(Did you mean csr\?\); see signet --help/],
+        ["an unknown command below one that runs by itself", words("agent renw"), "usage", /^signet: unknown command 'renw' \(did you mean renew\?\); see signet agent --help$/m],
         ["the help of an unknown command", words("help crs"), "usage", /^signet: unknown command 'crs' \(Did you mean csr\?\); see signet --help$/m],
         ["an unknown subcommand", words("csr lst"), "usage", /Did you mean list\?\); see signet csr --help/],
         ["the rotation of a CA in one step", words("ca rotate ca --data-dir x"), "usage", /so that clients trust the new one first: begin with signet ca prepare$/m],

@@ -18,7 +18,7 @@ export function listenFault(error: unknown): string | undefined {
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
     case "EAI_AGAIN":
-      return `this machine has no address ${place}; choose one that it has (${addressFlags})`;
+      return `this machine has no address ${place}; ${hostname?.startsWith("[") === true ? "write it without brackets" : "choose one that it has"} (${addressFlags})`;
     default:
       return `cannot listen on ${place}: ${error.message}`;
   }

@@ -15,6 +15,10 @@ describe("the fault of an address to listen on", () => {
     assert.match((await faultAt("nowhere.invalid")) ?? "", /^this machine has no address nowhere\.invalid; choose one/);
   });
 
+  it("tells who writes an IPv6 address as in a URL to leave the brackets out", async () => {
+    assert.match((await faultAt("[::1]")) ?? "", /^this machine has no address \[::1\]; write it without brackets \(/);
+  });
+
   it("is undefined for other errors", () => {
     assert.equal(
       listenFault(Object.assign(new Error("gone"), { syscall: "connect", code: "ECONNREFUSED" })),

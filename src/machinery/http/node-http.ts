@@ -24,11 +24,19 @@ const answerOn = (socket: Socket): ServerResponse | undefined =>
 /** Whether a request came on a connection while an earlier one was not answered. */
 export const isBehindUnanswered = ({ socket }: IncomingMessage): boolean => answerOn(socket)?.writableEnded === false;
 
-/** Calls `next` when the earlier answers have left: often at once. Never when the connection ends before. */
+/**
+ * For a connection that Node.js has let go. Calls `next` when the earlier answers have left: often at once. Never when the connection ends
+ * before.
+ */
 export function afterAnswers(socket: Socket, next: () => void): void {
-  const answer = answerOn(socket);
-  if (answer === undefined) next();
-  else answer.once("finish", () => afterAnswers(socket, next));
+  // Node.js does not tell the answers any more that they may go on.
+  socket.on("drain", () => answerOn(socket)?.emit("drain"));
+  const goOn = (): void => {
+    const answer = answerOn(socket);
+    if (answer === undefined) next();
+    else answer.once("finish", goOn);
+  };
+  goOn();
 }
 
 /**

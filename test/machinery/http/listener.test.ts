@@ -389,6 +389,18 @@ describe("the listener", () => {
       assert.deepEqual(received.match(/HTTP\/1\.1 \d+/g), ["HTTP/1.1 200", "HTTP/1.1 400"]);
     }));
 
+  it("sends all of a long answer before CONNECT, and to a WebSocket handshake that gets no stream", () => {
+    const length = 4_000_000;
+    return withListener({ handler: async () => text("a".repeat(length)) }, async (port) => {
+      const tunnel = "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n";
+      const handshake = `${["Host: h", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="].join("\r\n")}\r\n\r\n`;
+      for (const end of [`Host: h\r\n\r\n${tunnel}`, handshake]) {
+        const received = await sendRaw(port, `GET / HTTP/1.1\r\n${end}`);
+        assert.ok(received.length > length, `${received.length} characters`);
+      }
+    });
+  });
+
   it("bounds the streams of a connection", () =>
     withListener({ limits: { concurrentStreams: 3 } }, async (port) => {
       const session = openHttp2(port);

@@ -9,9 +9,14 @@ export type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "d
 /** The input of an authorizer: a request to a resource or to a path (upstream: `authorizer.Attributes`). */
 export type AuthorizationAttributes = ResourceAttributes | PathAttributes;
 
-export interface ResourceAttributes {
-  readonly kind: "resource";
+interface UserAttributes {
   readonly user: UserInfo;
+  /** The name of who asks whether the user may do it. Absent: the user. */
+  readonly askedBy?: string;
+}
+
+export interface ResourceAttributes extends UserAttributes {
+  readonly kind: "resource";
   /** A Verb, or a special verb such as `approve`, `sign`, `attest`, `impersonate`, `bind`, `escalate`. */
   readonly verb: string;
   readonly group: string;
@@ -25,9 +30,8 @@ export interface ResourceAttributes {
   readonly labelSelector?: LabelSelector;
 }
 
-export interface PathAttributes {
+export interface PathAttributes extends UserAttributes {
   readonly kind: "path";
-  readonly user: UserInfo;
   readonly verb: string;
   readonly path: string;
 }

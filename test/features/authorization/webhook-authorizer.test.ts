@@ -183,6 +183,20 @@ describe("a webhook authorizer", () => {
     assert.deepEqual(heard, []);
   });
 
+  it("counts what is asked about another user's request as the doing of who asks", async () => {
+    const authorize = authorizer();
+    const reviewed = async (name: string): Promise<unknown> =>
+      authorize({ ...asks(name), user: { ...asks().user, username: `made-up-${name}` }, askedBy: "ada" });
+    post = () => Promise.reject(new DOMException("too late", "TimeoutError"));
+    for (let index = 0; index < 20; index += 1) await reviewed(`${index}`);
+    post = answers({ allowed: true });
+    const bob = { ...asks(), user: { ...asks().user, username: "bob" } };
+    assert.equal((await authorize(bob)).decision, "allow");
+    post = () => new Promise(() => {});
+    for (let index = 0; index < 6; index += 1) void reviewed(`waits-${index}`);
+    await assert.rejects(reviewed("one more than three quarters"), ApiError);
+  });
+
   it("is asked about other requests, however many of its answers could not be used", async () => {
     const authorize = authorizer();
     post = () => Promise.reject(new UnusableAnswer("it answered 400"));

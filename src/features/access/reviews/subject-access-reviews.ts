@@ -45,9 +45,10 @@ type AccessReviewStatus = Infer<typeof accessReviewStatus>;
 
 async function reviewAccess(
   request: AccessRequest,
-  { user, authorize }: { readonly user: UserInfo; readonly authorize: Authorize },
+  { user, asker, authorize }: { readonly user: UserInfo; readonly asker: UserInfo; readonly authorize: Authorize },
 ): Promise<AccessReviewStatus> {
-  const { decision, reason, evaluationError } = await authorize(reviewedAttributes(request, user));
+  const attributes = { ...reviewedAttributes(request, user), askedBy: asker.username };
+  const { decision, reason, evaluationError } = await authorize(attributes);
   const errors = [
     ...(evaluationError === undefined ? [] : [evaluationError]),
     ...selectorEvaluationErrors(request.resourceAttributes),
@@ -82,11 +83,13 @@ export function subjectAccessReviews(
     singular: "subjectaccessreview",
     scope: "Cluster",
     schema: subjectAccessReviewSchema,
-    create: async (review, { requestedGroup }) => {
+    create: async (review, { user, requestedGroup }) => {
       const { metadata, spec } = review;
       const faults = firstFaults(() => [...validateAccessReviewSpec(spec), ...validateEmptyMetadata(metadata)]);
       if (faults.length > 0) throw invalid({ group: requestedGroup, resource: "" }, { faults });
-      return { object: { ...review, status: await reviewAccess(spec, { user: userOf(spec), authorize }) } };
+      return {
+        object: { ...review, status: await reviewAccess(spec, { user: userOf(spec), asker: user, authorize }) },
+      };
     },
   });
 }
@@ -121,7 +124,7 @@ export function selfSubjectAccessReviews(
       const faults = firstFaults(() => [...validateAccessRequest(spec), ...validateEmptyMetadata(metadata)]);
       // Upstream's error for an access review names no kind.
       if (faults.length > 0) throw invalid({ group: requestedGroup, resource: "" }, { faults });
-      return { object: { ...review, status: await reviewAccess(spec, { user, authorize }) } };
+      return { object: { ...review, status: await reviewAccess(spec, { user, asker: user, authorize }) } };
     },
   });
 }
@@ -151,7 +154,7 @@ export function localSubjectAccessReviews(
     singular: "localsubjectaccessreview",
     scope: "Namespaced",
     schema: localSubjectAccessReviewSchema,
-    create: async (review, { namespace, requestedGroup }) => {
+    create: async (review, { user, namespace, requestedGroup }) => {
       const { metadata, spec } = review;
       const { namespace: ownNamespace = namespace } = metadata;
       const faults = firstFaults(() => [
@@ -163,7 +166,9 @@ export function localSubjectAccessReviews(
       if (ownNamespace !== namespace) {
         throw badRequest(`spec.resourceAttributes.namespace must match namespace: ${namespace}`);
       }
-      return { object: { ...review, status: await reviewAccess(spec, { user: userOf(spec), authorize }) } };
+      return {
+        object: { ...review, status: await reviewAccess(spec, { user: userOf(spec), asker: user, authorize }) },
+      };
     },
   });
 }

@@ -91,7 +91,8 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
       return failed("a match condition could not be evaluated");
     }
     try {
-      const decision = questions.ask({ key: digest(JSON.stringify(spec)), asker: spec.user }, () => ask(spec));
+      const asker = attributes.askedBy ?? spec.user;
+      const decision = questions.ask({ key: digest(JSON.stringify(spec)), asker }, () => ask(spec));
       return decision instanceof Promise ? decision.catch(notAnswered) : decision;
     } catch (error) {
       // A webhook that is only asked too much may deny: to go on without it would let whoever asks so much past it. The failure

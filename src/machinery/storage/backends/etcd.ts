@@ -22,7 +22,7 @@ import { GrpcError, grpcStatus } from "../../grpc/grpc-error.ts";
 import { SharedRead } from "../etcd/shared-read.ts";
 import { plainRevisions } from "../etcd/revision-form.ts";
 import type { RevisionForm } from "../etcd/revision-form.ts";
-import { EtcdWriter } from "../etcd/etcd-writer.ts";
+import { EtcdWriter, lost } from "../etcd/etcd-writer.ts";
 import {
   hasOrderedProgress,
   isCompacted,
@@ -135,8 +135,6 @@ export class EtcdStore implements Store {
   }
 
   async latestRevision(): Promise<number> {
-    // What is there now has other revisions than this server's.
-    if (this.#writer.lost !== undefined) throw this.#writer.lost;
     const revision = this.#form.storeRevision(await this.#latest.read());
     this.#toldRevision = Math.max(this.#toldRevision, revision);
     return revision;
@@ -254,7 +252,11 @@ export class EtcdStore implements Store {
   }
 
   async #readLatest(): Promise<number> {
-    const { revision } = await this.#range({ key: this.#keys.fenceKey, rangeEnd: "", revision: 0, limit: 1 });
+    const { guard } = this.#opened;
+    const key = guard?.key ?? this.#keys.fenceKey;
+    const { revision, keyValues } = await this.#range({ key, rangeEnd: "", revision: 0, limit: 1 });
+    // What is there then has other revisions than this server's.
+    if (guard !== undefined && (keyValues[0]?.modRevision ?? 0) !== guard.revision) lost(guard);
     return revision;
   }
 

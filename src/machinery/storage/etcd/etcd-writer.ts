@@ -40,8 +40,6 @@ export class EtcdWriter {
   readonly #groups = new WriteGroups<SwapOutcome>((swaps) => this.#sendGroup(swaps));
   /** This etcd takes shorter requests, or fewer operations in one, than a group needs. */
   #hasRefusedGroup = false;
-  /** Why nothing can be written any more: the server's keys were removed or moved away. */
-  lost: StoreUnavailable | undefined;
 
   constructor(options: EtcdWriterOptions) {
     this.#options = options;
@@ -65,7 +63,7 @@ export class EtcdWriter {
     const answer: TransactionAnswer =
       guard === undefined
         ? decodeTransaction(await this.#send(encodeTransaction(marked)))
-        : (decodeGuardedTransaction(await this.#send(encodeGuardedTransaction(marked, guard))) ?? this.#lose(guard));
+        : (decodeGuardedTransaction(await this.#send(encodeGuardedTransaction(marked, guard))) ?? lost(guard));
     const { isWritten, revision, current } = answer;
     return this.#outcomes(swaps.map((_, index) => ({ isWritten, revision, current: current[index] })));
   }
@@ -95,7 +93,7 @@ export class EtcdWriter {
   }
 
   async #answersOf(swaps: readonly SwapMessage[], guard: GuardMessage): Promise<readonly SwapAnswer[]> {
-    return decodeSwaps(await this.#send(encodeSwaps(this.#marked(swaps), guard))) ?? this.#lose(guard);
+    return decodeSwaps(await this.#send(encodeSwaps(this.#marked(swaps), guard))) ?? lost(guard);
   }
 
   #send(message: Buffer): Promise<Buffer> {
@@ -129,11 +127,11 @@ export class EtcdWriter {
     if (last?.isWritten === true) await untilDelivered(last.revision);
     return outcomes;
   }
+}
 
-  #lose({ key }: GuardMessage): never {
-    this.lost = new StoreUnavailable(
-      `etcd's key ${key} was removed or changed: the server's objects are not there any more; restart the server`,
-    );
-    throw this.lost;
-  }
+/** The guard is not what it was: the server's keys were removed or moved away. Throws StoreUnavailable. */
+export function lost({ key }: GuardMessage): never {
+  throw new StoreUnavailable(
+    `etcd's key ${key} was removed or changed: the server's objects are not there any more; restart the server`,
+  );
 }

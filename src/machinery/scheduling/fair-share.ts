@@ -5,8 +5,8 @@ export interface FairShareOptions {
 }
 
 /**
- * Places that users share. Each may have only a part of those that the others leave, so that a user, or several together, cannot
- * take all: with a share of three quarters, one leaves a quarter, and two a sixteenth. One place is for everybody who has none.
+ * Places that users share. Each may have only a part of those that the others leave, so that a user, or two together, cannot take all:
+ * with a share of three quarters, one leaves a quarter, and two a sixteenth. Whoever has no place may take one, so many users can take all.
  */
 export class FairShare {
   readonly #options: FairShareOptions;

@@ -193,15 +193,19 @@ describe("a backup of a running server", () => {
     }
   });
 
-  it("is restored above its own revisions when the clock is wrong", async () => {
+  it("is restored above its own revisions when the clock is wrong, and can be backed up again", async () => {
     const { revision } = await backUpTo(file);
     const past = { now: () => Date.UTC(2020, 0, 1) };
+    const future = { now: () => Date.UTC(2099, 0, 1) };
     const ofPast = join(folder, "past.gz");
     await backUp(locationOf(server.dataDirectory), { file: ofPast, withKeys: true, clock: past, signal });
     for (const [name, source] of Object.entries({ "before-backup": file, "before-all": ofPast })) {
       const restored = await restoreBackup(locationOf(join(folder, name)), { file: source, clock: past, signal });
       assert.ok(restored.revision > revision + 1_000_000_000);
     }
+    const ahead = locationOf(join(folder, "ahead"));
+    await restoreBackup(ahead, { file, clock: future, signal });
+    await backUp(ahead, { file: join(folder, "again.gz"), withKeys: true, clock: future, signal });
   });
 
   it("is refused, and nothing is restored, when it was changed", async () => {

@@ -23,7 +23,7 @@ export interface BackupHeader {
 }
 
 /** No server comes so far. A restored store goes on above it, and has 48 bits. */
-const largestRevision = 2 ** 47;
+export const largestRevision = 2 ** 47;
 
 /** A file of the data directory. */
 export interface BackupFileEntry {

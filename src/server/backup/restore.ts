@@ -15,6 +15,7 @@ import {
 import { openImportTarget } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { readBackupFile, verifyBackupFile } from "./backup-file.ts";
+import { largestRevision } from "./backup-format.ts";
 import type { BackupHeader } from "./backup-format.ts";
 import { writeEntry } from "./data-directory-files.ts";
 
@@ -38,8 +39,8 @@ export interface RestoreReport {
 /**
  * It is unknown how far revisions had come when the data was lost, and clients remember those. So the revisions of restored objects
  * follow from the time of the restore: a hundred thousand for each second since the start of 2026. A server that makes fewer, on
- * average, never comes so far, and neither did one that the same backup, an older or a newer one was restored to before. LMDB keeps 48
- * bits, which last until 2115.
+ * average, never comes so far, and neither did one that the same backup, an older or a newer one was restored to before. Backups hold
+ * 47 bits, which last until 2070.
  */
 const revisionsPerMillisecond = 100;
 const startOfRevisions = Date.UTC(2026, 0, 1);
@@ -53,7 +54,9 @@ const revisionsSkipped = 1_000_000_000 * groupedRevisions.step;
 function firstRevision({ revision, time }: BackupHeader, now: number): number {
   const madeAt = Date.parse(time);
   const revisionAt = (milliseconds: number): number => (milliseconds - startOfRevisions) * revisionsPerMillisecond;
-  return revision <= revisionAt(madeAt) ? revisionAt(Math.max(now, madeAt)) : revision + revisionsSkipped;
+  const wanted = revisionAt(Math.max(now, madeAt));
+  const isUsable = revision <= revisionAt(madeAt) && wanted <= largestRevision - revisionsSkipped;
+  return isUsable ? wanted : revision + revisionsSkipped;
 }
 
 /** What may be in a folder that counts as empty: that of a file system of its own has it. */

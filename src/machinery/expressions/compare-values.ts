@@ -1,3 +1,4 @@
+import { Optional } from "@marcbachmann/cel-js";
 import { Duration, UnsignedInt } from "@marcbachmann/cel-js/evaluator";
 import { celMapOf, isSequence } from "./cel-value.ts";
 import { spendSteps } from "./cost-budget.ts";
@@ -66,8 +67,14 @@ export function isEqualValue(one: unknown, other: unknown): boolean {
     );
   }
   if (left instanceof Date && right instanceof Date) return left.getTime() === right.getTime();
-  // Values with functions of their own, such as addresses, are equal when they are written alike.
-  return left.constructor === right.constructor && textOf(left) === textOf(right);
+  if (left instanceof Optional && right instanceof Optional) {
+    if (!left.hasValue() || !right.hasValue()) return left.hasValue() === right.hasValue();
+    return isEqualValue(left.value(), right.value());
+  }
+  if (left.constructor !== right.constructor) return false;
+  // Values with functions of their own, such as addresses, are equal when they are written alike, and others by their fields.
+  if (left.toString !== Object.prototype.toString) return textOf(left) === textOf(right);
+  return isEqualValue(new Map(Object.entries(left)), new Map(Object.entries(right)));
 }
 
 const plainNumber = (value: unknown): unknown => (value instanceof UnsignedInt ? value.valueOf() : value);

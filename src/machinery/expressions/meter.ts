@@ -138,12 +138,28 @@ function refuseKey(key: unknown): void {
   if (isSequence(key)) throw new Error("unsupported key type: lists and bytes are no keys");
 }
 
-/** What is large costs something each time that it is read: loops copy the keys of a map, and texts are copied too. */
+/**
+ * What is large costs something each time that it is read: loops copy the keys of a map, and texts are copied too. What is deep
+ * does too: operators and functions look for the type of a list or a map through the first of its values, down to the last.
+ */
 function stepsOfResult(value: unknown): number {
-  if (typeof value === "string" || Array.isArray(value) || value instanceof Uint8Array) return value.length / 10;
+  let steps = typeof value === "string" ? value.length / 10 : 0;
+  for (let part = value; typeof part === "object" && part !== null; part = firstOf(part)) {
+    steps += part === value ? sizeOf(part) : 1;
+  }
+  return steps;
+}
+
+function sizeOf(value: object): number {
+  if (isSequence(value)) return value.length / 10;
   if (value instanceof Map) return value.size / 10;
   // The library looks at all keys of a plain object, whatever it is used for.
   return isPlainObject(value) ? Object.keys(value).length : 0;
+}
+
+function firstOf(value: object): unknown {
+  if (Array.isArray(value)) return value[0];
+  return value instanceof Map ? value.values().next().value : undefined;
 }
 
 /**
@@ -158,6 +174,8 @@ export function spendComparison(left: unknown, right: unknown): void {
   } else if (Array.isArray(left) && Array.isArray(right)) {
     if (left.length !== right.length) return;
     for (let index = 0; index < left.length; index++) spendComparison(left[index], right[index]);
+  } else if (left instanceof Optional && right instanceof Optional) {
+    if (left.hasValue() && right.hasValue()) spendComparison(left.value(), right.value());
   } else {
     const [entries, others] = [celMapOf(left), celMapOf(right)];
     if (entries === undefined || others === undefined) return;

@@ -32,6 +32,17 @@ const results: Readonly<Record<string, unknown>> = {
   "sets.contains(['a'], object.texts)": false,
   "sets.equivalent([1, 1, 2], [2, 1])": true,
   "sets.intersects(object.texts, ['x', 'c'])": true,
+  "sets.contains([quantity('1')], [quantity('2')])": false,
+  "sets.contains([quantity('1')], [quantity('1000m')])": true,
+  "[quantity('1'), quantity('2'), quantity('1.0')].distinct().size()": 2n,
+  "[[quantity('1')]].indexOf([quantity('2')])": -1n,
+  "optional.of(quantity('1')) == optional.of(quantity('2'))": false,
+  "[optional.of(1)].indexOf(optional.of(2))": -1n,
+  "sets.contains([optional.of(1)], [optional.none()])": false,
+  "[object.?text, object.?address, object.?text].distinct().size()": 2n,
+  "optional.of(optional.of(1)) == optional.of(optional.of(2))": false,
+  "optional.of(optional.of(1)) == optional.of(optional.of(1))": true,
+  "sets.contains([format.uuid()], [format.date()])": false,
   "object.text.find('[0-9]+')": "1",
   "object.text.findAll('[0-9]+') == ['1', '22']": true,
   "object.text.findAll('[0-9]+', 1).size()": 1n,
@@ -41,6 +52,7 @@ const results: Readonly<Record<string, unknown>> = {
   "'ab'.replace('', '-')": "-a-b-",
   "'%s has %d of %.1f%% %x'.format(['a', 3, 2.25, 255])": "a has 3 of 2.2% ff",
   "'%s'.format([object.texts])": '["b", "a", "c"]',
+  "'%s'.format([['\\u0007\\\\u0007\\u0001\\n']])": String.raw`["\a\\u0007\x01\n"]`,
   "strings.quote('a\"b')": '"a\\"b"',
   "isURL(object.url) && !isURL('no url') && !isURL('relative/path') && isURL('/path')": true,
   "url(object.url).getScheme() + ' ' + url(object.url).getHost() + ' ' + url(object.url).getHostname()":
@@ -173,7 +185,29 @@ describe("the functions of Kubernetes", () => {
     url: `https://h/${"%41 ".repeat(length / 4)}`,
     duration: "1h".repeat(length / 2),
     fixed: "%.100f".repeat(length / 6),
+    percent: "%%".repeat(length / 2),
+    bells: "\u0007".repeat(length),
+    mixed: "aA".repeat(length / 2),
   };
+  for (const source of [
+    "object.percent.format([]) != ''",
+    "'%s'.format([[object.bells]]) != ''",
+    "strings.quote(object.bells) != ''",
+    "object.mixed.lowerAscii() != ''",
+    "object.mixed.upperAscii() != ''",
+  ]) {
+    it(`spends for each part that it replaces: ${source}`, () => {
+      const expression = compileExpression(source, environment);
+      assert.throws(() => expression.evaluate({ object: large }, new CostBudget((2 / 3) * length)), /cost limit/);
+    });
+  }
+
+  it("spends for the depth of a value each time that it is read", () => {
+    const deep = Array.from({ length: 90 }).reduce((value: unknown) => [value], 1n);
+    const expression = compileExpression("lists.range(100).all(i, object != i)", environment);
+    assert.throws(() => expression.evaluate({ object: deep }, new CostBudget(5000)), /cost limit/);
+  });
+
   const each = (call: string): string => `object.texts.all(t, ${call})`;
   for (const source of [
     "object.texts.all(i, v, object.texts.all(j, w, v != ''))",

@@ -9,6 +9,8 @@ import { durationText, timestampText } from "./time-text.ts";
  * (`%.2f`). Throws an Error for a clause that is unknown, and for a value that is missing or of a wrong type.
  */
 export function formatText(text: string, values: readonly unknown[]): string {
+  // JavaScript finds all clauses before it shows the first.
+  spendSteps(text.length);
   let next = 0;
   // oxlint-disable-next-line max-params -- what JavaScript gives
   return text.replaceAll(/%(?:\.(\d{1,3}))?([\s\S]?)/g, (_clause, precision: string | undefined, verb: string) => {
@@ -120,10 +122,15 @@ function literal(value: unknown): string | undefined {
 }
 
 /** As Go writes texts. */
-const quoted = (text: string): string =>
-  JSON.stringify(text).replaceAll(/\\u00([01][0-9a-f])/g, (_escape, code: string) =>
-    code === "07" ? "\\a" : code === "0b" ? "\\v" : `\\x${code}`,
-  );
+function quoted(text: string): string {
+  const escaped = JSON.stringify(text);
+  // Each escape makes the text longer.
+  spendSteps(escaped.length - text.length);
+  return escaped.replaceAll(/\\(?:u00([01][0-9a-f])|.)/g, (escape, code: string | undefined) => {
+    if (code === undefined) return escape;
+    return code === "07" ? "\\a" : code === "0b" ? "\\v" : `\\x${code}`;
+  });
+}
 
 function shownPart(value: unknown): string {
   const shown = literal(value);

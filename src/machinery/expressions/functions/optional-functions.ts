@@ -18,9 +18,8 @@ const valuesOf = (list: readonly Optional[]): unknown[] => list.flatMap((one) =>
 /** CEL's optional values. `or`, `orValue`, `optMap` and `optFlatMap` are macros. */
 export function addOptionalFunctions(environment: Environment): void {
   environment.registerOperator("optional<A> == optional<A>", (one: Optional, other: Optional) => {
-    if (!one.hasValue() || !other.hasValue()) return one.hasValue() === other.hasValue();
-    spendComparison(one.value(), other.value());
-    return isEqualValue(one.value(), other.value());
+    spendComparison(one, other);
+    return isEqualValue(one, other);
   });
   addFunctions(environment, {
     "optional.hasValue(): bool": (one: Optional) => one.hasValue(),

@@ -88,8 +88,19 @@ const quoted: Readonly<Record<string, string>> = {
   '"': '\\"',
 };
 
+/** A replacement that spends for each part that it replaces. */
+const spending =
+  (replacement: (part: string) => string) =>
+  (part: string): string => {
+    spendSteps(1);
+    return replacement(part);
+  };
+
 const quote = (text: string): string =>
-  `"${text.toWellFormed().replaceAll(/["\\\p{Cc}]/gu, (one) => quoted[one] ?? one)}"`;
+  `"${text.toWellFormed().replaceAll(
+    /["\\\p{Cc}]/gu,
+    spending((one) => quoted[one] ?? one),
+  )}"`;
 
 /** What Go's `strings.TrimSpace` takes off. */
 const space = String.raw`[\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]`;
@@ -143,8 +154,16 @@ export function addStringFunctions(environment: Environment): void {
       indexOf(text, { part, offset: undefined, isLast: true }),
     "string.lastIndexOf(string, int): int": (text: string, ...[part, offset]: [string, bigint]) =>
       indexOf(text, { part, offset, isLast: true }),
-    "string.lowerAscii(): string": (text: string) => text.replaceAll(/[A-Z]+/g, (part) => part.toLowerCase()),
-    "string.upperAscii(): string": (text: string) => text.replaceAll(/[a-z]+/g, (part) => part.toUpperCase()),
+    "string.lowerAscii(): string": (text: string) =>
+      text.replaceAll(
+        /[A-Z]+/g,
+        spending((part) => part.toLowerCase()),
+      ),
+    "string.upperAscii(): string": (text: string) =>
+      text.replaceAll(
+        /[a-z]+/g,
+        spending((part) => part.toUpperCase()),
+      ),
     "string.replace(string, string): string": replace,
     "string.replace(string, string, int): string": replace,
     "string.split(string): list<string>": split,

@@ -10,6 +10,7 @@ export function listenFault(error: unknown): string | undefined {
   const { syscall, address, port, hostname } = error as NodeJS.ErrnoException & Place; // of Node.js; each may be missing
   if (!(error instanceof Error) || !["listen", "bind", "getaddrinfo"].includes(syscall ?? "")) return undefined;
   const place = [hostname ?? address, port].filter((part) => part !== undefined).join(":");
+  const advice = hostname?.startsWith("[") === true ? "write it without brackets" : "choose one that it has";
   switch (errorCode(error)) {
     case "EADDRINUSE":
       return `another program listens on ${place}; stop it, or choose another port (${portFlags})`;
@@ -18,7 +19,7 @@ export function listenFault(error: unknown): string | undefined {
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
     case "EAI_AGAIN":
-      return `this machine has no address ${place}; ${hostname?.startsWith("[") === true ? "write it without brackets" : "choose one that it has"} (${addressFlags})`;
+      return `this machine has no address ${place}; ${advice} (${addressFlags})`;
     default:
       return `cannot listen on ${place}: ${error.message}`;
   }

@@ -98,54 +98,48 @@ export function addAuthorizerFunctions(environment: Environment): void {
     "kubernetes.authorization.ResourceCheck",
     "kubernetes.authorization.Decision",
   ];
-  const add = (signature: string, body: (...given: never[]) => unknown): void =>
-    addFunctions(environment, { [signature]: body });
   environment
     .registerType(path, PathCheck)
     .registerType(group, GroupCheck)
     .registerType(resource, ResourceCheck)
     .registerType(decision, AccessDecision)
     .registerType(authorizer, { ctor: CelAuthorizer, fields: { requestResource: resource } });
-  add(`${authorizer}.path(string): ${path}`, ({ asking }: CelAuthorizer, text: string) => {
-    if (text === "") throw new Error("path must not be empty");
-    return new PathCheck(asking, text);
-  });
-  add(
-    `${authorizer}.group(string): ${group}`,
-    ({ asking }: CelAuthorizer, name: string) => new GroupCheck(asking, name),
-  );
-  add(
-    `${authorizer}.serviceAccount(string, string): ${authorizer}`,
-    // oxlint-disable-next-line max-params -- CEL passes the receiver and the arguments one by one
-    ({ asking }: CelAuthorizer, namespace: string, name: string) => {
+  addFunctions(environment, {
+    [`${authorizer}.path(string): ${path}`]: ({ asking }: CelAuthorizer, text: string) => {
+      if (text === "") throw new Error("path must not be empty");
+      return new PathCheck(asking, text);
+    },
+    [`${authorizer}.group(string): ${group}`]: ({ asking }: CelAuthorizer, name: string) =>
+      new GroupCheck(asking, name),
+    [`${authorizer}.serviceAccount(string, string): ${authorizer}`]: (
+      { asking }: CelAuthorizer,
+      ...[namespace, name]: [string, string]
+    ) => {
       const username = serviceAccountUsername(namespace, name);
       const groups = [...serviceAccountGroups(namespace), "system:authenticated"];
       return new CelAuthorizer({ ...asking, user: { username, groups, extra: {} } }, {});
     },
-  );
-  add(`${path}.check(string): ${decision}`, ({ asking, path: asked }: PathCheck, verb: string) =>
-    check(asking, { path: asked, verb }),
-  );
-  add(`${group}.resource(string): ${resource}`, ({ asking, group: name }: GroupCheck, plural: string) => {
-    if (plural === "") throw new Error("resource must not be empty");
-    return new ResourceCheck(asking, { ...anyResource, group: name, resource: plural });
+    [`${path}.check(string): ${decision}`]: ({ asking, path: asked }: PathCheck, verb: string) =>
+      check(asking, { path: asked, verb }),
+    [`${group}.resource(string): ${resource}`]: ({ asking, group: name }: GroupCheck, plural: string) => {
+      if (plural === "") throw new Error("resource must not be empty");
+      return new ResourceCheck(asking, { ...anyResource, group: name, resource: plural });
+    },
+    ...Object.fromEntries(
+      ["subresource", "namespace", "name"].map((field) => [
+        `${resource}.${field}(string): ${resource}`,
+        (one: ResourceCheck, value: string) => one.with({ [field]: value }),
+      ]),
+    ),
+    [`${resource}.fieldSelector(string): ${resource}`]: (one: ResourceCheck, text: string) =>
+      one.with({ fieldSelector: parseFieldSelector(text) }),
+    [`${resource}.labelSelector(string): ${resource}`]: (one: ResourceCheck, text: string) =>
+      one.with({ labelSelector: parseLabelSelector(text) }),
+    [`${resource}.check(string): ${decision}`]: ({ asking, question }: ResourceCheck, verb: string) =>
+      check(asking, { ...question, verb }),
+    [`${decision}.allowed(): bool`]: ({ decision: one }: AccessDecision) => one.decision === "allow",
+    [`${decision}.reason(): string`]: ({ decision: one }: AccessDecision) => one.reason,
+    [`${decision}.errored(): bool`]: ({ decision: one }: AccessDecision) => one.evaluationError !== undefined,
+    [`${decision}.error(): string`]: ({ decision: one }: AccessDecision) => one.evaluationError ?? "",
   });
-  for (const field of ["subresource", "namespace", "name"]) {
-    add(`${resource}.${field}(string): ${resource}`, (one: ResourceCheck, value: string) =>
-      one.with({ [field]: value }),
-    );
-  }
-  add(`${resource}.fieldSelector(string): ${resource}`, (one: ResourceCheck, text: string) =>
-    one.with({ fieldSelector: parseFieldSelector(text) }),
-  );
-  add(`${resource}.labelSelector(string): ${resource}`, (one: ResourceCheck, text: string) =>
-    one.with({ labelSelector: parseLabelSelector(text) }),
-  );
-  add(`${resource}.check(string): ${decision}`, ({ asking, question }: ResourceCheck, verb: string) =>
-    check(asking, { ...question, verb }),
-  );
-  add(`${decision}.allowed(): bool`, ({ decision: one }: AccessDecision) => one.decision === "allow");
-  add(`${decision}.reason(): string`, ({ decision: one }: AccessDecision) => one.reason);
-  add(`${decision}.errored(): bool`, ({ decision: one }: AccessDecision) => one.evaluationError !== undefined);
-  add(`${decision}.error(): string`, ({ decision: one }: AccessDecision) => one.evaluationError ?? "");
 }

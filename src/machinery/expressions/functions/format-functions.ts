@@ -2,6 +2,7 @@ import { Optional } from "@marcbachmann/cel-js";
 import type { Environment } from "@marcbachmann/cel-js";
 import { labelValueFaults, qualifiedNameFaults } from "../../api/label-validation.ts";
 import { validateDns1035LabelName, validateDnsLabelName, validateDnsSubdomainName } from "../../api/name-validation.ts";
+import { messageOf } from "../../api/thrown-error.ts";
 import { addFunctions } from "../add-functions.ts";
 import { parseUrl } from "./parse-url.ts";
 
@@ -28,7 +29,7 @@ function uriFaults(text: string): string[] {
     parseUrl(text, { isRequest: true });
     return [];
   } catch (error) {
-    return [error instanceof Error ? error.message : ""];
+    return [messageOf(error)];
   }
 }
 
@@ -64,20 +65,20 @@ class Formats {
 /** Kubernetes' named formats: `!format.dns1123Label().validate(text).hasValue()`. */
 export function addFormatFunctions(environment: Environment): void {
   const [format, formats] = ["kubernetes.Format", "kubernetes.Formats"];
-  const add = (signature: string, body: (...given: never[]) => unknown): void =>
-    addFunctions(environment, { [signature]: body });
   environment
     .registerType(format, Format)
     .registerType(formats, Formats)
     .registerConstant("format", formats, new Formats());
   const known = new Map(Object.entries(validators).map(([name, validate]) => [name, new Format(validate)]));
-  for (const [name, one] of known) add(`${formats}.${name}(): ${format}`, () => one);
-  add(`${formats}.named(string): optional<${format}>`, (_formats: Formats, name: string) => {
-    const found = known.get(name);
-    return found === undefined ? Optional.none() : Optional.of(found);
-  });
-  add(`${format}.validate(string): optional<list<string>>`, (one: Format, text: string) => {
-    const faults = one.validate(text);
-    return faults.length === 0 ? Optional.none() : Optional.of(faults);
+  addFunctions(environment, {
+    ...Object.fromEntries([...known].map(([name, one]) => [`${formats}.${name}(): ${format}`, () => one])),
+    [`${formats}.named(string): optional<${format}>`]: (_formats: Formats, name: string) => {
+      const found = known.get(name);
+      return found === undefined ? Optional.none() : Optional.of(found);
+    },
+    [`${format}.validate(string): optional<list<string>>`]: (one: Format, text: string) => {
+      const faults = one.validate(text);
+      return faults.length === 0 ? Optional.none() : Optional.of(faults);
+    },
   });
 }

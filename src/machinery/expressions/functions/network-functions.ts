@@ -140,8 +140,6 @@ class AddressFunctions {
 /** Kubernetes' functions for addresses and networks. */
 export function addNetworkFunctions(environment: Environment): void {
   const [ip, cidr] = ["net.IP", "net.CIDR"];
-  const add = (signature: string, body: (...given: never[]) => unknown): void =>
-    addFunctions(environment, { [signature]: body });
   environment
     .registerType(ip, Address)
     .registerType(cidr, Network)
@@ -149,27 +147,27 @@ export function addNetworkFunctions(environment: Environment): void {
     .registerConstant("ip", "kubernetes.AddressFunctions", new AddressFunctions());
   environment.registerOperator(`${ip} == ${ip}`, (one: Address, other: Address) => one.text === other.text);
   environment.registerOperator(`${cidr} == ${cidr}`, (one: Network, other: Network) => String(one) === String(other));
-  add(`ip(string): ${ip}`, (text: string) => Address.parse(text));
-  add("isIP(string): bool", parses(Address.parse));
-  add(
-    "kubernetes.AddressFunctions.isCanonical(string): bool",
-    (_functions: unknown, text: string) => Address.parse(text).text === text,
-  );
-  add(`string(${ip}): string`, String);
-  add(`${ip}.family(): int`, (one: Address) => one.family);
-  add(`${ip}.isUnspecified(): bool`, (one: Address) => one.isUnspecified);
-  add(`${ip}.isLoopback(): bool`, (one: Address) => one.isLoopback);
-  add(`${ip}.isLinkLocalMulticast(): bool`, (one: Address) => one.isLinkLocalMulticast);
-  add(`${ip}.isLinkLocalUnicast(): bool`, (one: Address) => one.isLinkLocalUnicast);
-  add(`${ip}.isGlobalUnicast(): bool`, (one: Address) => one.isGlobalUnicast);
-  add(`cidr(string): ${cidr}`, (text: string) => Network.parse(text));
-  add("isCIDR(string): bool", parses(Network.parse));
-  add(`string(${cidr}): string`, String);
-  add(`${cidr}.containsIP(${ip}): bool`, (one: Network, other: Address) => one.containsAddress(other));
-  add(`${cidr}.containsIP(string): bool`, (one: Network, other: string) => one.containsAddress(Address.parse(other)));
-  add(`${cidr}.containsCIDR(${cidr}): bool`, (one: Network, other: Network) => one.containsNetwork(other));
-  add(`${cidr}.containsCIDR(string): bool`, (one: Network, other: string) => one.containsNetwork(Network.parse(other)));
-  add(`${cidr}.ip(): ${ip}`, (one: Network) => one.address);
-  add(`${cidr}.masked(): ${cidr}`, (one: Network) => one.masked());
-  add(`${cidr}.prefixLength(): int`, (one: Network) => BigInt(one.prefixLength));
+  addFunctions(environment, {
+    [`ip(string): ${ip}`]: (text: string) => Address.parse(text),
+    "isIP(string): bool": parses(Address.parse),
+    "kubernetes.AddressFunctions.isCanonical(string): bool": (_functions: unknown, text: string) =>
+      Address.parse(text).text === text,
+    [`string(${ip}): string`]: String,
+    [`${ip}.family(): int`]: (one: Address) => one.family,
+    [`${ip}.isUnspecified(): bool`]: (one: Address) => one.isUnspecified,
+    [`${ip}.isLoopback(): bool`]: (one: Address) => one.isLoopback,
+    [`${ip}.isLinkLocalMulticast(): bool`]: (one: Address) => one.isLinkLocalMulticast,
+    [`${ip}.isLinkLocalUnicast(): bool`]: (one: Address) => one.isLinkLocalUnicast,
+    [`${ip}.isGlobalUnicast(): bool`]: (one: Address) => one.isGlobalUnicast,
+    [`cidr(string): ${cidr}`]: (text: string) => Network.parse(text),
+    "isCIDR(string): bool": parses(Network.parse),
+    [`string(${cidr}): string`]: String,
+    [`${cidr}.containsIP(${ip}): bool`]: (one: Network, other: Address) => one.containsAddress(other),
+    [`${cidr}.containsIP(string): bool`]: (one: Network, other: string) => one.containsAddress(Address.parse(other)),
+    [`${cidr}.containsCIDR(${cidr}): bool`]: (one: Network, other: Network) => one.containsNetwork(other),
+    [`${cidr}.containsCIDR(string): bool`]: (one: Network, other: string) => one.containsNetwork(Network.parse(other)),
+    [`${cidr}.ip(): ${ip}`]: (one: Network) => one.address,
+    [`${cidr}.masked(): ${cidr}`]: (one: Network) => one.masked(),
+    [`${cidr}.prefixLength(): int`]: (one: Network) => BigInt(one.prefixLength),
+  });
 }

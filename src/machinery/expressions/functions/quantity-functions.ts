@@ -1,5 +1,5 @@
 import type { Environment } from "@marcbachmann/cel-js";
-import { addFunctions } from "../add-functions.ts";
+import { addFunctions, forTypes } from "../add-functions.ts";
 import { parseQuantity } from "../../api/quantity.ts";
 
 const nanos = 1_000_000_000n;
@@ -63,24 +63,22 @@ const isQuantity = (text: string): boolean => {
 /** Kubernetes' functions for quantities. */
 export function addQuantityFunctions(environment: Environment): void {
   const type = "kubernetes.Quantity";
-  const add = (signature: string, body: (...given: never[]) => unknown): void =>
-    addFunctions(environment, { [signature]: body });
   environment.registerType(type, Quantity);
   environment.registerOperator(`${type} == ${type}`, (one: Quantity, other: Quantity) => one.nanos === other.nanos);
-  add(`quantity(string): ${type}`, (text: string) => Quantity.parse(text));
-  add("isQuantity(string): bool", isQuantity);
-  add(`sign(${type}): int`, (one: Quantity) => one.compareTo(Quantity.of(0n)));
-  add(`${type}.isInteger(): bool`, (one: Quantity) => one.isInteger);
-  add(`${type}.asInteger(): int`, (one: Quantity) => one.asInteger());
-  add(
-    `${type}.asApproximateFloat(): double`,
-    (one: Quantity) => Number(one.nanos / nanos) + Number(one.nanos % nanos) / Number(nanos),
-  );
-  add(`${type}.isGreaterThan(${type}): bool`, (one: Quantity, other: Quantity) => one.nanos > other.nanos);
-  add(`${type}.isLessThan(${type}): bool`, (one: Quantity, other: Quantity) => one.nanos < other.nanos);
-  add(`${type}.compareTo(${type}): int`, (one: Quantity, other: Quantity) => one.compareTo(other));
-  for (const other of [type, "int"]) {
-    add(`${type}.add(${other}): ${type}`, (one: Quantity, value: Quantity | bigint) => one.plus(value));
-    add(`${type}.sub(${other}): ${type}`, (one: Quantity, value: Quantity | bigint) => one.minus(value));
-  }
+  addFunctions(environment, {
+    [`quantity(string): ${type}`]: (text: string) => Quantity.parse(text),
+    "isQuantity(string): bool": isQuantity,
+    [`sign(${type}): int`]: (one: Quantity) => one.compareTo(Quantity.of(0n)),
+    [`${type}.isInteger(): bool`]: (one: Quantity) => one.isInteger,
+    [`${type}.asInteger(): int`]: (one: Quantity) => one.asInteger(),
+    [`${type}.asApproximateFloat(): double`]: (one: Quantity) =>
+      Number(one.nanos / nanos) + Number(one.nanos % nanos) / Number(nanos),
+    [`${type}.isGreaterThan(${type}): bool`]: (one: Quantity, other: Quantity) => one.nanos > other.nanos,
+    [`${type}.isLessThan(${type}): bool`]: (one: Quantity, other: Quantity) => one.nanos < other.nanos,
+    [`${type}.compareTo(${type}): int`]: (one: Quantity, other: Quantity) => one.compareTo(other),
+    ...forTypes([type, "int"], {
+      [`${type}.add(T): ${type}`]: (one: Quantity, value: Quantity | bigint) => one.plus(value),
+      [`${type}.sub(T): ${type}`]: (one: Quantity, value: Quantity | bigint) => one.minus(value),
+    }),
+  });
 }

@@ -35,6 +35,18 @@ export const forTypes = (types: readonly string[], functions: CelFunctions): Cel
     ),
   );
 
+/** The body of a function that says whether a value can be parsed: whether `parse` throws no error for it. */
+export const parses =
+  <Given extends readonly unknown[]>(parse: (...given: Given) => unknown) =>
+  (...given: Given): boolean => {
+    try {
+      parse(...given);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+
 function stepsToRead(values: readonly unknown[]): number {
   let steps = 0;
   for (const value of values) {

@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from "node:net";
 import type { Environment } from "@marcbachmann/cel-js";
-import { addFunctions } from "../add-functions.ts";
+import { addFunctions, parses } from "../add-functions.ts";
 import { spendSteps } from "../cost-budget.ts";
 
 /** Reading an IPv6 address takes as long as this many steps. */
@@ -121,16 +121,6 @@ class Network {
     return (0xff << (8 - bits)) & 0xff;
   }
 }
-
-const parses =
-  (parse: (text: string) => unknown) =>
-  (text: string): boolean => {
-    try {
-      return parse(text) !== undefined;
-    } catch {
-      return false;
-    }
-  };
 
 /** `ip.isCanonical(text)`. */
 class AddressFunctions {

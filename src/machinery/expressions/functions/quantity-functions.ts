@@ -1,5 +1,5 @@
 import type { Environment } from "@marcbachmann/cel-js";
-import { addFunctions, forTypes } from "../add-functions.ts";
+import { addFunctions, forTypes, parses } from "../add-functions.ts";
 import { parseQuantity } from "../../api/quantity.ts";
 
 const nanos = 1_000_000_000n;
@@ -52,14 +52,6 @@ class Quantity {
   }
 }
 
-const isQuantity = (text: string): boolean => {
-  try {
-    return parseQuantity(text) !== undefined;
-  } catch {
-    return false;
-  }
-};
-
 /** Kubernetes' functions for quantities. */
 export function addQuantityFunctions(environment: Environment): void {
   const type = "kubernetes.Quantity";
@@ -67,7 +59,7 @@ export function addQuantityFunctions(environment: Environment): void {
   environment.registerOperator(`${type} == ${type}`, (one: Quantity, other: Quantity) => one.nanos === other.nanos);
   addFunctions(environment, {
     [`quantity(string): ${type}`]: (text: string) => Quantity.parse(text),
-    "isQuantity(string): bool": isQuantity,
+    "isQuantity(string): bool": parses(parseQuantity),
     [`sign(${type}): int`]: (one: Quantity) => one.compareTo(Quantity.of(0n)),
     [`${type}.isInteger(): bool`]: (one: Quantity) => one.isInteger,
     [`${type}.asInteger(): int`]: (one: Quantity) => one.asInteger(),

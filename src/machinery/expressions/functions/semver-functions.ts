@@ -1,5 +1,5 @@
 import type { Environment } from "@marcbachmann/cel-js";
-import { addFunctions } from "../add-functions.ts";
+import { addFunctions, parses } from "../add-functions.ts";
 
 /** No version is longer. Upstream has no limit. */
 const longestVersion = 1024;
@@ -91,13 +91,7 @@ function normalized(text: string): string {
 
 const parse = (text: string, normalize = false): Semver => Semver.parse(normalize ? normalized(text) : text);
 
-function isSemver(text: string, normalize = false): boolean {
-  try {
-    return parse(text, normalize).numbers.length > 0;
-  } catch {
-    return false;
-  }
-}
+const isSemver = parses(parse);
 
 /** Kubernetes' functions for semantic versions. */
 export function addSemverFunctions(environment: Environment): void {

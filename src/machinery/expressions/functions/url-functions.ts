@@ -1,6 +1,6 @@
 import { unescape } from "node:querystring";
 import type { Environment } from "@marcbachmann/cel-js";
-import { addFunctions } from "../add-functions.ts";
+import { addFunctions, parses } from "../add-functions.ts";
 import { spendSteps } from "../cost-budget.ts";
 import { parseUrl } from "./parse-url.ts";
 import type { ParsedUrl } from "./parse-url.ts";
@@ -74,13 +74,7 @@ function escaped(part: string): string {
   return Array.from(bytes, (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join("");
 }
 
-function isUrl(text: string): boolean {
-  try {
-    return parseUrl(text, { isRequest: true }) !== undefined;
-  } catch {
-    return false;
-  }
-}
+const isUrl = parses((text: string) => parseUrl(text, { isRequest: true }));
 
 export function addUrlFunctions(environment: Environment): void {
   const type = "kubernetes.URL";

@@ -62,7 +62,11 @@ describe("a server that is busy", () => {
   let api: InProcess;
   const tokens = new Map<string, string>();
   before(async () => {
-    server = await startTestServer({ settings: { "max-mutating-requests-inflight": 1, "max-requests-inflight": 1 } });
+    // Controllers would have to wait, too.
+    const controllers = "-*";
+    server = await startTestServer({
+      settings: { "max-mutating-requests-inflight": 1, "max-requests-inflight": 1, controllers },
+    });
     api = new InProcess(server);
     for (const name of ["greedy", "modest"]) {
       const accounts = "/api/v1/namespaces/default/serviceaccounts";
@@ -121,6 +125,50 @@ describe("a server that is busy", () => {
 
   it("frees its places afterwards", async () => {
     for (const name of ["greedy", "modest", "greedy"]) assert.equal((await review(name, body)).status, 201);
+  });
+});
+
+describe("service accounts of one namespace that never send their bodies", () => {
+  let server: TestServer;
+  const tokens = new Map<string, string>();
+  before(async () => {
+    server = await startTestServer();
+    const api = new InProcess(server);
+    const accounts = ["evil/a", "evil/b", "evil/c", "evil/d", "evil/e", "good/a", "platform-system/a"];
+    for (const namespace of ["evil", "good"])
+      await api.json("/api/v1/namespaces", { method: "POST", body: { metadata: { name: namespace } } });
+    for (const account of accounts) {
+      const [namespace, name] = account.split("/");
+      const path = `/api/v1/namespaces/${namespace}/serviceaccounts`;
+      await api.json(path, { method: "POST", body: { metadata: { name } } });
+      const sent = { method: "POST", body: { spec: { audiences: [] } } };
+      const { status } = await api.json<{ status: { token: string } }>(`${path}/${name}/token`, sent);
+      tokens.set(account, status.token);
+    }
+  });
+  after(() => server.stop());
+
+  it("leave places for those of other namespaces, and for the system", async () => {
+    const bytes = Promise.withResolvers<Buffer>();
+    const review = (account: string, readBody: () => Promise<Buffer>): Promise<HttpResponse> =>
+      server.handler({
+        method: "POST",
+        path: "/apis/authentication.platform.io/v1/selfsubjectreviews",
+        query: "",
+        headers: { authorization: `Bearer ${tokens.get(account) ?? ""}`, "content-type": "application/json" },
+        connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
+        readBody,
+        signal: new AbortController().signal,
+      });
+    const held = ["a", "b", "c", "d", "e"].flatMap((name) =>
+      Array.from({ length: 170 }, () => review(`evil/${name}`, () => bytes.promise)),
+    );
+    for (const account of ["good/a", "platform-system/a"]) {
+      assert.equal((await review(account, () => Promise.resolve(Buffer.from("{}")))).status, 201, account);
+    }
+    bytes.resolve(Buffer.from("{}"));
+    const statuses = (await Promise.all(held)).map(({ status }) => status);
+    assert.deepEqual(new Set(statuses), new Set([201, 429]));
   });
 });
 

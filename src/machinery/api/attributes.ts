@@ -11,8 +11,8 @@ export type AuthorizationAttributes = ResourceAttributes | PathAttributes;
 
 interface UserAttributes {
   readonly user: UserInfo;
-  /** The name of who asks whether the user may do it. Absent: the user. */
-  readonly askedBy?: string;
+  /** Who asks whether the user may do it. Absent: the user. */
+  readonly askedBy?: UserInfo;
 }
 
 export interface ResourceAttributes extends UserAttributes {

@@ -2,7 +2,10 @@ import { deserialize, serialize } from "node:v8";
 import { millisecondsSince } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
+import type { UserInfo } from "../api/user-info.ts";
 import { FairShare } from "../scheduling/fair-share.ts";
+import { sharePath } from "../scheduling/share-path.ts";
+import type { SharePath } from "../scheduling/share-path.ts";
 import { FailedAnswer, UnusableAnswer } from "./post-json.ts";
 
 /** The other side cannot be asked now: it has failed too often, or too many questions wait for it. */
@@ -15,7 +18,7 @@ interface Question {
   /** Questions with the same key are the same one. */
   readonly key: string;
   /** Who asks. Undefined: nobody that is known. */
-  readonly asker?: string | undefined;
+  readonly asker?: UserInfo | undefined;
 }
 
 export interface KeptAnswer {
@@ -28,7 +31,8 @@ export interface KeptAnswer {
 export interface RemoteQuestionsOptions<Answer> {
   readonly clock: Clock;
   /**
-   * Questions that wait for their answer, from one asker at most three quarters of those that the others leave. More are refused at
+   * Questions that wait for their answer, from one asker at most three quarters of those that the others of its
+   * level leave. More are refused at
    * once, so that they hold nothing else up.
    */
   readonly maximumPending: number;
@@ -44,14 +48,15 @@ const toleratedFailures = 5;
 const pauseMilliseconds = 10_000;
 const sharePerAsker = 0.75;
 /** Who asks when it is not known. It may take all. */
-const nobody = "";
+const nobody: SharePath = ["others", "others/"];
 const maximumKeptBytes = 16 * 1024 * 1024;
 
 /**
  * Questions to another server, which requests wait for: answers are kept for a time, the same question is asked once at a
  * time, and a server that does not answer delays no request for long. Whoever can ask a question that the other side refuses, or
  * fails on, must not keep it from others. So an answer that cannot be used is one, a question without an answer counts only when no
- * other has had one since it was asked, and while one asker alone gets none, the others ask on.
+ * other has had one since it was asked, and while one asker alone gets none, or the service accounts of one
+ * namespace, the others ask on.
  */
 export class RemoteQuestions<Answer> {
   readonly #options: RemoteQuestionsOptions<Answer>;
@@ -76,36 +81,41 @@ export class RemoteQuestions<Answer> {
    * The answer to a question. Rejects with what `ask` rejects with; throws RemoteUnavailable when
    * the other side is not asked, and TooManyQuestions when that is because too many wait.
    */
-  ask({ key, asker = nobody }: Question, ask: () => Promise<Answer>): MaybePromise<Answer> {
+  ask({ key, asker }: Question, ask: () => Promise<Answer>): MaybePromise<Answer> {
     const { clock } = this.#options;
     const known = this.#good.find(key) ?? this.#bad.find(key);
     if (known !== undefined) return known.answer;
     const running = this.#pending.get(key);
     if (running !== undefined) return running;
-    const mayWait = asker === nobody ? !this.#share.isFull : this.#share.mayTake(asker);
+    const path = asker === undefined ? nobody : sharePath(asker);
+    const [, sharer] = path;
+    const mayWait = asker === undefined ? !this.#share.isFull : this.#share.mayTake(path);
     if (!mayWait) throw new TooManyQuestions("too many questions wait for it");
     const isPaused = millisecondsSince(this.#pausedAt, clock) < pauseMilliseconds;
-    if (isPaused && (this.#unanswered.size > 1 || this.#unanswered.has(asker)))
+    if (isPaused && (this.#unanswered.size > 1 || this.#unanswered.has(sharer)))
       throw new RemoteUnavailable("it has failed too often");
     // The pause is over: one question tries it, the others are refused until it has an answer.
     if (this.#failures >= toleratedFailures) this.#pausedAt = clock.now();
-    const asked = this.#answer({ key, asker }, ask).finally(() => {
+    const asked = this.#answer({ key, sharer }, ask).finally(() => {
       this.#pending.delete(key);
-      this.#share.release(asker);
+      this.#share.release(path);
     });
     this.#pending.set(key, asked);
-    this.#share.take(asker);
+    this.#share.take(path);
     return asked;
   }
 
-  async #answer({ key, asker }: Question & { readonly asker: string }, ask: () => Promise<Answer>): Promise<Answer> {
+  async #answer(
+    { key, sharer }: { readonly key: string; readonly sharer: string },
+    ask: () => Promise<Answer>,
+  ): Promise<Answer> {
     const answersBefore = this.#answers;
     let answer: Answer;
     try {
       answer = await ask();
     } catch (error) {
       if (error instanceof UnusableAnswer || error instanceof FailedAnswer) this.#answered();
-      else if (this.#answers === answersBefore) this.#failed(error, asker);
+      else if (this.#answers === answersBefore) this.#failed(error, sharer);
       throw error;
     }
     this.#answered();
@@ -114,11 +124,11 @@ export class RemoteQuestions<Answer> {
     return answer;
   }
 
-  #failed(error: unknown, asker: string): void {
+  #failed(error: unknown, sharer: string): void {
     const { clock, onChange } = this.#options;
     this.#failures += 1;
     // Two are enough to tell that it is not one's doing.
-    if (this.#unanswered.size < 2) this.#unanswered.add(asker);
+    if (this.#unanswered.size < 2) this.#unanswered.add(sharer);
     if (this.#failures >= toleratedFailures) this.#pausedAt = clock.now();
     if (this.#failures === toleratedFailures) onChange({ isAvailable: false, error });
   }

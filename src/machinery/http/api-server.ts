@@ -105,6 +105,5 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
   return { handler, metrics };
 }
 
-/** Up to four times as many requests may wait as run. A single user may use a quarter of the queue. */
-const queueOf = (concurrency: number): FairQueue =>
-  new FairQueue({ concurrency, queueLength: concurrency * 4, queueLengthPerUser: concurrency });
+/** Up to four times as many requests may wait as run. */
+const queueOf = (concurrency: number): FairQueue => new FairQueue({ concurrency, queueLength: concurrency * 4 });

@@ -1,42 +1,48 @@
 import { tooManyRequests } from "../api/api-error.ts";
-import { RoundRobinQueue } from "../scheduling/round-robin-queue.ts";
+import type { UserInfo } from "../api/user-info.ts";
 import { FairShare } from "../scheduling/fair-share.ts";
+import { RoundRobinQueue } from "../scheduling/round-robin-queue.ts";
+import { sharePath } from "../scheduling/share-path.ts";
+import type { SharePath } from "../scheduling/share-path.ts";
 
 export interface FairnessOptions {
   /** How many requests may run at the same time. */
   readonly concurrency: number;
   /** How many requests of all users together may wait. */
   readonly queueLength: number;
-  /** How many requests of one user may wait. */
-  readonly queueLengthPerUser: number;
 }
 
 /** The share of the running requests that one user may have. The rest is for others, also when these requests take long. */
-const sharePerUser = 0.75;
+const shareOfRunning = 0.75;
+const shareOfWaiting = 0.5;
+
+interface Waiting {
+  readonly path: SharePath;
+  readonly start: () => void;
+}
 
 /**
  * Limits the number of requests that run at once. One user may run three quarters of those that the others leave: so users whose
  * requests never end (they wait for their bodies, for instance) do not stop the others. Requests above a limit wait in one queue per
- * user, and the queues take turns: a user who sends too many waits only for their own requests.
+ * user, half of those that the others leave, and the queues take turns: a user who sends too many waits only for their own requests.
  */
 export class FairQueue {
-  readonly #options: FairnessOptions;
-  readonly #share: FairShare;
-  #waiting = 0;
+  readonly #running: FairShare;
+  readonly #waiting: FairShare;
+  readonly #queue = new RoundRobinQueue<Waiting>();
   #refused = 0;
-  readonly #queue = new RoundRobinQueue<() => void>();
 
-  constructor(options: FairnessOptions) {
-    this.#options = options;
-    this.#share = new FairShare({ places: options.concurrency, sharePerUser });
+  constructor({ concurrency, queueLength }: FairnessOptions) {
+    this.#running = new FairShare({ places: concurrency, sharePerUser: shareOfRunning });
+    this.#waiting = new FairShare({ places: queueLength, sharePerUser: shareOfWaiting });
   }
 
   get running(): number {
-    return this.#share.taken;
+    return this.#running.taken;
   }
 
   get waiting(): number {
-    return this.#waiting;
+    return this.#waiting.taken;
   }
 
   /** How many requests were refused so far. */
@@ -48,31 +54,31 @@ export class FairQueue {
    * Returns undefined when the request may run now, otherwise a promise that resolves when it may. Throws a 429 when
    * too many requests wait.
    */
-  enter(username: string): Promise<void> | undefined {
-    if (this.#share.mayTake(username)) {
-      this.#share.take(username);
+  enter(user: UserInfo): Promise<void> | undefined {
+    const path = sharePath(user);
+    if (this.#running.mayTake(path)) {
+      this.#running.take(path);
       return undefined;
     }
-    const { queueLength, queueLengthPerUser } = this.#options;
-    const waitingOf = this.#queue.lengthOf(username);
-    if (this.#waiting >= queueLength || (waitingOf > 0 && waitingOf >= queueLengthPerUser)) {
+    if (!this.#waiting.mayTake(path)) {
       this.#refused++;
       throw tooManyRequests("Too many requests, please try again later.", 1);
     }
-    this.#waiting++;
-    return new Promise((resolve) => this.#queue.add(username, resolve));
+    this.#waiting.take(path);
+    return new Promise((start) => this.#queue.add(path, { path, start }));
   }
 
   /** Call it once for each request that entered, when the request has ended. */
-  leave(username: string): void {
-    this.#share.release(username);
+  leave(user: UserInfo): void {
+    this.#running.release(sharePath(user));
     // More than one may run now: what one user leaves widens the shares of all.
-    while (this.#waiting > 0 && !this.#share.isFull) {
-      const next = this.#queue.take((user) => this.#share.mayTake(user));
+    while (this.waiting > 0 && !this.#running.isFull) {
+      const next = this.#queue.take((path) => this.#running.mayTake(path));
       if (next === undefined) return;
-      this.#waiting--;
-      this.#share.take(next.username);
-      next.item();
+      const { path, start } = next.item;
+      this.#waiting.release(path);
+      this.#running.take(path);
+      start();
     }
   }
 }

@@ -115,7 +115,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       if (options.audit !== undefined) await lifecycle.beginAudit(options.audit);
 
       const nextBound = boundFor(options, { request, info, user: authenticatedUser });
-      const turn = nextBound?.enter(authenticatedUser.username);
+      const turn = nextBound?.enter(authenticatedUser);
       bound = nextBound;
       if (turn !== undefined) {
         trace?.begin("queue");
@@ -151,8 +151,7 @@ export function createRequestChain(options: ChainOptions): Handler {
       response = plain = errorResponse(refusal, request);
     }
     // A stream leaves at its end.
-    if (lifecycle.authenticatedUser !== undefined && !isStream(plain.body))
-      bound?.leave(lifecycle.authenticatedUser.username);
+    if (lifecycle.authenticatedUser !== undefined && !isStream(plain.body)) bound?.leave(lifecycle.authenticatedUser);
     if (options.audit !== undefined) await lifecycle.recordAnswer(options.audit, { response: plain, isPanic });
     return finish(options, { lifecycle, response, trace, bound });
   };
@@ -268,7 +267,7 @@ const withHooks = (
     const stop = body.start(sink);
     return () => {
       left?.();
-      if (authenticatedUser !== undefined) bound?.leave(authenticatedUser.username);
+      if (authenticatedUser !== undefined) bound?.leave(authenticatedUser);
       stop();
       lifecycle.audited?.streamEnded();
     };

@@ -1,5 +1,7 @@
 import { tooManyRequests } from "../api/api-error.ts";
+import type { UserInfo } from "../api/user-info.ts";
 import { FairShare } from "../scheduling/fair-share.ts";
+import { sharePath } from "../scheduling/share-path.ts";
 
 /** The share of the open watches that one user may have. Watches stay, so most of them are for others. */
 const sharePerUser = 0.25;
@@ -29,16 +31,17 @@ export class WatchBound {
   }
 
   /** Throws a 429 when the user may open no more. */
-  enter(username: string): undefined {
-    if (!this.#share.mayTake(username)) {
+  enter(user: UserInfo): undefined {
+    const path = sharePath(user);
+    if (!this.#share.mayTake(path)) {
       this.#refused++;
       throw tooManyRequests("too many watches are open: close some, and try again later", retryAfterSeconds);
     }
-    this.#share.take(username);
+    this.#share.take(path);
   }
 
   /** Call it once for each watch that entered, when it has ended. */
-  leave(username: string): void {
-    this.#share.release(username);
+  leave(user: UserInfo): void {
+    this.#share.release(sharePath(user));
   }
 }

@@ -1,20 +1,30 @@
+import { shareLevels } from "./share-path.ts";
+import type { ShareLevel, SharePath } from "./share-path.ts";
+
 export interface FairShareOptions {
   readonly places: number;
-  /** What one user may have of the places that the others leave. */
+  /** What one user, or all service accounts of one namespace, may have of the places that the others leave. */
   readonly sharePerUser: number;
 }
 
+/** The part of all places that is kept for each level of users. */
+const keptPerLevel = 1 / 16;
+
 /**
- * Places that users share. Each may have only a part of those that the others leave, so that a user, or two together, cannot take all:
- * with a share of three quarters, one leaves a quarter, and two a sixteenth. Whoever has no place may take one, so many users can take all.
+ * Places that users share. Each may have only a part of those that the others of its level leave: with a share of three quarters, one
+ * leaves a quarter, and two a sixteenth. Whoever has no place may take one, so many users can take all that their level may have. They
+ * cannot take what is kept for the other levels: a sixteenth of all places for each.
  */
 export class FairShare {
   readonly #options: FairShareOptions;
+  readonly #kept: number;
   #taken = 0;
+  /** By each name in the paths of those who have places. */
   readonly #takenBy = new Map<string, number>();
 
   constructor(options: FairShareOptions) {
     this.#options = options;
+    this.#kept = Math.floor(options.places * keptPerLevel);
   }
 
   get taken(): number {
@@ -25,23 +35,42 @@ export class FairShare {
     return this.#taken >= this.#options.places;
   }
 
-  mayTake(username: string): boolean {
-    if (this.isFull) return false;
-    const { places, sharePerUser } = this.#options;
-    const own = this.#takenBy.get(username) ?? 0;
-    const leftByOthers = places - (this.#taken - own);
-    return own < Math.max(1, Math.floor(leftByOthers * sharePerUser));
+  /** Whether a user may take a place, or, with the beginning of a path, whether anybody below it could. */
+  mayTake([level, ...names]: SharePath): boolean {
+    let places = this.#placesOf(level);
+    let taken = this.#of(level);
+    if (taken >= places) return false;
+    for (const name of names) {
+      const own = this.#of(name);
+      places = Math.max(1, Math.floor((places - (taken - own)) * this.#options.sharePerUser));
+      if (own >= places) return false;
+      taken = own;
+    }
+    return true;
   }
 
-  take(username: string): void {
+  take(path: SharePath): void {
     this.#taken++;
-    this.#takenBy.set(username, (this.#takenBy.get(username) ?? 0) + 1);
+    for (const name of path) this.#takenBy.set(name, this.#of(name) + 1);
   }
 
-  release(username: string): void {
+  release(path: SharePath): void {
     this.#taken--;
-    const left = (this.#takenBy.get(username) ?? 0) - 1;
-    if (left > 0) this.#takenBy.set(username, left);
-    else this.#takenBy.delete(username);
+    for (const name of path) {
+      const left = this.#of(name) - 1;
+      if (left > 0) this.#takenBy.set(name, left);
+      else this.#takenBy.delete(name);
+    }
+  }
+
+  #of(name: string): number {
+    return this.#takenBy.get(name) ?? 0;
+  }
+
+  /** What the other levels neither have nor are kept. */
+  #placesOf(level: ShareLevel): number {
+    let places = this.#options.places;
+    for (const other of shareLevels) if (other !== level) places -= Math.max(this.#kept, this.#of(other));
+    return places;
   }
 }

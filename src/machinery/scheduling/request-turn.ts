@@ -1,4 +1,6 @@
+import type { UserInfo } from "../api/user-info.ts";
 import { RoundRobinQueue } from "./round-robin-queue.ts";
+import { sharePath } from "./share-path.ts";
 
 /** How long long requests may keep everything else waiting. One that takes longer by itself is not divided. */
 const turnMilliseconds = 5;
@@ -14,9 +16,9 @@ let isGiving = false;
  * Lets a request wait that may take long, so that a burst of them is divided into turns of the event loop. Users take turns, and
  * timers and short requests come in between. One runs until it waits for something, or has ended; only then the next one begins.
  */
-export function requestTurn(username: string): Promise<void> {
+export function requestTurn(user: UserInfo): Promise<void> {
   return new Promise((resolve) => {
-    waiting.add(username, resolve);
+    waiting.add(sharePath(user), resolve);
     if (isGiving) return;
     isGiving = true;
     setImmediate(beginTurn);

@@ -1,32 +1,55 @@
-/** A queue for each user. Users take turns: whoever queues many items delays only their own. */
+import type { SharePath } from "./share-path.ts";
+
+/**
+ * A queue for each user. Levels of users take turns, in each the users do, and the service accounts of one namespace are one of them
+ * and take turns among themselves: whoever queues many items delays only their own.
+ */
 export class RoundRobinQueue<T> {
-  /** The queues by user name, in the order of the users' turns. No queue is empty. */
-  readonly #queues = new Map<string, T[]>();
+  readonly #turns = new Turns<T>();
 
-  /** How many items of a user wait. */
-  lengthOf(username: string): number {
-    return this.#queues.get(username)?.length ?? 0;
-  }
-
-  add(username: string, item: T): void {
-    const queue = this.#queues.get(username);
-    if (queue === undefined) this.#queues.set(username, [item]);
-    else queue.push(item);
+  add(path: SharePath, item: T): void {
+    this.#turns.add(path, item);
   }
 
   /**
-   * Removes and returns the next item; its user then goes to the end of the round. Users for whom `mayTake` is false are
-   * passed over. Undefined: nothing may be taken.
+   * Removes and returns the next item; its user then goes to the end of the round, and so do those that the user is one of. Those
+   * for whom `mayTake` is false are passed over, with all below them. Undefined: nothing may be taken.
    */
-  take(
-    mayTake: (username: string) => boolean = () => true,
-  ): { readonly username: string; readonly item: T } | undefined {
-    for (const [username, queue] of this.#queues) {
-      if (!mayTake(username)) continue;
-      const item = queue.shift() as T; // no queue is empty
-      this.#queues.delete(username);
-      if (queue.length > 0) this.#queues.set(username, queue);
-      return { username, item };
+  take(mayTake: (path: SharePath) => boolean = () => true): { readonly item: T } | undefined {
+    // Only paths were added.
+    return this.#turns.take((path) => mayTake(path as unknown as SharePath), []);
+  }
+}
+
+/** Either items, or the turns of those below by name. The latter are never empty. */
+class Turns<T> {
+  readonly #items: T[] = [];
+  readonly #below = new Map<string, Turns<T>>();
+
+  get #isEmpty(): boolean {
+    return this.#items.length === 0 && this.#below.size === 0;
+  }
+
+  add([name, ...rest]: readonly string[], item: T): void {
+    if (name === undefined) {
+      this.#items.push(item);
+      return;
+    }
+    const known = this.#below.get(name);
+    const turns = known ?? new Turns<T>();
+    if (known === undefined) this.#below.set(name, turns);
+    turns.add(rest, item);
+  }
+
+  take(mayTake: (path: readonly string[]) => boolean, path: readonly string[]): { readonly item: T } | undefined {
+    if (this.#items.length > 0) return { item: this.#items.shift() as T }; // there is one
+    for (const [name, turns] of this.#below) {
+      const next = [...path, name];
+      const taken = mayTake(next) ? turns.take(mayTake, next) : undefined;
+      if (taken === undefined) continue;
+      this.#below.delete(name);
+      if (!turns.#isEmpty) this.#below.set(name, turns);
+      return taken;
     }
     return undefined;
   }

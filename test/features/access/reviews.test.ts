@@ -107,7 +107,7 @@ describe("an access review", () => {
       verb: "get",
       path: "/version",
       user: { username: user, uid: "u", groups: [], extra: { K: ["v"] } },
-      askedBy: "alice",
+      askedBy: { username: "alice", groups: ["system:authenticated"], extra: {} },
     });
   });
 

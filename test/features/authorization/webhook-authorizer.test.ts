@@ -185,8 +185,9 @@ describe("a webhook authorizer", () => {
 
   it("counts what is asked about another user's request as the doing of who asks", async () => {
     const authorize = authorizer();
+    const ada = { ...asks().user, username: "ada" };
     const reviewed = async (name: string): Promise<unknown> =>
-      authorize({ ...asks(name), user: { ...asks().user, username: `made-up-${name}` }, askedBy: "ada" });
+      authorize({ ...asks(name), user: { ...asks().user, username: `made-up-${name}` }, askedBy: ada });
     post = () => Promise.reject(new DOMException("too late", "TimeoutError"));
     for (let index = 0; index < 20; index += 1) await reviewed(`${index}`);
     post = answers({ allowed: true });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { FailedAnswer, TransientFailure } from "../../../src/machinery/client/post-json.ts";
 import { RemoteQuestions, RemoteUnavailable } from "../../../src/machinery/client/remote-questions.ts";
 import { TestClock } from "../../features/accounts/token-scene.ts";
@@ -24,8 +25,9 @@ describe("questions to another server", () => {
     });
   });
   let number = 0;
+  const named = (username: string): UserInfo => ({ username, groups: [], extra: {} });
   const ask = async (asker: string, answer: () => Promise<string>): Promise<string> =>
-    questions.ask({ key: `q-${(number += 1)}`, asker }, answer);
+    questions.ask({ key: `q-${(number += 1)}`, asker: named(asker) }, answer);
   const answered = async (): Promise<string> => "yes";
   const failsWith = (error: Error) => async (): Promise<string> => {
     throw error;
@@ -54,6 +56,12 @@ describe("questions to another server", () => {
     clock.passSeconds(10);
     assert.equal(await ask("bob", answered), "yes");
     assert.deepEqual(changes, [false, true]);
+  });
+
+  it("are asked on by others, however many service accounts of one namespace get no answer", async () => {
+    await failTimes(5, "system:serviceaccount:evil:a", "system:serviceaccount:evil:b");
+    await assert.rejects(ask("system:serviceaccount:evil:c", answered), RemoteUnavailable);
+    assert.equal(await ask("system:serviceaccount:good:a", answered), "yes");
   });
 
   it("do not count as failed when others were answered meanwhile", async () => {

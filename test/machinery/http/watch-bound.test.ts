@@ -1,36 +1,39 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
+import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { WatchBound } from "../../../src/machinery/http/watch-bound.ts";
+
+const named = (username: string): UserInfo => ({ username, groups: [], extra: {} });
 
 const isRefusal = (error: unknown): boolean =>
   error instanceof ApiError && error.code === 429 && error.retryAfterSeconds === 10;
 
 describe("the bound of watches", () => {
   it("gives a user a quarter of those that others leave, and refuses more with 429 and a time to wait", () => {
-    const watches = new WatchBound(16);
+    const watches = new WatchBound(20);
     for (const [user, count] of [
       ["alice", 4],
       ["bob", 3],
     ] as const) {
-      for (let index = 0; index < count; index++) watches.enter(user);
-      assert.throws(() => watches.enter(user), isRefusal);
+      for (let index = 0; index < count; index++) watches.enter(named(user));
+      assert.throws(() => watches.enter(named(user)), isRefusal);
     }
     assert.deepEqual([watches.open, watches.refused], [7, 2]);
   });
 
   it("has room again for a user whose watch has ended", () => {
     const watches = new WatchBound(4);
-    watches.enter("alice");
-    assert.throws(() => watches.enter("alice"), isRefusal);
-    watches.leave("alice");
-    watches.enter("alice");
+    watches.enter(named("alice"));
+    assert.throws(() => watches.enter(named("alice")), isRefusal);
+    watches.leave(named("alice"));
+    watches.enter(named("alice"));
     assert.equal(watches.open, 1);
   });
 
   it("never exceeds the whole", () => {
     const watches = new WatchBound(2);
-    for (const user of ["alice", "bob"]) watches.enter(user);
-    assert.throws(() => watches.enter("carol"), isRefusal);
+    for (const user of ["alice", "bob"]) watches.enter(named(user));
+    assert.throws(() => watches.enter(named("carol")), isRefusal);
   });
 });

@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { requestTurn } from "../../../src/machinery/scheduling/request-turn.ts";
+
+const named = (username: string): UserInfo => ({ username, groups: [], extra: {} });
 
 describe("the turns of long requests", () => {
   it("rotate between users, however many requests one of them sends", async () => {
     const order: string[] = [];
     const users = ["flood", "flood", "flood", "alice", "bob", "alice"];
-    await Promise.all(users.map((user) => requestTurn(user).then(() => order.push(user))));
+    await Promise.all(users.map((user) => requestTurn(named(user)).then(() => order.push(user))));
     assert.deepEqual(order, ["flood", "alice", "bob", "flood", "alice", "flood"]);
   });
 
@@ -14,7 +17,7 @@ describe("the turns of long requests", () => {
     const order: string[] = [];
     const { promise: other, resolve } = Promise.withResolvers<void>();
     const run = async (name: string): Promise<void> => {
-      await requestTurn("alice");
+      await requestTurn(named("alice"));
       for (const step of ["begins", "goes on", "waits"]) {
         order.push(`${name} ${step}`);
         await Promise.resolve();

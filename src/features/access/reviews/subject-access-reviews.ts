@@ -47,7 +47,7 @@ async function reviewAccess(
   request: AccessRequest,
   { user, asker, authorize }: { readonly user: UserInfo; readonly asker: UserInfo; readonly authorize: Authorize },
 ): Promise<AccessReviewStatus> {
-  const attributes = { ...reviewedAttributes(request, user), askedBy: asker.username };
+  const attributes = { ...reviewedAttributes(request, user), askedBy: asker };
   const { decision, reason, evaluationError } = await authorize(attributes);
   const errors = [
     ...(evaluationError === undefined ? [] : [evaluationError]),

@@ -91,7 +91,7 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
       return failed("a match condition could not be evaluated");
     }
     try {
-      const asker = attributes.askedBy ?? spec.user;
+      const asker = attributes.askedBy ?? attributes.user;
       const decision = questions.ask({ key: digest(JSON.stringify(spec)), asker }, () => ask(spec));
       return decision instanceof Promise ? decision.catch(notAnswered) : decision;
     } catch (error) {

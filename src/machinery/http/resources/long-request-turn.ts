@@ -6,6 +6,6 @@ import type { ResourceRequest } from "./resource-request.ts";
 export async function longRequestTurn({ request, user }: Pick<ResourceRequest, "request" | "user">): Promise<void> {
   // The server's own loops do not send bursts.
   if (request.inProcess !== undefined) return;
-  await requestTurn(user.username);
+  await requestTurn(user);
   if (request.signal.aborted) throw requestCanceled();
 }

@@ -38,14 +38,14 @@ export interface ListRepresentation<T extends ApiObject> extends StoredRepresent
 /** Encodes a list in the negotiated representation. For plain JSON, joins the stored texts of the items. */
 export function representList<T extends ApiObject>(
   list: ObjectList<T>,
-  { registry, request, user: { username }, status, mediaType }: ListRepresentation<T>,
+  { registry, request, user, status, mediaType }: ListRepresentation<T>,
 ): MaybePromise<HttpResponse> {
   currentTrace()?.begin("encode");
   const parts = partsOf(list, { registry, request, mediaType });
   const response = { status, headers: { "content-type": mediaType.contentType } };
   // YAML takes a hundred times as long to write as JSON: a list of any length may take long.
   if (isShort(list) && mediaType.format !== "yaml") return { ...response, body: joinedAtOnce(parts) };
-  return inTurns(parts, { username, signal: request.signal }).then((body) => ({ ...response, body }));
+  return inTurns(parts, { user, signal: request.signal }).then((body) => ({ ...response, body }));
 }
 
 /** A body in parts that are made one by one. */
@@ -108,17 +108,17 @@ function joinedAtOnce({ parts, frame }: BodyParts): string | Buffer {
  * Four lists are made at a time. With more, each would be in memory half finished for longer, and none would be ready earlier.
  * Requests that wait are limited where they come in.
  */
-const lists = new FairQueue({ concurrency: 4, queueLength: Infinity, queueLengthPerUser: Infinity });
+const lists = new FairQueue({ concurrency: 4, queueLength: Number.MAX_SAFE_INTEGER });
 
 async function inTurns(
   parts: BodyParts,
-  { username, signal }: { readonly username: string; readonly signal: AbortSignal },
+  { user, signal }: { readonly user: UserInfo; readonly signal: AbortSignal },
 ): Promise<Buffer> {
-  await lists.enter(username);
+  await lists.enter(user);
   try {
     return await joinedInTurns(parts, signal);
   } finally {
-    lists.leave(username);
+    lists.leave(user);
   }
 }
 

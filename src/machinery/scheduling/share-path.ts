@@ -1,0 +1,31 @@
+import { kubernetesNames, platformNames } from "../api/names.ts";
+import { anonymousUsername, mastersGroup, memberNodeNameOf, serviceAccountUsernamePrefix } from "../api/user-info.ts";
+import type { UserInfo } from "../api/user-info.ts";
+
+/** The levels of users, each of which has places of its own (upstream: the priority levels of API Priority and Fairness). */
+export const shareLevels = ["system", "nodes", "workloads", "others"] as const;
+
+export type ShareLevel = (typeof shareLevels)[number];
+
+/** For whom a request counts: a level, in it the service accounts of one namespace, and last a user. No two have the same name. */
+export type SharePath = readonly [level: ShareLevel, sharer: string, ...names: string[]];
+
+const systemNamespaces = new Set([platformNames.namespaces.system, kubernetesNames.namespaces.system]);
+
+/** Whoever can make service accounts in a namespace can be many users: so they share as one, and then among themselves. */
+export function sharePath(user: UserInfo): SharePath {
+  const { username, groups } = user;
+  if (groups.includes(mastersGroup)) return ["system", `system/${username}`];
+  if (username.startsWith(serviceAccountUsernamePrefix)) {
+    const start = serviceAccountUsernamePrefix.length;
+    const namespace = username.slice(start, username.indexOf(":", start));
+    const level = systemNamespaces.has(namespace) ? "system" : "workloads";
+    return [level, `${level}/${namespace}`, `${level}/${namespace}/${username}`];
+  }
+  const level = memberNodeNameOf(user) !== undefined ? "nodes" : isSystemName(username) ? "system" : "others";
+  return [level, `${level}/${username}`];
+}
+
+/** `system:kube-controller-manager`, but not `system:bootstrap:ID`. */
+const isSystemName = (username: string): boolean =>
+  username.startsWith("system:") && !username.includes(":", "system:".length) && username !== anonymousUsername;

@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { RoundRobinQueue } from "../../../src/machinery/scheduling/round-robin-queue.ts";
+import type { SharePath } from "../../../src/machinery/scheduling/share-path.ts";
+
+const node: SharePath = ["nodes", "nodes/n"];
+const [one, two]: SharePath[] = ["a", "b"].map((name) => ["workloads", "workloads/ns", `workloads/ns/${name}`]);
+const other: SharePath = ["workloads", "workloads/other", "workloads/other/c"];
+
+function queueOf(...paths: readonly (SharePath | undefined)[]): RoundRobinQueue<SharePath> {
+  const queue = new RoundRobinQueue<SharePath>();
+  for (const path of paths) if (path !== undefined) queue.add(path, path);
+  return queue;
+}
+
+function takeAll(queue: RoundRobinQueue<SharePath>, mayTake?: (path: SharePath) => boolean): (string | undefined)[] {
+  const taken: (string | undefined)[] = [];
+  for (let next = queue.take(mayTake); next !== undefined; next = queue.take(mayTake))
+    taken.push(next.item.at(-1)?.slice(-1));
+  return taken;
+}
+
+describe("a queue in which users take turns", () => {
+  it("gives turns to levels, then to namespaces and users, then to the accounts of a namespace", () => {
+    const queue = queueOf(one, one, one, two, other, other, node);
+    assert.deepEqual(takeAll(queue), ["a", "n", "c", "b", "c", "a", "a"]);
+  });
+
+  it("asks once for all who wait below a namespace that may take nothing", () => {
+    const queue = queueOf(...Array.from({ length: 100 }, () => one), two, node);
+    const asked: SharePath[] = [];
+    const taken = takeAll(queue, (path) => {
+      asked.push(path);
+      return path[1] !== "workloads/ns";
+    });
+    assert.deepEqual(taken, ["n"]);
+    assert.ok(asked.length < 10, `${asked.length}`);
+  });
+});

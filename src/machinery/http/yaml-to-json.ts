@@ -1,4 +1,4 @@
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
 import type { Alias, Document, ParsedNode, Tags, YAMLMap } from "yaml";
 import { checkValueCount } from "../schema/value-limit.ts";
 import { badRequest, tooLarge } from "../api/api-error.ts";
@@ -129,6 +129,7 @@ interface Member {
 class JsonWriter {
   readonly #document: Document.Parsed;
   readonly #lines: LineCounter;
+  #targets: ReadonlyMap<Alias, ParsedNode> | undefined;
   /** The line of the output that is being written. Starts at 1. */
   #line = 1;
   #aliases = 0;
@@ -192,9 +193,10 @@ class JsonWriter {
 
   #target(alias: Alias.Parsed): ParsedNode {
     if (++this.#aliases > maximumAliases) throw refusal("too many aliases");
-    const target = alias.resolve(this.#document);
+    this.#targets ??= targetsIn(this.#document);
+    const target = this.#targets.get(alias);
     if (target === undefined) throw refusal(`unknown anchor '${alias.source}' referenced`);
-    return target as ParsedNode; // the document was parsed
+    return target;
   }
 
   /** Keeps keys on their original lines, so that a fault in the JSON can name the line in the YAML. */
@@ -214,6 +216,21 @@ class JsonWriter {
     this.#length += length;
     if (this.#length > maximumJsonLength) throw refusal("too large when expanded");
   }
+}
+
+/** What each alias stands for: the last node before it with its anchor. The library walks through the document for each alias. */
+function targetsIn(document: Document.Parsed): Map<Alias, ParsedNode> {
+  const anchored = new Map<string, ParsedNode>();
+  const targets = new Map<Alias, ParsedNode>();
+  visit(document, {
+    Node(_key, node) {
+      if (isAlias(node)) {
+        const target = anchored.get(node.source);
+        if (target !== undefined) targets.set(node, target);
+      } else if (node.anchor !== undefined) anchored.set(node.anchor, node as ParsedNode); // the document was parsed
+    },
+  });
+  return targets;
 }
 
 const refusal = (fault: string): Error => badRequest(`error converting YAML to JSON: yaml: ${fault}`);

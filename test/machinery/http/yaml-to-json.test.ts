@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { Scalar } from "yaml";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import { writeYaml } from "../../../src/machinery/http/write-yaml.ts";
 import { yamlToJson } from "../../../src/machinery/http/yaml-to-json.ts";
@@ -107,6 +108,30 @@ describe("YAML", () => {
     }
     const manifest = `data:\n${Array.from({ length: 2000 }, (_, index) => `  "key-${index}": "value ${index}"\n`).join("")}`;
     assert.equal(Object.keys(JSON.parse(yamlToJson(manifest)).data as object).length, 2000);
+  });
+
+  it("looks for the anchors of all aliases once", () => {
+    let reads = 0;
+    // What the library asks each node for.
+    Object.defineProperty(Scalar.prototype, "anchor", {
+      configurable: true,
+      get: () => void (reads += 1),
+      set(this: object, value: unknown) {
+        Object.defineProperty(this, "anchor", { value, writable: true });
+      },
+    });
+    try {
+      const keys = Array.from({ length: 100 }, (_, index) => `  k${index}: *x\n`);
+      const read = JSON.parse(yamlToJson(`a: &x text\ndata:\n${keys.join("")}`)) as { readonly data: object };
+      assert.deepEqual(new Set(Object.values(read.data)), new Set(["text"]));
+      assert.ok(reads < 500, `${reads}`);
+    } finally {
+      Reflect.deleteProperty(Scalar.prototype, "anchor");
+    }
+  });
+
+  it("takes the last anchor of a name before an alias", () => {
+    assert.deepEqual(JSON.parse(yamlToJson("a: &x 1\nb: *x\nc: &x 2\nd: *x\n")), { a: 1, b: 1, c: 2, d: 2 });
   });
 
   it("names the fault of malformed text", () => {

@@ -418,6 +418,27 @@ describe("a policy in force", () => {
     assert.match(compared.message, /running out of cost budget/);
   });
 
+  it("lets others have a turn after each evaluation that has taken long", async (t) => {
+    let milliseconds = 0;
+    t.mock.method(performance, "now", () => (milliseconds += 10));
+    const turnsOfWrite = async (): Promise<number> => {
+      let turns = 0;
+      let next = setImmediate(function count() {
+        turns += 1;
+        next = setImmediate(count);
+      });
+      await scene.send("POST", `${configMaps}?dryRun=All`, configMap("any"));
+      clearImmediate(next);
+      return turns;
+    };
+    const before = await turnsOfWrite();
+    for (const name of ["a", "b", "c", "d"]) {
+      await scene.policy(name, { matchConstraints: matching(["configmaps"]), validations: [{ expression: "true" }] });
+    }
+    assert.ok(before < 4, "no policy");
+    assert.ok((await turnsOfWrite()) >= 4, "four policies");
+  });
+
   it("ends as soon as a write has had too many steps, however many params and bindings a policy has", async () => {
     for (const name of ["p1", "p2", "p3", "p4", "p5", "p6"]) {
       const metadata = { labels: { limits: "yes" } };

@@ -45,6 +45,17 @@ describe("a policy", () => {
     assert.deepEqual(more, []);
   });
 
+  it("has expressions of at most 256 KiB together", () => {
+    const faults = (count: number): string[] => {
+      const expression = `true ${" ".repeat(16_379)}`;
+      return compileFaults({ validations: Array.from({ length: count }, () => ({ expression })) });
+    };
+    assert.deepEqual(faults(16), []);
+    const [fault = "", ...more] = faults(17);
+    assert.match(fault, /^spec\.validations\[16\]\.expression: .*longer than 256 KiB together$/);
+    assert.deepEqual(more, []);
+  });
+
   it("covers no resource by two entries, but may name one twice", () => {
     const faults = (...resources: string[]): string[] => ruleFaults({ resources });
     assert.deepEqual(faults("pods", "pods", "a/b", "a/b"), []);

@@ -8,6 +8,8 @@ import type { EnvironmentOptions } from "./policy-environment.ts";
 
 /** The patterns of a policy, in the unit of `patternSize`. They take half a second to compile, in which the server does nothing else. */
 const largestPatterns = 100_000;
+/** The characters of all expressions of a policy: they are compiled at once, and each takes half a microsecond and more. */
+const maximumCharacters = 256 * 1024;
 
 export interface CompiledValidation {
   readonly expression: Expression;
@@ -33,10 +35,14 @@ export function compilePolicy(spec: PolicySpec): {
   const types = new Map<string, string>();
   const hasParams = spec.paramKind !== undefined;
   let patternsSize = 0;
+  let characters = 0;
   const compile = (source: string, { field, accepted, hasAuthorizer = true }: Wanted): Expression[] => {
     try {
       if (patternsSize > largestPatterns)
         throw new ExpressionError("the regular expressions of the policy are too large");
+      characters += source.length;
+      if (characters > maximumCharacters)
+        throw new ExpressionError("the expressions of the policy are longer than 256 KiB together");
       const expression = compileExpression(source, policyEnvironment({ hasParams, hasAuthorizer }, types));
       patternsSize += expression.patternsSize;
       if (accepted === undefined || accepted.includes(expression.type)) return [expression];

@@ -5,6 +5,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import type { StatusReason } from "../../../machinery/api/status.ts";
 import { TooDeep } from "../../../machinery/expressions/cel-value.ts";
 import { admissionForbidden, withCauses } from "../../../machinery/registry/admission.ts";
+import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import type { KnownPolicies, PolicyInForce } from "../known-policies.ts";
 import type { ValidatingAdmissionPolicyBinding } from "../policies/validating-admission-policy-bindings.ts";
@@ -96,10 +97,12 @@ export class PolicyDecisions {
     if (waiting !== undefined) await waiting;
     const written = new WrittenObjects({ names, stores, attributes, checks: new AccessChecks(authorize) });
     const denials: Denial[] = [];
+    const work = new LongWork();
     let steps = 0;
-    const spend = (more: number): void => {
+    const spend = (more: number): Promise<void> | undefined => {
       steps += more;
       if (steps > stepsOfWrite) throw admissionForbidden(attributes, "its admission policies take too long");
+      return work.pause();
     };
     for (const inForce of known.inForce()) {
       const policy = this.#readyPolicy(inForce.policy);
@@ -118,8 +121,11 @@ export class PolicyDecisions {
     }: {
       readonly policy: ReadyPolicy;
       readonly inForce: PolicyInForce;
-      /** Called after each evaluation with its steps. Throws an ApiError when the write needs too many. */
-      readonly spend: (steps: number) => void;
+      /**
+       * Called after each evaluation with its steps. Throws an ApiError when the write needs too many. Returns what to wait for before
+       * the next one.
+       */
+      readonly spend: (steps: number) => Promise<void> | undefined;
     },
   ): Promise<readonly Denial[]> {
     const denials: Denial[] = [];
@@ -147,7 +153,7 @@ export class PolicyDecisions {
           const result = await written.checks.evaluated(() =>
             evaluatePolicy(policy.compiled, { input, failurePolicy }),
           );
-          spend(result.steps);
+          await spend(result.steps);
           const seconds = (performance.now() - started) / 1000;
           const checked = { policy: policy.name, binding: binding.name, seconds };
           for (const error of result.ignored) this.#options.observer.onChecked({ ...checked, error, action: "allow" });

@@ -16,8 +16,13 @@ const finalizer = "kubernetes";
  * first and then each object in it, and fails for those that are gone already.
  */
 const graceMilliseconds = 5000;
-/** Objects with finalizers take time to go away: check again after this time. */
-const retryMilliseconds = 1000;
+/**
+ * When to look again at what remains. Objects with finalizers take time to go away, and some never do. Each check lists all kinds and
+ * deletes again what is there, so the checks become fewer: a tenth of the time that the deletion has taken, from a second to a minute.
+ */
+export const nextCheckMilliseconds = (passedMilliseconds: number): number =>
+  Math.min(60_000, Math.max(1000, passedMilliseconds / 10));
+
 /** How many objects are looked at to say which finalizers they wait for. */
 const maximumExamined = 500;
 
@@ -44,16 +49,16 @@ export function namespaceTermination(options: {
             return "nothing to do: the namespace is not being deleted";
           if (!namespace.spec?.finalizers?.includes(finalizer))
             return "nothing to do: the namespace was emptied before";
-          const wait = Date.parse(namespace.metadata.deletionTimestamp) + graceMilliseconds - clock.now();
-          if (wait > 0) {
-            queue.addAfter(name, Math.min(wait, graceMilliseconds));
+          const passed = clock.now() - Date.parse(namespace.metadata.deletionTimestamp);
+          if (passed < graceMilliseconds) {
+            queue.addAfter(name, Math.min(graceMilliseconds - passed, graceMilliseconds));
             return "waits: a user who deletes the namespace may delete its objects too";
           }
           const progress = await emptyAll(name);
           if (!isEmptied(progress)) {
             const { remaining, failures } = progress;
             await report(namespace, progress);
-            queue.addAfter(name, retryMilliseconds);
+            queue.addAfter(name, nextCheckMilliseconds(passed));
             const left = [...remaining.map(({ resource }) => resource), ...failures];
             return `waits: objects remain: ${left.join(", ")}`;
           }

@@ -1,8 +1,6 @@
 import { tooManyRequests } from "../api/api-error.ts";
-import type { UserInfo } from "../api/user-info.ts";
 import { FairShare } from "../scheduling/fair-share.ts";
 import { RoundRobinQueue } from "../scheduling/round-robin-queue.ts";
-import { sharePath } from "../scheduling/share-path.ts";
 import type { SharePath } from "../scheduling/share-path.ts";
 
 export interface FairnessOptions {
@@ -54,8 +52,7 @@ export class FairQueue {
    * Returns undefined when the request may run now, otherwise a promise that resolves when it may. Throws a 429 when
    * too many requests wait.
    */
-  enter(user: UserInfo): Promise<void> | undefined {
-    const path = sharePath(user);
+  enter(path: SharePath): Promise<void> | undefined {
     if (this.#running.mayTake(path)) {
       this.#running.take(path);
       return undefined;
@@ -69,16 +66,15 @@ export class FairQueue {
   }
 
   /** Call it once for each request that entered, when the request has ended. */
-  leave(user: UserInfo): void {
-    this.#running.release(sharePath(user));
+  leave(path: SharePath): void {
+    this.#running.release(path);
     // More than one may run now: what one user leaves widens the shares of all.
     while (this.waiting > 0 && !this.#running.isFull) {
-      const next = this.#queue.take((path) => this.#running.mayTake(path));
+      const next = this.#queue.take((waiting) => this.#running.mayTake(waiting));
       if (next === undefined) return;
-      const { path, start } = next.item;
-      this.#waiting.release(path);
-      this.#running.take(path);
-      start();
+      this.#waiting.release(next.item.path);
+      this.#running.take(next.item.path);
+      next.item.start();
     }
   }
 }

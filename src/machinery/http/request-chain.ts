@@ -7,6 +7,8 @@ import { requestInfo } from "./request-info.ts";
 import type { ResourceRequestInfo, ParsedRequestInfo } from "./request-info.ts";
 import { mastersGroup } from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
+import { sharePath } from "../scheduling/share-path.ts";
+import type { SharePath } from "../scheduling/share-path.ts";
 import { requestChannel, RequestTrace } from "../tracing/request-trace.ts";
 import { authorizationAttributes } from "./authorization-attributes.ts";
 import { emptyListRoutes } from "./empty-list-routes.ts";
@@ -100,7 +102,7 @@ export function createRequestChain(options: ChainOptions): Handler {
     /** Before compression. */
     let plain: HttpResponse;
     let isPanic = false;
-    let bound: RequestBound | undefined;
+    let place: Place | undefined;
     try {
       trace?.begin("parse");
       const info = parseRequest(request);
@@ -114,9 +116,10 @@ export function createRequestChain(options: ChainOptions): Handler {
       trace?.note(authenticatedUser.username);
       if (options.audit !== undefined) await lifecycle.beginAudit(options.audit);
 
-      const nextBound = boundFor(options, { request, info, user: authenticatedUser });
-      const turn = nextBound?.enter(authenticatedUser);
-      bound = nextBound;
+      const bound = boundFor(options, { request, info, user: authenticatedUser });
+      const wanted = bound && { bound, path: sharePath(authenticatedUser) };
+      const turn = wanted?.bound.enter(wanted.path);
+      place = wanted;
       if (turn !== undefined) {
         trace?.begin("queue");
         await turn;
@@ -151,9 +154,9 @@ export function createRequestChain(options: ChainOptions): Handler {
       response = plain = errorResponse(refusal, request);
     }
     // A stream leaves at its end.
-    if (lifecycle.authenticatedUser !== undefined && !isStream(plain.body)) bound?.leave(lifecycle.authenticatedUser);
+    if (!isStream(plain.body)) leave(place);
     if (options.audit !== undefined) await lifecycle.recordAnswer(options.audit, { response: plain, isPanic });
-    return finish(options, { lifecycle, response, trace, bound });
+    return finish(options, { lifecycle, response, trace, place });
   };
   return (request) => {
     if (!requestChannel.hasSubscribers) return answer(request);
@@ -173,11 +176,11 @@ interface AnsweredExchange {
   readonly lifecycle: Lifecycle;
   readonly response: HttpResponse;
   readonly trace: RequestTrace | undefined;
-  readonly bound: RequestBound | undefined;
+  readonly place: Place | undefined;
 }
 
 /** Adds the headers of every answer, reports the answer, and watches the stream of a watch. */
-function finish(options: ChainOptions, { lifecycle, response, trace, bound }: AnsweredExchange): HttpResponse {
+function finish(options: ChainOptions, { lifecycle, response, trace, place }: AnsweredExchange): HttpResponse {
   const { request, auditId, authenticatedUser } = lifecycle;
   if (authenticatedUser !== undefined) addWarnings(response, options.identityWarnings(request, authenticatedUser));
   response.headers["audit-id"] = auditId;
@@ -192,7 +195,7 @@ function finish(options: ChainOptions, { lifecycle, response, trace, bound }: An
   options.onAnswered?.(lifecycle.answered(response, traceId));
   const { body } = response;
   if (!isStream(body)) return response;
-  return { ...response, body: withHooks(body, { lifecycle, bound, onStreamStarted: options.onStreamStarted }) };
+  return { ...response, body: withHooks(body, { lifecycle, place, onStreamStarted: options.onStreamStarted }) };
 }
 
 const isStream = (body: HttpResponse["body"]): body is StreamBody => typeof body !== "string" && !Buffer.isBuffer(body);
@@ -256,9 +259,9 @@ const withHooks = (
   body: StreamBody,
   {
     lifecycle,
-    bound,
+    place,
     onStreamStarted,
-  }: Pick<AnsweredExchange, "lifecycle" | "bound"> & { readonly onStreamStarted: ChainOptions["onStreamStarted"] },
+  }: Pick<AnsweredExchange, "lifecycle" | "place"> & { readonly onStreamStarted: ChainOptions["onStreamStarted"] },
 ): StreamBody => ({
   ...body,
   start(sink) {
@@ -267,7 +270,7 @@ const withHooks = (
     const stop = body.start(sink);
     return () => {
       left?.();
-      if (authenticatedUser !== undefined) bound?.leave(authenticatedUser);
+      leave(place);
       stop();
       lifecycle.audited?.streamEnded();
     };
@@ -298,6 +301,14 @@ function route(options: ChainOptions, { lifecycle, info, user, request }: Routed
 
 /** What limits how many requests there are at once. */
 type RequestBound = FairQueue | WatchBound;
+
+/** What a request has while it runs. */
+interface Place {
+  readonly bound: RequestBound;
+  readonly path: SharePath;
+}
+
+const leave = (place: Place | undefined): void => place?.bound.leave(place.path);
 
 interface BoundedRequest {
   readonly request: HttpRequest;

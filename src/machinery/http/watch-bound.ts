@@ -1,7 +1,6 @@
 import { tooManyRequests } from "../api/api-error.ts";
-import type { UserInfo } from "../api/user-info.ts";
 import { FairShare } from "../scheduling/fair-share.ts";
-import { sharePath } from "../scheduling/share-path.ts";
+import type { SharePath } from "../scheduling/share-path.ts";
 
 /** The share of the open watches that one user may have. Watches stay, so most of them are for others. */
 const sharePerUser = 0.25;
@@ -31,8 +30,7 @@ export class WatchBound {
   }
 
   /** Throws a 429 when the user may open no more. */
-  enter(user: UserInfo): undefined {
-    const path = sharePath(user);
+  enter(path: SharePath): undefined {
     if (!this.#share.mayTake(path)) {
       this.#refused++;
       throw tooManyRequests("too many watches are open: close some, and try again later", retryAfterSeconds);
@@ -41,7 +39,7 @@ export class WatchBound {
   }
 
   /** Call it once for each watch that entered, when it has ended. */
-  leave(user: UserInfo): void {
-    this.#share.release(sharePath(user));
+  leave(path: SharePath): void {
+    this.#share.release(path);
   }
 }

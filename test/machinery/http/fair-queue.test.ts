@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
-import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { FairQueue } from "../../../src/machinery/http/fair-queue.ts";
+import type { SharePath } from "../../../src/machinery/scheduling/share-path.ts";
 
-const named = (username: string): UserInfo => ({ username, groups: [], extra: {} });
+const named = (username: string): SharePath => ["others", username];
 
 describe("a fair queue", () => {
   it("gives users their turns in rounds, however many requests one of them sends", async () => {

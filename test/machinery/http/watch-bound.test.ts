@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
-import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { WatchBound } from "../../../src/machinery/http/watch-bound.ts";
+import type { SharePath } from "../../../src/machinery/scheduling/share-path.ts";
 
-const named = (username: string): UserInfo => ({ username, groups: [], extra: {} });
+const named = (username: string): SharePath => ["others", username];
 
 const isRefusal = (error: unknown): boolean =>
   error instanceof ApiError && error.code === 429 && error.retryAfterSeconds === 10;

@@ -13,6 +13,7 @@ import { parseIncludeObject } from "../../registry/table.ts";
 import { envelopeEnd, envelopeStart } from "../../schema/protobuf-envelope.ts";
 import { currentTrace } from "../../tracing/request-trace.ts";
 import { FairQueue } from "../fair-queue.ts";
+import { sharePath } from "../../scheduling/share-path.ts";
 import { isPretty } from "../negotiation.ts";
 import {
   jsonParts,
@@ -114,11 +115,12 @@ async function inTurns(
   parts: BodyParts,
   { user, signal }: { readonly user: UserInfo; readonly signal: AbortSignal },
 ): Promise<Buffer> {
-  await lists.enter(user);
+  const path = sharePath(user);
+  await lists.enter(path);
   try {
     return await joinedInTurns(parts, signal);
   } finally {
-    lists.leave(user);
+    lists.leave(path);
   }
 }
 

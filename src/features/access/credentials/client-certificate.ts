@@ -5,7 +5,7 @@ import type { Certificate } from "../../../pki/certificate.ts";
 import { createCertificateVerifier } from "./certificate-verifier.ts";
 import type { CertificateVerifierOptions } from "./certificate-verifier.ts";
 import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
-import type { Credential } from "../../../machinery/authentication/credential.ts";
+import type { Credential, CredentialOutcome } from "../../../machinery/authentication/credential.ts";
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
 import type { PresentedCredential } from "../../../machinery/authentication/presented-credential.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
@@ -14,25 +14,41 @@ interface ClientCertificateOptions extends CertificateVerifierOptions {
   readonly names: Names;
 }
 
+/** The attribute of a subject that is the user's uid, in the arc of Kubernetes. */
+const uidType = "1.3.6.1.4.1.57683.2";
+
 /**
  * Authenticates a client certificate: the common name is the user, the organizations are the groups (upstream:
- * `x509.CommonNameUserConversion`). A certificate without a common name does not authenticate.
+ * `x509.CommonNameUserConversion`). A certificate without a common name does not authenticate, and one with several
+ * uids, or an empty one, is refused.
  */
 export function clientCertificate(options: ClientCertificateOptions): Credential {
   const verify = createCertificateVerifier(options);
   const credentialId = options.names.subdomainKey("authentication", "credential-id");
-  const users = new WeakMap<Certificate, UserInfo>();
+  const outcomes = new WeakMap<Certificate, CredentialOutcome>();
 
-  const userOf = (leaf: Certificate): UserInfo => {
-    const known = users.get(leaf);
-    if (known !== undefined) return known;
+  const read = (leaf: Certificate): CredentialOutcome => {
+    const { commonName, organizations, relativeNames } = leaf.subject;
+    if (commonName === "") return notApplicable;
+    const uids = relativeNames.flat().flatMap(({ type, value }) => (type === uidType ? [value] : []));
+    if (uids.length > 1) return refused("x509: the subject has several uids");
+    const [uid] = uids;
+    if (uid === "") return refused("x509: the subject's uid is empty");
     const user: UserInfo = {
-      username: leaf.subject.commonName,
-      groups: leaf.subject.organizations,
+      username: commonName,
+      ...(uid !== undefined && { uid }),
+      groups: organizations,
       extra: { [credentialId]: [`X509SHA256=${fingerprintOf(leaf)}`] },
     };
-    users.set(leaf, withCredential(user, certificateIdentity(leaf)));
-    return user;
+    return { outcome: "authenticated", user: withCredential(user, certificateIdentity(leaf)) };
+  };
+
+  const outcomeOf = (leaf: Certificate): CredentialOutcome => {
+    const known = outcomes.get(leaf);
+    if (known !== undefined) return known;
+    const outcome = read(leaf);
+    outcomes.set(leaf, outcome);
+    return outcome;
   };
 
   return {
@@ -41,10 +57,7 @@ export function clientCertificate(options: ClientCertificateOptions): Credential
     authenticate({ connection: { peerCertificates } }) {
       if (peerCertificates.length === 0) return notApplicable;
       const answer = verify(peerCertificates);
-      if (!answer.isTrusted) return refused(answer.reason);
-      return answer.leaf.subject.commonName === ""
-        ? notApplicable
-        : { outcome: "authenticated", user: userOf(answer.leaf) };
+      return answer.isTrusted ? outcomeOf(answer.leaf) : refused(answer.reason);
     },
   };
 }

@@ -43,12 +43,12 @@ const serialNumberType = "2.5.4.5";
 /** The attributes that may have several values, in Go's encoding order. */
 const listAttributes = [
   ["countries", "2.5.4.6"],
-  ["organizations", "2.5.4.10"],
-  ["organizationalUnits", "2.5.4.11"],
-  ["localities", "2.5.4.7"],
   ["provinces", "2.5.4.8"],
+  ["localities", "2.5.4.7"],
   ["streetAddresses", "2.5.4.9"],
   ["postalCodes", "2.5.4.17"],
+  ["organizations", "2.5.4.10"],
+  ["organizationalUnits", "2.5.4.11"],
 ] as const;
 type ListAttribute = (typeof listAttributes)[number][0];
 const listOfType = new Map<string, ListAttribute>(listAttributes.map(([name, type]) => [type, name]));

@@ -31,6 +31,24 @@ describe("a distinguished name", () => {
     assert.throws(() => parsed(1001), /^PkiError: x509: too many attributes in a name$/);
   });
 
+  it("has its attributes in Go's order, whatever order they came in", () => {
+    const encoded = encodeDistinguishedName({
+      serialNumber: "8",
+      commonName: "7",
+      organizationalUnits: ["6"],
+      organizations: ["5b", "5a"],
+      postalCodes: ["4"],
+      streetAddresses: ["3"],
+      localities: ["2"],
+      provinces: ["1"],
+      countries: ["DE"],
+    });
+    assert.equal(
+      formatDistinguishedName({ relativeNames: parseDistinguishedName(encoded).relativeNames.toReversed() }),
+      "C=DE,ST=1,L=2,STREET=3,POSTALCODE=4,O=5a+O=5b,OU=6,CN=7,SERIALNUMBER=8",
+    );
+  });
+
   it("is formatted according to RFC 4514", () => {
     const encoded = encodeDistinguishedName({ commonName: " a,b+c ", organizations: ["x"], countries: ["DE"] });
     assert.equal(formatDistinguishedName(parseDistinguishedName(encoded)), "CN=\\ a\\,b\\+c\\ ,O=x,C=DE");

@@ -35,14 +35,14 @@ export interface CertificateExtensions {
   readonly subjectKeyId?: Buffer;
   readonly authorityKeyId?: Buffer;
   readonly nameConstraints?: NameConstraints;
-  /** Object identifiers of critical extensions that Signet does not know. Such a certificate must not be trusted. */
+  /**
+   * Object identifiers of critical extensions that Signet does not know, and of one that requires a policy, critical or
+   * not: policies are not compared here. Such a certificate must not be trusted.
+   */
   readonly unhandledCriticalExtensions: readonly string[];
 }
 
 type Findings = { -readonly [name in keyof CertificateExtensions]: CertificateExtensions[name] };
-
-/** These only need to be well-formed: they grant or offer something and restrict nothing. */
-const unlimiting = new Set<string>([oids.crlDistributionPoints, oids.certificatePolicies]);
 
 /** Reads every known extension. Throws PkiError with Go's message. */
 export function readCertificateExtensions(extensions: readonly Extension[]): CertificateExtensions {
@@ -55,7 +55,8 @@ export function readCertificateExtensions(extensions: readonly Extension[]): Cer
   };
   for (const extension of extensions) {
     const isHandled = readExtension(extension, findings);
-    if (extension.isCritical && !isHandled) unhandled.push(extension.id);
+    const isRequired = extension.isCritical || extension.id === oids.policyConstraints;
+    if (isRequired && !isHandled) unhandled.push(extension.id);
   }
   return findings;
 }
@@ -96,13 +97,23 @@ function readExtension({ id, isCritical, value }: Extension, findings: Findings)
     }
     case oids.authorityInfoAccess:
       if (isCritical) throw new PkiError("x509: authority info access incorrectly marked critical");
+      named("authority info access", () => checkEach(value, (access) => access.readObjectIdentifier()));
       return true;
-    case oids.policyMappings:
-    case oids.policyConstraints:
     case oids.crlDistributionPoints:
+      named("CRL distribution point", () => checkEach(value, checkDistributionPoint));
+      return true;
+    // Without a required policy, the policies of a chain and what inhibits them change nothing (RFC 5280 6.1.5).
     case oids.certificatePolicies:
-      named("extension", () => checkSequence(value));
-      return unlimiting.has(id);
+      named("certificate policies", () => checkPolicies(value));
+      return true;
+    case oids.inhibitAnyPolicy:
+      named("inhibit any policy extension", () => whole(value, (reader) => reader.readSmallInteger()));
+      return true;
+    case oids.policyConstraints:
+      return !named("policy constraints extension", () => requiresPolicy(value));
+    case oids.policyMappings:
+      named("policy mappings extension", () => checkEach(value, checkPolicyMapping));
+      return false;
     default:
       return false;
   }
@@ -127,9 +138,51 @@ function whole<T>(value: Buffer, read: (reader: DerReader) => T): T {
 
 const wholeSequence = (value: Buffer): DerReader => whole(value, (reader) => reader.readSequence(""));
 
-function checkSequence(value: Buffer): void {
+/** Checks a SEQUENCE OF SEQUENCE as far as Go does. What `check` leaves of an entry only needs to be well-formed. */
+function checkEach(value: Buffer, check: (entry: DerReader) => unknown): void {
+  const list = wholeSequence(value);
+  while (!list.isAtEnd) {
+    const entry = list.readSequence("");
+    check(entry);
+    while (!entry.isAtEnd) entry.readElement();
+  }
+}
+
+function checkDistributionPoint(point: DerReader): void {
+  const name = point.readOptional(contextTag(0, "constructed"));
+  if (name === undefined) return;
+  const names = new DerReader(new DerReader(name).read(contextTag(0, "constructed"), ""));
+  while (!names.isAtEnd) names.readElement();
+}
+
+function checkPolicies(value: Buffer): void {
+  const seen = new Set<string>();
+  checkEach(value, (policy) => {
+    const id = readPolicy(policy);
+    if (seen.has(id)) throw new PkiError("asn1: structure error: duplicate policy");
+    seen.add(id);
+  });
+}
+
+function checkPolicyMapping(mapping: DerReader): void {
+  readPolicy(mapping);
+  readPolicy(mapping);
+}
+
+/** The octets of an identifier: those of policies may have arcs beyond 31 bits, such as UUIDs below 2.25. */
+function readPolicy(reader: DerReader): string {
+  const octets = reader.read(tags.objectIdentifier, "");
+  if ((octets.at(-1) ?? 0x80) >= 0x80) throw new PkiError("asn1: syntax error: truncated OBJECT IDENTIFIER");
+  return octets.toString("latin1");
+}
+
+/** Whether requireExplicitPolicy is there. */
+function requiresPolicy(value: Buffer): boolean {
   const reader = wholeSequence(value);
-  while (!reader.isAtEnd) reader.readElement();
+  const skipCerts = [0, 1].map((number) => reader.readOptional(contextTag(number, "primitive")));
+  if (skipCerts.some((count) => count?.length === 0)) throw new PkiError("asn1: structure error: empty integer");
+  reader.expectEnd();
+  return skipCerts[0] !== undefined;
 }
 
 function readKeyUsages(value: Buffer): KeyUsageName[] {

@@ -39,6 +39,7 @@ export const oids = {
   authorityKeyIdentifier: "2.5.29.35",
   policyConstraints: "2.5.29.36",
   extendedKeyUsage: "2.5.29.37",
+  inhibitAnyPolicy: "2.5.29.54",
   authorityInfoAccess: "1.3.6.1.5.5.7.1.1",
   caIssuers: "1.3.6.1.5.5.7.48.2",
 

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { readCertificateExtensions } from "../../src/pki/certificate-extensions.ts";
+import { encodeElement, encodeObjectIdentifier, encodeSequence, encodeSmallInteger } from "../../src/pki/der-writer.ts";
+import { oids } from "../../src/pki/object-identifiers.ts";
+import { PkiError } from "../../src/pki/pki-error.ts";
+
+const [nothing, id, number] = [encodeElement(5), encodeObjectIdentifier("1.2.3"), encodeSmallInteger(1)];
+const list = (...entries: readonly Buffer[]): Buffer => encodeSequence(...entries.map((one) => encodeSequence(one)));
+const uuid = encodeElement(6, Buffer.from("6983f4a1b2c3d4e5f69788990a", "hex"));
+const uri = encodeElement(0x86, Buffer.from("http://a.example/"));
+const explicit = (tag: number, content: Buffer): Buffer => encodeElement(0xa0 + tag, content);
+
+interface Case {
+  readonly good: readonly Buffer[];
+  readonly bad: readonly Buffer[];
+  readonly message: RegExp;
+}
+
+/** What Go's `x509.ParseCertificate` accepts and refuses: programs could not read a certificate, or a bundle with it. */
+const cases: Readonly<Record<string, Case>> = {
+  [oids.authorityInfoAccess]: {
+    good: [encodeSequence(), list(Buffer.concat([id, uri])), list(id)],
+    bad: [nothing, encodeSequence(nothing), list(nothing), encodeSequence(encodeSequence())],
+    message: /invalid authority info access/,
+  },
+  [oids.crlDistributionPoints]: {
+    good: [encodeSequence(), encodeSequence(encodeSequence()), list(explicit(0, explicit(0, uri))), list(uri)],
+    bad: [nothing, encodeSequence(nothing), list(explicit(0, nothing)), list(explicit(0, explicit(1, uri)))],
+    message: /invalid CRL distribution point/,
+  },
+  [oids.certificatePolicies]: {
+    good: [encodeSequence(), list(id), list(uuid, id), list(Buffer.concat([id, encodeSequence()]))],
+    bad: [nothing, encodeSequence(nothing), list(nothing), list(id, id), list(uuid, id, uuid), list(encodeElement(6))],
+    message: /invalid certificate policies/,
+  },
+  [oids.policyMappings]: {
+    good: [encodeSequence(), list(Buffer.concat([id, uuid]))],
+    bad: [nothing, encodeSequence(nothing), list(id), list(nothing)],
+    message: /invalid policy mappings/,
+  },
+  [oids.policyConstraints]: {
+    good: [encodeSequence(), encodeSequence(encodeElement(0x81, Buffer.of(0)))],
+    bad: [nothing, encodeSequence(encodeElement(0x80)), encodeSequence(nothing)],
+    message: /invalid policy constraints/,
+  },
+  [oids.inhibitAnyPolicy]: {
+    good: [number, encodeSmallInteger(0)],
+    bad: [nothing, encodeSequence(), Buffer.concat([number, number]), Buffer.alloc(0)],
+    message: /invalid inhibit any policy/,
+  },
+};
+const reading = (extension: string, value: Buffer, isCritical = false) =>
+  readCertificateExtensions([{ id: extension, isCritical, value }]);
+
+describe("an extension of a certificate that grants nothing", () => {
+  for (const [extension, { good, bad, message }] of Object.entries(cases)) {
+    it(`is read as strictly as Go does: ${extension}`, () => {
+      for (const value of good) reading(extension, value);
+      for (const value of bad) assert.throws(() => reading(extension, value), message);
+    });
+  }
+
+  it("never makes the parser fail in another way, whatever its octets are", () => {
+    const known = fc.constantFrom(...Object.keys(cases));
+    const pieces = fc.constantFrom(...Object.values(cases).flatMap(({ good, bad }) => [...good, ...bad]));
+    const value = fc.oneof(fc.uint8Array({ maxLength: 12 }).map(Buffer.from), fc.array(pieces).map(Buffer.concat));
+    fc.assert(
+      fc.property(known, value, (extension, octets) => {
+        try {
+          reading(extension, octets);
+        } catch (error) {
+          assert.ok(error instanceof PkiError);
+        }
+      }),
+    );
+  });
+});
+
+describe("a policy of a certificate", () => {
+  const required = encodeSequence(encodeElement(0x80, Buffer.of(0)));
+
+  it("makes it untrusted when a CA requires one, whether the extension is critical or not", () => {
+    for (const isCritical of [true, false]) {
+      const { unhandledCriticalExtensions } = reading(oids.policyConstraints, required, isCritical);
+      assert.deepEqual(unhandledCriticalExtensions, [oids.policyConstraints]);
+    }
+  });
+
+  it("changes nothing when none is required, so that it may be inhibited", () => {
+    const inhibited = encodeSequence(encodeElement(0x81, Buffer.of(0)));
+    assert.deepEqual(reading(oids.policyConstraints, inhibited, true).unhandledCriticalExtensions, []);
+    assert.deepEqual(reading(oids.inhibitAnyPolicy, encodeSmallInteger(0), true).unhandledCriticalExtensions, []);
+    assert.deepEqual(reading(oids.certificatePolicies, list(id), true).unhandledCriticalExtensions, []);
+  });
+});

@@ -15,7 +15,7 @@ import type { SignatureAlgorithm } from "./signature-algorithm.ts";
 import { noSubjectAltNames, parseSubjectAltNames } from "./subject-alt-names.ts";
 import type { SubjectAltNames } from "./subject-alt-names.ts";
 import { RecentTexts } from "./recent-texts.ts";
-import { parseExtensions } from "./extension.ts";
+import { maximumExtensions, parseExtensions } from "./extension.ts";
 import type { Extension } from "./extension.ts";
 
 /** A PKCS #10 certificate request (RFC 2986). Immutable. */
@@ -93,6 +93,7 @@ function requestedExtensions(attributes: Buffer): Extension[] {
     if (type !== oids.extensionRequest || list === undefined) continue;
     if (values.length > 1) throw new PkiError("asn1: syntax error: trailing data");
     extensions.push(...parseExtensions(new DerReader(list.bytes).read(tags.sequence, ""), () => duplicateExtensions));
+    if (extensions.length > maximumExtensions) throw new PkiError("x509: too many extensions");
   }
   if (new Set(extensions.map(({ id }) => id)).size < extensions.length) throw new PkiError(duplicateExtensions);
   return extensions;

@@ -17,7 +17,7 @@ export interface Extension {
 }
 
 /** A request with more is an attack: real certificates have at most about twenty. */
-const maximumExtensions = 256;
+export const maximumExtensions = 256;
 
 /** Parses the content of an Extensions sequence. `duplicateMessage` makes the error message for a repeated id. */
 export function parseExtensions(content: Buffer, duplicateMessage: (id: string) => string): Extension[] {

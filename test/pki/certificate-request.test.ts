@@ -118,6 +118,22 @@ describe("parseCertificateRequest", () => {
     assert.deepEqual(parseCertificateRequest(requestOf({ attributes: encodeElement(0xa0, challenge) })).extensions, []);
   });
 
+  it("reads a bounded number of extensions, in however many attributes they are", () => {
+    const attributeOf = (ids: readonly string[]): Buffer => {
+      const list = ids.map((id) => encodeExtension({ id, isCritical: false, value: Buffer.alloc(0) }));
+      return encodeSequence(encodeObjectIdentifier(oids.extensionRequest), encodeSetOf([encodeSequence(...list)]));
+    };
+    const read = (counts: readonly number[]): number => {
+      const attributes = counts.map((count, which) =>
+        attributeOf(Array.from({ length: count }, (_, index) => `1.2.${which}.${index}`)),
+      );
+      return parseCertificateRequest(requestOf({ attributes: encodeElement(0xa0, ...attributes) })).extensions.length;
+    };
+    assert.equal(read([200, 56]), 256);
+    assert.throws(() => read([200, 57]), { message: "x509: too many extensions" });
+    assert.throws(() => read(Array.from({ length: 250 }, () => 2)), { message: "x509: too many extensions" });
+  });
+
   it("reads a bounded number of attributes and of their values", () => {
     const value = encodeElement(tags.null);
     const attributeOf = (values: readonly Buffer[]): Buffer =>

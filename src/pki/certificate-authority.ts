@@ -63,7 +63,7 @@ export function createCertificateAuthority(options: SelfSignedOptions): Certific
       notAfter,
       isCA: true,
       ...(maxPathLength !== undefined && { maxPathLength }),
-      keyUsages: ["digitalSignature", "keyEncipherment", "certSign", "crlSign"],
+      keyUsages: ["digitalSignature", "certSign", "crlSign"],
       extendedKeyUsages: [],
       subjectAltNames: noSubjectAltNames,
     },

@@ -204,6 +204,12 @@ describe("verifyChain", () => {
   });
 });
 
+describe("createCertificateAuthority", () => {
+  it("makes a CA whose key signs and enciphers nothing: an elliptic curve's must not (RFC 8813 section 3)", () => {
+    assert.deepEqual(root.certificate.keyUsages, ["digitalSignature", "certSign", "crlSign"]);
+  });
+});
+
 describe("loadCertificateAuthority", () => {
   const certificate = encodePem("CERTIFICATE", root.certificate.der);
   const privateKey = encodePrivateKeyPem(root.privateKey);

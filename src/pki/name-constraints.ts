@@ -123,8 +123,8 @@ const maximumComparisons = 250_000;
  * Says why an issuer's constraints forbid a name of a certificate below it, or returns undefined when they allow all
  * names (RFC 5280 4.2.1.10; like Go's `checkChainConstraints`, but stricter). Anything that cannot be decided is
  * refused: an unreadable name, a URI without a host name, and a constrained kind of name that Signet does not know. A
- * wildcard is excluded when any name that it matches is excluded. An IPv4-mapped IPv6 address counts as IPv6, and is
- * also excluded when its IPv4 address is.
+ * wildcard is excluded when any name that it matches is excluded. A host that is excluded for URIs or mailboxes excludes
+ * those below it, as Go reads it. An IPv4-mapped IPv6 address must be permitted in both forms, and excluded in neither.
  */
 export function nameConstraintFault(
   { permitted, excluded }: NameConstraints,
@@ -136,7 +136,7 @@ export function nameConstraintFault(
     if (name.kind === "undecidable") return `${name.text} cannot be matched against name constraints`;
     if (excluded.some((subtree) => isExcludedBy(name, subtree))) return `${name.text} is excluded by a name constraint`;
     const bases = permitted.filter(({ kind }) => kind === name.kind);
-    if (bases.length > 0 && name.kind !== "other" && !bases.some((subtree) => isWithin(name, subtree))) {
+    if (bases.length > 0 && name.kind !== "other" && !isPermittedBy(name, bases)) {
       return `${name.text} is not permitted by any name constraint`;
     }
   }
@@ -197,17 +197,25 @@ function isWithin(name: Name, { kind, base }: Subtree): boolean {
   return typeof base === "string" ? isHostWithin(host, base) : host === base.host && localPart === base.localPart;
 }
 
+const isPermittedBy = (name: Name, bases: readonly Subtree[]): boolean =>
+  bases.some((subtree) => isWithin(name, subtree)) &&
+  (name.kind !== "ip" || !isIpv4Mapped(name.value) || bases.some((subtree) => isWithinAsIpv4(name, subtree)));
+
+const isWithinAsIpv4 = (name: Name, subtree: Subtree): boolean =>
+  name.kind === "ip" && subtree.kind === "ip" && isInIpRange(name.value.subarray(12), subtree.base);
+
 function isExcludedBy(name: Name, subtree: Subtree): boolean {
   if (isWithin(name, subtree)) return true;
+  if (name.kind === "uri" && subtree.kind === "uri") return isInDomain(name.value, subtree.base);
+  if (name.kind === "email" && subtree.kind === "email") {
+    return typeof subtree.base === "string" && isInDomain(name.value.host, subtree.base);
+  }
   if (name.kind === "dns" && subtree.kind === "dns" && name.value.startsWith("*.")) {
     // The base may be one of the names that the wildcard matches.
     const { base } = subtree;
     return !base.startsWith(".") && base.slice(base.indexOf(".")) === name.value.slice(1);
   }
-  if (name.kind === "ip" && subtree.kind === "ip" && isIpv4Mapped(name.value)) {
-    return isInIpRange(name.value.subarray(12), subtree.base);
-  }
-  return false;
+  return name.kind === "ip" && isIpv4Mapped(name.value) && isWithinAsIpv4(name, subtree);
 }
 
 /** A domain covers itself and everything below it. With a leading dot it covers only what is below. */

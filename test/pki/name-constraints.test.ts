@@ -105,11 +105,26 @@ describe("a name constraint", () => {
     assert.ok(excludes([uri, ".example.com"], [uri, "spiffe://a.Example.com/ns"]));
   });
 
-  it("treats an IPv4-mapped address as IPv6, and excludes it together with its IPv4 address", () => {
+  it("that excludes a host of URIs or mailboxes excludes those below it, though one that permits it permits it alone", () => {
+    const below = { uri: [uri, "https://a.example.com/"], email: [email, "joe@a.Example.com"] } as const;
+    const beside = { uri: [uri, "https://anexample.com/"], email: [email, "joe@anexample.com"] } as const;
+    for (const [kind, tag] of [
+      ["uri", uri],
+      ["email", email],
+    ] as const) {
+      assert.ok(excludes([tag, "example.com"], below[kind]), kind);
+      assert.ok(!permits([tag, "example.com"], below[kind]), kind);
+      assert.ok(!excludes([tag, "example.com"], beside[kind]), kind);
+    }
+  });
+
+  it("permits an IPv4-mapped address only in both forms, and excludes it together with its IPv4 address", () => {
     const range = Buffer.from([10, 0, 0, 0, 255, 0, 0, 0]);
     const mapped = Buffer.from("00000000000000000000ffff0a000001", "hex");
     assert.ok(permits([ip, range], [ip, Buffer.from([10, 0, 0, 1])]));
     assert.ok(!permits([ip, range], [ip, mapped]));
+    assert.ok(!permits([ip, Buffer.alloc(32)], [ip, mapped]));
+    assert.ok(allows(constraintsOf("permitted", [ip, range], [ip, Buffer.alloc(32)]), [[ip, mapped]]));
     assert.ok(excludes([ip, range], [ip, mapped]));
     assert.ok(excludes([ip, Buffer.alloc(32)], [ip, mapped]));
     assert.ok(!excludes([ip, Buffer.alloc(32)], [ip, Buffer.from([10, 0, 0, 1])]));

@@ -33,8 +33,8 @@ function longestZeroRun(groups: readonly string[]): { start: number; length: num
  * and leading zeros are refused.
  */
 export function parseIpAddress(text: string): Buffer | undefined {
-  if (!text.includes(":")) return parseIpv4(text);
   if (text.length > 45) return undefined;
+  if (!text.includes(":")) return parseIpv4(text);
   const halves = text.split("::");
   const head = parseGroups(halves[0] ?? "", { isLast: halves.length === 1 });
   const tail = parseGroups(halves[1] ?? "", { isLast: true });

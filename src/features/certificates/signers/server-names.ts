@@ -41,13 +41,18 @@ export function serverNamesIn(
     const address = parseIpAddress(text);
     return address !== undefined && (isFixedAddress(address) || serverAddresses.has(address.toString("hex")));
   };
+  const labelsOf = (name: string): readonly string[] => name.split(".");
+  const ownWildcards = serverDnsNames.filter(isWildcard).map(labelsOf);
+  const ownNames = [...serverDnsNames, ...fixedDnsNames, ...serviceNames].map(labelsOf);
   const isServerName = (text: string): boolean => {
     const name = comparable(text);
+    const labels = labelsOf(name); // once: a request may have a megabyte of names
     return (
       isServerAddress(name) ||
       isFixed(name) ||
-      serverDnsNames.some((own) => own === name || covers(own, name) || covers(name, own)) ||
-      [...fixedDnsNames, ...serviceNames].some((own) => covers(name, own))
+      serverDnsNames.includes(name) ||
+      ownWildcards.some((own) => covers(own, labels)) ||
+      (isWildcard(name) && ownNames.some((own) => covers(labels, own)))
     );
   };
   return [...wanted.dnsNames.filter(isServerName), ...wanted.ipAddresses.filter(isServerAddress)];
@@ -65,16 +70,14 @@ const comparable = (name: string): string => {
   return address === undefined ? lower : formatIpAddress(address);
 };
 
+const isWildcard = (name: string): boolean => name.includes("*");
+
 /**
- * Whether a wildcard matches a name. `*` matches a label or a part of one: RFC 6125 6.4.3 leaves the latter to the
- * client. Takes linear time.
+ * Whether the labels of a wildcard match those of a name. `*` matches a label or a part of one: RFC 6125 6.4.3 leaves
+ * the latter to the client. Takes linear time.
  */
-function covers(wildcard: string, name: string): boolean {
-  if (!wildcard.includes("*")) return false;
-  const labels = name.split(".");
-  const patterns = wildcard.split(".");
-  return patterns.length === labels.length && patterns.every((pattern, index) => isLike(pattern, labels[index] ?? ""));
-}
+const covers = (wildcard: readonly string[], name: readonly string[]): boolean =>
+  wildcard.length === name.length && wildcard.every((pattern, index) => isLike(pattern, name[index] ?? ""));
 
 /** Whether a label contains the parts of a pattern between its asterisks, in order. */
 function isLike(pattern: string, label: string): boolean {

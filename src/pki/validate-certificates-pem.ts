@@ -122,8 +122,8 @@ const stringTypes = new Set<number>([
 /** Joins the segments of a constructed string into one primitive string. Other values keep their children. */
 function join(tag: number, children: readonly Buffer[]): Buffer {
   const primitiveTag = tag & ~0x20;
-  if (!stringTypes.has(primitiveTag)) return encodeElement(tag, ...children);
-  return encodeElement(primitiveTag, ...children.map((child) => segmentContent(child, primitiveTag)));
+  if (!stringTypes.has(primitiveTag)) return encodeElement(tag, Buffer.concat(children));
+  return encodeElement(primitiveTag, Buffer.concat(children.map((child) => segmentContent(child, primitiveTag))));
 }
 
 function segmentContent(child: Buffer, tag: number): Buffer {

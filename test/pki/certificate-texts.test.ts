@@ -109,6 +109,14 @@ describe("validateCertificatesPem", () => {
     assert.equal(validateCertificatesPem(encodePem("CERTIFICATE", indefinite(leafDer))), undefined);
   });
 
+  it("reads BER of any number of values, and of pieces of a string", () => {
+    const many = Buffer.alloc(400_000, Buffer.of(0x04, 0x00));
+    for (const tag of [0x30, 0x24]) {
+      const pem = encodePem("CERTIFICATE", Buffer.concat([Buffer.of(tag, 0x80), many, Buffer.of(0, 0)]));
+      assert.equal(validateCertificatesPem(pem), "x509: malformed certificate");
+    }
+  });
+
   it("names the fault of the first invalid block", () => {
     assert.equal(validateCertificatesPem(""), "must contain at least one CERTIFICATE PEM block");
     assert.equal(validateCertificatesPem(withHeader(leaf)), "no PEM block headers are permitted");

@@ -24,7 +24,10 @@ export function textTable(
   { header, width }: { readonly header: readonly string[]; readonly width?: number | undefined },
 ): string {
   const all = [header, ...rows].map((row) => row.map(printable));
-  const needed = header.map((_, column) => Math.max(...all.map((row) => columnsOf(row[column] ?? ""))));
+  // Not `Math.max(...)`: a list may be longer than the arguments of a call.
+  const needed = header.map((_, column) =>
+    all.reduce((widest, row) => Math.max(widest, columnsOf(row[column] ?? "")), 0),
+  );
   const widths = width === undefined ? needed : fitted(needed, { header, width });
   return all
     .map((row) =>

@@ -53,6 +53,11 @@ describe("output on a terminal", () => {
     assert.match(textTable(rows, { header, width: 10 }), /^a-name-that-is-needed-whole   x{11}…   short$/m);
   });
 
+  it("has room for any number of rows", () => {
+    const rows = Array.from({ length: 200_000 }, (_, index) => [`row-${index}`, "x"]);
+    assert.match(textTable(rows, { header: ["NAME", "X"] }), /^NAME {9}X\n[^]*\nrow-199999 {3}x$/);
+  });
+
   it("aligns characters that are two columns wide or zero", () => {
     const [first = "", second = ""] = textTable([["e\u0301", "x"]], { header: ["漢字", "E"] }).split("\n");
     assert.equal(first, "漢字   E");

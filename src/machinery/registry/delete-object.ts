@@ -140,22 +140,16 @@ export async function removeObject<T extends ApiObject>(
 
 /**
  * What an update of an object that is being deleted leads to: its removal when nothing keeps it any longer, the object
- * that its kind keeps instead, or undefined when the update does not affect the deletion.
+ * that its kind keeps instead, or undefined when finalizers or its grace period keep it (upstream: `ShouldDeleteDuringUpdate`).
  */
 export function finishedDeletion<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { next, previous, caller }: { readonly next: T; readonly previous: T; readonly caller: Caller },
 ): T | "remove" | undefined {
-  const { definition } = registry;
   if (previous.metadata.deletionTimestamp === undefined || hasFinalizers(next)) return undefined;
-  if (definition.gracePeriodSeconds !== undefined) {
-    return isGracePending(previous.metadata, {}) ? undefined : "remove";
-  }
+  if (isGracePending(previous.metadata, {})) return undefined;
   const context = hookContext(registry, { caller, namespace: previous.metadata.namespace ?? "" });
-  const wasKept = hasFinalizers(previous) || definition.prepareForDelete?.(previous, context) !== undefined;
-  if (!wasKept) return undefined;
-  const kept = definition.prepareForDelete?.(next, context);
-  return kept ?? "remove";
+  return registry.definition.prepareForDelete?.(next, context) ?? "remove";
 }
 
 const hasFinalizers = ({ metadata }: ApiObject): boolean => (metadata.finalizers ?? []).length > 0;

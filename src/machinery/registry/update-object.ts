@@ -236,7 +236,8 @@ async function writeVersion<T extends ApiObject>(
     const removal = await removeObject(registry, { previous, admitted });
     if (!removal.isWritten) return removal;
     const value = encodeStored(next);
-    return { isWritten: true, object: registry.fromEntry({ key, value, modRevision: removal.revision }) };
+    // The version that was changed, not that of the removal (upstream: `Store.deleteWithoutFinalizers`).
+    return { isWritten: true, object: registry.fromEntry({ key, value, modRevision: previous.revision }) };
   }
   const kept = finished ?? next;
   if (isUnchanged(kept, previous.object) && !(await registry.isStale(previous)))

@@ -249,6 +249,23 @@ describe("a delete", () => {
     await assert.rejects(adding, apiError(422, "no new finalizers"));
     const { object: last } = await patch(box, '{"metadata":{"finalizers":null}}');
     assert.equal(last.object.metadata.deletionTimestamp, "2026-01-02T03:04:05Z");
+    assert.equal(last.revision, object.revision, "that of the version that was changed");
+    assert.equal(box.registry.peek(where), undefined);
+  });
+
+  it("that only marks an object ends with an update that changes nothing", async () => {
+    const box = await toyBox({
+      definition: {
+        ...toys,
+        prepareForDelete: (toy) =>
+          toy.metadata.deletionTimestamp === undefined
+            ? { ...toy, metadata: { ...toy.metadata, deletionTimestamp: "2026-01-02T03:04:05Z" } }
+            : undefined,
+      },
+    });
+    await box.add("bear");
+    assert.equal((await remove(box)).isRemoved, false);
+    await patch(box, "{}");
     assert.equal(box.registry.peek(where), undefined);
   });
 

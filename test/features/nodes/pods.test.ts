@@ -172,8 +172,33 @@ describe("a pod", () => {
       definition.prepareForUpdate?.({ ...previous, spec }, { ...context, previous });
     assert.deepEqual(update(sent), previous);
     assert.equal(update({ ...sent, activeDeadlineSeconds: 5 })?.metadata.generation, 2);
-    assert.equal(prepared(definition, pod({ priorityClassName: "other" })).spec.priority, undefined);
     assert.equal(tolerations?.length, 2);
+  });
+
+  it("has the priority of its class, as far as the class is known", () => {
+    const priorityOf = (spec: Partial<Pod["spec"]>): unknown[] => {
+      const { priority, preemptionPolicy } = prepared(definition, pod(spec)).spec;
+      return [priority, preemptionPolicy];
+    };
+    assert.deepEqual(priorityOf({ priorityClassName: "system-node-critical" }), [
+      2_000_001_000,
+      "PreemptLowerPriority",
+    ]);
+    assert.deepEqual(priorityOf({ priorityClassName: "system-cluster-critical" }), [
+      2_000_000_000,
+      "PreemptLowerPriority",
+    ]);
+    assert.deepEqual(priorityOf({ priorityClassName: "other" }), [undefined, undefined]);
+  });
+
+  it("has an empty directory for a volume without a source, a policy for its images, and a second to end at least", () => {
+    const volumes = [{ name: "empty" }, { name: "keys", secret: { secretName: "s" } }];
+    const { spec } = podDefaults(pod({ volumes, terminationGracePeriodSeconds: -5 }));
+    assert.deepEqual(spec.volumes, [{ name: "empty", emptyDir: {} }, volumes[1]]);
+    assert.equal(spec.terminationGracePeriodSeconds, 1);
+    const policiesOf = (reference: string): unknown =>
+      podDefaults(pod({ volumes: [{ name: "v", image: { reference } }] })).spec.volumes?.[0]?.image?.pullPolicy;
+    assert.deepEqual(["a", "a:1"].map(policiesOf), ["Always", "IfNotPresent"]);
   });
 
   it("needs containers with names and images", () => {

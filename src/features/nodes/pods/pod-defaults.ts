@@ -1,7 +1,10 @@
 import { allValues } from "../all-values.ts";
 import type { Container, Pod } from "./pod-schema.ts";
 
-/** The values of fields that a Pod leaves out (upstream: `SetDefaults_Pod`, `SetDefaults_PodSpec`). */
+/**
+ * The values of fields that a Pod leaves out, and those of which upstream makes others (upstream: `SetDefaults_Pod`,
+ * `SetDefaults_PodSpec`, `SetDefaults_Volume`, `Convert_v1_Pod_To_core_Pod`).
+ */
 export function podDefaults(pod: Pod): Pod {
   const { spec, status } = pod;
   const podIPs = allValues(
@@ -10,6 +13,7 @@ export function podDefaults(pod: Pod): Pod {
   );
   const [podIP] = podIPs;
   const serviceAccountName = spec.serviceAccountName ?? spec.serviceAccount;
+  const { terminationGracePeriodSeconds = 0, volumes } = spec;
   const complete = (container: Container): Container => withRequests(withPullPolicy(container));
   return {
     ...pod,
@@ -18,6 +22,8 @@ export function podDefaults(pod: Pod): Pod {
       // The old name of the field always says the same.
       ...(serviceAccountName !== undefined && { serviceAccountName, serviceAccount: serviceAccountName }),
       securityContext: spec.securityContext ?? {},
+      ...(terminationGracePeriodSeconds < 0 && { terminationGracePeriodSeconds: 1 }),
+      ...(volumes !== undefined && { volumes: volumes.map(withSource) }),
       containers: (spec.containers ?? []).map(complete),
       ...(spec.initContainers !== undefined && { initContainers: spec.initContainers.map(complete) }),
     },
@@ -25,12 +31,27 @@ export function podDefaults(pod: Pod): Pod {
   };
 }
 
-function withPullPolicy(container: Container): Container {
-  if ((container.imagePullPolicy ?? "") !== "") return container;
-  const image = container.image ?? "";
+type Volume = NonNullable<Pod["spec"]["volumes"]>[number];
+
+function withSource({ name, ...source }: Volume): Volume {
+  if (Object.keys(source).length === 0) return { name, emptyDir: {} };
+  const { image } = source;
+  return {
+    name,
+    ...source,
+    ...(image !== undefined && { image: { pullPolicy: pullPolicyOf(image.reference), ...image } }),
+  };
+}
+
+const withPullPolicy = (container: Container): Container =>
+  (container.imagePullPolicy ?? "") === ""
+    ? { ...container, imagePullPolicy: pullPolicyOf(container.image) }
+    : container;
+
+function pullPolicyOf(image = ""): string {
   const name = image.slice(image.lastIndexOf("/") + 1);
   const isLatest = !image.includes("@") && (!name.includes(":") || name.endsWith(":latest"));
-  return { ...container, imagePullPolicy: isLatest ? "Always" : "IfNotPresent" };
+  return isLatest ? "Always" : "IfNotPresent";
 }
 
 /** Who limits a resource, and asks for none of it, asks for as much. */

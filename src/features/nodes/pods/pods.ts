@@ -128,16 +128,26 @@ function reportedStatus(next: Pod["status"], previous: Pod["status"]): Pod["stat
   };
 }
 
+/**
+ * The priorities of Pods without a class, and of the classes that every cluster has (upstream: `SystemPriorityClasses`). No
+ * PriorityClass is served: what another one would say is unknown.
+ */
+const priorities = new Map([
+  ["", 0],
+  ["system-cluster-critical", 2_000_000_000],
+  ["system-node-critical", 2_000_001_000],
+]);
+
 /** What the server says of a new Pod (upstream: `podStrategy.PrepareForCreate`, the admission plugin Priority). */
 function newPod(pod: Pod, { names, now }: { readonly names: Names; readonly now: number }): Pod {
-  const { priority = 0, preemptionPolicy = "PreemptLowerPriority", priorityClassName = "" } = pod.spec;
+  const { priorityClassName = "", preemptionPolicy = "PreemptLowerPriority" } = pod.spec;
+  const classPriority = priorities.get(priorityClassName);
   const spec = withDefaultTolerations(pod.spec, names);
   const status = { phase: "Pending", qosClass: qosClassOf(pod) };
   return {
     ...pod,
     metadata: { ...pod.metadata, generation: 1 },
-    // No PriorityClass is served: what another one would say is unknown.
-    spec: priorityClassName === "" ? { ...spec, priority, preemptionPolicy } : spec,
+    spec: classPriority === undefined ? spec : { priority: classPriority, ...spec, preemptionPolicy },
     status: isGated(pod) ? withPodCondition(status, { ...gated, now }) : status,
   };
 }

@@ -159,7 +159,7 @@ function validateJsonObject(data: Readonly<Record<string, string>>, key: string)
 /** In the words of Go's encoding/json (upstream: `ValidateSecret`). */
 function jsonObjectFault(bytes: Buffer): string | undefined {
   try {
-    const { value } = parseJson(decodeUtf8(bytes), Infinity);
+    const { value } = parseJson(decodeUtf8(bytes), { maximumValues: Infinity });
     if (value === null || isJsonObject(value)) return undefined;
     return `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type map[string]interface {}`;
   } catch (error) {

@@ -189,9 +189,10 @@ interface Parsing {
   readonly maximumValues?: number;
 }
 
-function parsed(text: string, { refusal, maximumValues }: Parsing): ReturnType<typeof parseJson> {
+/** A member that occurs twice has its last value only: upstream reads patches and configurations as maps. */
+function parsed(text: string, { refusal, ...limits }: Parsing): ReturnType<typeof parseJson> {
   try {
-    return parseJson(text, maximumValues);
+    return parseJson(text, { ...limits, replacesRepeated: true });
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw refusal(error.message);
     throw error;

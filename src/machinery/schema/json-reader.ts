@@ -30,6 +30,13 @@ const numberLiterals = new WeakMap<object, Map<string, string>>();
 export const numberLiteralAt = (container: object, key: string | number): string | undefined =>
   numberLiterals.get(container)?.get(String(key));
 
+export interface JsonReading {
+  /** Text that is not UTF-8 is read as Latin-1, one character per byte, so that a fault can name the byte. */
+  readonly isLatin1?: boolean;
+  /** The object of a repeated member replaces the earlier one, as in Go's maps. Else it is merged into it, as in Go's structs. */
+  readonly replacesRepeated?: boolean;
+}
+
 /** Reads JSON and reports what JSON.parse cannot: Go's error messages, duplicate members, number literals. */
 export class JsonReader {
   readonly #text: string;
@@ -42,11 +49,12 @@ export class JsonReader {
   #lineStart = 0;
 
   readonly #isLatin1: boolean;
+  readonly #replacesRepeated: boolean;
 
-  /** Text that is not UTF-8 is read as Latin-1, one character per byte, so that a fault can name the byte. */
-  constructor(text: string, { isLatin1 = false }: { readonly isLatin1?: boolean } = {}) {
+  constructor(text: string, { isLatin1 = false, replacesRepeated = false }: JsonReading = {}) {
     this.#text = text;
     this.#isLatin1 = isLatin1;
+    this.#replacesRepeated = replacesRepeated;
   }
 
   read(): { value: unknown; duplicateFields: string[]; repeatedKeys: RepeatedKey[] } {
@@ -67,7 +75,7 @@ export class JsonReader {
   #readValue(container: Container, key: string | number): unknown {
     switch (this.#character()) {
       case "{":
-        return this.#nested(() => this.#readObject(previousObject(container, key)));
+        return this.#nested(() => this.#readObject(this.#replacesRepeated ? {} : previousObject(container, key)));
       case "[":
         return this.#nested(() => this.#readArray());
       case '"':

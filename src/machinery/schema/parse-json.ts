@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { decodeUtf8 } from "./decode-utf8.ts";
 import { checkValueCount, endOfString, maximumValues } from "./value-limit.ts";
 import { isDigit, JsonReader, maximumJsonDepth } from "./json-reader.ts";
-import type { RepeatedKey } from "./json-reader.ts";
+import type { JsonReading, RepeatedKey } from "./json-reader.ts";
 
 export { JsonSyntaxError, maximumJsonDepth } from "./json-reader.ts";
 export type { RepeatedKey } from "./json-reader.ts";
@@ -17,15 +17,19 @@ export interface ParsedJson {
   readonly repeatedKeys: readonly RepeatedKey[];
 }
 
+interface JsonParsing extends Pick<JsonReading, "replacesRepeated"> {
+  readonly maximumValues?: number;
+}
+
 /**
  * Parses JSON as fast as JSON.parse and also finds duplicate members. As in Go, the last one wins and objects are
- * merged. Limits: nesting to `maximumJsonDepth`, the number of values to `maximum` (413). Throws a
- * JsonSyntaxError in the words of Go's encoding/json.
+ * merged, unless they are replaced. Limits: nesting to `maximumJsonDepth`, the number of values to `maximumValues` (413).
+ * Throws a JsonSyntaxError in the words of Go's encoding/json.
  */
-export function parseJson(text: string, maximum?: number): ParsedJson {
+export function parseJson(text: string, { maximumValues: maximum, ...reading }: JsonParsing = {}): ParsedJson {
   checkValueCount(text, maximum);
   const value = parsePlainJson(text);
-  return value === undefined ? new JsonReader(text).read() : { value, duplicateFields: [], repeatedKeys: [] };
+  return value === undefined ? new JsonReader(text, reading).read() : { value, duplicateFields: [], repeatedKeys: [] };
 }
 
 /** Like `parseJson`. As in Go, each invalid UTF-8 byte in a string becomes U+FFFD. An error names the original byte. */

@@ -183,6 +183,13 @@ describe("a patch", () => {
     await assert.rejects(patch(box, extra, { ...strict, type: "json" }), apiError(422, "json patch unknown field"));
   });
 
+  it("has the last value of a member that occurs twice", async () => {
+    const box = await toyBox();
+    await box.add("bear");
+    const { object } = await patch(box, '{"metadata":{"labels":{"a":"1"}},"metadata":{"labels":{"b":"1"}}}');
+    assert.deepEqual(object.object.metadata.labels, { b: "1" });
+  });
+
   it("of type apply creates the object once its caller may create", async () => {
     const box = await toyBox();
     const text = JSON.stringify({ kind: "Toy", apiVersion: "toys.example.com/v1", metadata: { name: "bear" } });

@@ -150,6 +150,13 @@ describe("an update", () => {
     assert.equal((await put(box, { metadata: { name: "bear" } })).isCreated, true);
   });
 
+  it("that creates the object does not create it as one that is being deleted", async () => {
+    const box = await toyBox({ definition: { ...toys, allowsCreateOnUpdate: true } });
+    const late = { name: "bear", deletionTimestamp: "2026-01-02T03:04:05Z", deletionGracePeriodSeconds: 0 };
+    const { metadata } = (await put(box, { metadata: late })).object.object;
+    assert.deepEqual([metadata.deletionTimestamp, metadata.deletionGracePeriodSeconds], [undefined, undefined]);
+  });
+
   it("is retried when another writer was faster", async () => {
     const box = await toyBox();
     await box.add("bear", { metadata: { labels: { start: "1" } } });

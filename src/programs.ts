@@ -49,6 +49,7 @@ export const programs: Programs = {
     list: (config, flags) => onTokenKeys(config, (programs, keys) => programs.runListTokenKeys(keys, flags)),
     rotate: (config, options) => onTokenKeys(config, (programs, keys) => programs.runRotateTokenKey(keys, options)),
     retire: (config, options) => onTokenKeys(config, (programs, keys) => programs.runRetireTokenKey(keys, options)),
+    reseal: async (config) => (await import("./server/reseal-keys.ts")).runResealKeys(config),
   },
   authorities: {
     list: (config, flags) =>

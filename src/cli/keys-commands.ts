@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from "commander";
+import { confirm } from "../machinery/command-line/confirm.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { durationOption } from "../machinery/command-line/options.ts";
@@ -17,6 +18,7 @@ export interface TokenKeyPrograms {
     options: { readonly algorithm: KeyAlgorithm | undefined; readonly publishMilliseconds: number },
   ): Promise<void>;
   retire(config: ServerConfig, options: { readonly kid: string; readonly isForced: boolean }): Promise<void>;
+  reseal(config: ServerConfig): Promise<void>;
 }
 
 const algorithms = ["ES256", "ES384", "RS256", "EdDSA"] as const;
@@ -27,13 +29,14 @@ const defaultPublishMilliseconds = 70 * 60_000;
 /** All workers and replicas have the key after this time. */
 const shortestPublishMilliseconds = 10_000;
 
-/** `signet keys list|rotate|retire`: the keys that sign service account tokens. */
+/** `signet keys list|rotate|retire|reseal`: the keys that sign service account tokens. */
 export const keys = (programs: TokenKeyPrograms): Command =>
   new Command("keys")
     .description("show and replace the keys that sign service account tokens, while the server runs or not")
     .addCommand(list(programs))
     .addCommand(rotate(programs))
-    .addCommand(retire(programs));
+    .addCommand(retire(programs))
+    .addCommand(reseal(programs));
 
 const list = ({ list: run }: TokenKeyPrograms): Command =>
   withExamples(
@@ -91,4 +94,21 @@ const retire = ({ retire: run }: TokenKeyPrograms): Command =>
         }),
       ),
     ["When signet keys list says that it has ended", "signet keys retire 6Ua3FhP0Hc8bZ2e7mE1uQk9rXv4tYw5sLd0jNiGoBzA"],
+  );
+
+const reseal = ({ reseal: run }: TokenKeyPrograms): Command =>
+  withExamples(
+    withServerSettings(new Command("reseal"), dataFlags)
+      .description(
+        "make another sealing.key when it is lost, and give up the private keys in the store that are in no file",
+      )
+      .option("-y, --yes", "do not ask", false)
+      .action(async ({ yes }: { readonly yes: boolean }, self: Command) => {
+        const config = serverConfigOf(self, dataFlags);
+        if (!yes && !(await confirm("Give up the private keys that only the lost sealing.key opens?"))) {
+          throw new UsageError("nothing was changed: give --yes to give them up without being asked");
+        }
+        await run(config);
+      }),
+    ["After sealing.key was lost for good, with the server stopped", "signet keys reseal --data-dir /var/lib/signet"],
   );

@@ -12,6 +12,7 @@ import { sealingKeyFile } from "../machinery/keys/sealing-key.ts";
 import type { SealingKey } from "../machinery/keys/sealing-key.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import { storedEntry } from "../machinery/storage/stored-entries.ts";
+import { serverRuns } from "./refuse-running-server.ts";
 
 /**
  * The CAs and keys that all replicas of a server must share, so that they trust each other's tokens and certificates.
@@ -128,12 +129,21 @@ function checkFiles(recorded: Recorded, identity: Pick<ReplicaIdentity, "authori
 export const readSharedSealingKeyId = async (store: Store): Promise<string | undefined> =>
   (await readRecorded(store)).recorded?.sealingKeyId;
 
+/** Records another sealing key as the one of all replicas, where one is recorded. Let no replica run meanwhile. */
+export async function recordSealingKey(store: Store, { id }: SealingKey): Promise<void> {
+  const { recorded, revision } = await readRecorded(store);
+  if (recorded?.sealingKeyId === undefined || recorded.sealingKeyId === id) return;
+  const value = Buffer.from(JSON.stringify({ ...recorded, sealingKeyId: id }));
+  const { isWritten } = await store.write({ key, value, expectedRevision: revision });
+  if (!isWritten) throw serverRuns("it has recorded its keys at this moment");
+}
+
 /** Throws UsageError for a key that is not the one of all replicas. */
 export function refuseOtherSealingKey({ id }: SealingKey, sharedId: string | undefined): void {
   if (sharedId === undefined || sharedId === id) return;
   throw new UsageError(
     "this replica cannot open the keys that the other replicas on this etcd have in the store: copy the same " +
-      `${sealingKeyFile} into all data directories`,
+      `${sealingKeyFile} into all data directories, or, when it is lost, give up what it opens (signet keys reseal)`,
   );
 }
 

@@ -119,7 +119,7 @@ describe("every command", { concurrency: 1 }, () => {
   /** Commands that need more than a server, or that run until they are stopped. Tests of their own run them. */
   const elsewhere = [
     ...["serve", "controllers", "agent", "agent once", "agent status", "agent renew"],
-    ...["storage migrate", "encryption discard"],
+    ...["storage migrate", "encryption discard", "keys reseal"],
   ];
 
   const kubeconfig = (name: string, url: string): string => {

@@ -165,6 +165,40 @@ describe("signet keys, beside a server that runs", () => {
     assert.equal((await ca("abort", "nodeagent-client-ca")).code, 0);
   });
 
+  it("name the certificate of a CA that was lost", async () => {
+    const file = join(dataDirectory, "nodeagent-serving-ca.crt");
+    const kept = readFileSync(file);
+    rmSync(file);
+    for (const words of [["list"], ["prepare", "nodeagent-serving-ca"]]) {
+      const { code, stderr } = await signet.run(["ca", ...words, "--data-dir", dataDirectory]);
+      assert.equal(code, 2);
+      assert.match(stderr, /nodeagent-serving-ca\.crt is missing: start the server/);
+    }
+    writeFileSync(file, kept);
+  });
+
+  it("give nothing up unasked, nor while a server runs", async () => {
+    for (const [words, message] of [
+      [["reseal"], /nothing was changed: give --yes/],
+      [["reseal", "--yes"], /is in use by the process/],
+    ] as const) {
+      const { code, stderr } = await run(...words);
+      assert.equal(code, 2);
+      assert.match(stderr, message);
+    }
+  });
+
+  it("give a server that is stopped another sealing key", async () => {
+    const stopped = join(folder, "stopped");
+    await (await startTestServer({ dataDirectory: stopped, storage: "lmdb", settings: { controllers: false } })).stop();
+    assert.equal((await signet.run(["ca", "prepare", "ca", "--data-dir", stopped])).code, 0);
+    rmSync(join(stopped, "sealing.key"));
+    const { code, stdout } = await signet.run(["keys", "reseal", "--yes", "--data-dir", stopped]);
+    assert.equal(code, 0);
+    assert.match(stdout, /made a new key\nca: sealed the key of CN=signet-ca, which signs, from its file\nca: gave up/);
+    assert.equal((await signet.run(["ca", "prepare", "ca", "--data-dir", stopped])).code, 0);
+  });
+
   it("leave a consistent state, whenever they are killed", { timeout: 60_000 }, async () => {
     const main = join(import.meta.dirname, "../../src/main.js");
     for (let kill = 0; kill < 4; kill += 1) {

@@ -158,11 +158,16 @@ describe("the CAs of a data directory", () => {
     const { clientCertificate } = readKubeconfig({ file: before.kubeconfigFile }).transport;
     const { caCertificates } = before;
     await before.stop();
-    const key = readFileSync(join(dataDirectory, "ca.key"), "utf8");
+    const keys = (): string[] => files.map((name) => readFileSync(join(dataDirectory, `${name}.key`), "utf8"));
+    const kept = keys();
+    // Without those of all signers, the directory is not taken for one of an earlier version.
+    for (const name of files.slice(1)) rmSync(join(dataDirectory, `${name}.crt`));
+    await (await start()).stop();
+    for (const name of files) assert.ok(existsSync(join(dataDirectory, `${name}.crt`)), name);
     rmSync(join(dataDirectory, "ca.crt"));
     const server = await start();
     try {
-      assert.equal(readFileSync(join(dataDirectory, "ca.key"), "utf8"), key);
+      assert.deepEqual(keys(), kept);
       assert.ok(clientCertificate);
       assert.equal(await whoIs({ ...server, caCertificates }, clientCertificate), "admin");
     } finally {
@@ -245,8 +250,8 @@ describe("the CAs of a data directory", () => {
 
   it("prevent the start with one line when one of them is missing", async () => {
     await (await start()).stop();
-    rmSync(join(dataDirectory, "nodeagent-serving-ca.crt"));
-    rmSync(join(dataDirectory, "apiserver-client-ca.key"));
+    for (const file of ["nodeagent-serving-ca.crt", "nodeagent-serving-ca.key", "apiserver-client-ca.key"])
+      rmSync(join(dataDirectory, file));
     await assert.rejects(start(), {
       name: "UsageError",
       message: /contains ca\.crt but not nodeagent-serving-ca\.crt: copy the missing files/,

@@ -18,7 +18,7 @@ export function describedProgram(): Command {
     backUp: runsNothing,
     restore: runsNothing,
     migrateStorage: runsNothing,
-    tokenKeys: { list: runsNothing, rotate: runsNothing, retire: runsNothing },
+    tokenKeys: { list: runsNothing, rotate: runsNothing, retire: runsNothing, reseal: runsNothing },
     encryption: runsNothing,
     authorities: {
       list: runsNothing,

@@ -39,8 +39,8 @@ export class SealingKey {
     if (kept !== undefined) return new SealingKey(parseKey(kept, file), file);
     if (!makesKey) {
       throw new UnusableFile(
-        `${file} is not there: a server makes it at its first start; if it was lost, copy it from a backup or another replica; a new ` +
-          "replica needs the CAs of the others, too (ca.crt, ca.key, *-ca.crt, *-ca.key)",
+        `${file} is not there: a server makes it at its first start; if it was lost, copy it from a backup or another replica, or give ` +
+          "up what it opens (signet keys reseal); a new replica needs the CAs of the others, too (ca.crt, ca.key, *-ca.crt, *-ca.key)",
       );
     }
     const made = randomBytes(keyBytes);
@@ -61,7 +61,8 @@ export class SealingKey {
     const [id = "", text = ""] = sealed.split(":");
     if (!isSameText(id, this.id)) {
       throw new UnusableFile(
-        `${this.#file} (${this.id}) is not what ${name} is sealed with (${id}): copy that file from a backup or another replica`,
+        `${this.#file} (${this.id}) is not what ${name} is sealed with (${id}): copy that file from a backup or another replica, ` +
+          "or give up what it opens (signet keys reseal)",
       );
     }
     const bytes = Buffer.from(text, "base64");
@@ -80,5 +81,7 @@ export class SealingKey {
 function parseKey(text: string, file: string): Buffer {
   const key = Buffer.from(text.trim(), "base64");
   if (key.length === keyBytes && key.toString("base64") === text.trim()) return key;
-  throw new UnusableFile(`${file} is not ${keyBytes} bytes in base64: restore it from a backup`);
+  throw new UnusableFile(
+    `${file} is not ${keyBytes} bytes in base64: restore it from a backup, or move it away (then: signet keys reseal)`,
+  );
 }

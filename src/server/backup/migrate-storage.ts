@@ -7,6 +7,7 @@ import { createObjects, stateOf } from "../../machinery/storage/copy-objects.ts"
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { lockDataDirectory, storeDirectory } from "../lock-data-directory.ts";
+import { refuseRunningServer, serverRuns } from "../refuse-running-server.ts";
 import { markStoreMoved, markEtcdMoved, openImportTarget } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { decrypted, openReadableStore } from "../encryption/readable-store.ts";
@@ -49,7 +50,7 @@ export async function migrateStorage(location: StoreLocation, options: MigrateOp
     const { profile } = source.names;
     try {
       const { revision: readAt, objects } = await stateOf(store);
-      await refuseLease(store, clock);
+      await refuseRunningServer(store, clock);
       const target = await openImportTarget(to === "etcd" ? etcd : own, {
         directory: newStore,
         profile,
@@ -121,26 +122,6 @@ function refuseStore(directory: string, newStore: string): void {
   }
 }
 
-/** Replicas on etcd do not share a data directory: their lease shows that one runs. */
-async function refuseLease(store: Store, clock: Clock): Promise<void> {
-  const { entries } = await store.range({ start: "/registry/leases", end: "/registry/leases0" });
-  for (const { key, value } of entries) {
-    if (!key.endsWith("/signet-controllers")) continue;
-    const { spec } = JSON.parse(value.toString("utf8")) as StoredLease; // validated when it was written
-    const end = Date.parse(spec?.renewTime ?? "") + (spec?.leaseDurationSeconds ?? 0) * 1000;
-    if ((spec?.holderIdentity ?? "") !== "" && end > clock.now())
-      throw stillRuns(`${spec?.holderIdentity} holds its lease`);
-  }
-}
-
-interface StoredLease {
-  readonly spec?: {
-    readonly holderIdentity?: string;
-    readonly renewTime?: string;
-    readonly leaseDurationSeconds?: number;
-  };
-}
-
 /** Throws when anything was written after the objects were read: it would be lost. */
 async function refuseChanges(
   store: Store,
@@ -148,13 +129,8 @@ async function refuseChanges(
 ): Promise<void> {
   let found = 0;
   for await (const { modRevision } of storedEntries(store, { ...everyKey, limit: 1000 })) {
-    if (modRevision > readAt) throw stillRuns("something was written meanwhile");
+    if (modRevision > readAt) throw serverRuns("something was written meanwhile");
     found += 1;
   }
-  if (found !== count) throw stillRuns("something was deleted meanwhile");
+  if (found !== count) throw serverRuns("something was deleted meanwhile");
 }
-
-const stillRuns = (why: string): UsageError =>
-  new UsageError(
-    `a server still uses the old storage (${why}): stop all servers and signet controllers, then try again`,
-  );

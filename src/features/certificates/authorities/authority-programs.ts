@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { systemClock, timestamp } from "../../../machinery/api/clock.ts";
 import { print, textTableOf } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
@@ -16,7 +15,7 @@ import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 import { readKeyRecord } from "../../../machinery/keys/key-records.ts";
 import type { KeyStore } from "../../../machinery/keys/key-records.ts";
 import { authorityRecord } from "./authority-record.ts";
-import { authorityFiles, authorityFileName } from "./cluster-authorities.ts";
+import { authorityFiles, authorityFileName, readAuthorityCertificate } from "./cluster-authorities.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
@@ -133,7 +132,7 @@ async function shownAuthorities(
   const isUnused = (name: string): boolean => operators.some((one) => one.name === name);
   const own = [...authorityFiles(keys.dataDirectory)].flatMap(([name, file]) => {
     const known = value?.authorities[name]?.generations ?? [
-      { state: "signing" as const, certificate: readFileSync(`${file}.crt`, "utf8") },
+      { state: "signing" as const, certificate: readAuthorityCertificate(file) },
     ];
     return known.flatMap(({ state, certificate }) => {
       const [parsed] = parseCertificatesPem(certificate);

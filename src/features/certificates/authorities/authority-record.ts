@@ -79,6 +79,26 @@ export const withoutGeneration = (authority: RotatedAuthority, fingerprint: stri
   retired: [...authority.retired, fingerprint],
 });
 
+/**
+ * Where private keys are lost: those CAs are not trusted any more, but the one whose key is `kept`, sealed again. It signs when the one
+ * that signed is lost.
+ */
+export function withoutLost(
+  authority: RotatedAuthority,
+  {
+    lost,
+    kept,
+    now,
+  }: { readonly lost: readonly Generation[]; readonly kept: Generation | undefined; readonly now: number },
+): RotatedAuthority {
+  const gone = lost.map(({ fingerprint }) => fingerprint).filter((fingerprint) => fingerprint !== kept?.fingerprint);
+  const { generations, retired } = gone.reduce(withoutGeneration, authority);
+  if (kept === undefined) return { generations, retired };
+  const { fingerprint } = kept;
+  const left = { generations: generations.map((one) => (one.fingerprint === fingerprint ? kept : one)), retired };
+  return generationThat(left, "signing") === undefined ? withSigning(left, { fingerprint, now }) : left;
+}
+
 /** The generation with a state. There is at most one that signs, and one that is prepared. */
 export const generationThat = (
   { generations }: RotatedAuthority,

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
@@ -56,10 +56,17 @@ export function authorityFiles(dataDirectory: string): ReadonlyMap<string, strin
   ]);
 }
 
+/** The certificate (PEM) of such a CA, by the path of its files. Throws UsageError where it was lost. */
+export function readAuthorityCertificate(file: string): string {
+  if (existsSync(`${file}.crt`)) return readFileSync(`${file}.crt`, "utf8");
+  throw new UsageError(`${file}.crt is missing: start the server, which makes it again for its key`);
+}
+
 /** Whether the directory is of an earlier version, with one CA for everything. Throws UsageError for what is neither. */
 function hasOneAuthority(dataDirectory: string): boolean {
-  const missing = wellKnownSigners.filter(
-    ({ shortName }) => !existsSync(join(dataDirectory, `${authorityFileName(shortName)}.crt`)),
+  // A certificate that was lost is made again for its key.
+  const missing = wellKnownSigners.filter(({ shortName }) =>
+    [".crt", ".key"].every((extension) => !existsSync(join(dataDirectory, authorityFileName(shortName) + extension))),
   );
   // It is generated last: if it exists, the others exist too, or the directory is of an earlier version.
   if (missing.length === 0 || !existsSync(join(dataDirectory, `${serverAuthorityName}.crt`))) return false;

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
@@ -15,7 +14,7 @@ import {
   withSigning,
 } from "./authority-record.ts";
 import type { AuthorityRecord, Generation, RotatedAuthority } from "./authority-record.ts";
-import { authorityFiles } from "./cluster-authorities.ts";
+import { authorityFiles, readAuthorityCertificate } from "./cluster-authorities.ts";
 import { createSuccessor } from "./cluster-authority.ts";
 import { newGeneration } from "./followed-authority.ts";
 import { loadCertificateAuthority } from "../../../pki/certificate-authority.ts";
@@ -182,7 +181,7 @@ async function changeAuthority(
 
 function authorityOfFiles({ dataDirectory, sealingKey }: KeyStore, { name, clock }: Timed): RotatedAuthority {
   const file = authorityFiles(dataDirectory).get(name) ?? "";
-  const certificate = readFileSync(`${file}.crt`, "utf8");
+  const certificate = readAuthorityCertificate(file);
   const privateKey = readPrivateFile(`${file}.key`) ?? "";
   const authority = loadCertificateAuthority({ certificate, privateKey });
   const keyPem = encodePrivateKeyPem(authority.privateKey);

@@ -1,0 +1,195 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { emptyRing, keyRingRecord, sealedTokenKeyName, withoutKey } from "../features/accounts/keys/key-ring.ts";
+import type { KeyRing } from "../features/accounts/keys/key-ring.ts";
+import {
+  authorityRecord,
+  sealedAuthorityName,
+  withoutLost,
+} from "../features/certificates/authorities/authority-record.ts";
+import type { AuthorityRecord, Generation } from "../features/certificates/authorities/authority-record.ts";
+import { authorityFiles } from "../features/certificates/authorities/cluster-authorities.ts";
+import { subjectOf } from "../features/certificates/authorities/rotate-authority.ts";
+import { systemClock } from "../machinery/api/clock.ts";
+import type { Clock } from "../machinery/api/clock.ts";
+import { CommandFailure } from "../machinery/command-line/command-failure.ts";
+import { readPrivateFile } from "../machinery/files/private-file.ts";
+import { UnusableFile } from "../machinery/files/unusable-file.ts";
+import { changeKeyRecord, readKeyRecord } from "../machinery/keys/key-records.ts";
+import { SealingKey, sealingKeyFile } from "../machinery/keys/sealing-key.ts";
+import type { Store } from "../machinery/storage/store.ts";
+import { loadCertificateAuthority } from "../pki/certificate-authority.ts";
+import { PkiError } from "../pki/pki-error.ts";
+import { openReadableStore } from "./encryption/readable-store.ts";
+import { lockDataDirectory } from "./lock-data-directory.ts";
+import { namesOfStore } from "./open-store.ts";
+import type { StoreLocation } from "./open-store.ts";
+import { refuseRunningServer } from "./refuse-running-server.ts";
+import { readSharedSealingKeyId, recordSealingKey } from "./replica-identity.ts";
+import { sealedKeys } from "./sealed-keys.ts";
+import { checkDataDirectory, checkOwner } from "./with-server-store.ts";
+
+/** `signet keys reseal`. */
+export async function runResealKeys(location: StoreLocation): Promise<void> {
+  const { dataDirectory, storage } = location;
+  checkOwner(dataDirectory);
+  checkDataDirectory(location);
+  if (storage.type === "own") namesOfStore(dataDirectory);
+  const folder = lockDataDirectory(dataDirectory);
+  try {
+    const { store, close } = await openReadableStore(location);
+    try {
+      await refuseRunningServer(store, systemClock);
+      for (const line of await resealKeys({ store, dataDirectory, clock: systemClock })) console.log(line);
+    } finally {
+      await close();
+    }
+  } finally {
+    folder.release();
+  }
+}
+
+interface Reseal {
+  readonly store: Store;
+  readonly dataDirectory: string;
+  readonly clock: Clock;
+}
+
+/**
+ * Gives a server that has lost its sealing key another one. CAs get their keys from their files; what is in no file is given up. Let no
+ * server run. A kill in between does no harm: run it again. Resolves with what was done. Rejects with CommandFailure, before anything
+ * is written, when nothing is lost, and when the key of a CA that signs is in no file.
+ */
+export async function resealKeys({ store, dataDirectory, clock }: Reseal): Promise<readonly string[]> {
+  const { value: ring } = await readKeyRecord(store, keyRingRecord);
+  const { value: authorities } = await readKeyRecord(store, authorityRecord);
+  const sharedId = await readSharedSealingKeyId(store);
+  const isMissing = !existsSync(join(dataDirectory, sealingKeyFile));
+  const known = isMissing ? undefined : SealingKey.open(dataDirectory);
+  const sealed = sealedKeys({ ring, authorities });
+  const lost = new Set(sealed.filter((one) => !opens(known, one)).map(({ name }) => name));
+  if (lost.size === 0 && (sharedId === undefined || sharedId === known?.id))
+    throw refused("no private key in the store is lost: there is nothing to do");
+  const found = keysInFiles({ authorities, lost, dataDirectory });
+  const sealingKey = known ?? SealingKey.open(dataDirectory);
+  return [
+    `${join(dataDirectory, sealingKeyFile)}: ${known === undefined ? "made a new key" : "seals what is left"}`,
+    ...(await resealAuthorities({ store, found, sealingKey, now: clock.now() })),
+    ...(await giveUpTokenKeys({ store, ring, lost })),
+    ...(await shareSealingKey({ store, sealingKey, sharedId })),
+  ];
+}
+
+function opens(key: SealingKey | undefined, { name, sealed }: ReturnType<typeof sealedKeys>[number]): boolean {
+  try {
+    return key?.unseal(sealed, name) !== undefined;
+  } catch (error) {
+    if (error instanceof UnusableFile) return false;
+    throw error;
+  }
+}
+
+/** A CA of the record with generations whose keys are lost. */
+interface Found {
+  readonly lost: readonly Generation[];
+  /** The one of them whose key is in the CA's file, and that key. */
+  readonly kept: Generation | undefined;
+  readonly keyPem: string;
+}
+
+/** Throws CommandFailure for a CA that could not sign any more. */
+function keysInFiles({
+  authorities,
+  lost: names,
+  dataDirectory,
+}: {
+  readonly authorities: AuthorityRecord | undefined;
+  readonly lost: ReadonlySet<string>;
+  readonly dataDirectory: string;
+}): ReadonlyMap<string, Found> {
+  const found = new Map<string, Found>();
+  for (const [name, { generations }] of Object.entries(authorities?.authorities ?? {})) {
+    const lost = generations.filter(({ fingerprint }) => names.has(sealedAuthorityName(fingerprint)));
+    if (lost.length === 0) continue;
+    const file = `${authorityFiles(dataDirectory).get(name) ?? join(dataDirectory, name)}.key`;
+    const keyPem = readPrivateFile(file) ?? "";
+    const kept = lost.find(({ certificate }) => isKeyOf(keyPem, certificate));
+    if (kept === undefined && lost.some(({ state }) => state === "signing")) {
+      throw refused(
+        `${file} is not the key of the CA ${name} that signs: copy it from a backup or another replica; without one, begin with an ` +
+          "empty data directory",
+      );
+    }
+    found.set(name, { lost, kept, keyPem });
+  }
+  return found;
+}
+
+function isKeyOf(privateKey: string, certificate: string): boolean {
+  try {
+    loadCertificateAuthority({ certificate, privateKey });
+    return true;
+  } catch (error) {
+    if (error instanceof PkiError) return false;
+    throw error;
+  }
+}
+
+async function resealAuthorities({
+  store,
+  found,
+  sealingKey,
+  now,
+}: {
+  readonly store: Store;
+  readonly found: ReadonlyMap<string, Found>;
+  readonly sealingKey: SealingKey;
+  readonly now: number;
+}): Promise<string[]> {
+  if (found.size === 0) return [];
+  await changeKeyRecord({ store, record: authorityRecord }, (stored): AuthorityRecord => {
+    const authorities = Object.entries(stored?.authorities ?? {}).map(([name, authority]) => {
+      const { lost, kept, keyPem } = found.get(name) ?? { lost: [], kept: undefined, keyPem: "" };
+      const sealed = kept && { ...kept, sealedKey: sealingKey.seal(keyPem, sealedAuthorityName(kept.fingerprint)) };
+      return [name, withoutLost(authority, { lost, kept: sealed, now })] as const;
+    });
+    return { version: 1, authorities: Object.fromEntries(authorities) };
+  });
+  return [...found].flatMap(([name, { lost, kept }]) => [
+    ...(kept === undefined ? [] : [`${name}: sealed the key of ${subjectOf(kept)}, which signs, from its file`]),
+    ...lost
+      .filter((one) => one !== kept)
+      .map((one) => `${name}: gave up ${subjectOf(one)}: it is not trusted any more, and its certificates are refused`),
+  ]);
+}
+
+async function giveUpTokenKeys({
+  store,
+  ring,
+  lost,
+}: {
+  readonly store: Store;
+  readonly ring: KeyRing | undefined;
+  readonly lost: ReadonlySet<string>;
+}): Promise<string[]> {
+  const gone = (ring?.keys ?? []).map(({ kid }) => kid).filter((kid) => lost.has(sealedTokenKeyName(kid)));
+  if (gone.length === 0) return [];
+  await changeKeyRecord({ store, record: keyRingRecord }, (stored) => gone.reduce(withoutKey, stored ?? emptyRing));
+  return gone.map((kid) => `gave up the token key ${kid}: its tokens are refused`);
+}
+
+async function shareSealingKey({
+  store,
+  sealingKey,
+  sharedId,
+}: {
+  readonly store: Store;
+  readonly sealingKey: SealingKey;
+  readonly sharedId: string | undefined;
+}): Promise<string[]> {
+  if (sharedId === undefined) return [];
+  await recordSealingKey(store, sealingKey);
+  return [`  copy ${sealingKeyFile} into the data directories of all other replicas before they start`];
+}
+
+const refused = (message: string): CommandFailure => new CommandFailure(message, { exit: "refused" });

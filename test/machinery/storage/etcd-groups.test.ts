@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { cpSync, rmSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { EtcdStore } from "../../../src/machinery/storage/backends/etcd.ts";
 import { EtcdClient } from "../../../src/machinery/storage/etcd/etcd-client.ts";
@@ -234,6 +235,36 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
       (await store.range(everyKey)).entries.map(({ key }) => key),
       ["/a"],
     );
+  });
+
+  it("are not read after etcd has lost some, also when it has as many again, until a server starts", async () => {
+    const own = await startEtcd();
+    try {
+      const [member = assert.fail()] = own.members;
+      const snapshot = `${member.folder}-snapshot`;
+      const exchange = async (from: string, to: string): Promise<void> => {
+        await member.kill();
+        rmSync(to, { recursive: true, force: true });
+        cpSync(from, to, { recursive: true });
+        member.restart();
+      };
+      const [store, other] = [storeOn(own, "/signet"), storeOn(own, "/signet")];
+      for (const opened of [store, other]) await opened.open();
+      await put(store, "/kept", "1");
+      await exchange(member.folder, snapshot);
+      for (const key of ["/lost", "/lost-too"]) await put(store, key, "1");
+      await Promise.all([store.latestRevision(), other.latestRevision()]);
+      await exchange(snapshot, member.folder);
+      const older = /etcd had revision \d+ and has an older one now: .*restart all servers/;
+      await assert.rejects(store.latestRevision(), { name: "StoreUnavailable", message: older });
+      const started = storeOn(own, "/signet");
+      await started.open();
+      for (const key of ["/new", "/newer", "/newest"]) await put(started, key, "1");
+      await assert.rejects(store.latestRevision(), older);
+      await started.latestRevision();
+    } finally {
+      await own.stop();
+    }
   });
 
   for (const [limits, flags] of [

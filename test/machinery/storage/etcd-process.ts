@@ -36,6 +36,8 @@ export interface EtcdOptions {
 export interface EtcdMember {
   readonly url: string;
   readonly name: string;
+  /** Its data. */
+  readonly folder: string;
   /** For the running process. */
   process(): ChildProcess;
   /** What it and its earlier processes printed. */
@@ -113,6 +115,7 @@ export async function startEtcd({
       url,
       output: () => readFileSync(logFile(index), "utf8"),
       name: `m${index}`,
+      folder: file(`m${index}`),
       process: () => child,
       async pause() {
         child.kill("SIGSTOP");

@@ -71,6 +71,8 @@ export class EtcdStore implements Store {
   #wantedRevision = 0;
   /** The newest revision that `latestRevision` has returned. */
   #toldRevision = 0;
+  /** What etcd had before it lost its newest writes. Undefined: it has not. */
+  #lostRevision: number | undefined;
   #progressTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -254,10 +256,21 @@ export class EtcdStore implements Store {
   async #readLatest(): Promise<number> {
     const { guard } = this.#opened;
     const key = guard?.key ?? this.#keys.fenceKey;
+    const known = this.#form.etcdRevision(this.#knownRevision());
     const { revision, keyValues } = await this.#range({ key, rangeEnd: "", revision: 0, limit: 1 });
     // What is there then has other revisions than this server's.
     if (guard !== undefined && (keyValues[0]?.modRevision ?? 0) !== guard.revision) lost(guard);
+    // kine's may lag. New writes get the revisions that etcd has lost, so it stays lost when it has as many again.
+    if (guard !== undefined && revision < known) this.#lostRevision ??= known;
+    if (this.#lostRevision !== undefined) throw wentBack(this.#lostRevision);
     return revision;
+  }
+
+  /** The newest revision that etcd is known to have had. */
+  #knownRevision(): number {
+    let known = this.#toldRevision;
+    for (const { position } of this.#watches) known = Math.max(known, position);
+    return known;
   }
 
   async #read(key: string): Promise<Entry | undefined> {
@@ -357,5 +370,10 @@ export class EtcdStore implements Store {
 
 /** An internal failure of etcd, not a refusal. */
 const mayHaveBeenDone = ({ code }: GrpcError): boolean => code === grpcStatus.unknown || code === grpcStatus.internal;
+
+const wentBack = (revision: number): StoreUnavailable =>
+  new StoreUnavailable(
+    `etcd had revision ${revision} and has an older one now: it was restored from a snapshot, or has lost writes; restart all servers`,
+  );
 
 const closed = (): StoreUnavailable => new StoreUnavailable("the store is closed");

@@ -267,6 +267,27 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     }
   });
 
+  it("are refused beyond etcd's quota, and deletes are not", async () => {
+    // The smallest file of etcd's is larger.
+    const own = await startEtcd({ flags: { "quota-backend-bytes": 1 } });
+    try {
+      const store = storeOn(own, "/signet");
+      await store.open();
+      const refused = {
+        name: "WriteOutcomeUnknown",
+        message: /^etcd's space quota is used up: .*etcdctl alarm disarm$/,
+      };
+      await assert.rejects(store.write(create("/a")), refused);
+      await assert.rejects(Promise.all(["/b", "/c"].map((key) => store.write(create(key)))), refused);
+      await assert.rejects(store.writeTogether([create("/d"), create("/e")]), refused);
+      assert.deepEqual((await store.range(everyKey)).entries, []);
+      const deleted = await store.write({ key: "/a", value: undefined, expectedRevision: 1 });
+      assert.equal(deleted.isWritten, false);
+    } finally {
+      await own.stop();
+    }
+  });
+
   for (const [limits, flags] of [
     ["few operations", { "max-txn-ops": 2 }],
     ["short requests", { "max-request-bytes": 3_000 }],

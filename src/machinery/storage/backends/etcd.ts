@@ -27,8 +27,10 @@ import {
   hasOrderedProgress,
   isCompacted,
   isInFuture,
+  isOutOfSpace,
   isTooLarge,
   isUnsupportedTransaction,
+  isWithoutFence,
 } from "../etcd/etcd-errors.ts";
 import { checkKey, checkKeys } from "../check-key.ts";
 import { everyKey } from "../key-range.ts";
@@ -300,8 +302,11 @@ export class EtcdStore implements Store {
       if (!(error instanceof GrpcError) || isCompacted(error) || isInFuture(error)) throw error;
       if (isTooLarge(error)) throw new ValueTooLarge(error.message, { cause: error });
       if (isUnsupportedTransaction(error)) throw new TransactionsUnsupported({ cause: error });
-      if (!call.isRepeatable && mayHaveBeenDone(error)) throw new WriteOutcomeUnknown(error.message, { cause: error });
-      throw new StoreUnavailable(error.message, { cause: error });
+      const { guard } = this.#opened;
+      if (guard !== undefined && isWithoutFence(error)) lost(guard);
+      const message = isOutOfSpace(error) ? outOfSpace : error.message;
+      if (!call.isRepeatable && mayHaveBeenDone(error)) throw new WriteOutcomeUnknown(message, { cause: error });
+      throw new StoreUnavailable(message, { cause: error });
     }
   }
 
@@ -368,8 +373,13 @@ export class EtcdStore implements Store {
   }
 }
 
-/** An internal failure of etcd, not a refusal. */
-const mayHaveBeenDone = ({ code }: GrpcError): boolean => code === grpcStatus.unknown || code === grpcStatus.internal;
+/** A failure of etcd, not a refusal. */
+const mayHaveBeenDone = (error: GrpcError): boolean =>
+  error.code === grpcStatus.unknown || error.code === grpcStatus.internal || isOutOfSpace(error);
+
+const outOfSpace =
+  "etcd's space quota is used up: delete what is not needed, compact and defragment etcd, or raise --quota-backend-bytes, then: etcdctl " +
+  "alarm disarm";
 
 const wentBack = (revision: number): StoreUnavailable =>
   new StoreUnavailable(

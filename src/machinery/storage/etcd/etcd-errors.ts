@@ -39,6 +39,13 @@ export const isTooLarge = ({ code, message }: GrpcError): boolean =>
   message === "etcdserver: request is too large" ||
   (code === grpcStatus.resourceExhausted && message.includes("message larger than max"));
 
+/** The quota of etcd is used up. It also says so of a write that it has made, where another one has just used up the rest. */
+export const isOutOfSpace = ({ message }: GrpcError): boolean =>
+  message === "etcdserver: mvcc: database space exceeded";
+
+/** The answer to a write whose guard is refused, when the fence key does not exist either: see `encodeSwaps`. */
+export const isWithoutFence = ({ message }: GrpcError): boolean => message === "etcdserver: key not found";
+
 /** kine's answer to a transaction of several keys, and that of an etcd with a low `--max-txn-ops`. */
 export const isUnsupportedTransaction = ({ message }: GrpcError): boolean =>
   message === "etcdserver: unsupported operations in txn request" ||

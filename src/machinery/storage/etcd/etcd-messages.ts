@@ -113,6 +113,8 @@ function writeTransaction(writer: ProtobufWriter, swaps: readonly SwapMessage[])
 export interface GuardMessage {
   readonly key: string;
   readonly revision: number;
+  /** A key without a value, which need not exist. */
+  readonly fenceKey: string;
 }
 
 /**
@@ -121,7 +123,7 @@ export interface GuardMessage {
  */
 export const encodeSwaps = (swaps: readonly SwapMessage[], guard: GuardMessage): Buffer =>
   encodeGuarded(
-    guard,
+    { guard, swaps },
     swaps.map((swap) => (writer) => {
       writer.messageField(3, () => writer.messageField(1, () => textField(writer, 1, swap.key)));
       writer.messageField(2, () => writeOperation(writer, swap));
@@ -131,11 +133,25 @@ export const encodeSwaps = (swaps: readonly SwapMessage[], guard: GuardMessage):
 
 /** Does the same as `encodeTransaction`, with a guard. Only etcd supports guards. */
 export const encodeGuardedTransaction = (swaps: readonly SwapMessage[], guard: GuardMessage): Buffer =>
-  encodeGuarded(guard, [(writer) => writeTransaction(writer, swaps)]);
+  encodeGuarded({ guard, swaps }, [(writer) => writeTransaction(writer, swaps)]);
 
 /** A transaction of transactions. */
-function encodeGuarded({ key, revision }: GuardMessage, inner: readonly ((writer: ProtobufWriter) => void)[]): Buffer {
+function encodeGuarded(
+  { guard, swaps }: { readonly guard: GuardMessage; readonly swaps: readonly SwapMessage[] },
+  inner: readonly ((writer: ProtobufWriter) => void)[],
+): Buffer {
+  const { key, revision, fenceKey } = guard;
   const writer = new ProtobufWriter();
+  // etcd looks for values in the outer transaction alone. Without one it takes values beyond its quota, until its disk is full.
+  // This one is for a guard that refuses: it keeps the value that the key has, and is refused where there is no key.
+  if (swaps.some(({ value }) => value !== undefined)) {
+    writer.messageField(3, () =>
+      writer.messageField(2, () => {
+        numberField(writer, 5, 1); // ignore_value
+        textField(writer, 1, fenceKey);
+      }),
+    );
+  }
   for (const write of inner.toReversed()) writer.messageField(2, () => writer.messageField(4, () => write(writer)));
   writer.messageField(1, () => writeComparison(writer, { key, expectedRevision: revision }));
   return writer.finish();

@@ -80,7 +80,7 @@ export class EtcdPrefix {
   }
 
   #guard(revision: number): GuardMessage {
-    return { key: this.#keys.stateKey, revision };
+    return { key: this.#keys.stateKey, revision, fenceKey: this.#keys.fenceKey };
   }
 
   /**

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { accessSync, closeSync, constants, openSync } from "node:fs";
 import { join } from "node:path";
 import { hasSqlite, SqliteLock } from "./sqlite-lock.ts";
-import { UnusableFile } from "./unusable-file.ts";
+import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
 
 /** A lock that the operating system holds on a file for this process. It is released however the process ends. */
 export interface FileLock {
@@ -87,6 +87,9 @@ class OpenFileLock implements FileLock {
     if (status === 0) return true;
     // flock prints nothing when another process has the lock.
     if (status === 1 && stderr === "") return false;
-    throw new UnusableFile(`${this.#file} cannot be locked: ${error?.message ?? stderr.trim()}`, { cause: error });
+    throw new UnusableFile(
+      `${this.#file} cannot be locked: ${error === undefined ? stderr.trim() : fileFailureReason(error)}`,
+      { cause: error },
+    );
   }
 }

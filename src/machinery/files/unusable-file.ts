@@ -13,6 +13,8 @@ const reasons: Readonly<Record<string, string>> = {
   ENOSPC: "no space is left on the disk; make room",
   EDQUOT: "the user's disk quota is used up; make room",
   EFBIG: "no file may be so large there (ulimit -f); raise the limit, or name another place",
+  EMFILE: "this process has as many open files as it may have (ulimit -n); raise the limit",
+  ENFILE: "the system has as many open files as it may have (fs.file-max); close others, or raise the limit",
   ENOENT: "the folder does not exist and cannot be made there; name another",
   ENOTDIR: "a part of the path is a file, not a folder; name another",
   EISDIR: "it is a folder; name a file",

@@ -71,6 +71,25 @@ describe("a lock on a file", () => {
   }
 });
 
+/** A process that has as many open files as it may have. */
+const lockWithoutFiles = `
+import { openSync } from "node:fs";
+import { openFileLock } from ${JSON.stringify(join(import.meta.dirname, "../../../src/machinery/files/file-lock.ts"))};
+const lock = openFileLock(process.argv[1]);
+try { for (;;) openSync("/dev/null"); } catch {}
+try { lock.lockShared(); } catch ({ message }) { console.log(message); }`;
+
+describe("a lock of flock on a file", () => {
+  it("is refused with the limit that is too low when no more files may be open", () => {
+    const words = [process.execPath, "--input-type=module", "--eval", lockWithoutFiles, join(folder, "limit.lock")];
+    const { stdout } = spawnSync("sh", ["-c", 'ulimit -n 100 && exec "$@"', "sh", ...words], { encoding: "utf8" });
+    assert.match(
+      stdout,
+      /limit\.lock cannot be locked: this process has as many open files as it may have \(ulimit -n\)/,
+    );
+  });
+});
+
 const nobody = 65_534;
 
 /** Root may write to every file. */

@@ -27,7 +27,7 @@ export interface ServerProcess {
 }
 
 export interface ServerProcessOptions {
-  /** The program's file. Default: that of `npm start`, the checkout's. */
+  /** The program's file. Default: the checkout's. */
   readonly main?: string;
   readonly flags?: readonly string[];
   /** Of Node.js. */
@@ -45,17 +45,10 @@ const stoppingMilliseconds = 40_000;
 
 const root = join(import.meta.dirname, "..");
 
-/** What `npm start` gives to Node.js: flags of the runtime, the program and `serve`. */
-function startWords(main: string | undefined): string[] {
-  const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { scripts: { start: string } }; // npm's format
-  const words = scripts.start.replace(/^exec node /, "").split(" ");
-  return words.map((word) => (word === "src/main.js" && main !== undefined ? main : word));
-}
-
 /** Starts `signet serve` on a data directory and waits until it is ready. Rejects when it ends before. */
 export async function startServerProcess(
   dataDirectory: string,
-  { main, flags = [], runtimeFlags = [], launcher = [], onSpawned }: ServerProcessOptions = {},
+  { main = "src/main.js", flags = [], runtimeFlags = [], launcher = [], onSpawned }: ServerProcessOptions = {},
 ): Promise<ServerProcess> {
   const tokens = join(dataDirectory, "..", "tokens.csv");
   writeFileSync(tokens, `${adminToken},bench,bench,"system:masters"\n`, { mode: 0o600 });
@@ -64,7 +57,9 @@ export async function startServerProcess(
     ...launcher,
     process.execPath,
     ...runtimeFlags,
-    ...startWords(main),
+    "--disable-sigusr1",
+    main,
+    "serve",
     `--data-dir=${dataDirectory}`,
     "--secure-port=0",
     `--token-auth-file=${tokens}`,

@@ -1,7 +1,7 @@
 /** `bin/signet` with stand-ins for the runtimes, each of which says which one it is and what it was asked to run. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -84,6 +84,23 @@ describe("bin/signet", () => {
     writeFile(join(checkout, "src/main.js"));
     writeFile(join(checkout, "dist/main.js"));
     assert.match(launch(checkout, { platform: "Darwin arm64" }).stdout, /\/src\/main\.js\n$/);
+  });
+
+  it("says in a checkout without its packages how to get them, with any Node.js", () => {
+    const checkout = newFolder();
+    writeFile(join(checkout, "src/main.js"));
+    for (const node of ["v20.20.2", "v26.0.0"]) {
+      const { status, stderr } = launch(checkout, { node });
+      const said = `signet: this checkout has no node_modules; run npm ci in ${checkout} first\n`;
+      assert.deepEqual([status, stderr], [2, said]);
+    }
+  });
+
+  it("is what npm start and npm run signet run", () => {
+    const { scripts } = JSON.parse(readFileSync(join(launcher, "../../package.json"), "utf8")) as {
+      scripts: Record<string, string>;
+    };
+    assert.deepEqual([scripts["start"], scripts["signet"]], ["exec bin/signet serve", "exec bin/signet"]);
   });
 
   it("uses the machine's Node.js when the package has none and that one is new enough", () => {

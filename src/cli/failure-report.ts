@@ -51,7 +51,6 @@ function commandLineReport(error: CommanderError, commandPath: string): FailureR
 
 /** What to do about a refusal, by its reason. The server's message comes first. */
 const advice: Readonly<Record<string, string>> = {
-  Forbidden: "signet auth can-i --list shows what you may do",
   NotFound: "check the name, and the namespace",
   AlreadyExists: "choose another name, or delete what is there",
   Conflict: "it was changed meanwhile: look at it again, and repeat",
@@ -60,6 +59,12 @@ const advice: Readonly<Record<string, string>> = {
   Timeout: "try again later",
   InternalError: "the server's log says why",
 };
+
+/** What to do about a 403. Policies and other rules refuse with it too, whatever roles allow: their messages name no permission. */
+const adviceForForbidden = (message: string): string =>
+  / cannot \S+ (resource|path) | not permitted to | attempting to grant /.test(message)
+    ? "signet auth can-i --list shows what you may do"
+    : "this is not about permissions: ask for something that the rule allows";
 
 function refusalReport({ code, reason, message }: ApiError): FailureReport {
   if (reason === undefined) {
@@ -72,7 +77,7 @@ function refusalReport({ code, reason, message }: ApiError): FailureReport {
     return { exitCode: exitCodes.unreachable.code, message: printable(`${what}: ${message.trimEnd()}; ${next}`) };
   }
   const exitCode = (code === 401 ? exitCodes.unauthenticated : exitCodes.refused).code;
-  const next = advice[reason];
+  const next = reason === "Forbidden" ? adviceForForbidden(message) : advice[reason];
   const text = `the server refused (${code} ${reason}): ${message}${next === undefined ? "" : `; ${next}`}`;
   return { exitCode, message: printable(text) };
 }

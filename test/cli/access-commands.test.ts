@@ -71,6 +71,30 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
     assert.equal((await signet("auth can-i post /hook")).stderr, "");
   });
 
+  it("let people approve for a signer, and act as others, though no path has these resources", async () => {
+    await succeed("clusterrole create approve-web --verb approve --resource signers --resource-name example.com/web");
+    await succeed("clusterrole create decide --verb get,update --resource csr,csr/approval");
+    await succeed("clusterrole create act --verb impersonate --resource users,userextras.authentication.k8s.io/scopes");
+    for (const one of ["approve-web", "decide"]) {
+      await succeed(`clusterrolebinding create ${one} --clusterrole ${one} --user cleo`);
+    }
+    for (const signer of ["example.com/web", "example.com/mail"]) {
+      const name = signer.slice(signer.indexOf("/") + 1);
+      await succeed(`csr create ${name} --signer ${signer} --key-file ${join(folder, name)}`);
+    }
+    assert.equal(await succeed("csr approve web --yes --as cleo"), "certificate request web approved\n");
+    assert.match((await signet("csr approve mail --yes --as cleo")).stderr, /not permitted to approve/);
+    const asked = await signet("auth can-i approve signers example.com/web --as cleo");
+    assert.deepEqual([asked.stdout, asked.stderr], ["yes\n", ""]);
+  });
+
+  it("warn of a role that allows nothing, because what it names is in no namespace", async () => {
+    const { code, stderr } = await signet("role create idle --verb get --resource csr,namespaces,pods");
+    const warning =
+      "warning: a role allows nothing with certificatesigningrequests, which are in no namespace; use a cluster role\n";
+    assert.deepEqual([code, stderr], [0, warning]);
+  });
+
   it("work in a namespace, and across all", async () => {
     await succeed("role create tokens --verb create --resource serviceaccounts/token --resource-name robot");
     await succeed("rolebinding create tokens --role tokens --user anna");

@@ -9,7 +9,7 @@ import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 import { ruleTable } from "./rule-table.ts";
 import type { ShownRule } from "./rule-table.ts";
-import { findResource, discoveredResources } from "./discovered-resources.ts";
+import { findResource, knownResources } from "./known-resources.ts";
 import { warnOfUnknownVerbs } from "./unknown-verbs.ts";
 
 interface CanIFlags extends ConnectionFlags, OutputFlags {
@@ -94,7 +94,7 @@ async function specOf(connection: ServerConnection, { verb, resource, name, flag
     throw new UsageError("name one object: RESOURCE/NAME, or RESOURCE NAME; --subresource is for subresources");
   }
   const { names } = connection;
-  const found = type === "*" ? undefined : findResource(await discoveredResources(connection), { wanted: type, names });
+  const found = type === "*" ? undefined : findResource(await knownResources(connection), { wanted: type, names });
   if (found === undefined && type !== "*") {
     console.error(`warning: the server has no resource ${JSON.stringify(type)}; the question is sent anyway`);
   }

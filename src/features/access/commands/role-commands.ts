@@ -1,8 +1,10 @@
 import { Command } from "commander";
 import { apiVersionOf } from "../../../machinery/api/resource-type.ts";
+import { didYouMean } from "../../../machinery/command-line/did-you-mean.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
+import type { Example } from "../../../machinery/command-line/examples.ts";
 import { fieldsText } from "../../../machinery/command-line/text-table.ts";
 import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
@@ -15,7 +17,7 @@ import { clusterRoleResource, roleResource } from "../resources.ts";
 import { createRbacObject, deleteCommand, describeCommand, listCommand, splitByCommas } from "./rbac-command.ts";
 import type { RbacFlags, RbacKind } from "./rbac-command.ts";
 import { ruleTable } from "./rule-table.ts";
-import { findResource, discoveredResources } from "./discovered-resources.ts";
+import { findResource, knownResources } from "./known-resources.ts";
 import { warnOfUnknownVerbs } from "./unknown-verbs.ts";
 
 const columns: readonly TextColumn<Role>[] = [
@@ -93,15 +95,20 @@ function create(kind: RbacKind<Role>): Command {
       areOfPaths: splitByCommas(flags.nonResourceUrl).length > 0,
     });
     await withServer(flags, async (connection) => {
-      const rules = await rulesOf(connection, flags);
+      const rules = await rulesOf(connection, { kind, flags });
       const type = kind.resource(connection.names);
       const object: Role = { apiVersion: apiVersionOf(type), kind: type.kind, metadata: { name }, rules };
       await createRbacObject(kind, { connection, object, flags });
     });
   });
+  const approval: Example = [
+    "Let people approve requests to one signer, if another role lets them update csr/approval",
+    `signet ${kind.word} create approvers --verb approve --resource signers --resource-name example.com/services`,
+  ];
   return withExamples(
     command,
-    ["Read requests for certificates", `signet ${kind.word} create readers --verb get,list,watch --resource csr`],
+    ["Read events and Pods", `signet ${kind.word} create readers --verb get,list,watch --resource events,pods`],
+    ...(kind.isNamespaced ? [] : [approval]),
     [
       "Issue tokens for one account",
       `signet ${kind.word} create robot-tokens --verb create --resource serviceaccounts/token --resource-name robot`,
@@ -123,21 +130,36 @@ function checkRule(kind: RbacKind<Role>, flags: CreateFlags): void {
   }
 }
 
+const everyResource = { group: "*", resource: "*", isNamespaced: true };
+
 /** A rule for each API group, as kubectl makes them. */
-async function rulesOf(connection: ServerConnection, flags: CreateFlags): Promise<PolicyRule[]> {
+async function rulesOf(
+  connection: ServerConnection,
+  { kind, flags }: { readonly kind: RbacKind<Role>; readonly flags: CreateFlags },
+): Promise<PolicyRule[]> {
   const { names } = connection;
   const verbs = splitByCommas(flags.verb);
   const resourceNames = splitByCommas(flags.resourceName);
   const nonResourceURLs = splitByCommas(flags.nonResourceUrl);
   const byGroup = new Map<string, string[]>();
   const wanted = splitByCommas(flags.resource);
-  const served = wanted.every((one) => one === "*") ? [] : await discoveredResources(connection);
+  const known = wanted.every((one) => one === "*") ? [] : await knownResources(connection);
   for (const one of wanted) {
     const [type = "", ...subresource] = one.split("/");
-    const found = type === "*" ? { group: "*", resource: "*" } : findResource(served, { wanted: type, names });
+    const found = type === "*" ? everyResource : findResource(known, { wanted: type, names });
     if (found === undefined) {
+      const meant = didYouMean(
+        type,
+        known.flatMap((one) => [...one.names]),
+      );
       throw new UsageError(
-        `--resource: the server has no resource ${JSON.stringify(type)}; kubectl api-resources lists them`,
+        `--resource: the server has no resource ${JSON.stringify(type)}${meant}; kubectl api-resources lists them`,
+      );
+    }
+    // A request for one namespace is in that namespace.
+    if (kind.isNamespaced && !found.isNamespaced && found.resource !== "namespaces") {
+      console.error(
+        `warning: a role allows nothing with ${found.resource}, which are in no namespace; use a cluster role`,
       );
     }
     const resources = byGroup.get(found.group) ?? [];

@@ -1,9 +1,10 @@
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import { UnreadableAnswer } from "../../../machinery/client/transport.ts";
+import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
 
-export interface DiscoveredResource {
+export interface KnownResource {
   readonly group: string;
   readonly resource: string;
   readonly isNamespaced: boolean;
@@ -28,8 +29,14 @@ interface GroupList {
   }[];
 }
 
-/** Every resource that the server has, without subresources. Groups that the caller may not read are left out. */
-export async function discoveredResources({ client }: Pick<ServerConnection, "client">): Promise<DiscoveredResource[]> {
+/**
+ * Every resource that a role can name, without subresources: those that the server has, and those that are in rules alone.
+ * Groups that the caller may not read are left out.
+ */
+export async function knownResources({
+  client,
+  names,
+}: Pick<ServerConnection, "client" | "names">): Promise<KnownResource[]> {
   const { groups = [] } = await client.request<GroupList>("/apis");
   const places = [
     { group: "", path: "/api/v1" },
@@ -51,32 +58,47 @@ export async function discoveredResources({ client }: Pick<ServerConnection, "cl
       }
     }),
   );
-  return lists.flat().flatMap(({ group, name = "", singularName = "", shortNames = [], kind = "", namespaced }) =>
-    name.includes("/")
-      ? []
-      : [
-          {
-            group,
-            resource: name,
-            isNamespaced: namespaced === true,
-            names: new Set([name, singularName, kind.toLowerCase(), ...shortNames].filter((one) => one !== "")),
-          },
-        ],
-  );
+  const served = lists
+    .flat()
+    .flatMap(({ group, name = "", singularName = "", shortNames = [], kind = "", namespaced }) =>
+      name.includes("/")
+        ? []
+        : [
+            {
+              group,
+              resource: name,
+              isNamespaced: namespaced === true,
+              names: new Set([name, singularName, kind.toLowerCase(), ...shortNames].filter((one) => one !== "")),
+            },
+          ],
+    );
+  return [...served, ...inRulesAlone(names)];
 }
+
+/** Who may approve and sign for a signer, and whom a user may act as: no path has these resources. */
+const inRulesAlone = (names: Names): KnownResource[] =>
+  spellingsOf(names, (spelling) => [
+    { group: spelling.group("certificates"), resource: "signers" },
+    { group: "", resource: "users" },
+    { group: "", resource: "groups" },
+    { group: spelling.group("authentication"), resource: "uids" },
+    { group: spelling.group("authentication"), resource: "userextras" },
+  ])
+    .flat()
+    .map((one) => ({ ...one, isNamespaced: false, names: new Set([one.resource]) }));
 
 /**
  * Finds a resource by any of its names, with its group (`csr.certificates.k8s.io`) or without. Without a group the answer has
  * the server's own name of the group: short names are served under one of two names of a group only.
  */
 export function findResource(
-  served: readonly DiscoveredResource[],
+  known: readonly KnownResource[],
   { wanted, names }: { readonly wanted: string; readonly names: Names },
-): DiscoveredResource | undefined {
+): KnownResource | undefined {
   const dot = wanted.indexOf(".");
   const name = (dot < 0 ? wanted : wanted.slice(0, dot)).toLowerCase();
   const group = dot < 0 ? undefined : wanted.slice(dot + 1);
-  const found = served.filter((one) => one.names.has(name));
+  const found = known.filter((one) => one.names.has(name));
   if (group !== undefined) return found.find((one) => one.group === group);
   const [first] = found;
   return first && { ...first, group: names.ownGroup(first.group) };

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { Command, Option } from "commander";
 import type { AgentProgram } from "../agent/agent-program.ts";
-import { environmentName, UsageError } from "../machinery/command-line/flag.ts";
+import { environmentName, UsageError, warnOfMisspelledVariables } from "../machinery/command-line/flag.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import type { Example } from "../machinery/command-line/examples.ts";
 import { readAgentConfiguration } from "./agent-configuration.ts";
@@ -130,6 +130,9 @@ export function agent(path: AgentCommandPath, run: (program: AgentProgram) => Pr
 function environmentOf(command: Command): Partial<AgentCommandLine> {
   // The flags of a subcommand are its own and those of signet agent.
   const options = [...command.options, ...(command.parent?.options ?? [])];
+  // A hook that runs a command of the agent has the variables of hooks.
+  const names = [...options.map((option) => option.name()), "change", "changed-file"];
+  warnOfMisspelledVariables(names, process.env);
   const given = options.flatMap((option) => {
     const variable = environmentName(option.name());
     const value = process.env[variable] ?? "";

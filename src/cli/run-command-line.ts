@@ -18,7 +18,7 @@ export async function runCommandLine(argv: readonly string[], program: Command):
     arrangeHelp(command);
     command.configureOutput({ outputError: () => {} }).exitOverride((error) => {
       commandPath = path;
-      throw unknownCommand(error, command) ?? error;
+      throw unknownCommand(error, command) ?? verbFirst(error, program) ?? error;
     });
   }
   reportOutputFailures();
@@ -40,6 +40,15 @@ function unknownCommand({ code, exitCode }: CommanderError, command: Command): C
     command.commands.map((one) => one.name()),
   );
   return new CommanderError(exitCode, "commander.unknownCommand", `unknown command '${name}'${meant}`);
+}
+
+/** For kubectl's order of words, as in `get csr`: here the verb comes second. */
+function verbFirst({ code, exitCode }: CommanderError, program: Command): CommanderError | undefined {
+  const [verb, noun] = program.args;
+  const group = program.commands.find((command) => command.name() === noun);
+  if (code !== "commander.unknownCommand" || !group?.commands.some((command) => command.name() === verb))
+    return undefined;
+  return new CommanderError(exitCode, code, `unknown command '${verb}' (did you mean signet ${noun} ${verb}?)`);
 }
 
 /** The command line. For the help of an unknown command it is that command: commander would show the help of all others. */
@@ -86,8 +95,8 @@ function reportOutputFailures(): void {
  * list of all objects, and an empty token as no credentials. Settings of servers are checked by their types.
  */
 function refuseEmptyValues(command: Command): void {
-  if (!command.options.some(({ long }) => long === "--timeout")) return;
   if (command.args.includes("")) throw empty("an argument");
+  if (!command.options.some(({ long }) => long === "--timeout")) return;
   for (const option of command.options) {
     const value: unknown = command.getOptionValue(option.attributeName());
     if (value === "" || (Array.isArray(value) && value.includes(""))) throw empty(option.long ?? "a flag");

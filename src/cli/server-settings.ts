@@ -1,5 +1,10 @@
 import type { Command } from "commander";
-import { environmentFlags, resolveFlags, UsageError } from "../machinery/command-line/flag.ts";
+import {
+  environmentFlags,
+  resolveFlags,
+  UsageError,
+  warnOfMisspelledVariables,
+} from "../machinery/command-line/flag.ts";
 import type { Flags, GivenFlags } from "../machinery/command-line/flag.ts";
 import { flagOption, givenFlags } from "../machinery/command-line/flag-options.ts";
 import { parseYamlSettings } from "../machinery/command-line/parse-yaml-settings.ts";
@@ -47,6 +52,7 @@ export function givenSettings(
   command: Command,
   { onCommandLine, known }: { readonly onCommandLine: Flags; readonly known: Flags },
 ): GivenFlags {
+  warnOfMisspelledVariables([...Object.keys(known), "config"], process.env);
   const { config: named, ...given } = givenFlags(command);
   const commandLine = Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(onCommandLine, name)));
   const config = named ?? environmentFlags(["config"], process.env)["config"];

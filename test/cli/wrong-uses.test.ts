@@ -98,6 +98,7 @@ describe(
       // oxfmt-ignore
       await checkAll([
         ["an unknown command", words("crs list"), "usage", /unknown command 'crs' \(Did you mean csr\?\); see signet --help/],
+        ["kubectl's order of words", words("get csr web"), "usage", /^signet: unknown command 'get' \(did you mean signet csr get\?\); see signet --help$/m],
         ["an unknown command below one that runs by itself", words("agent renw"), "usage", /^signet: unknown command 'renw' \(did you mean renew\?\); see signet agent --help$/m],
         ["the help of an unknown command", words("help crs"), "usage", /^signet: unknown command 'crs' \(Did you mean csr\?\); see signet --help$/m],
         ["an unknown subcommand", words("csr lst"), "usage", /Did you mean list\?\); see signet csr --help/],
@@ -137,6 +138,20 @@ describe(
         ["a token of two lines", asAdmin("csr list --token", "a\nb"), "usage", /--token: no token has spaces, line breaks/],
         ["a name that steers the terminal", asAdmin("csr describe", "\u001b[2J\u202e"), "refused", /\\x1b\[2J\\u202e/],
       ]);
+    });
+
+    it("in the names of environment variables, which set nothing then", async () => {
+      const misspelled = { SIGNET_SECURE_PROT: "1", SIGNET_NODE_NMAE: "a" };
+      // What a cluster sets in its Pods for a Service named signet, and what the agent sets for its hooks.
+      const others = { SIGNET_SERVICE_PORT: "1", SIGNET_PORT_443_TCP_ADDR: "a", SIGNET_CHANGE: "a" };
+      const environment = { ...misspelled, ...others };
+      const server = await signet.run(words("doctor --data-dir none"), environment);
+      assert.equal(server.stderr, "warning: SIGNET_SECURE_PROT is no setting (did you mean SIGNET_SECURE_PORT?)\n");
+      const agent = await signet.run(words("agent status --data-dir none"), environment);
+      assert.match(
+        agent.stderr,
+        /^warning: SIGNET_NODE_NMAE is no setting \(did you mean SIGNET_NODE_NAME\?\)\nsignet: /,
+      );
     });
 
     it("in files that are read and written", async () => {
@@ -258,6 +273,7 @@ describe(
         ["a name with a slash", asAdmin("csr describe a/b"), "refused", /invalid resource name "a\/b": may not contain '\/'$/m],
         ["an unknown request", asAdmin("csr describe nothing"), "refused", /404 NotFound.*check the name, and the namespace/],
         ["a name that exists", asAdmin("csr create there --key-file", file("there.key")), "refused", /409 AlreadyExists.*choose another name/],
+        ["a role for a kind that is not there", asAdmin("role create r --verb get --resource cofigmaps"), "usage", /has no resource "cofigmaps" \(did you mean configmaps\?\); /],
         ["a name that cannot be", asAdmin("role create .. --verb get --resource pods"), "refused", /422 Invalid/],
         ["a request without a certificate", asAdmin("csr get there"), "refused", /it is Pending; approve it with signet csr approve/],
         ["waiting for a silent server", asAdmin("csr get there --wait --timeout 1ms"), "unreachable", /did not answer within 0\.001s/],
@@ -308,6 +324,8 @@ describe(
       const uses: WrongUse[] = [
         ["an address in use", serve("--secure-port", String(port)), "refused", /another program listens on 127\.0\.0\.1:\d+; stop it, or choose another port/],
         ["an address of another machine", serve("--bind-address", "192.0.2.1"), "refused", /this machine has no address 192\.0\.2\.1/],
+        ["a backup without a name", ["backup", "--data-dir", server.dataDirectory, ""], "usage", /an argument is empty; give a value/],
+        ["the keys of a folder that is not there", ["encryption", "rotate", "--data-dir", file("unmade")], "usage", /--data-dir: \S+unmade does not exist; name the data directory of a server$/m],
         ["a name that is no address", ["serve", "--data-dir", file("unmade"), "--bind-address", "nowhere.invalid"], "refused", /this machine has no address nowhere\.invalid; choose one that it has \(signet serve: --bind-address/],
         ["an empty data directory", ["serve", "--data-dir", ""], "usage", /--data-dir is empty; name a folder/],
         ["an agent's empty data directory", ["agent", "--server", "https://a.example", "--data-dir", ""], "usage", /--data-dir is empty; name a folder/],

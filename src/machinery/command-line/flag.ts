@@ -169,8 +169,24 @@ export function keyPairFiles<CertificateFlag extends string, KeyFlag extends str
   throw new UsageError(`--${certificateFlag} and --${keyFlag} go together: give both, or neither`);
 }
 
+const environmentPrefix = "SIGNET_";
+
 /** The environment variable of a setting: `SIGNET_SECURE_PORT` for `secure-port`. */
-export const environmentName = (flag: string): string => `SIGNET_${flag.toUpperCase().replaceAll("-", "_")}`;
+export const environmentName = (flag: string): string =>
+  `${environmentPrefix}${flag.toUpperCase().replaceAll("-", "_")}`;
+
+/** Warns of variables that are nearly, but not quite, one of a setting: they set nothing. */
+export function warnOfMisspelledVariables(
+  names: Iterable<string>,
+  environment: Readonly<Record<string, string | undefined>>,
+): void {
+  const known = new Set(Array.from(names, environmentName));
+  for (const variable of Object.keys(environment)) {
+    if (!variable.startsWith(environmentPrefix) || known.has(variable)) continue;
+    const meant = didYouMean(variable, known);
+    if (meant !== "") console.error(`warning: ${variable} is no setting${meant}`);
+  }
+}
 
 /**
  * The values of flags that environment variables give. Other variables with this prefix are left alone: a Kubernetes cluster

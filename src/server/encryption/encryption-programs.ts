@@ -159,9 +159,9 @@ async function changingOwnKeys(
   config: ServerConfig,
   change: (config: ServerConfig, own: OwnKeys) => Promise<void>,
 ): Promise<void> {
-  const { file } = ownKeys(config);
   // Before the lock: one of another user would be in the way of the server's.
   checkDataDirectory(config);
+  const { file } = ownKeys(config);
   const lock = openFileLock(`${file}.lock`);
   try {
     if (!lock.lockExclusive({ waitMilliseconds: 0 }))

@@ -40,7 +40,13 @@ export type StorageSettings =
 
 /** Throws UsageError for invalid settings. */
 export function storageSettings(values: FlagValues<typeof storageFlags>): StorageSettings {
-  if (values["etcd-servers"].length === 0) return { type: "own" };
+  if (values["etcd-servers"].length === 0) {
+    const alone = (["etcd-cafile", "etcd-certfile", "etcd-keyfile"] as const).find(
+      (flag) => values[flag] !== undefined,
+    );
+    if (alone === undefined) return { type: "own" };
+    throw new UsageError(`--${alone}: give --etcd-servers too; without it, the store is in the data directory`);
+  }
   return {
     type: "etcd",
     servers: etcdServers(values["etcd-servers"], { allowsPlaintext: values["etcd-allow-plaintext"] }),

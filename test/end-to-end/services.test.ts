@@ -178,7 +178,7 @@ certificates:
 
     // First, because it compiles its source; with the fast compiler alone.
     const source = resolve(import.meta.dirname, "services/Service.java");
-    const store = [inFolder("store.p12"), "a password of this test"];
+    const store = [inFolder("store.p12"), inFolder("store.password")];
     run("java", ["-XX:TieredStopAtLevel=1", source, ...store, String(ports.api)]);
     run("nginx", ["-c", inFolder("nginx.conf")]);
     const asPostgres = ["--reuid", "postgres", "--regid", "postgres", "--clear-groups"];

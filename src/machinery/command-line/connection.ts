@@ -45,7 +45,10 @@ const connectionOptions = (): Option[] =>
     new Option("--kubeconfig <file>", "the kubeconfig; default: $KUBECONFIG, else ~/.kube/config"),
     new Option("--context <name>", "the kubeconfig's context; default: its current one"),
     new Option("-n, --namespace <name>", "the namespace; default: the context's"),
-    new Option("--token <token>", "a bearer token in place of the kubeconfig's credentials"),
+    new Option(
+      "--token <token>",
+      "a bearer token in place of the kubeconfig's credentials; every user of the machine can see it",
+    ),
     new Option("--as <user>", "act as this user, which needs the permission to impersonate"),
     repeatedOption("--as-group <group>", "act as a member of this group, with --as"),
     durationOption(

@@ -4,6 +4,8 @@ import java.io.File;
 import java.io.FileInputStream;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.security.KeyStore;
 import java.security.Principal;
 import java.security.PrivateKey;
@@ -14,11 +16,12 @@ import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.X509ExtendedKeyManager;
 
-/** An HTTPS service of the JDK alone. It reads its PKCS #12 store again when the file has changed. Arguments: store, password, port. */
+/** An HTTPS service of the JDK alone. It reads its PKCS #12 store again when the file has changed. Arguments: store, file with its password, port. */
 public class Service {
   public static void main(String[] arguments) throws Exception {
     SSLContext context = SSLContext.getInstance("TLS");
-    context.init(new KeyManager[] {new Store(new File(arguments[0]), arguments[1].toCharArray())}, null, null);
+    char[] password = Files.readString(Path.of(arguments[1])).strip().toCharArray();
+    context.init(new KeyManager[] {new Store(new File(arguments[0]), password)}, null, null);
     HttpsServer server = HttpsServer.create(new InetSocketAddress("127.0.0.1", Integer.parseInt(arguments[2])), 0);
     server.setHttpsConfigurator(new HttpsConfigurator(context));
     server.setExecutor(Executors.newCachedThreadPool());

@@ -4,7 +4,7 @@ import type { AdmissionAttributes, AdmissionRule } from "../../machinery/api/att
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import type { Reference } from "../../machinery/schema/references.ts";
 import { asPod, isMirrorPod, podReferences, withTokenVolume } from "../nodes/index.ts";
-import type { PodObject } from "../nodes/index.ts";
+import type { Pod } from "../nodes/index.ts";
 import { admissionForbidden } from "../../machinery/registry/admission.ts";
 import { defaultAccountName } from "./default-service-account.ts";
 
@@ -71,13 +71,13 @@ export function serviceAccountRule(options: ServiceAccountRuleOptions): Admissio
       const account = await accountOf(attributes, name);
       const hasPullSecrets = (pod.spec.imagePullSecrets ?? []).length > 0;
       const pullSecrets = account.imagePullSecrets ?? [];
-      const placed: PodObject = {
+      const placed: Pod = {
         ...pod,
         spec: {
           ...pod.spec,
           serviceAccountName: name,
           serviceAccount: name,
-          ...(!hasPullSecrets && pullSecrets.length > 0 && { imagePullSecrets: pullSecrets }),
+          ...(!hasPullSecrets && pullSecrets.length > 0 && { imagePullSecrets: [...pullSecrets] }),
         },
       };
       const getsToken = pod.spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
@@ -104,7 +104,7 @@ function checkMirrorPod(attributes: AdmissionAttributes, references: readonly Re
 }
 
 interface SecretsCheck {
-  readonly pod: PodObject;
+  readonly pod: Pod;
   readonly account: ServiceAccountObject;
   readonly references: readonly Reference[];
 }
@@ -138,7 +138,7 @@ const containerWords = {
 } as const;
 
 /** How a Pod uses a Secret, in upstream's words. */
-function useOf({ spec }: PodObject, { path }: Reference): string {
+function useOf({ spec }: Pod, { path }: Reference): string {
   const found = /^spec\.(initContainers|containers|ephemeralContainers)\[(\d+)\]\.(env|envFrom)\[(\d+)\]/.exec(path);
   if (found === null) return "volume with";
   const field = found[1] as keyof typeof containerWords; // the pattern guarantees it

@@ -1,6 +1,6 @@
 export { podResource, nodeResource } from "./resources.ts";
-export { podReferences } from "./pods/pod-schema.ts";
+export { asPod, podReferences } from "./pods/pod-schema.ts";
 export type { Node } from "./nodes/node-schema.ts";
-export { asPod, isMirrorPod } from "./pods/pod-object.ts";
-export type { PodObject } from "./pods/pod-object.ts";
+export { isMirrorPod } from "./pods/mirror-pods.ts";
+export type { Pod } from "./pods/pod-schema.ts";
 export { withTokenVolume } from "./pods/token-volume.ts";

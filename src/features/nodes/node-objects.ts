@@ -1,4 +1,4 @@
-import { isMirrorPod } from "./pods/pod-object.ts";
+import { isMirrorPod } from "./pods/mirror-pods.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { NodeObjects } from "./node-authorizer.ts";
 import { podReferences } from "./pods/pod-schema.ts";

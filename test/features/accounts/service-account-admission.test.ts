@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { serviceAccountRule } from "../../../src/features/accounts/service-account-admission.ts";
-import type { PodObject } from "../../../src/features/nodes/pods/pod-object.ts";
+import type { Pod } from "../../../src/features/nodes/pods/pod-schema.ts";
 import { apiObject, ask, names } from "../admission-scene.ts";
 
 const annotations = { "platform.io/enforce-mountable-secrets": "true" };
@@ -27,7 +27,7 @@ let pausesUntilMade = 0;
 
 const create = (spec: object, metadata: object = { name: "p" }, namespace = "ns") =>
   ask(rule, { resource: "pods", namespace, name: "p", object: apiObject({ metadata, spec }) });
-const specOf = (answer: unknown): PodObject["spec"] => (answer as PodObject).spec;
+const specOf = (answer: unknown): Pod["spec"] => (answer as Pod).spec;
 const refused = (message: string) => `403 pods "p" is forbidden: ${message}`;
 
 describe("a pod's service account", () => {

@@ -20,6 +20,10 @@ export const podSchema = struct(
 
 export type Pod = Infer<typeof podSchema>;
 export type Container = Infer<typeof container>;
+export type Volume = NonNullable<Pod["spec"]["volumes"]>[number];
+
+// The registry decodes what is written to a resource with that resource's schema, so that the path tells the type.
+export const asPod = (object: ApiObject): Pod => object as Pod;
 
 /**
  * Every object in its namespace whose content a Pod gets (upstream: `VisitPodSecretNames`, `VisitPodConfigmapNames`,

@@ -1,6 +1,6 @@
 import { podResource } from "../resources.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { mirrorAnnotations } from "./pod-object.ts";
+import { mirrorAnnotations } from "./mirror-pods.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { dnsLabelFaults, validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";

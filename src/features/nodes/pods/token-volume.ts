@@ -1,6 +1,6 @@
 import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import type { PodContainer, PodObject, PodVolume, ProjectedSource } from "./pod-object.ts";
+import type { Container, Pod, Volume } from "./pod-schema.ts";
 
 export interface TokenVolumeOptions {
   readonly names: Names;
@@ -14,7 +14,7 @@ const expirationSeconds = 3607;
  * The Pod with a volume that holds a token of its account, the cluster's CA and the namespace, mounted in every container that
  * mounts nothing else there (upstream: `mountServiceAccountToken`, `TokenVolumeSource`).
  */
-export function withTokenVolume(pod: PodObject, { names, generateName }: TokenVolumeOptions): PodObject {
+export function withTokenVolume(pod: Pod, { names, generateName }: TokenVolumeOptions): Pod {
   const { namePrefix, mountPath } = names.tokenVolume;
   const [namePrefixes, mountPaths] = [
     spellingsOf(names, ({ tokenVolume: one }) => one.namePrefix),
@@ -24,7 +24,7 @@ export function withTokenVolume(pod: PodObject, { names, generateName }: TokenVo
   const existing = volumes.find(({ name }) => namePrefixes.some((prefix) => name.startsWith(prefix)))?.name;
   const name = existing ?? generateName(namePrefix);
   let isMounted = false;
-  const mounted = (container: PodContainer): PodContainer => {
+  const mounted = (container: Container): Container => {
     const { volumeMounts = [] } = container;
     if (volumeMounts.some((mount) => mountPaths.includes(mount.mountPath ?? ""))) return container;
     isMounted = true;
@@ -39,13 +39,18 @@ export function withTokenVolume(pod: PodObject, { names, generateName }: TokenVo
   return { ...pod, spec: existing === undefined ? { ...spec, volumes: [...volumes, tokenVolume(name, names)] } : spec };
 }
 
-const tokenVolume = (name: string, { rootCaConfigMap }: Names): PodVolume => ({
+const tokenVolume = (name: string, { rootCaConfigMap }: Names): Volume => ({
   name,
-  projected: { defaultMode: 0o644, sources: tokenSources(rootCaConfigMap) },
+  projected: {
+    defaultMode: 0o644,
+    sources: [
+      { serviceAccountToken: { expirationSeconds, path: "token" } },
+      { configMap: { name: rootCaConfigMap, items: [{ key: "ca.crt", path: "ca.crt" }] } },
+      {
+        downwardAPI: {
+          items: [{ path: "namespace", fieldRef: { apiVersion: "v1", fieldPath: "metadata.namespace" } }],
+        },
+      },
+    ],
+  },
 });
-
-const tokenSources = (rootCaConfigMap: string): ProjectedSource[] => [
-  { serviceAccountToken: { expirationSeconds, path: "token" } },
-  { configMap: { name: rootCaConfigMap, items: [{ key: "ca.crt", path: "ca.crt" }] } },
-  { downwardAPI: { items: [{ path: "namespace", fieldRef: { apiVersion: "v1", fieldPath: "metadata.namespace" } }] } },
-];

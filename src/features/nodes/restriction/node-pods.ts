@@ -2,8 +2,8 @@ import { notFound } from "../../../machinery/api/api-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { Reference } from "../../../machinery/schema/references.ts";
-import { isMirrorPod } from "../pods/pod-object.ts";
-import type { PodObject } from "../pods/pod-object.ts";
+import { isMirrorPod } from "../pods/mirror-pods.ts";
+import type { Pod } from "../pods/pod-schema.ts";
 import { podReferences } from "../pods/pod-schema.ts";
 
 export interface RequestingNode {
@@ -17,7 +17,7 @@ export interface RequestingNode {
  * itself, owned by its Node, and without references to objects that it could not read otherwise (upstream:
  * `admitPodCreate`). Throws a 404 when its Node does not exist.
  */
-export async function nodePodFault(pod: PodObject, identity: RequestingNode): Promise<string | undefined> {
+export async function nodePodFault(pod: Pod, identity: RequestingNode): Promise<string | undefined> {
   const { node, names } = identity;
   const quoted = JSON.stringify(node);
   if (!isMirrorPod(pod, names)) {
@@ -28,7 +28,7 @@ export async function nodePodFault(pod: PodObject, identity: RequestingNode): Pr
   return (await ownerFault(pod, identity)) ?? referenceFault(podReferences(pod), node);
 }
 
-async function ownerFault(pod: PodObject, { node, findNode }: RequestingNode): Promise<string | undefined> {
+async function ownerFault(pod: Pod, { node, findNode }: RequestingNode): Promise<string | undefined> {
   const quoted = JSON.stringify(node);
   const [owner, ...others] = pod.metadata.ownerReferences ?? [];
   if (others.length > 0) return `node ${quoted} can only create pods with a single owner reference set to itself`;

@@ -10,7 +10,7 @@ import { forbiddenNodeLabels } from "./node-labels.ts";
 import { nodePodFault } from "./node-pods.ts";
 import { audienceFault } from "./token-audience.ts";
 import type { TokenRequestObject } from "./token-audience.ts";
-import { asPod } from "../pods/pod-object.ts";
+import { asPod } from "../pods/pod-schema.ts";
 import { admissionForbidden } from "../../../machinery/registry/admission.ts";
 
 export interface NodeRestrictionOptions {

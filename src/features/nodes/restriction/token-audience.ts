@@ -1,6 +1,6 @@
 import type { AdmissionAttributes, Authorize } from "../../../machinery/api/attributes.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import type { PodObject } from "../pods/pod-object.ts";
+import type { Pod } from "../pods/pod-schema.ts";
 
 /** What admission reads of a TokenRequest. */
 export interface TokenRequestObject extends ApiObject {
@@ -17,7 +17,7 @@ export interface TokenRequestObject extends ApiObject {
 
 export interface AudienceCheck {
   readonly authorize: Authorize;
-  readonly pod: PodObject;
+  readonly pod: Pod;
   readonly audiences: readonly string[];
 }
 

@@ -1,0 +1,11 @@
+import { spellingsOf } from "../../../machinery/api/names.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
+
+/** Whether a Pod is the mirror of a static Pod of its node. */
+export const isMirrorPod = ({ metadata }: ApiObject, names: Names): boolean =>
+  mirrorAnnotations(names).some((key) => Object.hasOwn(metadata.annotations ?? {}, key));
+
+/** What marks such a Pod, in each spelling. */
+export const mirrorAnnotations = (names: Names): readonly string[] =>
+  spellingsOf(names, (one) => one.key("config.mirror"));

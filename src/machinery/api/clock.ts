@@ -6,6 +6,9 @@ export interface Clock {
 
 export const systemClock: Clock = { now: Date.now };
 
+/** Milliseconds since the process started: for durations alone, which no change of the time of day disturbs. */
+export const monotonicClock: Clock = { now: () => performance.now() };
+
 /**
  * How long ago a time was. When the clock was set back since, that step counts as passed: what waits for a duration must not
  * wait until the clock is there again.

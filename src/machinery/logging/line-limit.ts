@@ -5,8 +5,6 @@ interface LineLimitOptions {
   /** How many lines are written in an interval. */
   readonly lines: number;
   readonly intervalMilliseconds: number;
-  /** Called with the number of lines that were not written, before the first line after them. */
-  readonly onSuppressed: (lines: number) => void;
 }
 
 /** Lets so many lines pass in an interval, and counts the others, so that they cannot fill the log. */
@@ -14,28 +12,27 @@ export class LineLimit {
   readonly #options: LineLimitOptions;
   #intervalStart = -Infinity;
   #written = 0;
-  #suppressed = 0;
+  #leftOut = 0;
 
   constructor(options: LineLimitOptions) {
     this.#options = options;
   }
 
-  /** Whether the next line may be written. */
-  take(): boolean {
-    const { clock, lines, intervalMilliseconds, onSuppressed } = this.#options;
+  /** How many lines were left out before this one. Undefined: leave this one out, too. */
+  take(): number | undefined {
+    const { clock, lines, intervalMilliseconds } = this.#options;
     const now = clock.now();
     if (Math.abs(now - this.#intervalStart) >= intervalMilliseconds) {
-      const suppressed = this.#suppressed;
       this.#intervalStart = now;
       this.#written = 0;
-      this.#suppressed = 0;
-      if (suppressed > 0) onSuppressed(suppressed);
     }
     if (this.#written === lines) {
-      this.#suppressed += 1;
-      return false;
+      this.#leftOut++;
+      return undefined;
     }
-    this.#written += 1;
-    return true;
+    this.#written++;
+    const leftOut = this.#leftOut;
+    this.#leftOut = 0;
+    return leftOut;
   }
 }

@@ -1,3 +1,4 @@
+import { monotonicClock } from "../api/clock.ts";
 import { messageOf } from "../api/thrown-error.ts";
 import { LineLimit } from "./line-limit.ts";
 
@@ -22,10 +23,9 @@ export class OutageReport {
   /** The last one of this outage that was reported. */
   #reported: string | undefined;
   readonly #limit = new LineLimit({
-    clock: { now: () => performance.now() },
+    clock: monotonicClock,
     lines: failuresPerMinute,
     intervalMilliseconds: 60_000,
-    onSuppressed: () => {},
   });
 
   constructor(options: OutageReportOptions) {
@@ -40,7 +40,7 @@ export class OutageReport {
   failed(error: unknown): void {
     const reason = messageOf(error).slice(0, maximumReasonCharacters);
     this.#reason = reason;
-    if (reason === this.#reported || !this.#limit.take()) return;
+    if (reason === this.#reported || this.#limit.take() === undefined) return;
     this.#reported = reason;
     this.#options.onFailure(reason);
   }

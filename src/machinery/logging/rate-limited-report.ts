@@ -1,19 +1,14 @@
-const quietMilliseconds = 60_000;
+import { monotonicClock } from "../api/clock.ts";
+import { LineLimit } from "./line-limit.ts";
 
 /**
  * Limits a report that could come many times a second. Reports the first event at once, then at most one per minute,
  * with the number of events since the last report.
  */
 export function rateLimitedReport<T>(tell: (latest: T, count: number) => void): (latest: T) => void {
-  let untold = 0;
-  let toldAt = Number.NEGATIVE_INFINITY;
+  const limit = new LineLimit({ clock: monotonicClock, lines: 1, intervalMilliseconds: 60_000 });
   return (latest) => {
-    untold++;
-    const now = performance.now();
-    if (now - toldAt < quietMilliseconds) return;
-    toldAt = now;
-    const count = untold;
-    untold = 0;
-    tell(latest, count);
+    const leftOut = limit.take();
+    if (leftOut !== undefined) tell(latest, leftOut + 1);
   };
 }

@@ -68,7 +68,6 @@ export function controllerQueue(
     clock,
     lines: failureLines,
     intervalMilliseconds: failureIntervalMilliseconds,
-    onSuppressed: (failures) => log.error({ controller: name, failures }, "more failed than are logged"),
   });
   return new WorkQueue({
     ...options,
@@ -77,7 +76,10 @@ export function controllerQueue(
     schedule,
     onError: (key, error) => {
       if (error instanceof ApiError && (error.code === 409 || error.code === 404)) return;
-      if (limit.take()) log.error({ controller: name, key, error: messageOf(error) }, "will retry");
+      const failures = limit.take();
+      if (failures === undefined) return;
+      if (failures > 0) log.error({ controller: name, failures }, "more failed than are logged");
+      log.error({ controller: name, key, error: messageOf(error) }, "will retry");
     },
   });
 }

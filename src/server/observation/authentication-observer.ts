@@ -26,11 +26,13 @@ export function authenticationObserver({
     clock,
     lines: refusalLines,
     intervalMilliseconds: refusalIntervalMilliseconds,
-    onSuppressed: (logins) => log.info({ logins }, "more logins were refused than are logged"),
   });
   return ({ method, answer, request }) => {
     tallies.authentications.add({ method, outcome: answer.outcome });
-    if (answer.outcome !== "refused" || !limit.take()) return;
+    if (answer.outcome !== "refused") return;
+    const logins = limit.take();
+    if (logins === undefined) return;
+    if (logins > 0) log.info({ logins }, "more logins were refused than are logged");
     const { remoteAddress } = request.connection;
     log.info({ credential: method, reason: answer.message, remoteAddress }, "login refused");
   };

@@ -20,10 +20,6 @@ export class WatchBound {
     this.#share = new FairShare({ places: maximumWatches, sharePerUser });
   }
 
-  get open(): number {
-    return this.#share.taken;
-  }
-
   /** How many watches were refused so far. */
   get refused(): number {
     return this.#refused;

@@ -1,7 +1,6 @@
 import { ApiError } from "../../api/api-error.ts";
 import type { ByteSink, HttpRequest, HttpResponse } from "../../api/http-message.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
-import { longestTimerMilliseconds } from "../../api/clock.ts";
 import type { Schedule } from "../../api/clock.ts";
 import type { ListOptions } from "../../registry/list-options.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
@@ -146,7 +145,7 @@ function scheduleBookmarks(
 
 /** A negative one ends before the watch begins. */
 function durationOf<T extends ApiObject>({ timeoutSeconds = 0 }: ListOptions<T>): number {
-  if (timeoutSeconds !== 0) return Math.min(timeoutSeconds * 1000, longestTimerMilliseconds);
+  if (timeoutSeconds !== 0) return timeoutSeconds * 1000;
   // In whole seconds: timers of the same duration share what Node.js keeps for them.
   return 1000 * Math.floor(minimumDurationSeconds * (1 + Math.random()));
 }

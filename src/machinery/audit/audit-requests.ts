@@ -36,7 +36,7 @@ interface AuditOptions {
   readonly bodies: AuditedBodies;
   readonly sinks: readonly AuditSink[];
   /** Annotations that follow from the object of a good answer, which is read when it is called. */
-  readonly annotate?: (info: ParsedRequestInfo, object: () => unknown) => Readonly<Record<string, string>> | undefined;
+  readonly annotate: (info: ParsedRequestInfo, object: () => unknown) => Readonly<Record<string, string>> | undefined;
   /** Called with each event, before it goes to the sinks. */
   readonly onEvent: (level: AuditLevel) => void;
   /** Called for each request that was refused because it could not be recorded. */
@@ -163,7 +163,7 @@ class RecordedRequest implements AuditedRequest {
     }
     let object: unknown;
     const read = (): unknown => (object ??= bodies.objectOf(response));
-    this.annotate(response.status < 400 ? annotate?.(info, read) : undefined);
+    this.annotate(response.status < 400 ? annotate(info, read) : undefined);
     if (!isWanted) return;
     const { omitManagedFields } = this.#decision;
     if (read() !== undefined)

@@ -19,7 +19,7 @@ export interface FileTargetOptions {
   readonly maximumAgeMilliseconds: number;
   readonly maximumBackups: number;
   readonly isCompressed: boolean;
-  readonly chain?: FileChain | undefined;
+  readonly chain: FileChain | undefined;
   readonly now: () => number;
   /** Backups could not be compressed or removed. */
   readonly onTidyFailure: (error: unknown) => void;

@@ -15,7 +15,7 @@ export interface QueuedSinkOptions {
   readonly format: AuditFormat;
   readonly hasAnnotations?: boolean;
   /** Larger events lose their bodies; those that are still larger are lost. Undefined: events have any size. */
-  readonly maximumEventBytes?: number | undefined;
+  readonly maximumEventBytes: number | undefined;
   readonly onTooLarge: () => void;
 }
 

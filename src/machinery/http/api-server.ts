@@ -31,31 +31,30 @@ export interface ApiServerOptions extends Pick<
   readonly definitions: readonly Definition[];
   readonly openApi: OpenApiSource;
   /** Paths outside the API that features answer. */
-  readonly pathRoutes?: PathRoutes;
+  readonly pathRoutes: PathRoutes;
   readonly healthChecks: readonly HealthCheck[];
   readonly log: ChainLog;
-  readonly audit?: { readonly requests: RequestAudit; counts(): AuditCounts } | undefined;
+  readonly audit: { readonly requests: RequestAudit; counts(): AuditCounts } | undefined;
   readonly signetVersion: string;
   /** Host and port. Known once the server listens. */
   serverAddress(): string;
   /** The number of open watches. */
   openStreams(): number;
   /** Upstream's `--max-requests-inflight` and `--max-mutating-requests-inflight`. */
-  readonly maximumReads?: number;
-  readonly maximumWrites?: number;
-  readonly maximumWatches?: number;
+  readonly maximumReads: number;
+  readonly maximumWrites: number;
+  readonly maximumWatches: number;
   /** The metrics of the other processes of this server. */
-  readonly otherMetrics?: MetricsOptions["others"];
+  readonly otherMetrics: MetricsOptions["others"];
   /** Called for each request when its answer is ready. It runs on the request path, so keep it fast. */
-  readonly onAnswered?: (answered: AnsweredRequest) => void;
+  readonly onAnswered: (answered: AnsweredRequest) => void;
 }
 
 /** The whole server behind a listener or an in-process client: the request chain and all its handlers. */
 export function createApiServer(options: ApiServerOptions): { readonly handler: Handler; readonly metrics: Metrics } {
-  const { maximumReads = 400, maximumWrites = 200, maximumWatches = 100_000 } = options;
-  const readOnlyQueue = queueOf(maximumReads);
-  const mutatingQueue = queueOf(maximumWrites);
-  const watches = new WatchBound(maximumWatches);
+  const readOnlyQueue = queueOf(options.maximumReads);
+  const mutatingQueue = queueOf(options.maximumWrites);
+  const watches = new WatchBound(options.maximumWatches);
   const metrics = new Metrics({
     inflight: () => ({ readOnly: readOnlyQueue, mutating: mutatingQueue }),
     refused: () => ({
@@ -78,7 +77,7 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
       }),
       ["/metrics", metricsRoute],
       ...openApiRoutes(options.openApi),
-      ...(options.pathRoutes ?? []),
+      ...options.pathRoutes,
       ...versionRoutes(options.signetVersion),
     ]),
   );
@@ -97,9 +96,9 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
     log: options.log,
     onAnswered: (answered) => {
       metrics.observe(answered);
-      options.onAnswered?.(answered);
+      options.onAnswered(answered);
     },
-    ...(options.onStreamStarted !== undefined && { onStreamStarted: options.onStreamStarted }),
+    onStreamStarted: options.onStreamStarted,
     audit: options.audit?.requests,
   });
   return { handler, metrics };

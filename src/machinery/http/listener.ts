@@ -57,7 +57,7 @@ const defaultLimits: ListenerLimits = {
 export interface ListenerTls {
   readonly protocol: TlsProtocol;
   /** The certificate for a server name that a client asks for (RFC 6066 3). Undefined: the listener's certificate. */
-  readonly contextFor?: ((serverName: string) => SecureContext | undefined) | undefined;
+  readonly contextFor: ((serverName: string) => SecureContext | undefined) | undefined;
 }
 
 export interface ListenerOptions {

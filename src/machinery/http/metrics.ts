@@ -52,12 +52,12 @@ export interface AuditCounts {
 
 export interface MetricsOptions {
   /** The metrics of the other processes of this server, each as `text` gives them. Default: there are none. */
-  readonly others?: (() => Promise<readonly string[]>) | undefined;
+  readonly others: (() => Promise<readonly string[]>) | undefined;
   readonly inflight: () => { readonly readOnly: Inflight; readonly mutating: Inflight };
   /** The requests that were refused so far with 429, by kind. */
   readonly refused: () => Readonly<Record<string, number>>;
   readonly longRunning: () => number;
-  readonly audit?: (() => AuditCounts) | undefined;
+  readonly audit: (() => AuditCounts) | undefined;
 }
 
 /** The server's own metrics in Prometheus' text format, with upstream's names. */

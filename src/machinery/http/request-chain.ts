@@ -59,10 +59,10 @@ export interface ChainOptions {
   readonly servedResources: ServedResources;
   readonly log: ChainLog;
   /** Called for each request when its answer is ready. It runs on the request path, so keep it fast. */
-  readonly onAnswered?: (answered: AnsweredRequest) => void;
+  readonly onAnswered: (answered: AnsweredRequest) => void;
   /** Called when the body of a watch starts. Returns what to call when it has ended. */
-  readonly onStreamStarted?: (user: UserInfo, end: () => void) => () => void;
-  readonly audit?: RequestAudit | undefined;
+  readonly onStreamStarted: (user: UserInfo, end: () => void) => () => void;
+  readonly audit: RequestAudit | undefined;
 }
 
 /** The part of pino's interface that is used here. */
@@ -192,7 +192,7 @@ function finish(options: ChainOptions, { lifecycle, response, trace, place }: An
     user: authenticatedUser?.username,
     status: response.status,
   });
-  options.onAnswered?.(lifecycle.answered(response, traceId));
+  options.onAnswered(lifecycle.answered(response, traceId));
   const { body } = response;
   if (!isStream(body)) return response;
   return { ...response, body: withHooks(body, { lifecycle, place, onStreamStarted: options.onStreamStarted }) };
@@ -266,7 +266,7 @@ const withHooks = (
   ...body,
   start(sink) {
     const { authenticatedUser } = lifecycle;
-    const left = authenticatedUser && onStreamStarted?.(authenticatedUser, () => sink.end());
+    const left = authenticatedUser && onStreamStarted(authenticatedUser, () => sink.end());
     const stop = body.start(sink);
     return () => {
       left?.();

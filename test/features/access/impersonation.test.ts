@@ -13,6 +13,7 @@ function impersonation(isAllowed: (asked: string) => boolean = () => true) {
   const asked: string[] = [];
   const impersonate = createImpersonation({
     names: platformNames,
+    impersonationOnly: { users: [], groups: [] },
     authorize: (attributes) => {
       const { group, resource, subresource, namespace, name, verb, user } = attributes as ResourceAttributes;
       assert.equal(verb, "impersonate");

@@ -118,6 +118,13 @@ function serverWith(changes: Partial<ApiServerOptions> = {}): Server {
     signetVersion: "0.0.0",
     serverAddress: () => "127.0.0.1:6443",
     openStreams: () => 0,
+    audit: undefined,
+    maximumReads: 400,
+    maximumWrites: 200,
+    maximumWatches: 100_000,
+    otherMetrics: undefined,
+    onAnswered: () => {},
+    onStreamStarted: () => () => {},
     ...changes,
   });
   const send: Server["send"] = (line, headers = {}) => {

@@ -41,18 +41,14 @@ export const mustImpersonate = ({ users, groups }: ImpersonationOnly, caller: Us
 interface ImpersonationOptions {
   readonly names: Names;
   readonly authorize: Authorize;
-  readonly impersonationOnly?: ImpersonationOnly;
+  readonly impersonationOnly: ImpersonationOnly;
 }
 
 /**
  * Upstream: `filters.WithImpersonation`. Each part requires its own permission with the verb `impersonate`. Callers who
  * may only impersonate get a 403 when they name no user: another proxy may have dropped the header.
  */
-export function createImpersonation({
-  names,
-  authorize,
-  impersonationOnly = { users: [], groups: [] },
-}: ImpersonationOptions): Impersonate {
+export function createImpersonation({ names, authorize, impersonationOnly }: ImpersonationOptions): Impersonate {
   const authenticationGroup = names.group("authentication");
   return (headers, caller) => {
     if (hasImpersonationHeader(headers)) {

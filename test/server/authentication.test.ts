@@ -165,6 +165,17 @@ describe("a token under review", () => {
     assert.ok(found.user.groups.includes("system:authenticated"));
   });
 
+  it("is good when a later verifier says so, and not checked when one cannot check it and no other knows it", async () => {
+    const later = firstGoodToken([
+      () => Promise.reject(tooManyRequests("too many wait for the issuer", 1)),
+      async () => refused("it is not of the webhook"),
+      forApiAudiences(parseTokenFile("static,dave,1,system:masters"), [apiAudience]),
+    ]);
+    const good = await later("static", [apiAudience]);
+    assert.equal(good.outcome === "authenticated" && good.user.username, "dave");
+    await assert.rejects(async () => later("other", [apiAudience]), { code: 429 });
+  });
+
   it("is answered with upstream's message when it is invalid", async () => {
     const error = async (token: string): Promise<string> => {
       const found = await review(token, ["b"]);

@@ -40,25 +40,36 @@ type TokenReviewResult =
 /** Finds the user of a token. No audiences mean those of this API. The token is not trimmed or decoded first. */
 export type ReviewToken = (token: string, audiences: readonly string[]) => MaybePromise<TokenReviewResult>;
 
-/** Asks one verifier after the other. A refusal is remembered and the next is asked: one good answer is enough. */
+/**
+ * Asks one verifier after the other. A refusal is remembered and the next is asked: one good answer is enough. So is a failure:
+ * without a good answer, it rejects with the first one.
+ */
 export function firstGoodToken(verifiers: readonly VerifyToken[]): VerifyToken {
   // One function for all tokens, as in createAuthentication.
-  const ask = ({ token, audiences, next, faults }: TokenSearch): MaybePromise<TokenOutcome> => {
+  const ask = ({ token, audiences, next, faults, failures }: TokenSearch): MaybePromise<TokenOutcome> => {
     let found = faults;
     for (let index = next; index < verifiers.length; index += 1) {
       const answer = verifiers[index]?.(token, audiences) ?? notApplicable;
-      if (answer instanceof Promise) return askLater(answer, { token, audiences, next: index + 1, faults: found });
+      if (answer instanceof Promise) {
+        return askLater(answer, { token, audiences, next: index + 1, faults: found, failures });
+      }
       if (answer.outcome === "authenticated") return answer;
       found = withFault(found, answer);
     }
+    if (failures.length > 0) throw failures[0];
     return found.length === 0 ? notApplicable : refused(`[invalid bearer token, ${[...new Set(found)].join(", ")}]`);
   };
   const askLater = async (answer: Promise<TokenOutcome>, search: TokenSearch): Promise<TokenOutcome> => {
-    const later = await answer;
+    let later: TokenOutcome;
+    try {
+      later = await answer;
+    } catch (error) {
+      return ask({ ...search, failures: [...search.failures, error] });
+    }
     if (later.outcome === "authenticated") return later;
     return ask({ ...search, faults: withFault(search.faults, later) });
   };
-  return (token, audiences) => ask({ token, audiences, next: 0, faults: [] });
+  return (token, audiences) => ask({ token, audiences, next: 0, faults: [], failures: [] });
 }
 
 interface TokenSearch {
@@ -68,6 +79,8 @@ interface TokenSearch {
   readonly next: number;
   /** Why verifiers have refused the token so far. */
   readonly faults: readonly string[];
+  /** Why verifiers could not check it. */
+  readonly failures: readonly unknown[];
 }
 
 const withFault = (faults: readonly string[], answer: NotAuthenticated): readonly string[] =>

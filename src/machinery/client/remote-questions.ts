@@ -17,7 +17,7 @@ export class TooManyQuestions extends RemoteUnavailable {}
 interface Question {
   /** Questions with the same key are the same one. */
   readonly key: string;
-  /** Who asks. Undefined: nobody that is known. */
+  /** Who asks. Undefined: it is not known, and each question has an asker of its own. */
   readonly asker?: UserInfo | undefined;
 }
 
@@ -31,11 +31,15 @@ export interface KeptAnswer {
 export interface RemoteQuestionsOptions<Answer> {
   readonly clock: Clock;
   /**
-   * Questions that wait for their answer, from one asker at most three quarters of those that the others of its
-   * level leave. More are refused at
-   * once, so that they hold nothing else up.
+   * Questions that wait for their answer, from one asker at most three quarters of those that the others of its level leave. More
+   * are refused at once, so that they hold nothing else up.
    */
   readonly maximumPending: number;
+  /**
+   * Nobody asks for a while after so many different askers had no answer, and none had one in between. Infinity: where anybody can
+   * make up askers.
+   */
+  readonly askersBeforePause: number;
   /** The newest answers that are kept, of good and of bad ones. Large ones are fewer: 16 MiB of each in all. */
   readonly maximumKept: number;
   readonly keep: (answer: Answer) => KeptAnswer;
@@ -43,20 +47,19 @@ export interface RemoteQuestionsOptions<Answer> {
   readonly onChange: (change: { readonly isAvailable: boolean; readonly error?: unknown }) => void;
 }
 
-/** After so many questions in a row that had no answer at all, questions are refused at once until the pause is over. */
+/** After so many questions in a row that had no answer at all, an asker is refused at once until the pause is over. */
 const toleratedFailures = 5;
 const pauseMilliseconds = 10_000;
+const maximumUnanswered = 1000;
 const sharePerAsker = 0.75;
-/** Who asks when it is not known. It may take all. */
-const nobody: SharePath = ["others", "others/"];
 const maximumKeptBytes = 16 * 1024 * 1024;
 
 /**
  * Questions to another server, which requests wait for: answers are kept for a time, the same question is asked once at a
  * time, and a server that does not answer delays no request for long. Whoever can ask a question that the other side refuses, or
  * fails on, must not keep it from others. So an answer that cannot be used is one, a question without an answer counts only when no
- * other has had one since it was asked, and while one asker alone gets none, or the service accounts of one
- * namespace, the others ask on.
+ * other has had one since it was asked, and it counts against its asker, or the service accounts of the asker's namespace: the others
+ * ask on until many askers get none.
  */
 export class RemoteQuestions<Answer> {
   readonly #options: RemoteQuestionsOptions<Answer>;
@@ -65,9 +68,10 @@ export class RemoteQuestions<Answer> {
   readonly #pending = new Map<string, Promise<Answer>>();
   readonly #share: FairShare;
   #failures = 0;
-  /** Who has asked questions without an answer since the last answer. */
-  readonly #unanswered = new Set<string>();
+  /** Who has asked questions without an answer since the last answer. The oldest are forgotten. */
+  readonly #unanswered = new Map<string, UnansweredAsker>();
   #answers = 0;
+  /** When all were paused last. */
   #pausedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: RemoteQuestionsOptions<Answer>) {
@@ -82,20 +86,17 @@ export class RemoteQuestions<Answer> {
    * the other side is not asked, and TooManyQuestions when that is because too many wait.
    */
   ask({ key, asker }: Question, ask: () => Promise<Answer>): MaybePromise<Answer> {
-    const { clock } = this.#options;
     const known = this.#good.find(key) ?? this.#bad.find(key);
     if (known !== undefined) return known.answer;
     const running = this.#pending.get(key);
     if (running !== undefined) return running;
-    const path = asker === undefined ? nobody : sharePath(asker);
+    const path: SharePath = asker === undefined ? ["others", key] : sharePath(asker);
     const [, sharer] = path;
     const mayWait = asker === undefined ? !this.#share.isFull : this.#share.mayTake(path);
     if (!mayWait) throw new TooManyQuestions("too many questions wait for it");
-    const isPaused = millisecondsSince(this.#pausedAt, clock) < pauseMilliseconds;
-    if (isPaused && (this.#unanswered.size > 1 || this.#unanswered.has(sharer)))
-      throw new RemoteUnavailable("it has failed too often");
+    if (this.#isPaused(sharer)) throw new RemoteUnavailable("it has failed too often");
     // The pause is over: one question tries it, the others are refused until it has an answer.
-    if (this.#failures >= toleratedFailures) this.#pausedAt = clock.now();
+    this.#pauseIfFailing(sharer);
     const asked = this.#answer({ key, sharer }, ask).finally(() => {
       this.#pending.delete(key);
       this.#share.release(path);
@@ -125,12 +126,26 @@ export class RemoteQuestions<Answer> {
   }
 
   #failed(error: unknown, sharer: string): void {
-    const { clock, onChange } = this.#options;
     this.#failures += 1;
-    // Two are enough to tell that it is not one's doing.
-    if (this.#unanswered.size < 2) this.#unanswered.add(sharer);
-    if (this.#failures >= toleratedFailures) this.#pausedAt = clock.now();
-    if (this.#failures === toleratedFailures) onChange({ isAvailable: false, error });
+    const own = this.#unanswered.get(sharer) ?? { failures: 0, pausedAt: Number.NEGATIVE_INFINITY };
+    own.failures += 1;
+    this.#unanswered.set(sharer, own);
+    const [oldest = sharer] = this.#unanswered.keys();
+    if (this.#unanswered.size > maximumUnanswered) this.#unanswered.delete(oldest);
+    this.#pauseIfFailing(sharer);
+    if (this.#failures === toleratedFailures) this.#options.onChange({ isAvailable: false, error });
+  }
+
+  #isPaused(sharer: string): boolean {
+    const pauses = [this.#pausedAt, this.#unanswered.get(sharer)?.pausedAt ?? Number.NEGATIVE_INFINITY];
+    return pauses.some((pausedAt) => millisecondsSince(pausedAt, this.#options.clock) < pauseMilliseconds);
+  }
+
+  #pauseIfFailing(sharer: string): void {
+    const { clock, askersBeforePause } = this.#options;
+    const own = this.#unanswered.get(sharer);
+    if (own !== undefined && own.failures >= toleratedFailures) own.pausedAt = clock.now();
+    if (this.#unanswered.size >= askersBeforePause) this.#pausedAt = clock.now();
   }
 
   #answered(): void {
@@ -140,6 +155,12 @@ export class RemoteQuestions<Answer> {
     this.#unanswered.clear();
     this.#pausedAt = Number.NEGATIVE_INFINITY;
   }
+}
+
+interface UnansweredAsker {
+  /** In a row. */
+  failures: number;
+  pausedAt: number;
 }
 
 interface Kept<Answer> {

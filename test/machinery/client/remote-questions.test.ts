@@ -16,14 +16,17 @@ describe("questions to another server", () => {
   beforeEach(() => {
     clock = new TestClock();
     changes = [];
-    questions = new RemoteQuestions({
+    questions = open({ askersBeforePause: 5 });
+  });
+  const open = ({ askersBeforePause }: { readonly askersBeforePause: number }): RemoteQuestions<string> =>
+    new RemoteQuestions({
       clock,
       maximumPending: 100,
+      askersBeforePause,
       maximumKept: 1000,
       keep: () => ({ isGood: true, milliseconds: 60_000 }),
       onChange: ({ isAvailable }) => changes.push(isAvailable),
     });
-  });
   let number = 0;
   const named = (username: string): UserInfo => ({ username, groups: [], extra: {} });
   const ask = async (asker: string, answer: () => Promise<string>): Promise<string> =>
@@ -47,8 +50,8 @@ describe("questions to another server", () => {
     assert.deepEqual(changes, [false, true]);
   });
 
-  it("are refused at once for all when those of two askers get no answer, and one tries again after a pause", async () => {
-    await failTimes(5, "eve", "ada");
+  it("are refused at once for all when those of many askers get no answer, and one tries again after a pause", async () => {
+    await failTimes(5, "eve", "ada", "joe", "kim", "lee");
     await assert.rejects(ask("bob", answered), RemoteUnavailable);
     clock.passSeconds(10);
     await assert.rejects(ask("bob", cut), TransientFailure);
@@ -62,6 +65,21 @@ describe("questions to another server", () => {
     await failTimes(5, "system:serviceaccount:evil:a", "system:serviceaccount:evil:b");
     await assert.rejects(ask("system:serviceaccount:evil:c", answered), RemoteUnavailable);
     assert.equal(await ask("system:serviceaccount:good:a", answered), "yes");
+  });
+
+  it("are asked on by others, however many of a few askers' get no answer", async () => {
+    await failTimes(10, "eve", "mallory");
+    for (const asker of ["eve", "mallory"]) await assert.rejects(ask(asker, answered), RemoteUnavailable);
+    assert.equal(await ask("ada", answered), "yes");
+  });
+
+  it("are asked on by others where anybody can make up askers, however many of those get no answer", async () => {
+    questions = open({ askersBeforePause: Infinity });
+    await failTimes(5, "eve");
+    await failTimes(998, ...Array.from({ length: 998 }, (_, index) => `made-up-${index}`));
+    await assert.rejects(ask("eve", answered), RemoteUnavailable);
+    await failTimes(2, "one more", "and another");
+    assert.equal(await ask("eve", answered), "yes", "it is forgotten: a thousand are remembered");
   });
 
   it("do not count as failed when others were answered meanwhile", async () => {

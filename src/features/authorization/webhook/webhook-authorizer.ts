@@ -52,6 +52,7 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
   const questions = new RemoteQuestions<Decision>({
     clock,
     maximumPending,
+    askersBeforePause: 5,
     maximumKept,
     keep: ({ decision }) => {
       const isGood = decision === "allow";

@@ -82,7 +82,10 @@ function openGeneration(
     onChange: ({ isAvailable, error }) =>
       isAvailable
         ? log.info({ webhook }, "the webhook that checks tokens answers again")
-        : log.error({ webhook, err: error }, "the webhook that checks tokens fails; its tokens are refused meanwhile"),
+        : log.error(
+            { webhook, err: error },
+            "the webhook that checks tokens fails; tokens that it does not know are refused",
+          ),
   });
   return { webhook, files, verify, close: () => transport.close() };
 }

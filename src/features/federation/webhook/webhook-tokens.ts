@@ -41,8 +41,9 @@ const tooMany = "Too many requests wait for the webhook that checks tokens, plea
 
 /**
  * Asks a webhook about tokens that nothing else here knows (upstream: `webhook.WebhookTokenAuthenticator`). Good and bad
- * answers are kept apart, so that made-up tokens do not push out good ones. The same question is asked once at a time. Rejects with
- * a 429 ApiError when too many questions wait.
+ * answers are kept apart, so that made-up tokens do not push out good ones. The same question is asked once at a time. A token that
+ * gets no answer again and again is refused at once for a while, and no other is. Rejects with a 429 ApiError when too many
+ * questions wait.
  */
 export function webhookTokens(options: WebhookTokenOptions): VerifyToken {
   const { ask, clock, apiAudiences, ownIssuers, cacheMilliseconds, onChange } = options;
@@ -50,6 +51,7 @@ export function webhookTokens(options: WebhookTokenOptions): VerifyToken {
   const questions = new RemoteQuestions<TokenOutcome>({
     clock,
     maximumPending,
+    askersBeforePause: Number.POSITIVE_INFINITY,
     maximumKept,
     keep: ({ outcome }) => ({ isGood: outcome === "authenticated", milliseconds: cacheMilliseconds }),
     onChange,

@@ -46,17 +46,19 @@ describe("the audit webhook", () => {
       void response.writeHead(status).end();
   const hasArrived = (id: string): boolean => lists.some(({ items }) => items.some(({ auditID }) => auditID === id));
 
-  const serverWith = async (settings: object): Promise<InProcess> => {
-    const kubeconfig = join(folder, "webhook.yaml");
+  const kubeconfig = join(folder, "webhook.yaml");
+  const writeKubeconfig = ({ path, token }: { readonly path: string; readonly token: string }): void =>
     writeFileSync(
       kubeconfig,
       formatKubeconfig({
-        server: `${site.url}/audit`,
+        server: `${site.url}${path}`,
         caCertificates: site.caCertificate,
         user: "signet",
-        credentials: { type: "token", token: "for-the-webhook" },
+        credentials: { type: "token", token },
       }),
     );
+  const serverWith = async (settings: object): Promise<InProcess> => {
+    writeKubeconfig({ path: "/audit", token: "for-the-webhook" });
     const server = await startTestServer({
       log: pino({ level: "info" }, { write: (line) => void lines.push(line) }),
       settings: {
@@ -112,6 +114,20 @@ describe("the audit webhook", () => {
     assert.ok(!hasArrived("refused"));
     await until(() => lines.some((line) => line.includes("audit events are being written again")));
     assert.ok(!lines.join("").includes("for-the-webhook"));
+  });
+
+  it("gets events at the address and with the token that its kubeconfig has now", async () => {
+    site.answer = takes;
+    const api = await serverWith({});
+    const paths = new Set<string | undefined>();
+    site.answer = (request, response) => (paths.add(request.url), takes(request, response));
+    writeKubeconfig({ path: "/elsewhere", token: "new-token" });
+    open.at(-1)?.readFilesAgain();
+    await api.send("/version", { headers: { "audit-id": "moved" } });
+    await until(() => hasArrived("moved"));
+    assert.ok(paths.has("/elsewhere"));
+    assert.equal(authorization, "Bearer new-token");
+    assert.ok(lines.some((line) => line.includes("file read again") && line.includes("/elsewhere")));
   });
 
   it("does not delay requests while it is silent, and drops and counts the events that do not fit", async () => {

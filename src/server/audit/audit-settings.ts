@@ -15,9 +15,8 @@ const days = { type: "integer", minimum: 0, maximum: 36_500 } as const;
 export const auditFlags = {
   "audit-policy-file": {
     type: "file",
-    help:
-      "Policy (audit.k8s.io/v1): which requests are recorded, and how much of them. Read again when it changes. Default: all, " +
-      "at level Metadata.",
+    isFollowed: true,
+    help: "Policy (audit.k8s.io/v1): which requests are recorded, and how much of them. Default: all, at level Metadata.",
   },
   "audit-log-path": {
     type: "file",
@@ -85,6 +84,7 @@ export const auditFlags = {
   },
   "audit-webhook-config-file": {
     type: "file",
+    isFollowed: true,
     help: "Kubeconfig whose server (a whole URL) gets audit events, as an EventList.",
   },
   "audit-webhook-version": {

@@ -22,6 +22,7 @@ import type { QueuedSinkOptions } from "../../machinery/audit/queued-sink.ts";
 import { webhookTarget } from "../../machinery/audit/webhook-target.ts";
 import { httpsTransport } from "../../machinery/client/https-transport.ts";
 import { KubeconfigError, readKubeconfig } from "../../machinery/client/kubeconfig.ts";
+import type { Transport } from "../../machinery/client/transport.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings-files.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
@@ -125,7 +126,7 @@ function openLog(settings: AuditLogSettings, options: OpenAuditOptions): Backend
     backend,
     sink: { format, hasAnnotations: chain !== undefined },
     afterFailure: "retry",
-    where: { path },
+    where: () => ({ path }),
     options,
   });
 }
@@ -160,11 +161,14 @@ function openChain(
 
 function openWebhook(settings: AuditWebhookSettings, options: OpenAuditOptions): Backend {
   const { file, initialBackoffMilliseconds, backend } = settings;
-  const connection = webhookConnection(file);
+  const webhook = followWebhook(file, options);
   return openBackend({
     name: "webhook",
     target: webhookTarget({
-      transport: httpsTransport(connection),
+      transport: {
+        send: (request) => webhook().transport.send(request),
+        close: () => webhook().transport.close(),
+      },
       initialBackoffMilliseconds,
       schedule: systemSchedule,
       random: Math.random,
@@ -172,14 +176,41 @@ function openWebhook(settings: AuditWebhookSettings, options: OpenAuditOptions):
     backend,
     sink: { format: "json" },
     afterFailure: "drop",
-    where: { webhook: connection.server },
+    where: () => ({ webhook: webhook().server }),
     options,
   });
 }
 
-function webhookConnection(file: string): ReturnType<typeof readKubeconfig>["transport"] {
+interface OpenedWebhook {
+  readonly server: string;
+  readonly transport: Transport;
+  /** The kubeconfig and the files that it names. */
+  readonly files: readonly string[];
+}
+
+/** What was on its way to the webhook has arrived by then, or is sent again to the new one. */
+const retirementMilliseconds = 60_000;
+
+/** Opens the webhook of a kubeconfig, and opens it anew when the kubeconfig changes. */
+function followWebhook(file: string, { followed }: OpenAuditOptions): () => OpenedWebhook {
+  let opened: OpenedWebhook | undefined;
+  return followed.follow({
+    setting: "audit-webhook-config-file",
+    files: () => opened?.files ?? [file],
+    load() {
+      const previous = opened;
+      opened = openedWebhook(file);
+      if (previous !== undefined) setTimeout(() => previous.transport.close(), retirementMilliseconds).unref();
+      return opened;
+    },
+    describe: ({ server }) => ({ webhook: server }),
+  });
+}
+
+function openedWebhook(file: string): OpenedWebhook {
   try {
-    return readKubeconfig({ file, hasFlags: false }).transport;
+    const { transport, files } = readKubeconfig({ file, isFollowed: true, hasFlags: false });
+    return { server: transport.server, transport: httpsTransport(transport), files };
   } catch (cause) {
     if (!(cause instanceof KubeconfigError)) throw cause;
     throw new UsageError(`--audit-webhook-config-file: ${cause.message}`, { cause });
@@ -193,7 +224,7 @@ interface OpenBackend {
   readonly sink: Pick<QueuedSinkOptions, "format" | "hasAnnotations">;
   readonly afterFailure: "retry" | "drop";
   /** For the log. */
-  readonly where: object;
+  readonly where: () => object;
   readonly options: Pick<OpenAuditOptions, "clock" | "log">;
 }
 
@@ -203,7 +234,7 @@ function openBackend({ name, target, backend, sink, afterFailure, where, options
   const lost = (): number => queue.lost + tooLarge;
   const failed = rateLimitedReport<unknown>((error) => {
     const reason = messageOf(error);
-    log.error({ ...where, reason, lostEvents: lost() }, "cannot write audit events: those that cannot wait are lost");
+    log.error({ ...where(), reason, lostEvents: lost() }, "cannot write audit events: those that cannot wait are lost");
   });
   const queue: EventQueue = new EventQueue({
     ...backend,
@@ -214,7 +245,7 @@ function openBackend({ name, target, backend, sink, afterFailure, where, options
     onFailure: failed,
     // A queue that is only too full loses and recovers many times a second.
     onRecovered: rateLimitedReport((lostEvents: number) =>
-      log.warn({ ...where, lostEvents }, "audit events are being written again"),
+      log.warn({ ...where(), lostEvents }, "audit events are being written again"),
     ),
   });
   const flushAtExit = (): void => queue.deliverAtExit();
@@ -235,7 +266,7 @@ function openBackend({ name, target, backend, sink, afterFailure, where, options
     async close() {
       const lostEvents = await queue.close({ withinMilliseconds: closingMilliseconds });
       process.off("exit", flushAtExit);
-      if (lostEvents > 0) log.error({ ...where, lostEvents }, "the last audit events could not be written");
+      if (lostEvents > 0) log.error({ ...where(), lostEvents }, "the last audit events could not be written");
     },
   };
 }

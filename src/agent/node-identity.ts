@@ -64,7 +64,7 @@ export class NodeIdentity {
   get missingCredential(): string {
     const { bootstrap } = this.#options.settings;
     if (bootstrap.type === "token") {
-      return `there is no client certificate yet, and no token: ${bootstrap.source} is missing, empty or cannot be read`;
+      return `there is no client certificate yet, and no token: ${bootstrap.source} is missing, holds no token, or cannot be read`;
     }
     const advice = "give the agent one with --bootstrap-token-file, --client-certificate or --kubeconfig";
     return this.foreignCertificate === undefined

@@ -1,5 +1,6 @@
 import type { BootstrapCredential, ServerAccess } from "../agent/agent-settings.ts";
 import type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
+import { isTokenText } from "../machinery/client/is-token-text.ts";
 import { KubeconfigError, readKubeconfig } from "../machinery/client/kubeconfig.ts";
 import { parsePrivateKeyPem } from "../pki/keys.ts";
 import { PkiError } from "../pki/pki-error.ts";
@@ -66,7 +67,14 @@ function bootstrapCredential(
   if (given.length > 1) {
     throw new UsageError("name one of --bootstrap-token, --bootstrap-token-file and --client-certificate");
   }
-  if (bootstrapToken !== undefined) return { type: "token", source: "--bootstrap-token", token: () => bootstrapToken };
+  if (bootstrapToken !== undefined) {
+    if (!isTokenText(bootstrapToken)) {
+      throw new UsageError(
+        "--bootstrap-token: no token is empty or has spaces, line breaks or letters beyond ASCII; give the token alone",
+      );
+    }
+    return { type: "token", source: "--bootstrap-token", token: () => bootstrapToken };
+  }
   if (bootstrapTokenFile !== undefined)
     return { type: "token", source: bootstrapTokenFile, token: () => readToken(bootstrapTokenFile) };
   if (clientCertificate !== undefined && clientKey !== undefined) {
@@ -88,7 +96,8 @@ function bootstrapCredential(
 /** The file may appear, change and disappear while the agent runs. */
 function readToken(file: string): string | undefined {
   try {
-    return readFollowedFile("bootstrap-token-file", file).trim() || undefined;
+    const token = readFollowedFile("bootstrap-token-file", file).trim();
+    return isTokenText(token) ? token : undefined;
   } catch {
     return undefined;
   }

@@ -167,7 +167,7 @@ describe("an agent", () => {
     let token: string | undefined;
     await start({ type: "token", source: "/run/token", token: () => token });
     await eventually("the complaint", () =>
-      log.some(({ message }) => message.includes("/run/token is missing, empty or cannot be read")),
+      log.some(({ message }) => message.includes("/run/token is missing, holds no token, or cannot be read")),
     );
     token = withToken.token();
     await eventually("a client certificate", () => serials()[0]);

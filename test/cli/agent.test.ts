@@ -113,6 +113,9 @@ describe("the flags of an agent", () => {
     await refused("--ca-file", "/no/such/file");
     await refused("--client-certificate", "c.pem");
     await refused("--bootstrap-token", "a", "--bootstrap-token-file", "b");
+    for (const token of ["", "abcdef 0123456789abcdef", "abcdef.0123456789abcdef\n", "abcdéf"]) {
+      await refused("--bootstrap-token", token);
+    }
     await refused("--server", "http://server.example");
   });
 });
@@ -130,6 +133,8 @@ describe("the connection to a server", () => {
     writeFileSync(bootstrapTokenFile, "abcdef.0123456789abcdef\n");
     writeFileSync(caFile, other);
     assert.deepEqual([caCertificates(), token()], [other, "abcdef.0123456789abcdef"]);
+    writeFileSync(bootstrapTokenFile, "not a token\n");
+    assert.equal(token(), undefined);
     writeFileSync(caFile, "half a file");
     assert.equal(caCertificates(), other);
     rmSync(caFile);

@@ -5,6 +5,7 @@ import { parse, stringify } from "yaml";
 import { errorCode, messageOf } from "../api/thrown-error.ts";
 import { isJsonObject, jsonFields } from "../api/json-object.ts";
 import type { HttpsTransportOptions } from "./https-transport.ts";
+import { isTokenText } from "./is-token-text.ts";
 import { knowsProxies } from "./proxy-agent.ts";
 import { actingHeaders } from "./acting-headers.ts";
 import type { ActingUser } from "./acting-headers.ts";
@@ -315,10 +316,9 @@ function credentialsOf(user: Entry): Pick<HttpsTransportOptions, "bearerToken" |
   };
 }
 
-/** A header can hold nothing else. */
 function checkedToken(given: string, kubeconfig: string): string {
   const token = given.trim();
-  if (/^[\x21-\x7e]+$/.test(token)) return token;
+  if (isTokenText(token)) return token;
   throw new KubeconfigError(`kubeconfig ${kubeconfig}: the user's token is empty, or has spaces or line breaks`);
 }
 

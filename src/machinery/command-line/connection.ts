@@ -7,6 +7,7 @@ import type { Names } from "../api/names.ts";
 import { answerFault } from "../client/answer-fault.ts";
 import { ApiClient } from "../client/api-client.ts";
 import type { HttpsTransportOptions } from "../client/https-transport.ts";
+import { isTokenText } from "../client/is-token-text.ts";
 import { readKubeconfig } from "../client/kubeconfig.ts";
 import { namesOfServer } from "../client/names-of-server.ts";
 import type { Transport } from "../client/transport.ts";
@@ -113,7 +114,7 @@ export async function withServer(
 
 function withToken(transport: HttpsTransportOptions, token: string | undefined): HttpsTransportOptions {
   if (token === undefined) return transport;
-  if (!/^[\x21-\x7e]+$/.test(token)) {
+  if (!isTokenText(token)) {
     throw new UsageError("--token: no token has spaces, line breaks or letters beyond ASCII; give the token alone");
   }
   const { clientCertificate: _replaced, ...anonymous } = transport;

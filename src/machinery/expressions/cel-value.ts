@@ -13,14 +13,22 @@ export class TooDeep extends Error {
  * takes time that grows with their size for each look at one, and fails where one has a key `constructor`. Fields without a
  * value are left out: CEL does not know `undefined`. Throws TooDeep.
  */
-export function celValueOf(value: unknown, depth = 0): unknown {
-  if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value;
-  if (typeof value !== "object" || value === null) return value;
-  if (depth > maximumDepth) throw new TooDeep();
-  if (Array.isArray(value)) return value.map((one) => celValueOf(one, depth + 1));
-  const map = new Map<string, unknown>();
-  for (const [key, one] of Object.entries(value)) if (one !== undefined) map.set(key, celValueOf(one, depth + 1));
-  return map;
+export const celValueOf = converter((value) => (Number.isSafeInteger(value) ? BigInt(value) : value));
+
+/** The same of a claim, in which all numbers are doubles (upstream decodes them so). */
+export const celClaimOf = converter((value) => value);
+
+function converter(numberOf: (value: number) => number | bigint): (value: unknown) => unknown {
+  const convert = (value: unknown, depth: number): unknown => {
+    if (typeof value === "number") return numberOf(value);
+    if (typeof value !== "object" || value === null) return value;
+    if (depth > maximumDepth) throw new TooDeep();
+    if (Array.isArray(value)) return value.map((one) => convert(one, depth + 1));
+    const map = new Map<string, unknown>();
+    for (const [key, one] of Object.entries(value)) if (one !== undefined) map.set(key, convert(one, depth + 1));
+    return map;
+  };
+  return (value) => convert(value, 0);
 }
 
 /** The entries of a map. */

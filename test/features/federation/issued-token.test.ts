@@ -74,6 +74,26 @@ describe("a token of an OpenID Connect issuer", () => {
     });
   });
 
+  it("may say null of its groups, and has none then", async () => {
+    const username = { claim: "sub", prefix: "corp:" };
+    for (const groups of [{ claim: "groups", prefix: "corp:" }, { expression: "claims.groups" }]) {
+      using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings: { username, groups } })] }));
+      const answer = await issuers.verify(await tokenOf({ groups: null }), api);
+      assert.ok(answer.outcome === "authenticated");
+      assert.deepEqual(answer.user.groups, []);
+    }
+  });
+
+  it("has numbers that are all doubles, as in upstream", async () => {
+    const username = { expression: "string(claims.number) + (claims.number / 2.0 > 1.5 ? '+' : '-')" };
+    using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings: { username } })] }));
+    const nameOf = async (number: number): Promise<string | undefined> => {
+      const answer = await issuers.verify(await tokenOf({ number }), api);
+      return answer.outcome === "authenticated" ? answer.user.username : undefined;
+    };
+    assert.deepEqual([await nameOf(3), await nameOf(12_345_678)], ["3-", "1.2345678e+07+"]);
+  });
+
   it("is valid for the audiences of this API, and for no others", async () => {
     using issuers = disposable(await ready());
     const token = await tokenOf();
@@ -149,7 +169,7 @@ describe("a token of an OpenID Connect issuer", () => {
     const rules = {
       claimValidationRules: [
         { claim: "hd", requiredValue: "example.com" },
-        { expression: "claims.level > 2.5 && claims.exp + 1 > claims.exp", message: "level 3 is needed" },
+        { expression: "claims.level > 2.5 && claims.exp + 1.0 > claims.exp", message: "level 3 is needed" },
       ],
       userValidationRules: [{ expression: "user.groups.exists(g, g == 'corp:dev')", message: "developers only" }],
     };

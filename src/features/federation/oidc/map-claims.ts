@@ -1,6 +1,6 @@
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import { celValueOf, TooDeep } from "../../../machinery/expressions/cel-value.ts";
+import { celClaimOf, TooDeep } from "../../../machinery/expressions/cel-value.ts";
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
 import type { ClaimExpression } from "./claim-expression.ts";
 
@@ -70,7 +70,7 @@ export function userOfClaims(
   return withCredential(user, {
     type: "token",
     id: tokenId(claims),
-    issuedAtSeconds: typeof issuedAt === "number" || typeof issuedAt === "bigint" ? Number(issuedAt) : undefined,
+    issuedAtSeconds: typeof issuedAt === "number" ? issuedAt : undefined,
   });
 }
 
@@ -103,7 +103,7 @@ function groupsOf(claims: Claims, { groups: mapping }: ClaimMapping): readonly s
     }
     return [];
   }
-  const value = claims[claim];
+  const value = claims[claim] ?? [];
   const groups = typeof value === "string" ? [value] : value;
   if (!isTexts(groups))
     throw new ClaimFault(`oidc: parse groups claim "${claim}": it is neither a string nor a list of strings`);
@@ -150,9 +150,9 @@ function textResult(expression: ClaimExpression, { value, what }: ExpressionInpu
   );
 }
 
-/** Empty strings are left out. */
+/** Empty strings are left out, and null is an empty list. */
 function textsResult(expression: ClaimExpression, { value, what }: ExpressionInput): string[] {
-  const result = evaluated(expression, { value, what: `${what} claim expression` });
+  const result = evaluated(expression, { value, what: `${what} claim expression` }) ?? [];
   const texts = typeof result === "string" ? [result] : result;
   if (isTexts(texts)) return texts.filter((text) => text !== "");
   throw new ClaimFault(
@@ -182,7 +182,7 @@ function evaluated(expression: ClaimExpression, { value, what }: ExpressionInput
 /** The claims, each with its value as CEL reads it. */
 function checkedClaims(claims: Claims): Claims {
   try {
-    return Object.fromEntries(Object.entries(claims).map(([claim, value]) => [claim, celValueOf(value)]));
+    return Object.fromEntries(Object.entries(claims).map(([claim, value]) => [claim, celClaimOf(value)]));
   } catch (error) {
     if (error instanceof TooDeep) throw new ClaimFault(`oidc: the claims: ${error.message}`);
     throw error;

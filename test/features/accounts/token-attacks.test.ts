@@ -76,6 +76,14 @@ describe("a forged token", () => {
     }
   });
 
+  it("whose audiences are no texts is refused", () => {
+    const test = scene();
+    for (const aud of [null, 5, {}, [null], [apiAudience, 5]]) {
+      const token = forge(test.pem, { header: header(test), payload: { ...goodClaims(test.clock.now()), aud } });
+      assert.equal(outcomeOf(test, token), "refused", JSON.stringify(aud));
+    }
+  });
+
   it("whose sub does not fit the private claim is refused", () => {
     const test = scene();
     for (const sub of ["system:serviceaccount:ns:eve", "system:serviceaccount:other:bob", "admin", "", undefined]) {

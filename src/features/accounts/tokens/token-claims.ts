@@ -105,7 +105,7 @@ function reference(record: Record<string, unknown>, name: string): ObjectClaim |
 }
 
 function audiencesOf(value: unknown): string[] {
-  if (value === undefined || value === null) return [];
+  if (value === undefined) return [];
   const list = typeof value === "string" ? [value] : value;
   if (!Array.isArray(list) || !list.every((one) => typeof one === "string")) throw new MalformedClaim();
   return list;

@@ -3,17 +3,7 @@ import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { secretResource } from "../../core/index.ts";
-
-/**
- * When a bootstrap token expires, in milliseconds since the epoch. Undefined: never. A time that cannot be parsed
- * counts as now.
- */
-export function bootstrapTokenEnd({ data = {} }: Secret): number | undefined {
-  const expiration = data["expiration"];
-  if (expiration === undefined || expiration === "") return undefined;
-  const end = Date.parse(Buffer.from(expiration, "base64").toString("utf8"));
-  return Number.isNaN(end) ? 0 : end;
-}
+import { bootstrapTokenEnd, bootstrapTokenOf } from "./bootstrap-token-secret.ts";
 
 /** Deletes bootstrap tokens that have expired (upstream: the tokencleaner). */
 export const bootstrapTokenCleaner: Controller = {
@@ -27,7 +17,7 @@ export const bootstrapTokenCleaner: Controller = {
       name: this.name,
       reconcile: async (key) => {
         const secret = secrets.get(key);
-        const end = secret && bootstrapTokenEnd(secret);
+        const end = secret && bootstrapTokenEnd(bootstrapTokenOf(secret).expiration);
         if (secret === undefined) return "nothing to do: the token is gone";
         if (end === undefined) return "nothing to do: the token never expires";
         const wait = end - clock.now();

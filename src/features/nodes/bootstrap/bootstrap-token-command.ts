@@ -5,7 +5,7 @@ import { formatKubeconfig } from "../../../machinery/client/kubeconfig.ts";
 import type { Secret } from "../../core/index.ts";
 import { bootstrapGroup, permitNodeBootstrap } from "./bootstrap-permissions.ts";
 import { isNodePattern } from "./bootstrap-binding.ts";
-import { bootstrapTokenOf, newBootstrapToken, tokenIdOf } from "./bootstrap-token-secret.ts";
+import { bootstrapTokenEnd, bootstrapTokenOf, newBootstrapToken, tokenIdOf } from "./bootstrap-token-secret.ts";
 import type { BootstrapToken } from "./bootstrap-token-secret.ts";
 import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
@@ -121,10 +121,7 @@ const columns: readonly TextColumn<BootstrapToken>[] = [
 ];
 
 const stateOf = ({ expiration, usedBy }: BootstrapToken): string =>
-  isExpired(expiration) ? "expired" : usedBy === undefined ? "valid" : "used";
-
-const isExpired = (expiration: string | undefined): boolean =>
-  expiration !== undefined && !(Date.parse(expiration) > Date.now());
+  (bootstrapTokenEnd(expiration) ?? Infinity) <= Date.now() ? "expired" : usedBy === undefined ? "valid" : "used";
 
 const list = (): Command =>
   withExamples(

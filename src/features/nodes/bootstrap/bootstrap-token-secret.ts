@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
+import { parseTime } from "../../../machinery/schema/go-time.ts";
 import { bindingKeys } from "./bootstrap-binding.ts";
 import type { Secret } from "../../core/index.ts";
 
@@ -63,6 +64,20 @@ export function newBootstrapToken(
       data: Object.fromEntries(Object.entries(data).map(([key, value]) => [key, base64(value)])),
     },
   };
+}
+
+/**
+ * When a token with this expiration ends, in milliseconds since the epoch. Undefined: never. A text that is no time of RFC 3339
+ * has ended (upstream: `bootstrap.isSecretExpired`).
+ */
+export function bootstrapTokenEnd(expiration = ""): number | undefined {
+  if (expiration === "") return undefined;
+  try {
+    const { seconds, nanoseconds } = parseTime(expiration);
+    return seconds * 1000 + nanoseconds / 1e6;
+  } catch {
+    return 0;
+  }
 }
 
 /** Reads a token's Secret. */

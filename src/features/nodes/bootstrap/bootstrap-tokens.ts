@@ -4,6 +4,7 @@ import { secretResource } from "../../core/index.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { bootstrapBinding } from "./bootstrap-binding.ts";
+import { bootstrapTokenEnd } from "./bootstrap-token-secret.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 
 /** The fields of a Secret that hold a bootstrap token. */
@@ -54,7 +55,8 @@ export function bootstrapTokens({
 
     const value = (key: string): string =>
       Object.hasOwn(secret.data, key) ? Buffer.from(secret.data[key] ?? "", "base64").toString("utf8") : "";
-    const isCurrent = !hasExpired(value("expiration"), clock.now());
+    const end = bootstrapTokenEnd(value("expiration"));
+    const isCurrent = end === undefined || clock.now() < end;
     const groups = extraGroups(value("auth-extra-groups"));
     const isAllowed = value("usage-bootstrap-authentication") === "true" && value("token-id") === id;
     if (!isSameText(value("token-secret"), secretPart) || !isCurrent || !isAllowed || groups === undefined)
@@ -65,14 +67,8 @@ export function bootstrapTokens({
   };
 }
 
-/** A time that cannot be parsed counts as passed. */
-const hasExpired = (expiration: string, now: number): boolean => expiration !== "" && !(Date.parse(expiration) > now);
-
 function extraGroups(text: string): string[] | undefined {
-  const groups = text
-    .split(",")
-    .map((group) => group.trim())
-    .filter((group) => group !== "");
+  const groups = text === "" ? [] : text.split(",");
   return groups.every((group) => groupFormat.test(group)) ? [...new Set(groups)].toSorted() : undefined;
 }
 

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { bootstrapTokens } from "../../../src/features/nodes/bootstrap/bootstrap-tokens.ts";
+import { platformNames } from "../../../src/machinery/api/names.ts";
+import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
+import { TestClock } from "../accounts/token-scene.ts";
+
+const base64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");
+
+/** Whom the token of a Secret names. Each field is as kube-apiserver 1.35 was asked about it. */
+function userOf(fields: Readonly<Record<string, string>>): UserInfo | undefined {
+  const all = {
+    "token-id": "abcdef",
+    "token-secret": "0123456789abcdef",
+    "usage-bootstrap-authentication": "true",
+    ...fields,
+  };
+  const data = Object.fromEntries(Object.entries(all).map(([key, value]) => [key, base64(value)]));
+  const find = bootstrapTokens({
+    names: platformNames,
+    clock: new TestClock(),
+    isLocked: () => false,
+    findSecret: () => ({ type: "bootstrap.platform.io/token", data }),
+  });
+  return find("abcdef.0123456789abcdef");
+}
+
+describe("a bootstrap token", () => {
+  it("is good until its time, which is one of RFC 3339, and for ever without one", () => {
+    for (const expiration of ["", "2099-01-01T00:00:00Z", "2099-01-01T00:00:00.5+05:00"]) {
+      assert.equal(userOf({ expiration })?.username, "system:bootstrap:abcdef", expiration);
+    }
+    assert.equal(userOf({ expiration: "2001-01-01T00:00:00Z" }), undefined);
+  });
+
+  it("has ended when its time cannot be read", () => {
+    for (const expiration of [
+      ...["tomorrow", "2099", "2099-01-01", "2099-01-01 00:00:00Z", "2099-01-01T00:00:00", "2099-02-30T00:00:00Z"],
+      ...["2099-01-01t00:00:00z", "2099-01-01T24:00:00Z", "Thu, 01 Jan 2099 00:00:00 GMT", "2099-01-01T00:00:00Z\n"],
+    ]) {
+      assert.equal(userOf({ expiration }), undefined, expiration);
+    }
+  });
+
+  it("gives its groups, each once and in order", () => {
+    const groups = "system:bootstrappers:b,system:bootstrappers:a:c,system:bootstrappers:b";
+    assert.deepEqual(userOf({ "auth-extra-groups": groups })?.groups, [
+      ...["system:bootstrappers", "system:bootstrappers:a:c", "system:bootstrappers:b"],
+    ]);
+    assert.deepEqual(userOf({ "auth-extra-groups": "" })?.groups, ["system:bootstrappers"]);
+  });
+
+  it("is refused when one of its groups is none of bootstrappers", () => {
+    for (const groups of [
+      ...["system:masters", "system:bootstrappers:a,system:masters", "system:bootstrappers", "system:bootstrappers:"],
+      ...[
+        " system:bootstrappers:a",
+        "system:bootstrappers:a\n",
+        "system:bootstrappers:a,",
+        ",",
+        "system:bootstrappers:A",
+      ],
+    ]) {
+      assert.equal(userOf({ "auth-extra-groups": groups }), undefined, groups);
+    }
+  });
+});

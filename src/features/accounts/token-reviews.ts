@@ -10,7 +10,8 @@ import type { Infer } from "../../machinery/schema/schema.ts";
 import { shownUser, userInfoSchema } from "../../machinery/schema/user-info-schema.ts";
 import { always, omitEmpty, required, struct } from "../../machinery/schema/struct.ts";
 
-const tokenReviewSchema = struct("v1.TokenReview", "Checks a token and returns its user.", {
+/** A token, and what a server says of it. */
+export const tokenReviewSchema = struct("v1.TokenReview", "Checks a token and returns its user.", {
   ...objectFields,
   spec: required(
     2,

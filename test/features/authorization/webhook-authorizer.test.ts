@@ -104,6 +104,7 @@ describe("a webhook authorizer", () => {
     };
     assert.deepEqual(await decisionFor({ allowed: false, reason: "no" }), { decision: "noOpinion", reason: "no" });
     assert.deepEqual(await decisionFor({ allowed: false, denied: true }), { decision: "deny", reason: "" });
+    assert.deepEqual(await decisionFor({ denied: true }), { decision: "deny", reason: "" });
     assert.deepEqual(await decisionFor({ allowed: true, denied: true }), {
       decision: "deny",
       reason: "",
@@ -196,6 +197,14 @@ describe("a webhook authorizer", () => {
     post = () => new Promise(() => {});
     for (let index = 0; index < 6; index += 1) void reviewed(`waits-${index}`);
     await assert.rejects(reviewed("one more than three quarters"), ApiError);
+  });
+
+  it("allows nothing by an answer whose values have the wrong types", async () => {
+    for (const status of [{ allowed: "true" }, { allowed: true, denied: "true" }, { allowed: true, denied: 1 }, {}]) {
+      post = answers(status);
+      const { decision, evaluationError } = await authorizer({ onFailure: "deny" })(asks());
+      assert.deepEqual([decision, evaluationError], ["deny", unanswered], JSON.stringify(status));
+    }
   });
 
   it("is asked about other requests, however many of its answers could not be used", async () => {

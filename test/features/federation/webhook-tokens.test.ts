@@ -141,9 +141,10 @@ describe("a token that a webhook checks", () => {
 });
 
 describe("a request to a webhook", () => {
-  const answers = (...statuses: readonly number[]) => {
+  const answers = (...statuses: readonly number[]) => answersWith({ user: { username: "eve" } }, statuses);
+  const answersWith = (fields: object, statuses: readonly number[] = [200]) => {
     const sent: ClientRequest[] = [];
-    const body = JSON.stringify({ kind: "TokenReview", status: { authenticated: true, user: { username: "eve" } } });
+    const body = JSON.stringify({ kind: "TokenReview", status: { authenticated: true, ...fields } });
     const ask = askWebhook({
       version: "v1",
       schedule: (callback) => (setImmediate(callback), () => {}),
@@ -177,6 +178,24 @@ describe("a request to a webhook", () => {
     const failing = answers(503);
     await assert.rejects(failing.ask("opaque", []), /it answered 503/);
     assert.equal(failing.sent.length, 3);
+  });
+
+  it("may answer with null for what it does not know", async () => {
+    const user = { username: "eve", uid: null, groups: null, extra: { team: null } };
+    const { ask } = answersWith({ user, audiences: null, error: null });
+    assert.deepEqual((await ask("opaque", [])).user, { username: "eve", groups: [], extra: { team: [] } });
+  });
+
+  it("names nobody when values of the answer have the wrong types", async () => {
+    for (const fields of [
+      ...[{ audiences: "vault" }, { audiences: [5] }, { audiences: {} }, { authenticated: "true" }, { user: [] }],
+      ...[{ groups: "dev" }, { groups: ["dev", 5] }, { uid: 5 }, { extra: { team: "x" } }].map((more) => ({
+        user: { username: "eve", ...more },
+      })),
+    ]) {
+      const { ask } = answersWith({ user: { username: "eve" }, ...fields });
+      await assert.rejects(ask("opaque", []), UnusableAnswer, JSON.stringify(fields));
+    }
   });
 
   it("is not sent again after a 401", async () => {

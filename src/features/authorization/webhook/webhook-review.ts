@@ -81,12 +81,14 @@ const textOf = (value: unknown): string => (typeof value === "string" ? value.sl
 /** The decision in a webhook's answer. Throws UnusableAnswer for anything but a SubjectAccessReview with a status. */
 export function decisionOf({ kind, status }: Readonly<Record<string, unknown>>): Decision {
   const { allowed, denied, reason } = jsonFields(status);
-  if (kind !== "SubjectAccessReview" || typeof allowed !== "boolean") {
+  // One that leaves `allowed` out may still deny. Other values than true and false must not count as false.
+  const values = [allowed, denied].filter((one) => one !== undefined && one !== null);
+  if (kind !== "SubjectAccessReview" || values.length === 0 || values.some((one) => typeof one !== "boolean")) {
     throw new UnusableAnswer("its answer is not a SubjectAccessReview with a status");
   }
-  if (denied === true && allowed) {
+  if (denied === true && allowed === true) {
     const both = "webhook subject access review returned both allow and deny response";
     return { decision: "deny", reason: textOf(reason), evaluationError: both };
   }
-  return { decision: denied === true ? "deny" : allowed ? "allow" : "noOpinion", reason: textOf(reason) };
+  return { decision: denied === true ? "deny" : allowed === true ? "allow" : "noOpinion", reason: textOf(reason) };
 }

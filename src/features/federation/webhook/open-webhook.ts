@@ -10,7 +10,9 @@ import { UsageError } from "../../../machinery/command-line/flag.ts";
 import type { WebhookSettings } from "../settings.ts";
 import { webhookTokens } from "./webhook-tokens.ts";
 import type { AskWebhook, WebhookAnswer } from "./webhook-tokens.ts";
-import { jsonFields } from "../../../machinery/api/json-object.ts";
+import { compileDecoder, TypeMismatch } from "../../../machinery/schema/compile-decoder.ts";
+import { tokenReviewSchema } from "../../accounts/index.ts";
+import type { TokenReview } from "../../accounts/index.ts";
 import { UnusableAnswer } from "../../../machinery/client/post-json.ts";
 import { postWebhook } from "../../../machinery/client/post-webhook.ts";
 import type { PostWebhookOptions } from "../../../machinery/client/post-webhook.ts";
@@ -118,25 +120,34 @@ export function askWebhook({ version, ...connection }: AskWebhookOptions): AskWe
     );
 }
 
-const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
-const textsOf = (value: unknown): string[] =>
-  Array.isArray(value) ? value.filter((one): one is string => typeof one === "string") : [];
+const decode = compileDecoder(tokenReviewSchema);
 
 /** The `status` of a TokenReview. Throws UnusableAnswer when it is not one, or names no user. */
-function answerOf({ kind, status }: Readonly<Record<string, unknown>>): WebhookAnswer {
-  if (kind !== "TokenReview") throw new UnusableAnswer("its answer is not a TokenReview");
-  const { authenticated, user, audiences, error } = jsonFields(status);
-  const { username, uid, groups, extra } = jsonFields(user);
-  if (authenticated === true && textOf(username) === "") throw new UnusableAnswer("its answer names no user");
+function answerOf(answer: Readonly<Record<string, unknown>>): WebhookAnswer {
+  if (answer["kind"] !== "TokenReview") throw new UnusableAnswer("its answer is not a TokenReview");
+  const { authenticated = false, user, audiences = [], error = "" } = statusOf(answer);
+  const { username = "", uid = "", groups = [], extra = {} } = user;
+  if (authenticated && username === "") throw new UnusableAnswer("its answer names no user");
   return {
-    isAuthenticated: authenticated === true,
-    error: textOf(error),
-    audiences: textsOf(audiences),
+    isAuthenticated: authenticated,
+    error,
+    audiences,
     user: {
-      username: textOf(username),
-      ...(textOf(uid) !== "" && { uid: textOf(uid) }),
-      groups: textsOf(groups),
-      extra: Object.fromEntries(Object.entries(jsonFields(extra)).map(([key, values]) => [key, textsOf(values)])),
+      username,
+      ...(uid !== "" && { uid }),
+      groups,
+      // As Go's decoder, the schema's leaves null where a list was.
+      extra: Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, [...(values ?? [])]])),
     },
   };
+}
+
+/** Audiences or groups that cannot be read must not count as none. */
+function statusOf(answer: Readonly<Record<string, unknown>>): TokenReview["status"] {
+  try {
+    return decode(answer).value.status;
+  } catch (cause) {
+    if (!(cause instanceof TypeMismatch)) throw cause;
+    throw new UnusableAnswer(`its answer is not a TokenReview: ${cause.message}`, { cause });
+  }
 }

@@ -54,7 +54,10 @@ export function openWebhookAuthorizer({
     onChange: ({ isAvailable, error }) =>
       isAvailable
         ? log.info(fields, "a webhook authorizer answers again")
-        : log.error({ ...fields, err: error }, "a webhook authorizer fails; it is asked little for a while"),
+        : log.error(
+            { ...fields, err: error },
+            "a webhook authorizer fails; users who get no answers do not wait for it for a while",
+          ),
   });
   return { files, authorize, close: () => transport.close() };
 }

@@ -86,7 +86,7 @@ function openGeneration(
         ? log.info({ webhook }, "the webhook that checks tokens answers again")
         : log.error(
             { webhook, err: error },
-            "the webhook that checks tokens fails; tokens that it does not know are refused",
+            "the webhook that checks tokens fails; tokens that get no answer are refused",
           ),
   });
   return { webhook, files, verify, close: () => transport.close() };

@@ -35,11 +35,13 @@ export interface RemoteQuestionsOptions<Answer> {
    * are refused at once, so that they hold nothing else up.
    */
   readonly maximumPending: number;
-  /**
-   * Nobody asks for a while after so many different askers had no answer, and none had one in between. Infinity: where anybody can
-   * make up askers.
-   */
-  readonly askersBeforePause: number;
+  /** What opens a pause, in which questions are refused at once. Each counts from the last answer on. Infinity: nothing does. */
+  readonly pauseAfter: {
+    /** Questions of one asker without an answer. They pause that asker, which must not be what the asker wants. */
+    readonly failuresOfAsker: number;
+    /** Askers without an answer. They pause all, so they must be more than one can make up. */
+    readonly askers: number;
+  };
   /** The newest answers that are kept, of good and of bad ones. Large ones are fewer: 16 MiB of each in all. */
   readonly maximumKept: number;
   readonly keep: (answer: Answer) => KeptAnswer;
@@ -47,7 +49,7 @@ export interface RemoteQuestionsOptions<Answer> {
   readonly onChange: (change: { readonly isAvailable: boolean; readonly error?: unknown }) => void;
 }
 
-/** After so many questions in a row that had no answer at all, an asker is refused at once until the pause is over. */
+/** After so many questions in a row that had no answer at all, the other side counts as unavailable. */
 const toleratedFailures = 5;
 const pauseMilliseconds = 10_000;
 const maximumUnanswered = 1000;
@@ -142,10 +144,10 @@ export class RemoteQuestions<Answer> {
   }
 
   #pauseIfFailing(sharer: string): void {
-    const { clock, askersBeforePause } = this.#options;
+    const { clock, pauseAfter } = this.#options;
     const own = this.#unanswered.get(sharer);
-    if (own !== undefined && own.failures >= toleratedFailures) own.pausedAt = clock.now();
-    if (this.#unanswered.size >= askersBeforePause) this.#pausedAt = clock.now();
+    if (own !== undefined && own.failures >= pauseAfter.failuresOfAsker) own.pausedAt = clock.now();
+    if (this.#unanswered.size >= pauseAfter.askers) this.#pausedAt = clock.now();
   }
 
   #answered(): void {

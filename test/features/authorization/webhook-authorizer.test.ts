@@ -157,7 +157,8 @@ describe("a webhook authorizer", () => {
   it("delays no request for long while it fails or hangs", async () => {
     const failing = authorizer();
     post = () => Promise.reject(new DOMException("too late", "TimeoutError"));
-    for (let index = 0; index < 20; index += 1) await failing(asks(`${index}`));
+    for (let index = 0; index < 20; index += 1)
+      await failing({ ...asks(`${index}`), askedBy: { ...asks().user, username: `user-${index}` } });
     assert.equal(reviews.length, 5);
     assert.ok(!(failing(asks("late")) instanceof Promise));
     assert.deepEqual(heard.slice(0, 2), ["timeout", "failed open"]);
@@ -165,6 +166,21 @@ describe("a webhook authorizer", () => {
     clock.passSeconds(10);
     assert.equal((await failing(asks("again"))).decision, "allow");
     assert.ok(heard.includes("away") && heard.includes("back"));
+  });
+
+  it("denies what it denies, however often the user makes it hang before", async () => {
+    for (const [onFailure, asked] of [
+      ["noOpinion", 21],
+      ["deny", 5],
+    ] as const) {
+      reviews = [];
+      const hook = authorizer({ onFailure });
+      post = () => Promise.reject(new DOMException("too late", "TimeoutError"));
+      for (let index = 0; index < 20; index += 1) await hook(asks(`${index}`));
+      post = answers({ allowed: false, denied: true });
+      assert.equal((await hook(asks("another"))).decision, "deny");
+      assert.equal(reviews.length, asked);
+    }
   });
 
   it("refuses a request when too many wait for its answer, whatever a failure means", async () => {

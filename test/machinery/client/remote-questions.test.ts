@@ -5,6 +5,7 @@ import { runInNewContext } from "node:vm";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { FailedAnswer, TransientFailure } from "../../../src/machinery/client/post-json.ts";
 import { RemoteQuestions, RemoteUnavailable } from "../../../src/machinery/client/remote-questions.ts";
+import type { RemoteQuestionsOptions } from "../../../src/machinery/client/remote-questions.ts";
 import { TestClock } from "../../features/accounts/token-scene.ts";
 
 const mebibyte = 2 ** 20;
@@ -16,13 +17,13 @@ describe("questions to another server", () => {
   beforeEach(() => {
     clock = new TestClock();
     changes = [];
-    questions = open({ askersBeforePause: 5 });
+    questions = open({ failuresOfAsker: 5, askers: 5 });
   });
-  const open = ({ askersBeforePause }: { readonly askersBeforePause: number }): RemoteQuestions<string> =>
+  const open = (pauseAfter: RemoteQuestionsOptions<string>["pauseAfter"]): RemoteQuestions<string> =>
     new RemoteQuestions({
       clock,
       maximumPending: 100,
-      askersBeforePause,
+      pauseAfter,
       maximumKept: 1000,
       keep: () => ({ isGood: true, milliseconds: 60_000 }),
       onChange: ({ isAvailable }) => changes.push(isAvailable),
@@ -74,12 +75,18 @@ describe("questions to another server", () => {
   });
 
   it("are asked on by others where anybody can make up askers, however many of those get no answer", async () => {
-    questions = open({ askersBeforePause: Infinity });
+    questions = open({ failuresOfAsker: 5, askers: Infinity });
     await failTimes(5, "eve");
     await failTimes(998, ...Array.from({ length: 998 }, (_, index) => `made-up-${index}`));
     await assert.rejects(ask("eve", answered), RemoteUnavailable);
     await failTimes(2, "one more", "and another");
     assert.equal(await ask("eve", answered), "yes", "it is forgotten: a thousand are remembered");
+  });
+
+  it("are asked on where only many askers open a pause, however many of one asker's get no answer", async () => {
+    questions = open({ failuresOfAsker: Infinity, askers: 5 });
+    await failTimes(20, "eve");
+    assert.equal(await ask("eve", answered), "yes");
   });
 
   it("do not count as failed when others were answered meanwhile", async () => {

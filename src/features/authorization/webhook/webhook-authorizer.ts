@@ -52,7 +52,11 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
   const questions = new RemoteQuestions<Decision>({
     clock,
     maximumPending,
-    askersBeforePause: 5,
+    pauseAfter: {
+      // Where a failure opens the way to the next authorizer, a pause would let a user past who makes the webhook hang.
+      failuresOfAsker: settings.onFailure === "noOpinion" ? Number.POSITIVE_INFINITY : 5,
+      askers: 5,
+    },
     maximumKept,
     keep: ({ decision }) => {
       const isGood = decision === "allow";

@@ -51,7 +51,8 @@ export function webhookTokens(options: WebhookTokenOptions): VerifyToken {
   const questions = new RemoteQuestions<TokenOutcome>({
     clock,
     maximumPending,
-    askersBeforePause: Number.POSITIVE_INFINITY,
+    // Each token asks for itself, and anybody can make up tokens.
+    pauseAfter: { failuresOfAsker: 5, askers: Number.POSITIVE_INFINITY },
     maximumKept,
     keep: ({ outcome }) => ({ isGood: outcome === "authenticated", milliseconds: cacheMilliseconds }),
     onChange,

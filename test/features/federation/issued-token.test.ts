@@ -270,6 +270,21 @@ describe("an issuer", () => {
     assert.notEqual((await issuers.verify(old, api)).outcome, "authenticated");
   });
 
+  it("that withdraws all its keys has its tokens refused within ten minutes, and accepted again with a new key", async () => {
+    using issuers = disposable(await ready());
+    const old = await issuer.sign({ exp: Math.floor(clock.now() / 1000) + 86_400 }, clock.now());
+    issuer.withdrawAll();
+    clock.passSeconds(600);
+    await issuers.verify(old, api);
+    await settled();
+    clock.passSeconds(10);
+    assert.equal((await issuers.verify(old, api)).outcome, "refused");
+    assert.ok(log.lines.some((line) => /its tokens are refused.*has no key that can verify tokens/.test(line)));
+    clock.passSeconds(10);
+    issuer.rotate("second");
+    assert.equal((await issuers.verify(await tokenOf(), api)).outcome, "authenticated");
+  });
+
   it("is not used when its document is another issuer's, or names keys without TLS", async () => {
     for (const document of [
       { issuer: "https://other.example.com", jwks_uri: issuer.keysUrl },

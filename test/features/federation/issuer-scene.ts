@@ -27,6 +27,11 @@ export class TestIssuer {
     this.#keys = [{ kid, privateKey, jwk: { ...publicKey.export({ format: "jwk" }), kid, use: "sig", alg: "ES256" } }];
   }
 
+  /** Publishes an empty key set from now on. */
+  withdrawAll(): void {
+    this.#keys = [];
+  }
+
   readonly fetch: FetchDocument = async (url) => {
     this.fetches++;
     if (this.isAway) throw new Error(`${url}: connect ECONNREFUSED`);

@@ -168,6 +168,7 @@ export class IssuerKeys {
     this.#keys = keysOf(value, this.#keysUrl);
     this.#ageMilliseconds = Math.min(Math.max(age, minimumAgeMilliseconds), maximumAgeMilliseconds);
     this.#fetchedAt = clock.now();
+    if (this.#keys.length === 0) throw new Error(`${this.#keysUrl}: it has no key that can verify tokens`);
     if (isFirst) this.#logKeys();
     this.#outage.succeeded();
   }
@@ -179,8 +180,9 @@ export class IssuerKeys {
 
   #logFailure(reason: string): void {
     const { issuer, log } = this.#options;
-    const consequence =
-      this.#keys === undefined ? "its tokens are refused" : "its last keys stay in use for a day at most";
+    // An issuer that takes back all its keys is heard: they are not "last keys".
+    const hasKeys = this.#keys !== undefined && this.#keys.length > 0;
+    const consequence = hasKeys ? "its last keys stay in use for a day at most" : "its tokens are refused";
     log.warn({ issuer: issuer.url, error: reason }, `cannot get the issuer's keys, will try again; ${consequence}`);
   }
 }
@@ -203,9 +205,7 @@ function keysOf(document: unknown, url: string): IssuerKey[] {
   const { keys } = jsonFields(document);
   if (!Array.isArray(keys)) throw new Error(`${url}: its answer is not a JSON Web Key Set`);
   if (keys.length > maximumKeys) throw new Error(`${url}: it has more than ${maximumKeys} keys`);
-  const usable = keys.map(parseIssuerKey).filter((key) => key !== undefined);
-  if (usable.length === 0) throw new Error(`${url}: it has no key that can verify tokens`);
-  return usable;
+  return keys.map(parseIssuerKey).filter((key) => key !== undefined);
 }
 
 /** An issuer that is trusted, as it was configured. */

@@ -52,6 +52,11 @@ anonymous:
     assert.deepEqual(anonymous, { isEnabled: true, paths: ["/livez"] });
   });
 
+  it("may have a prefix of groups without a claim, which means nothing, as in upstream", () => {
+    const [trusted] = parse(withMappings({ groups: { prefix: "corp:" } })).trusted;
+    assert.equal(trusted?.mapping.groups, undefined);
+  });
+
   it("may have no issuer yet", () => assert.deepEqual(parse(head), { trusted: [], anonymous: undefined }));
 
   const faults: Readonly<Record<string, readonly [text: string, fault: RegExp]>> = {

@@ -259,10 +259,6 @@ class ConfigurationCompiler {
         this.faults.push(required(`${path}.prefix`, detail));
       }
       return { claim, prefix: prefix ?? "" };
-    } else if (prefix !== undefined && prefix !== "") {
-      this.faults.push(
-        invalidValue(`${path}.prefix`, { value: prefix, detail: "may only be specified when claim is set" }),
-      );
     }
     return undefined;
   }

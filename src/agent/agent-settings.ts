@@ -8,7 +8,13 @@ import type { CertificateOutput } from "./certificate-output.ts";
 export type BootstrapCredential =
   | { readonly type: "none" }
   /** Read for each request, so that a new token is used at once. Undefined while there is none. */
-  | { readonly type: "token"; readonly source: string; readonly token: () => string | undefined }
+  | {
+      readonly type: "token";
+      readonly source: string;
+      readonly token: () => string | undefined;
+      /** Where the token is, if it has a file of its own. */
+      readonly file?: string;
+    }
   | { readonly type: "certificate"; readonly source: string; readonly certificate: string; readonly key: string };
 
 export interface ServerAccess {

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { statSync } from "node:fs";
 import { systemClock } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import { sleep as realSleep } from "../machinery/loops/repetition.ts";
@@ -150,7 +151,10 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   };
 }
 
-/** Throws UsageError when the agent has no credential and would never get one. Warns of another node's certificate. */
+/**
+ * Throws UsageError when the agent has no credential and would never get one. Warns of another node's certificate, and of a token
+ * that is open to all. It is not refused: service managers and containers give the files that they mount modes of their own.
+ */
 function checkIdentity(
   identity: NodeIdentity,
   { settings, log }: { readonly settings: AgentSettings; readonly log: AgentLog },
@@ -159,10 +163,23 @@ function checkIdentity(
   if (settings.bootstrap.type === "none" && identity.requestClient() === undefined) {
     throw new UsageError(identity.missingCredential);
   }
+  const { bootstrap } = settings;
+  const file = bootstrap.type === "token" ? bootstrap.file : undefined;
+  if (file !== undefined && isOpenToAll(file)) {
+    log.warn({}, `every user of this machine can read the bootstrap token in ${file}; chmod 600 it`);
+  }
   if (identity.foreignCertificate !== undefined) {
     log.warn(
       {},
       `${identity.foreignCertificate}: this node's own takes its place; if that is wrong, stop the agent, and name the node with --node-name, or its folder with --data-dir`,
     );
+  }
+}
+
+function isOpenToAll(file: string): boolean {
+  try {
+    return (statSync(file).mode & 0o004) !== 0;
+  } catch {
+    return false; // It may come later. Who reads it says why it cannot be read.
   }
 }

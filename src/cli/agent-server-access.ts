@@ -76,7 +76,12 @@ function bootstrapCredential(
     return { type: "token", source: "--bootstrap-token", token: () => bootstrapToken };
   }
   if (bootstrapTokenFile !== undefined)
-    return { type: "token", source: bootstrapTokenFile, token: () => readToken(bootstrapTokenFile) };
+    return {
+      type: "token",
+      source: bootstrapTokenFile,
+      file: bootstrapTokenFile,
+      token: () => readToken(bootstrapTokenFile),
+    };
   if (clientCertificate !== undefined && clientKey !== undefined) {
     return {
       type: "certificate",

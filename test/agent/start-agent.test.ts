@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import type { AgentSettings, BootstrapCredential } from "../../src/agent/agent-settings.ts";
@@ -171,6 +171,20 @@ describe("an agent", () => {
     );
     token = withToken.token();
     await eventually("a client certificate", () => serials()[0]);
+  });
+
+  it("warns of a bootstrap token that every user of the machine can read, and uses it", async (context) => {
+    for (const mode of [0o640, 0o644]) {
+      const { start, withToken, serials, log } = await scene(context);
+      const file = join(mkdtempSync(join(tmpdir(), "signet-token-")), "token");
+      context.after(() => rmSync(dirname(file), { recursive: true }));
+      writeFileSync(file, withToken.token());
+      chmodSync(file, mode);
+      await start({ ...withToken, file });
+      await eventually("a client certificate", () => serials()[0]);
+      const isWarned = log.some(({ message }) => message.includes(`the bootstrap token in ${file}; chmod 600 it`));
+      assert.equal(isWarned, mode === 0o644);
+    }
   });
 
   it("says that it is broken when a loop ends by a fault, and can still be stopped", async (context) => {

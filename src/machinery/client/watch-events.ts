@@ -11,21 +11,48 @@ export interface WatchEvent<T extends ApiObject = ApiObject> {
 
 /** A line of a watch contains at most one object and its frame. A longer one does not come from this API. */
 const longestLineBytes = 16 * 1024 * 1024;
+const newline = 10;
 
 /** Splits the bytes of a watch into events. Throws the ApiError of an ERROR event (410: list again), and UnreadableAnswer. */
 export async function* watchEvents<T extends ApiObject>(
   body: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<WatchEvent<T>> {
-  let rest = Buffer.alloc(0);
+  const line = new UnendedLine();
   for await (const chunk of body) {
-    let bytes = rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk]);
-    for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10)) {
-      const line = bytes.toString("utf8", 0, end);
-      bytes = bytes.subarray(end + 1);
-      if (line.trim() !== "") yield eventOf<T>(line);
+    let begin = 0;
+    for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, begin)) {
+      line.add(chunk.subarray(begin, end));
+      begin = end + 1;
+      const text = line.take();
+      if (text.trim() !== "") yield eventOf<T>(text);
     }
-    if (bytes.length > longestLineBytes) throw new UnreadableAnswer("a watch event is longer than any object may be");
-    rest = bytes;
+    line.add(chunk.subarray(begin));
+    if (line.length > longestLineBytes) throw new UnreadableAnswer("a watch event is longer than any object may be");
+  }
+}
+
+/** The bytes of a line whose end has not come. A long line that comes in small pieces costs as much as one piece. */
+class UnendedLine {
+  #bytes = Buffer.alloc(0);
+  length = 0;
+
+  add(piece: Uint8Array): void {
+    const length = this.length + piece.length;
+    if (length > this.#bytes.length) {
+      const larger = Buffer.alloc(Math.max(length, 2 * this.#bytes.length));
+      this.#bytes.copy(larger, 0, 0, this.length);
+      this.#bytes = larger;
+    }
+    this.#bytes.set(piece, this.length);
+    this.length = length;
+  }
+
+  /** Returns the line, and begins the next one. */
+  take(): string {
+    const text = this.#bytes.toString("utf8", 0, this.length);
+    this.#bytes = Buffer.alloc(0);
+    this.length = 0;
+    return text;
   }
 }
 

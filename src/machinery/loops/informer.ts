@@ -1,7 +1,9 @@
 import { setImmediate, setTimeout as delay } from "node:timers/promises";
 import { ApiError } from "../api/api-error.ts";
 import { withoutManagedFields } from "../api/object-meta.ts";
+import type { Clock } from "../api/clock.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import { UnreadableAnswer } from "../client/transport.ts";
 import type { ListOptions, ResourceClient, ApiClient } from "../client/api-client.ts";
 import type { ResourceType } from "../api/resource-type.ts";
 
@@ -47,10 +49,15 @@ export interface InformerOptions {
   readonly onError?: (error: unknown) => void;
   /** Milliseconds before the n-th retry in a row. Default: 100, doubling up to 10,000. */
   readonly backoffMilliseconds?: (failures: number) => number;
+  /** A clock that is never set. */
+  readonly monotonic?: Clock;
 }
 
 /** How many objects a page of a list has; client-go asks for as many. */
 const pageLength = 500;
+
+/** A watch that ends sooner has failed, whatever it said (client-go: `VeryShortWatch`, which also asks that it said nothing). */
+const shortestWatchMilliseconds = 1000;
 
 /** `namespace/name`, or only the name of a cluster-scoped object. */
 const objectKey = ({ metadata }: ApiObject): string =>
@@ -96,19 +103,23 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
   }
 
   async #follow(signal: AbortSignal, onSynced: () => void): Promise<void> {
+    const { monotonic = performance } = this.#options;
     let version = "";
     let failures = 0;
     while (!signal.aborted) {
+      let isHeard = false;
+      let watchedSince = Infinity;
       try {
         if (version === "") {
-          version = await this.#relist();
+          version = await this.#relist(signal);
           onSynced();
         }
+        watchedSince = monotonic.now();
         for await (const { type, object } of this.#resource.watch(
           { ...this.#options.selectors, resourceVersion: version, allowsBookmarks: true },
           signal,
         )) {
-          failures = 0;
+          isHeard = true;
           version = object.metadata.resourceVersion ?? version;
           if (type === "DELETED") this.#remove(object);
           else if (type !== "BOOKMARK") this.#put(object);
@@ -118,6 +129,7 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
         if (error instanceof ApiError && error.code === 410) version = "";
         this.#options.onError?.(error);
       }
+      if (isHeard && monotonic.now() - watchedSince >= shortestWatchMilliseconds) failures = 0;
       if (!signal.aborted) await this.#pause(failures++, signal);
     }
     onSynced();
@@ -129,7 +141,7 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
     await delay(backoff(failures), undefined, { signal, ref: false }).catch(() => {});
   }
 
-  async #relist(): Promise<string> {
+  async #relist(signal: AbortSignal): Promise<string> {
     const seen = new Set<string>();
     // Pages of one moment, with everything else in between: a hundred thousand objects at once would keep a server waiting.
     for (let next = ""; ;) {
@@ -139,9 +151,12 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
         seen.add(objectKey(object));
         this.#put(object);
       }
+      const asked = next;
       next = metadata.continue ?? "";
       if (next !== "") {
+        if (next === asked) throw new UnreadableAnswer("a page of the list says that it is followed by itself");
         await setImmediate();
+        signal.throwIfAborted();
         continue;
       }
       for (const [key, object] of this.#objects) if (!seen.has(key)) this.#remove(object);

@@ -47,3 +47,23 @@ test("a line that is not JSON is an unreadable answer", async () => {
     message: "a line of the watch is not JSON",
   });
 });
+
+test("a line that never ends is refused, and not copied for each piece until then", async (context) => {
+  let copied = 0;
+  const counted = (made: Buffer<ArrayBuffer>): Buffer<ArrayBuffer> => {
+    copied += made.length;
+    return made;
+  };
+  const { alloc, concat } = Buffer;
+  context.mock.method(Buffer, "alloc", (size: number) => counted(alloc(size)));
+  context.mock.method(Buffer, "concat", (list: readonly Uint8Array[]) => counted(concat(list)));
+  const piece = new Uint8Array(2 ** 18);
+  const endless = async function* (): AsyncGenerator<Uint8Array> {
+    for (;;) yield piece;
+  };
+  await assert.rejects(collect(watchEvents(endless())), {
+    name: "UnreadableAnswer",
+    message: /longer than any object/,
+  });
+  assert.ok(copied <= 4 * 2 ** 24, `${copied} bytes`);
+});

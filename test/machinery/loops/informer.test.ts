@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
+import type { ClientRequest } from "../../../src/machinery/client/transport.ts";
 import { httpsTransport } from "../../../src/machinery/client/https-transport.ts";
 import { Informer } from "../../../src/machinery/loops/informer.ts";
 import { eventually } from "../../end-to-end/eventually.ts";
@@ -98,3 +99,73 @@ test("an informer continues after a handler that throws, and tells the other han
   assert.deepEqual(heard, ["add 2", "update 3"]);
   assert.deepEqual(errors.slice(0, 2), ["Error: a bug", "Error: a bug"]);
 });
+
+const endings = [
+  { milliseconds: 999, pauses: [0, 1, 2, 3] },
+  { milliseconds: 1000, pauses: [0, 0, 0, 0] },
+];
+for (const { milliseconds, pauses } of endings) {
+  test(`the pauses of an informer whose watches end after ${milliseconds} ms and a bookmark are of ${pauses.join()} failures`, async (context) => {
+    const stopping = new AbortController();
+    context.after(() => stopping.abort());
+    let now = 0;
+    const client = clientOf(({ query = "" }) => {
+      if (!query.includes("watch=")) return { metadata: { resourceVersion: "1" }, items: [] };
+      now += milliseconds;
+      return { type: "BOOKMARK", object: { metadata: { resourceVersion: "2" } } };
+    });
+    const heard: number[] = [];
+    const enough = Promise.withResolvers<void>();
+    const informer = new Informer(client.resource(configMaps), {
+      monotonic: { now: () => now },
+      backoffMilliseconds(failures) {
+        if (heard.push(failures) === pauses.length) enough.resolve();
+        return 0;
+      },
+    });
+    await informer.start(stopping.signal);
+    await enough.promise;
+    assert.deepEqual(heard.slice(0, pauses.length), pauses);
+  });
+}
+
+test("a list whose page is followed by itself is a failure", async (context) => {
+  const stopping = new AbortController();
+  context.after(() => stopping.abort());
+  let pages = 0;
+  const client = clientOf(() => ({
+    metadata: { resourceVersion: "1", ...(pages++ < 2 && { continue: "x" }) },
+    items: [],
+  }));
+  const errors: string[] = [];
+  const informer = new Informer(client.resource(configMaps), {
+    onError: (error) => void errors.push(String(error)),
+    backoffMilliseconds: () => 0,
+  });
+  await informer.start(stopping.signal);
+  assert.deepEqual(errors, ["UnreadableAnswer: a page of the list says that it is followed by itself"]);
+});
+
+test("an informer that is stopped asks for no further page", async () => {
+  const stopping = new AbortController();
+  let pages = 0;
+  const client = clientOf(() => {
+    if (++pages === 3) stopping.abort();
+    return { metadata: { resourceVersion: "1", continue: `page ${pages}` }, items: [] };
+  });
+  await new Informer(client.resource(configMaps)).start(stopping.signal);
+  assert.equal(pages, 3);
+});
+
+/** A client of a server that answers with a line of JSON. */
+const clientOf = (answer: (request: ClientRequest) => object): ApiClient =>
+  new ApiClient({
+    send: async (request) => ({
+      status: 200,
+      headers: {},
+      body: (async function* () {
+        yield Buffer.from(`${JSON.stringify(answer(request))}\n`);
+      })(),
+    }),
+    close() {},
+  });

@@ -3,14 +3,14 @@ import { certificateSigningRequestResource } from "../features/certificates/reso
 import { ApiError } from "../machinery/api/api-error.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
-import { answerFault } from "../machinery/client/answer-fault.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/repetition.ts";
 import type { Backoff, Sleep } from "../machinery/loops/repetition.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
 import { serialNumberHex } from "../pki/certificate.ts";
-import { messageOf } from "../machinery/api/thrown-error.ts";
+import type { Certificate } from "../pki/certificate.ts";
 import type { AgentLog } from "./agent-log.ts";
+import { failureReason } from "./failure-reason.ts";
 import { certificateState, nextStep, renewalTime, requestState } from "./certificate-renewal.ts";
 import type { CertificateState, RenewalStep } from "./certificate-renewal.ts";
 import { readUsable } from "./certificate-store.ts";
@@ -201,8 +201,10 @@ export class CertificateManager {
       const state = this.#state(specification);
       // A signer whose certificates are due at once, or lack names, must not be asked again without a pause.
       if (state !== "current") throw new RequestRefused(`the signer issued a certificate that is already ${state}`);
-      this.#failures = 0;
       this.#failure = undefined;
+      // What takes the place of a refused certificate may be refused too: the next one must not follow without a pause.
+      if (reason === "refused") this.#pause(refusedBackoff);
+      else this.#failures = 0;
       return "in use";
     } catch (error) {
       if (signal.aborted) return "ended: something else is wanted now, or the agent stops";
@@ -217,10 +219,20 @@ export class CertificateManager {
     const { wanted } = specification;
     const question = { certificate, wanted, isSpecificationChanged: false, isRefused: false, renewAt: Infinity };
     const issued = certificateState({ ...question, now: clock.now() });
-    if (issued === "current" || !["current", "due"].includes(this.#state(specification))) return;
+    if (!["current", "due"].includes(this.#state(specification))) return;
+    if (issued === "current") return this.#refuseEarly(certificate);
     // The same request would give the same certificate.
     store.forgetPendingKey();
     throw new RequestRefused(`the signer issued a certificate that is already ${issued}: the one in use stays`);
+  }
+
+  /** Throws Error while the issued certificate is not valid yet and the one in use is. The next try finds the same certificate. */
+  #refuseEarly({ notBefore }: Certificate): void {
+    const now = this.#options.clock.now();
+    if (now >= notBefore || now < (this.#current?.certificate.notBefore ?? now)) return;
+    throw new Error(
+      `the issued certificate is valid from ${new Date(notBefore).toISOString()}: until then, the one in use stays`,
+    );
   }
 
   #use(pair: KeyPair | undefined): void {
@@ -242,22 +254,26 @@ export class CertificateManager {
   }
 
   #fail(error: unknown): void {
-    const { name, monotonic, log, random, onFailed } = this.#options;
-    this.#failures++;
-    this.#failure = messageOf(answerFault(error));
+    const { name, log, onFailed } = this.#options;
+    this.#failure = failureReason(error);
     if (error instanceof RequestRefused) this.#pendingRequest = undefined;
     const backoff = error instanceof RequestRefused ? refusedBackoff : unreachableBackoff;
     const requested = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
-    const wait = Math.max(
-      Math.min(requested, longestRequestedPauseMilliseconds),
-      backoffMilliseconds(backoff, { failures: this.#failures, random: random() }),
-    );
-    this.#retryAt = monotonic.now() + wait;
+    const wait = this.#pause(backoff, Math.min(requested, longestRequestedPauseMilliseconds));
     log.warn(
       { certificate: name, failures: this.#failures, retryInSeconds: Math.ceil(wait / 1000) },
       `no new certificate: ${this.#failure}`,
     );
     onFailed(error);
+  }
+
+  /** Counts a failure, and lets no try begin for a while: `atLeast` milliseconds. Returns how many it is. */
+  #pause(backoff: Backoff, atLeast = 0): number {
+    const { monotonic, random } = this.#options;
+    this.#failures++;
+    const wait = Math.max(atLeast, backoffMilliseconds(backoff, { failures: this.#failures, random: random() }));
+    this.#retryAt = monotonic.now() + wait;
+    return wait;
   }
 
   #wakeUp(): void {

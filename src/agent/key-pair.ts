@@ -13,10 +13,13 @@ export interface KeyPair {
   readonly keyPem: string;
 }
 
+/** OpenSSL takes no longer chain from a peer (SSL_MAX_CERT_LIST_DEFAULT). */
+const longestChainBytes = 100 * 1024;
+
 /**
  * Checks that the first certificate belongs to the key, and that TLS takes the pair: OpenSSL refuses a weak key or signature in the
- * chain, so that no program could use it, nor the agent its own. Only the certificates are taken from the text: what a server put between
- * them, such as another key, would come into the files of programs. Throws PkiError.
+ * chain, and a chain that is too long, so that no program could use it, nor the agent its own. Only the certificates are taken from
+ * the text: what a server put between them, such as another key, would come into the files of programs. Throws PkiError.
  */
 export function keyPair({ certificatePem, keyPem }: Omit<KeyPair, "certificate">): KeyPair {
   const chain = parseCertificatesPem(certificatePem);
@@ -24,6 +27,9 @@ export function keyPair({ certificatePem, keyPem }: Omit<KeyPair, "certificate">
   if (certificate === undefined) throw new PkiError("there is no certificate");
   if (!publicKeyInfoOf(parsePrivateKeyPem(keyPem)).spki.equals(certificate.publicKey.spki)) {
     throw new PkiError("the certificate does not belong to the private key");
+  }
+  if (chain.reduce((bytes, { der }) => bytes + der.length, 0) > longestChainBytes) {
+    throw new PkiError(`its chain has more than ${longestChainBytes / 1024} KiB, which no TLS program takes`);
   }
   const pair = { certificate, certificatePem: encodeCertificatesPem(chain), keyPem };
   try {

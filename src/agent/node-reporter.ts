@@ -1,13 +1,12 @@
 import { nodeResource } from "../features/nodes/resources.ts";
 import type { Node } from "../features/nodes/resources.ts";
 import { isLoopback } from "../machinery/api/is-loopback.ts";
-import { messageOf } from "../machinery/api/thrown-error.ts";
-import { answerFault } from "../machinery/client/answer-fault.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
 import { Repetition } from "../machinery/loops/repetition.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
 import type { NodeParts } from "./agent-parts.ts";
 import type { AgentSettings } from "./agent-settings.ts";
+import { failureReason } from "./failure-reason.ts";
 import { addressTowards, nodeSystemInfo } from "./machine.ts";
 import type { NodeSystemInfo } from "./machine.ts";
 import { registerNode } from "./node-registration.ts";
@@ -46,8 +45,7 @@ export class NodeReporter {
       intervalMilliseconds: statusIntervalMilliseconds,
       random,
       sleep,
-      onFailure: (error, failures) =>
-        log.warn({ failures }, `could not report the node: ${messageOf(answerFault(error))}`),
+      onFailure: (error, failures) => log.warn({ failures }, `could not report the node: ${failureReason(error)}`),
     });
   }
 

@@ -187,10 +187,10 @@ async function* watched(
   try {
     const selection = { fieldSelector: `metadata.name=${name}`, resourceVersion };
     for await (const { type, object } of requests.watch(selection, stop)) {
-      if (type === "DELETED") return;
+      if (type === "DELETED") break;
       if (type !== "BOOKMARK") yield object;
     }
-    // The server ended the watch: do not watch again at once.
+    // The server ended the watch, or there is another request of the name: do not watch again at once.
     await sleep(1000, stop);
   } catch (error) {
     if (!stop.aborted) throw error;

@@ -1,12 +1,11 @@
 import { once } from "node:events";
 import type { Names } from "../machinery/api/names.ts";
-import { answerFault } from "../machinery/client/answer-fault.ts";
 import { namesOfServer } from "../machinery/client/names-of-server.ts";
 import { Repetition } from "../machinery/loops/repetition.ts";
 import type { Backoff } from "../machinery/loops/repetition.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
-import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { AgentParts, NodeParts } from "./agent-parts.ts";
+import { failureReason } from "./failure-reason.ts";
 import { LeaseHeartbeat, renewalIntervalMilliseconds } from "./lease-heartbeat.ts";
 import { NodeReporter } from "./node-reporter.ts";
 import { followTrustBundles } from "./trust-bundle-follower.ts";
@@ -54,8 +53,7 @@ async function findNames(
       intervalMilliseconds: 0,
       random,
       sleep,
-      onFailure: (error, failures) =>
-        log.warn({ failures }, `not connected to the server: ${messageOf(answerFault(error))}`),
+      onFailure: (error, failures) => log.warn({ failures }, `not connected to the server: ${failureReason(error)}`),
     },
   );
   await search.run(AbortSignal.any([signal, found.signal]));
@@ -118,7 +116,7 @@ function heartbeats(
       sleep,
       onFailure: (error, failures) => {
         metrics.leaseRenewal("failure");
-        log.warn({ failures }, `could not renew the node's lease: ${messageOf(answerFault(error))}`);
+        log.warn({ failures }, `could not renew the node's lease: ${failureReason(error)}`);
       },
     },
   );

@@ -1,7 +1,6 @@
 import { dirname } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
-import { answerFault } from "../machinery/client/answer-fault.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
 import { writePublicFile } from "../machinery/files/atomic-file.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
@@ -13,6 +12,7 @@ import { decodePemBlocks, encodePem } from "../pki/pem.ts";
 import { encodeCertificatesPem, parseCertificatesPem } from "../pki/trust-anchors.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { AgentLog } from "./agent-log.ts";
+import { failureReason } from "./failure-reason.ts";
 import type { TrustBundleFile } from "./agent-settings.ts";
 
 export interface TrustBundleFollowerOptions {
@@ -35,6 +35,8 @@ export interface TrustBundleState {
 
 /** How often the file is checked: somebody may remove or change it. */
 const checkMilliseconds = 60_000;
+/** Between two looks at what the server has: bundles that two writers change in turn must not keep the machine busy. */
+const shortestPauseMilliseconds = 1000;
 /** The wait before a failed write is tried again, for example on a full disk. */
 const rewriteMilliseconds = 10_000;
 /** A larger file than any answer of a server is not one that the agent has written. */
@@ -53,7 +55,7 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
   if (saved !== undefined) options.onContents(file, saved);
   const informer = new Informer(bundles, {
     selectors: { fieldSelector: bundleSelector(source) },
-    onError: (error) => log.warn({ ...source }, `cannot follow the trust bundles: ${messageOf(answerFault(error))}`),
+    onError: (error) => log.warn({ ...source }, `cannot follow the trust bundles: ${failureReason(error)}`),
     backoffMilliseconds: (failures) =>
       backoffMilliseconds(unreachableBackoff, { failures: failures + 1, random: random() }),
   });
@@ -69,6 +71,7 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
       log.warn({ ...source, file }, "there is no such trust bundle: the file stays as it is");
     }
     last = outcome;
+    await options.sleep(shortestPauseMilliseconds, signal);
     const wait = outcome === "failed" ? rewriteMilliseconds : checkMilliseconds;
     await options.sleep(wait, AbortSignal.any([signal, wake.signal]));
     await setImmediate(); // several changes that came together are one write
@@ -104,7 +107,7 @@ function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundle
     if (isWritten) return "written";
     written = pem;
   } catch (error) {
-    const fault = messageOf(error);
+    const fault = failureReason(error);
     onAnchors(file, { anchors, fault });
     log.error({ ...source, file }, `the trust bundle stays as it was: ${fault}`);
     return "failed";

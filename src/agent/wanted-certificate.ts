@@ -5,6 +5,7 @@ import { nodesGroup, nodeUsernamePrefix } from "../machinery/api/user-info.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import { keyTypeOf } from "../pki/keys.ts";
 import type { KeyType } from "../pki/keys.ts";
+import { extendedKeyUsages } from "../pki/object-identifiers.ts";
 import { noSubjectAltNames } from "../pki/subject-alt-names.ts";
 import type { SubjectAltNames } from "../pki/subject-alt-names.ts";
 import type { ServiceCertificate } from "./agent-settings.ts";
@@ -75,11 +76,23 @@ export function isCertificateFor(certificate: Certificate, wanted: WantedCertifi
   return (
     keyTypeOf(publicKey) === wanted.keyType &&
     isSubjectOf(subject, wanted) &&
+    isForTls(certificate, wanted.usages) &&
     (["dnsNames", "ipAddresses", "emailAddresses", "uris"] as const).every((kind) =>
       wanted.subjectAltNames[kind].every((name) => subjectAltNames[kind].includes(name)),
     )
   );
 }
+
+const tlsUsages = [
+  ["client auth", extendedKeyUsages.clientAuth],
+  ["server auth", extendedKeyUsages.serverAuth],
+] as const;
+
+/** Whether the certificate is for those sides of TLS that were asked for. One that lists no extended usages is for all. */
+const isForTls = ({ extendedKeyUsages: found }: Certificate, usages: readonly string[]): boolean =>
+  found === undefined ||
+  found.includes(extendedKeyUsages.any) ||
+  tlsUsages.every(([usage, oid]) => !usages.includes(usage) || found.includes(oid));
 
 const isSubjectOf = (
   subject: Certificate["subject"],

@@ -75,6 +75,15 @@ describe("the certificate manager", () => {
     assert.equal(scene.store().pendingKey(), key);
   });
 
+  it("pauses between looks at a request that the server says is deleted, and still shows", async (context) => {
+    const scene = new SigningScene(context);
+    scene.behaviour = "says of a pending request that it is deleted";
+    await started(scene);
+    await scene.time.advance(minute);
+    assert.ok(scene.answers < 130, `${scene.answers} requests in a minute`);
+    assert.equal(scene.requests.size, 1);
+  });
+
   it("still waits for the same request after a restart", async (context) => {
     const scene = new SigningScene(context);
     scene.behaviour = "ignores";
@@ -187,6 +196,36 @@ describe("the certificate manager", () => {
       assert.equal(scene.requests.size, 3);
       await scene.stop();
     }
+  });
+
+  it("keeps a good certificate until the next one is valid, and then takes that one", async (context) => {
+    const scene = new SigningScene(context);
+    const manager = await started(scene);
+    const good = serial(manager);
+    scene.issuedFromMilliseconds = 10 * minute;
+    manager.renewNow();
+    await scene.time.advance(9 * minute);
+    assert.equal(serial(manager), good);
+    assert.match(manager.status.failure ?? "", /valid from 2026-01-01T00:10:00.000Z: until then, the one in use stays/);
+    await scene.time.advance(2 * minute);
+    assert.notEqual(serial(manager), good);
+    assert.equal(scene.requests.size, 2);
+  });
+
+  it("replaces a refused certificate at once, and the next refused ones with growing delays", async (context) => {
+    const scene = new SigningScene(context);
+    await started(scene);
+    scene.isRefused = true;
+    await scene.time.advance(minute);
+    assert.equal(scene.requests.size, 2);
+    await scene.time.advance(hour);
+    assert.ok(scene.requests.size < 20, `${scene.requests.size} requests in an hour`);
+    scene.isRefused = false;
+    await scene.time.advance(hour);
+    const { size } = scene.requests;
+    scene.isRefused = true;
+    await scene.time.advance(minute);
+    assert.equal(scene.requests.size, size + 1);
   });
 
   it("requests another certificate when its names change, and at once on command", async (context) => {

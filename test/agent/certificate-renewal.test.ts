@@ -12,6 +12,7 @@ import {
 import { wantedClientCertificate, wantedServingCertificate } from "../../src/agent/wanted-certificate.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import type { CertificateSigningRequest } from "../../src/features/certificates/requests/certificate-signing-request-schema.ts";
+import { extendedKeyUsages } from "../../src/pki/object-identifiers.ts";
 import { certificateFor } from "./issued-certificate.ts";
 
 const unit = fc.double({ min: 0, max: 1, noNaN: true });
@@ -65,6 +66,16 @@ describe("a certificate", () => {
     assert.equal(certificateState({ ...question, isSpecificationChanged: true }), "outdated");
     const fewer = { ...wanted, subjectAltNames: { ...wanted.subjectAltNames, ipAddresses: [] } };
     assert.equal(certificateState({ ...question, wanted: fewer }), "current");
+  });
+
+  it("is outdated when it is not for a side of TLS that was asked for", () => {
+    const bothSides = { ...wanted, usages: ["client auth", "server auth"] };
+    const { extendedKeyUsages: _, ...unrestricted } = certificate;
+    const forAll = { ...certificate, extendedKeyUsages: [extendedKeyUsages.any] };
+    assert.equal(certificateState({ ...question, wanted: bothSides }), "outdated");
+    assert.equal(certificateState({ ...question, wanted: bothSides, certificate: unrestricted }), "current");
+    assert.equal(certificateState({ ...question, wanted: bothSides, certificate: forAll }), "current");
+    assert.equal(certificateState({ ...question, wanted: { ...wanted, usages: ["code signing"] } }), "current");
   });
 });
 

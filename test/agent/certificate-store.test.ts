@@ -128,6 +128,15 @@ describe("the files of a certificate", () => {
     assert.equal(pair.certificatePem, certificatePem + other.certificatePem);
   });
 
+  it("are not used when the chain is longer than TLS takes", () => {
+    const { keyPem, certificatePem } = newPair();
+    assert.ok(keyPair({ keyPem, certificatePem: certificatePem.repeat(200) }));
+    assert.throws(() => keyPair({ keyPem, certificatePem: certificatePem.repeat(400) }), {
+      name: "PkiError",
+      message: "its chain has more than 100 KiB, which no TLS program takes",
+    });
+  });
+
   it("are not used when a key in the chain is too weak for TLS", () => {
     const { keyPem, certificatePem } = newPair();
     const { certificate } = createCertificateAuthority({

@@ -25,6 +25,7 @@ type Behaviour =
   | "denies"
   | "fails"
   | "ignores"
+  | "says of a pending request that it is deleted"
   | "is away"
   | "answers without a status"
   | { readonly asksForSeconds: unknown };
@@ -49,6 +50,10 @@ export class SigningScene {
   issuedFromMilliseconds = 0;
   failures = 0;
   refusals = 0;
+  /** Requests of any kind. */
+  answers = 0;
+  /** Whether the server answers 401 to the certificate in use. */
+  isRefused = false;
   #running = new AbortController();
   #work: Promise<void> = Promise.resolve();
 
@@ -68,7 +73,7 @@ export class SigningScene {
       lifetimeSeconds: undefined,
       renewalShare: undefined,
       requestPrefix: "node-csr-",
-      isRefused: () => false,
+      isRefused: (pair) => pair !== undefined && this.isRefused,
       requestClient: () => this.client,
       clock: this.time,
       monotonic: this.time,
@@ -108,6 +113,7 @@ export class SigningScene {
   readonly client = new ApiClient(this.#transport);
 
   #answer(request: ClientRequest): ClientResponse {
+    this.answers++;
     if (this.behaviour === "is away") throw new Error("connect ECONNREFUSED");
     if (this.behaviour === "answers without a status")
       return json(200, { kind: "CertificateSigningRequest", metadata: {} });
@@ -126,7 +132,12 @@ export class SigningScene {
       });
       return json(201, this.requests.get(name));
     }
-    if (request.query?.includes("watch=true")) return { status: 200, headers: {}, body: silence(request.signal) };
+    if (request.query?.includes("watch=true")) {
+      if (this.behaviour !== "says of a pending request that it is deleted")
+        return { status: 200, headers: {}, body: silence(request.signal) };
+      const [object] = this.requests.values();
+      return { status: 200, headers: {}, body: lines({ type: "DELETED", object }) };
+    }
     const found = this.requests.get(request.path.split("/").at(-1) ?? "");
     return found === undefined ? json(404, { kind: "Status", code: 404 }) : json(200, found);
   }
@@ -155,6 +166,7 @@ export class SigningScene {
       case "fails":
         return condition("Failed");
       case "ignores":
+      case "says of a pending request that it is deleted":
       case "answers without a status":
       case "is away":
       default:
@@ -163,13 +175,11 @@ export class SigningScene {
   }
 }
 
-const json = (status: number, value: unknown): ClientResponse => ({
-  status,
-  headers: {},
-  body: (async function* () {
-    yield Buffer.from(JSON.stringify(value));
-  })(),
-});
+const json = (status: number, value: unknown): ClientResponse => ({ status, headers: {}, body: lines(value) });
+
+async function* lines(...values: readonly unknown[]): AsyncGenerator<Uint8Array> {
+  for (const value of values) yield Buffer.from(`${JSON.stringify(value)}\n`);
+}
 
 /** A watch without events. */
 async function* silence(signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {

@@ -62,8 +62,14 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
       stopping.signal,
     );
   };
-  const holds = (text: string) => eventually("the file's contents", () => readFileSync(file, "utf8") === text);
-  return { bundles, asNode, file, folder, follow, holds, seen, time };
+  /** The next look at the bundles is a second after the one before. */
+  const soon = (what: string, look: () => boolean) =>
+    eventually(what, async () => {
+      await time.advance(1000);
+      return look();
+    });
+  const holds = (text: string) => soon("the file's contents", () => readFileSync(file, "utf8") === text);
+  return { bundles, asNode, file, folder, follow, soon, holds, seen, time };
 }
 
 describe("a followed trust bundle", () => {
@@ -84,15 +90,37 @@ describe("a followed trust bundle", () => {
     assert.equal(seen.changes, 3);
   });
 
+  it("is written at most once a second, however often it changes", async (context) => {
+    const { bundles, asNode, file, follow, seen, time } = await scene(context, { bundleName: "mine" });
+    await bundles.create(bundle("mine", one));
+    const watch = asNode.watch.bind(asNode);
+    let events = 0;
+    asNode.watch = async function* (...options) {
+      for await (const event of watch(...options)) {
+        yield event;
+        events++;
+      }
+    };
+    follow();
+    await eventually("the first contents", () => existsSync(file));
+    await bundles.patch("mine", { body: { spec: { trustBundle: two } } });
+    await bundles.patch("mine", { body: { spec: { trustBundle: three } } });
+    await eventually("both changes", () => events >= 2);
+    assert.equal(readFileSync(file, "utf8"), one);
+    await time.advance(1000);
+    assert.equal(readFileSync(file, "utf8"), three);
+    assert.equal(seen.changes, 2);
+  });
+
   it("keeps its file when it is deleted, and has no file before it exists", async (context) => {
-    const { bundles, file, follow, holds, seen } = await scene(context, { bundleName: "mine" });
+    const { bundles, file, follow, soon, holds, seen } = await scene(context, { bundleName: "mine" });
     follow();
     await eventually("the look at nothing", () => seen.count === 0);
     assert.ok(!existsSync(file));
     await bundles.create(bundle("mine", one));
     await holds(one);
     await bundles.delete("mine");
-    await eventually("the deletion", () => seen.count === 0);
+    await soon("the deletion", () => seen.count === 0);
     assert.equal(readFileSync(file, "utf8"), one);
   });
 
@@ -136,7 +164,7 @@ describe("a followed trust bundle", () => {
   });
 
   it("is written again within a minute when somebody removes or changes its file", async (context) => {
-    const { bundles, file, follow, holds, seen, time } = await scene(context, { bundleName: "mine" });
+    const { bundles, file, follow, soon, holds, seen, time } = await scene(context, { bundleName: "mine" });
     await bundles.create(bundle("mine", one));
     follow();
     await holds(one);
@@ -147,7 +175,7 @@ describe("a followed trust bundle", () => {
     await time.advance(60_000);
     await holds(one);
     await bundles.delete("mine");
-    await eventually("the deletion", () => seen.count === 0);
+    await soon("the deletion", () => seen.count === 0);
     await time.advance(180_000);
     assert.equal(seen.warnings, 1, "that there is no bundle is said once");
   });

@@ -1,0 +1,12 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { failureReason } from "../../src/agent/failure-reason.ts";
+import { ApiError } from "../../src/machinery/api/api-error.ts";
+
+test("the reason of a failure has what a line of a log takes, however long the server's text is", () => {
+  const message = `no room ${"x".repeat(2 ** 20)}`;
+  const reason = failureReason(new ApiError({ code: 500, message }));
+  assert.match(reason, /^no room x+\.\.\. \(1048584 characters\)$/);
+  assert.ok(reason.length < 5000);
+  assert.equal(failureReason(new ApiError({ code: 500, message: "no room" })), "no room");
+});

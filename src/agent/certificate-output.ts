@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { chmodSync, lstatSync, mkdirSync, readdirSync, readlinkSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { lstatSync, readdirSync, readlinkSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import {
   checkReplaceable,
@@ -141,8 +141,7 @@ function writeVersion(
     const previous = linkTarget(join(folder, currentLink));
     const version = `..${new Date().toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.${randomBytes(4).toString("hex")}`;
     try {
-      mkdirSync(join(folder, version));
-      chmodSync(join(folder, version), 0o755);
+      makeFolder(join(folder, version), { mode: 0o755 });
       for (const [file, bytes] of contents) {
         writeFileAtomically(join(folder, version, file.slice(folder.length + 1)), { contents: bytes, ...ownership });
       }

@@ -3,21 +3,29 @@ import { dirname, resolve } from "node:path";
 import { errorCode } from "../api/thrown-error.ts";
 
 /**
- * Creates a folder and its missing parents. Throws the system's error. Node.js's own `recursive` loops forever where
+ * Creates a folder and its missing parents, with this mode whatever the umask is. Throws the system's error. Node.js's own `recursive` loops forever where
  * the system denies that the parent folder exists, as in /proc.
  */
 export function makeFolder(path: string, { mode }: { readonly mode: number }): void {
   const missing: string[] = [];
   for (let folder = resolve(path); isMissing(folder); folder = dirname(folder)) missing.unshift(folder);
-  for (const folder of missing) {
-    try {
-      mkdirSync(folder, { mode });
-    } catch (error) {
-      // Another process has created it at the same moment.
-      if (errorCode(error) !== "EEXIST") throw error;
-    }
+  // Not with chmod: where others can write, they could put a link in its place before.
+  const umask = process.umask(0);
+  try {
+    for (const folder of missing) makeUnlessThere(folder, mode);
+  } finally {
+    process.umask(umask);
   }
 }
 
 const isMissing = (path: string): boolean =>
   statSync(path, { throwIfNoEntry: false }) === undefined && dirname(path) !== path;
+
+function makeUnlessThere(folder: string, mode: number): void {
+  try {
+    mkdirSync(folder, { mode });
+  } catch (error) {
+    // Another process has created it at the same moment.
+    if (errorCode(error) !== "EEXIST") throw error;
+  }
+}

@@ -17,7 +17,7 @@ export interface ManagedCertificate {
 }
 
 /** What all certificates of an agent share. */
-interface CertificateContext {
+export interface CertificateContext {
   readonly settings: AgentSettings;
   readonly metrics: AgentMetrics;
   readonly hooks: HookRunner;

@@ -7,6 +7,7 @@ import type { Sleep } from "../machinery/loops/repetition.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { openAgentListener } from "./agent-listener.ts";
 import type { AgentLog } from "./agent-log.ts";
+import type { AgentParts } from "./agent-parts.ts";
 import { AgentMetrics } from "./agent-metrics.ts";
 import type { AgentSettings } from "./agent-settings.ts";
 import { agentFaults } from "./agent-status.ts";
@@ -14,6 +15,7 @@ import type { AgentStatus } from "./agent-status.ts";
 import { HookMemory } from "./hook-memory.ts";
 import { hookGraceMilliseconds, HookRunner } from "./hook-runner.ts";
 import { managedCertificate } from "./managed-certificate.ts";
+import type { CertificateContext } from "./managed-certificate.ts";
 import { NodeIdentity } from "./node-identity.ts";
 import { runAgent } from "./run-agent.ts";
 import { logSkew, ServerClock } from "./server-clock.ts";
@@ -74,20 +76,8 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     userAgent: `signet-agent/${version}`,
     connect: options.connect,
   });
-  const client = managedCertificate(context, {
-    name: "client",
-    isRefused: (pair) => identity.isRefused(pair),
-    requestClient: () => identity.requestClient(),
-    onInstalled: (pair) => identity.useCertificate(pair),
-  });
-  if (client.manager.current !== undefined) identity.useCertificate(client.manager.current);
+  const { client, serving, services } = ownedCertificates(context, identity);
   checkIdentity(identity, { settings, log });
-  const asNode = { isRefused: () => false, requestClient: () => identity.connection.node };
-  const serving = managedCertificate(context, { ...asNode, name: "serving" });
-  const services = settings.certificates.map((service) => ({
-    service,
-    ...managedCertificate(context, { ...asNode, name: service.name, service }),
-  }));
   const certificates = [client, serving, ...services];
   const bundles = new Map<string, TrustBundleState>();
   const status = (): AgentStatus => ({
@@ -148,6 +138,29 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
       identity.connection.close();
       await Promise.all([listener.close(), Promise.allSettled([work])]);
     },
+  };
+}
+
+/** All certificates of the agent. The identity uses the client certificate that is there, and each one that comes. */
+function ownedCertificates(
+  context: CertificateContext,
+  identity: NodeIdentity,
+): Pick<AgentParts, "client" | "serving" | "services"> {
+  const client = managedCertificate(context, {
+    name: "client",
+    isRefused: (pair) => identity.isRefused(pair),
+    requestClient: () => identity.requestClient(),
+    onInstalled: (pair) => identity.useCertificate(pair),
+  });
+  if (client.manager.current !== undefined) identity.useCertificate(client.manager.current);
+  const asNode = { isRefused: () => false, requestClient: () => identity.connection.node };
+  return {
+    client,
+    serving: managedCertificate(context, { ...asNode, name: "serving" }),
+    services: context.settings.certificates.map((service) => ({
+      service,
+      ...managedCertificate(context, { ...asNode, name: service.name, service }),
+    })),
   };
 }
 

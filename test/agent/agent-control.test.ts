@@ -8,8 +8,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { openControlSocket, readAgentStatus, renewThroughAgent } from "../../src/agent/agent-control.ts";
 import type { RunningAgent } from "../../src/agent/start-agent.ts";
+import { logTo } from "./log-to.ts";
 
-const log = { info() {}, warn() {}, error() {} };
+const log = logTo(() => {});
 
 test("only the agent's user can connect to its control socket, whatever the umask and the folder's mode are", async (context) => {
   const directory = mkdtempSync(join(tmpdir(), "signet-control-"));

@@ -15,6 +15,7 @@ import { eventually } from "../end-to-end/eventually.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { newPair } from "./new-pair.ts";
+import { logTo } from "./log-to.ts";
 import { settingsOf } from "./settings-of.ts";
 
 describe("the check of an agent's settings", () => {
@@ -160,7 +161,7 @@ describe("the log of an agent", () => {
         bootstrap: { type: "token", source: "a test", token: () => "a" },
         dataDirectory: folder,
       }),
-      { log: { info: write, warn: write, error: write }, version: "test" },
+      { log: logTo(write), version: "test" },
     );
     context.after(async () => {
       await agent.stop();

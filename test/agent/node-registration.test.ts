@@ -10,6 +10,7 @@ import type { Profile } from "../../src/machinery/api/names.ts";
 import { resourceReferences } from "../resource-references.ts";
 import { startTestServer } from "../test-server.ts";
 import { nodeClient } from "./node-client.ts";
+import { logTo } from "./log-to.ts";
 import { VirtualTime } from "./virtual-time.ts";
 
 async function scene(context: TestContext, profile: Profile = "platform") {
@@ -18,7 +19,7 @@ async function scene(context: TestContext, profile: Profile = "platform") {
   const names = namesFor(profile);
   const references = resourceReferences(names);
   const client = nodeClient(server, "n1");
-  const log = { info() {}, warn() {}, error() {} };
+  const log = logTo(() => {});
   let known: Awaited<ReturnType<typeof registerNode>> | undefined;
   return {
     names,

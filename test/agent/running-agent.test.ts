@@ -24,6 +24,7 @@ import { resourceReferences } from "../resource-references.ts";
 import { servicesSigner, startMachineServer } from "./machine-server.ts";
 import type { MachineServer } from "./machine-server.ts";
 import { ServerFront } from "./server-front.ts";
+import { logTo } from "./log-to.ts";
 import { settingsOf } from "./settings-of.ts";
 
 const references = resourceReferences(names);
@@ -98,7 +99,7 @@ describe("a running agent", () => {
         ...settings,
       }),
       {
-        log: { info: write, warn: write, error: write },
+        log: logTo(write),
         version: "test",
         sleep: quickSleep,
         clock: { now: () => Date.now() + time.passed },

@@ -18,6 +18,7 @@ import { resourceReferences } from "../resource-references.ts";
 import { startMachineServer } from "./machine-server.ts";
 import type { MachineServer } from "./machine-server.ts";
 import { serviceNames, severalCertificates } from "./several-certificates.ts";
+import { logTo } from "./log-to.ts";
 import type { SeveralCertificates } from "./several-certificates.ts";
 
 const references = resourceReferences(names);
@@ -68,7 +69,7 @@ describe("an agent with four services", () => {
     const write = (fields: Record<string, unknown>, message: string): void =>
       void log.push(`${message} ${JSON.stringify(fields)}`);
     agent = await startAgent(await settingsOf(services.configuration), {
-      log: { info: write, warn: write, error: write },
+      log: logTo(write),
       version: "test",
       sleep: quickSleep,
       ...options,

@@ -26,6 +26,7 @@ import { resourceReferences } from "../resource-references.ts";
 import { startMachineServer } from "./machine-server.ts";
 import type { MachineServer } from "./machine-server.ts";
 import { ServerFront } from "./server-front.ts";
+import { logTo } from "./log-to.ts";
 import { settingsOf } from "./settings-of.ts";
 
 const references = resourceReferences(names);
@@ -88,7 +89,7 @@ describe("an agent of several servers", () => {
         ...settings,
       }),
       {
-        log: { info: write, warn: write, error: write },
+        log: logTo(write),
         version: "test",
         sleep: quickSleep,
         monotonic: { now: () => performance.now() + time.skipped },

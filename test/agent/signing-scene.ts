@@ -15,6 +15,7 @@ import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts
 import { encodePem } from "../../src/pki/pem.ts";
 import type { CertificateSigningRequest } from "../../src/features/certificates/requests/certificate-signing-request-schema.ts";
 import { certificateFor } from "./issued-certificate.ts";
+import { logTo } from "./log-to.ts";
 import { VirtualTime } from "./virtual-time.ts";
 
 /** What the server does with requests. */
@@ -79,7 +80,7 @@ export class SigningScene {
       monotonic: this.time,
       random: () => 0.5,
       sleep: this.time.sleep,
-      log: { info: this.#write, warn: this.#write, error: this.#write },
+      log: logTo(this.#write),
       onInstalled: () => {},
       onFailed: () => this.failures++,
     });

@@ -20,6 +20,7 @@ import { startTestServer } from "../test-server.ts";
 import { newPair } from "./new-pair.ts";
 import { wantedClientCertificate, wantedDigest } from "../../src/agent/wanted-certificate.ts";
 import { signerNames } from "../../src/features/certificates/signer-names.ts";
+import { logTo } from "./log-to.ts";
 import { settingsOf } from "./settings-of.ts";
 
 /** A server that lets machines bootstrap, a data directory, and agents in this process. */
@@ -67,7 +68,7 @@ async function scene(context: TestContext, profile: Profile = "platform") {
           dataDirectory: folder,
           ...settings,
         }),
-        { log: { info: write, warn: write, error: write }, version: "test", ...options },
+        { log: logTo(write), version: "test", ...options },
       );
       context.after(() => agent.stop());
       return agent;

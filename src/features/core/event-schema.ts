@@ -19,6 +19,7 @@ export const eventSchema = struct(
   "Something that happened to an object, for people to read. Events are deleted after one hour.",
   {
     ...objectFields,
+    metadata: { ...objectFields.metadata, isRequired: true },
     involvedObject: required(2, objectReference, "The object that it happened to, in the event's own namespace."),
     reason: omitEmpty(3, string, "The reason as one CamelCase word, for programs."),
     message: omitEmpty(4, string, "The reason in a sentence, for people."),

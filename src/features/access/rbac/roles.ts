@@ -19,7 +19,7 @@ import { always, omitEmpty, pointer, struct } from "../../../machinery/schema/st
 
 const roleFields = {
   ...objectFields,
-  rules: always(2, atomicList(policyRule), "What the role allows.", { isRequired: true }),
+  rules: always(2, atomicList(policyRule), "What the role allows."),
 } as const satisfies Record<string, Field>;
 
 const roleSchema = struct("v1.Role", "Rules within a namespace, which a RoleBinding grants to users.", roleFields);

@@ -31,19 +31,22 @@ const paramRef = atomicStruct("v1.ParamRef", "Objects that a policy reads as par
 });
 
 const bindingSpec = struct("v1.ValidatingAdmissionPolicyBindingSpec", "Where a policy applies, and what it does.", {
-  policyName: omitEmpty(1, string, "The name of the policy. A policy that does not exist does nothing."),
+  policyName: omitEmpty(1, string, "The name of the policy. A policy that does not exist does nothing.", {
+    isRequired: true,
+  }),
   paramRef: pointer(2, paramRef, "The params, for a policy with a paramKind."),
   matchResources: pointer(3, matchResources, "Which of the writes that the policy checks are meant. Absent: all."),
   validationActions: omitEmpty(
     4,
     uniqueList(named(string, "v1.ValidationAction")),
     "What a failed validation does: Deny refuses the write, Warn sends a warning, Audit annotates the audit event.",
+    { isRequired: true },
   ),
 });
 
 const bindingSchema = struct("v1.ValidatingAdmissionPolicyBinding", "Puts a ValidatingAdmissionPolicy into force.", {
   ...objectFields,
-  spec: always(2, bindingSpec, "Where the policy applies, and what it does."),
+  spec: always(2, bindingSpec, "Where the policy applies, and what it does.", { isRequired: true }),
 });
 
 export type ValidatingAdmissionPolicyBinding = Infer<typeof bindingSchema>;

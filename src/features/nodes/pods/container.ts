@@ -109,12 +109,16 @@ const volumeDevice = struct("v1.VolumeDevice", "Where a volume is seen as a bloc
 });
 
 const containerRestartRuleOnExitCodes = struct("v1.ContainerRestartRuleOnExitCodes", "A set of exit statuses.", {
-  operator: omitEmpty(1, named(string, "v1.ContainerRestartRuleOnExitCodesOperator"), "In or NotIn."),
+  operator: omitEmpty(1, named(string, "v1.ContainerRestartRuleOnExitCodesOperator"), "In or NotIn.", {
+    isRequired: true,
+  }),
   values: omitEmpty(2, uniqueList(int32), "The exit statuses."),
 });
 
 const containerRestartRule = struct("v1.ContainerRestartRule", "What happens when a program ends in a certain way.", {
-  action: omitEmpty(1, named(string, "v1.ContainerRestartRuleAction"), "Restart or RestartAllContainers."),
+  action: omitEmpty(1, named(string, "v1.ContainerRestartRuleAction"), "Restart or RestartAllContainers.", {
+    isRequired: true,
+  }),
   exitCodes: pointer(2, containerRestartRuleOnExitCodes, "The exit statuses that the rule is for."),
 });
 

@@ -101,7 +101,7 @@ const containerState = struct("v1.ContainerState", "Waiting, running or terminat
 });
 
 const imageVolumeStatus = struct("v1.ImageVolumeStatus", "The status of a volume with the content of an image.", {
-  imageRef: omitEmpty(1, string, "The image's digest."),
+  imageRef: omitEmpty(1, string, "The image's digest.", { isRequired: true }),
 });
 
 const volumeStatus = struct("v1.VolumeStatus", "The status of a mounted volume.", {

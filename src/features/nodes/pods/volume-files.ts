@@ -84,8 +84,8 @@ const podCertificateProjection = struct(
   "v1.PodCertificateProjection",
   "A certificate that is requested for the Pod, with its key.",
   {
-    signerName: omitEmpty(1, string, "The signer that is asked."),
-    keyType: omitEmpty(2, string, "The kind of the key: ED25519, ECDSAP256, RSA3072, ..."),
+    signerName: omitEmpty(1, string, "The signer that is asked.", { isRequired: true }),
+    keyType: omitEmpty(2, string, "The kind of the key: ED25519, ECDSAP256, RSA3072, ...", { isRequired: true }),
     maxExpirationSeconds: pointer(3, int32, "Seconds that the certificate may be valid at most."),
     credentialBundlePath: omitEmpty(4, string, "The file for the key and the certificate chain."),
     keyPath: omitEmpty(5, string, "The file for the key."),

@@ -5,10 +5,13 @@ import { storedResources } from "../../../../src/server/served-kinds.ts";
 import { atomicStruct } from "./facts.ts";
 import type { Facts } from "./facts.ts";
 
-/** The types of everything that Signet stores and that upstream has too, by the name of each kind's type. */
+/**
+ * The types of everything that Signet stores and that upstream has too, by the name of each kind's type. There are no
+ * Services: their empty list needs no more than their metadata.
+ */
 export const rootTypes: ReadonlyMap<string, ObjectSchema> = new Map(
   storedResources(kubernetesNames)
-    .filter(({ group }) => group !== kubernetesNames.group("signet"))
+    .filter(({ group, plural }) => group !== kubernetesNames.group("signet") && plural !== "services")
     .map(({ group, schema }) => [idOf(schema as ObjectSchema, folderOf(group)), schema as ObjectSchema]),
 );
 

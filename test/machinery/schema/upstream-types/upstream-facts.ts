@@ -66,7 +66,7 @@ export class UpstreamFacts {
     const omits = options.some((option) => option.startsWith("omit"));
     const text = this.#typeText(field.type.replace(/^\*/, ""), home, field);
     const presence = this.#presence(field, home, options);
-    const isRequired = !omits && !field.markers.has("optional");
+    const isRequired = field.markers.has("required") || (!omits && !field.markers.has("optional"));
     const value = presence === "omitEmpty" ? undefined : this.#default(field, home);
     const fact = [
       `${embedded}${number}`,

@@ -7,22 +7,17 @@ import { schemaFacts } from "./schema-facts.ts";
 const unsetTime = "a time that is not set is left out, where Go writes null";
 const untypedString = "the error for a value of another JSON type says `string`, not the name of Go's type";
 const optionalUpstream = "OpenAPI lists it as required; upstream's does not";
-const requiredUpstream = "OpenAPI does not list it as required; upstream's does";
 
 /** Where we differ, and why. */
 const known: Readonly<Record<string, string>> = {
   "core/v1.NodeStatus addresses": "a node may have several addresses of a type, so that `type` is no key",
   "certificates/v1.CertificateSigningRequestStatus conditions":
     "a strategic merge patch merges them by type; upstream's replaces the list",
-  "core/v1.Service": "there are no Services: the empty list needs no more than their metadata",
-  "core/v1.Event metadata": requiredUpstream,
   "certificates/v1.CertificateSigningRequestCondition lastUpdateTime": unsetTime,
   "certificates/v1.CertificateSigningRequestCondition lastTransitionTime": unsetTime,
   "meta/v1.ManagedFieldsEntry operation": untypedString,
   "meta/v1.ObjectMeta managedFields": "an empty list is not left out where it is read: it resets the managers",
   "rbac/v1.RoleRef apiGroup": optionalUpstream,
-  "rbac/v1.ClusterRole rules": optionalUpstream,
-  "rbac/v1.Role rules": optionalUpstream,
 };
 
 const upstream = decodeFacts(readFileSync(new URL("upstream-types.txt", import.meta.url), "utf8"));

@@ -1,9 +1,10 @@
-import type { OpenApiV2, OperationV2, ParameterV2, PathItemV2 } from "./openapi.ts";
+import type { ApiKey, OpenApiV2, OperationV2, ParameterV2, PathItemV2 } from "./openapi.ts";
 import type { OpenApiSchema } from "./openapi-definitions.ts";
 import { bytesType, ProtobufWriter, varintType } from "./protobuf-wire.ts";
 
 /** Encodes a document as gnostic's `openapi.v2.Document` message. */
-export function encodeOpenApiV2({ swagger, info, paths, definitions }: OpenApiV2): Buffer {
+export function encodeOpenApiV2(document: OpenApiV2): Buffer {
+  const { swagger, info, paths, definitions, security, securityDefinitions } = document;
   const writer = new ProtobufWriter();
   writeMessage(writer, [
     [1, swagger],
@@ -16,6 +17,11 @@ export function encodeOpenApiV2({ swagger, info, paths, definitions }: OpenApiV2
     ],
     [8, named({ number: 2, entries: paths, encode: pathItem })],
     [9, named({ number: 1, entries: definitions, encode: schemaMessage })],
+    ...repeated(
+      12,
+      security.map((entries) => named({ number: 1, entries, encode: (scopes) => repeated(1, scopes) })),
+    ),
+    [13, named({ number: 1, entries: securityDefinitions, encode: apiKeyItem })],
   ]);
   return writer.finish();
 }
@@ -63,6 +69,18 @@ const extensions = (number: number, described: object): Message =>
     entries: Object.fromEntries(Object.entries(described).filter(([name]) => name.startsWith("x-"))),
     encode: anyValue,
   });
+
+const apiKeyItem = ({ type, name, in: location, description }: ApiKey): Message => [
+  [
+    2,
+    [
+      [1, type],
+      [2, name],
+      [3, location],
+      [4, description],
+    ],
+  ],
+];
 
 const pathItem = (item: PathItemV2): Message => [
   [2, item.get && operationMessage(item.get)],

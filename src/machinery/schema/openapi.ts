@@ -21,7 +21,11 @@ export interface OpenApiV3 {
   readonly openapi: "3.0.0";
   readonly info: { readonly title: string; readonly version: string };
   readonly paths: Readonly<Record<string, PathItemV3>>;
-  readonly components: { readonly schemas: Readonly<Record<string, OpenApiSchema>> };
+  readonly components: {
+    readonly schemas: Readonly<Record<string, OpenApiSchema>>;
+    readonly securitySchemes: SecuritySchemes;
+  };
+  readonly security: SecurityRequirements;
 }
 
 type PathItemV3 = { readonly [method in HttpMethod]?: unknown } & { readonly parameters: readonly unknown[] };
@@ -31,6 +35,22 @@ export interface OpenApiV2 {
   readonly info: { readonly title: string; readonly version: string };
   readonly paths: Readonly<Record<string, PathItemV2>>;
   readonly definitions: Readonly<Record<string, OpenApiSchema>>;
+  readonly securityDefinitions: SecuritySchemes;
+  readonly security: SecurityRequirements;
+}
+
+/** The ways to prove who one is. */
+export type SecuritySchemes = Readonly<Record<string, ApiKey>>;
+
+/** Each is enough. It names its schemes, with the scopes that it needs of them. */
+export type SecurityRequirements = readonly Readonly<Record<string, readonly string[]>>[];
+
+/** A header that holds a secret. */
+export interface ApiKey {
+  readonly type: "apiKey";
+  readonly description: string;
+  readonly name: string;
+  readonly in: "header";
 }
 
 export type PathItemV2 = { readonly [method in HttpMethod]?: OperationV2 } & {
@@ -69,6 +89,12 @@ const patchMediaTypes = [
 const objectMediaTypes = ["application/json", "application/yaml", protobufMediaType];
 const watchMediaTypes = ["application/json;stream=watch", `${protobufMediaType};stream=watch`];
 
+/** Upstream's, by whose name programs that are written from a document find where their token goes. */
+const securitySchemes: SecuritySchemes = {
+  BearerToken: { type: "apiKey", description: "Bearer Token authentication", name: "authorization", in: "header" },
+};
+const security: SecurityRequirements = [{ BearerToken: [] }];
+
 const mediaTypesOf = ({ action }: Operation): readonly string[] =>
   action === "list" ? [...objectMediaTypes, ...watchMediaTypes] : objectMediaTypes;
 
@@ -86,7 +112,8 @@ export function openApiV3(
       operation: (operation) => operationV3(operation, collector),
     },
   );
-  return { openapi: "3.0.0", info: infoOf(api), paths, components: { schemas: collector.definitions() } };
+  const components = { schemas: collector.definitions(), securitySchemes };
+  return { openapi: "3.0.0", info: infoOf(api), paths, components, security };
 }
 
 /** The OpenAPI v2 document of the whole API. */
@@ -96,7 +123,8 @@ export function openApiV2(api: ApiDescription): OpenApiV2 {
     pathItem: (path): PathItemV2 => ({ parameters: pathParameters(path).map(parameterV2) }),
     operation: (operation) => operationV2(operation, collector),
   });
-  return { swagger: "2.0", info: infoOf(api), paths, definitions: collector.definitions() };
+  const definitions = collector.definitions();
+  return { swagger: "2.0", info: infoOf(api), paths, definitions, securityDefinitions: securitySchemes, security };
 }
 
 /** In one document, only the first of two groups that begin with the same word is called by that word alone. */

@@ -47,7 +47,10 @@ function emptyListsIn(value: unknown, path = ""): string[] {
 }
 
 test("a document holds no empty list, which Go's reader would lose when it writes the document again", () => {
-  for (const document of [core, certificates, everything]) assert.deepEqual(emptyListsIn(document), []);
+  for (const { security, ...document } of [core, certificates, everything]) {
+    assert.deepEqual(emptyListsIn(document), []);
+    assert.deepEqual(emptyListsIn(security), ["/0/BearerToken"]); // it has no scopes, and Go keeps that
+  }
 });
 
 test("every reference leads to a definition", () => {
@@ -156,18 +159,33 @@ test("operation ids and tags are upstream's, and ids are unique", () => {
   assert.ok(tags.has("core_v1") && tags.has("certificates_v1"));
 });
 
-test("the protobuf document holds the same paths and definitions", () => {
+test("a program that is written from a document sends its token in the header Authorization", () => {
+  const schemes = [core.components.securitySchemes, everything.securityDefinitions];
+  for (const { BearerToken } of schemes)
+    assert.deepEqual([BearerToken?.in, BearerToken?.name], ["header", "authorization"]);
+  for (const { security } of [core, everything]) assert.deepEqual(security, [{ BearerToken: [] }]);
+});
+
+test("the protobuf document holds the same paths, definitions and security", () => {
   const document = new ProtobufReader(encodeOpenApiV2(everything));
-  const names = { 8: [] as string[], 9: [] as string[] };
+  const names = new Map<number, string[]>();
   while (document.nextField()) {
     const { field } = document;
-    if (field !== 8 && field !== 9) continue;
+    if (![8, 9, 12, 13].includes(field)) continue;
     const list = document.message();
     while (list.nextField()) {
       const entry = list.message();
       entry.nextField();
-      names[field].push(entry.string());
+      names.set(field, [...(names.get(field) ?? []), entry.string()]);
     }
   }
-  assert.deepEqual(names, { 8: Object.keys(everything.paths), 9: Object.keys(everything.definitions) });
+  assert.deepEqual(
+    [...names],
+    [
+      [8, Object.keys(everything.paths)],
+      [9, Object.keys(everything.definitions)],
+      [12, ["BearerToken"]],
+      [13, ["BearerToken"]],
+    ],
+  );
 });

@@ -95,8 +95,9 @@ export class Http2Stream {
   readBody(reader: BodyReader): void {
     if (this.isClosed) return reader.brokenOff();
     this.#reader = reader;
-    // The client waits for it (RFC 9110 section 10.1.1).
-    const isAwaited = this.head.headers["expect"] === "100-continue";
+    // The client waits for it (RFC 9110 section 10.1.1: in any case, and Java writes `100-Continue`).
+    const { expect } = this.head.headers;
+    const isAwaited = typeof expect === "string" && expect.toLowerCase() === "100-continue";
     if (isAwaited && this.#receivedBytes === 0 && !this.isRequestWhole) this.#session.askForBody(this);
     const frameBytes = this.unreadFrameBytes;
     this.unreadFrameBytes = 0;

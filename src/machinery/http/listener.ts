@@ -17,6 +17,7 @@ import type { Http2Stream } from "../http2/http2-stream.ts";
 import { ConnectionBound } from "./connection-bound.ts";
 import type { ConnectionLimits } from "./connection-bound.ts";
 import type { Exchange, ExchangeContext } from "./exchange.ts";
+import { endFailedHandshakes } from "./failed-handshakes.ts";
 import { Http1Exchange, refuseMalformed } from "./http1-exchange.ts";
 import { http1Head } from "./http1-head.ts";
 import type { Http1Head } from "./http1-head.ts";
@@ -262,7 +263,7 @@ function serveBothProtocols({ server, context, limits, sessions, connections }: 
     // Its handshake was under way when the listener began to close: its requests are refused as not taken.
     if (context.isClosing) session.close();
   });
-  server.on("tlsClientError", (_error, socket) => socket.destroy());
+  endFailedHandshakes(server);
 }
 
 interface AcceptedRequest {

@@ -535,6 +535,16 @@ describe("the listener", () => {
       stubborn.destroy();
     }));
 
+  it("tells a client that speaks HTTP without TLS so, and closes its connection", () =>
+    withListener({ limits: { connections: 1 } }, async (port) => {
+      const socket = connectTcp({ host: "127.0.0.1", port, allowHalfOpen: true });
+      socket.write("GET /api HTTP/1.1\r\nhost: localhost\r\n\r\n");
+      const answer = Buffer.concat(await socket.toArray()).toString();
+      assert.equal(answer, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n");
+      await openTlsOrFail(port);
+      socket.destroy();
+    }));
+
   it("gives the client as much time to read a watch that has ended as any other answer", async () => {
     const stopped = Promise.withResolvers<void>();
     const start = (sink: ByteSink) => {

@@ -12,8 +12,19 @@ export type SharePath = readonly [level: ShareLevel, sharer: string, ...names: s
 
 const systemNamespaces = new Set([platformNames.namespaces.system, kubernetesNames.namespaces.system]);
 
+/** Credentials answer with the same object again while they remember a user. */
+const known = new WeakMap<UserInfo, SharePath>();
+
 /** Whoever can make service accounts in a namespace can be many users: so they share as one, and then among themselves. */
 export function sharePath(user: UserInfo): SharePath {
+  const remembered = known.get(user);
+  if (remembered !== undefined) return remembered;
+  const path = pathOf(user);
+  known.set(user, path);
+  return path;
+}
+
+function pathOf(user: UserInfo): SharePath {
   const { username, groups } = user;
   if (groups.includes(mastersGroup)) return ["system", `system/${username}`];
   if (username.startsWith(serviceAccountUsernamePrefix)) {

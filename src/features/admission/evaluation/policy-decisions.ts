@@ -153,8 +153,8 @@ export class PolicyDecisions {
           const result = await written.checks.evaluated(() =>
             evaluatePolicy(policy.compiled, { input, failurePolicy }),
           );
-          await spend(result.steps);
           const seconds = (performance.now() - started) / 1000;
+          await spend(result.steps);
           const checked = { policy: policy.name, binding: binding.name, seconds };
           for (const error of result.ignored) this.#options.observer.onChecked({ ...checked, error, action: "allow" });
           for (const failure of result.failures) {

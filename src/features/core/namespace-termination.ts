@@ -18,10 +18,10 @@ const finalizer = "kubernetes";
 const graceMilliseconds = 5000;
 /**
  * When to look again at what remains. Objects with finalizers take time to go away, and some never do. Each check lists all kinds and
- * deletes again what is there, so the checks become fewer: a tenth of the time that the deletion has taken, from a second to a minute.
+ * deletes again what is there, so the checks become fewer: a tenth of the time that the deletion has taken, from a second to ten.
  */
 export const nextCheckMilliseconds = (passedMilliseconds: number): number =>
-  Math.min(60_000, Math.max(1000, passedMilliseconds / 10));
+  Math.min(10_000, Math.max(1000, passedMilliseconds / 10));
 
 /** How many objects are looked at to say which finalizers they wait for. */
 const maximumExamined = 500;

@@ -9,6 +9,8 @@ export interface FairShareOptions {
 
 /** The part of all places that is kept for each level of users. */
 const keptPerLevel = 1 / 16;
+/** What one service account may have of what the others of its namespace leave of the namespace's share. */
+const shareInNamespace = 0.75;
 
 /**
  * Places that users share. Each may have only a part of those that the others of its level leave: with a share of three quarters, one
@@ -40,11 +42,13 @@ export class FairShare {
     let places = this.#placesOf(level);
     let taken = this.#of(level);
     if (taken >= places) return false;
+    let share = this.#options.sharePerUser;
     for (const name of names) {
       const own = this.#of(name);
-      places = Math.max(1, Math.floor((places - (taken - own)) * this.#options.sharePerUser));
+      places = Math.max(1, Math.floor((places - (taken - own)) * share));
       if (own >= places) return false;
       taken = own;
+      share = shareInNamespace;
     }
     return true;
   }

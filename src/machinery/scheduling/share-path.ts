@@ -10,6 +10,7 @@ export type ShareLevel = (typeof shareLevels)[number];
 /** For whom a request counts: a level, in it the service accounts of one namespace, and last a user. No two have the same name. */
 export type SharePath = readonly [level: ShareLevel, sharer: string, ...names: string[]];
 
+const serviceAccountUsername = new RegExp(`^${serviceAccountUsernamePrefix}([^:]*):`);
 const systemNamespaces = new Set([platformNames.namespaces.system, kubernetesNames.namespaces.system]);
 
 /** Credentials answer with the same object again while they remember a user. */
@@ -26,10 +27,9 @@ export function sharePath(user: UserInfo): SharePath {
 
 function pathOf(user: UserInfo): SharePath {
   const { username, groups } = user;
-  if (groups.includes(mastersGroup)) return ["system", `system/${username}`];
-  if (username.startsWith(serviceAccountUsernamePrefix)) {
-    const start = serviceAccountUsernamePrefix.length;
-    const namespace = username.slice(start, username.indexOf(":", start));
+  if (groups.includes(mastersGroup)) return ["system", `masters/${username}`];
+  const [, namespace] = serviceAccountUsername.exec(username) ?? [];
+  if (namespace !== undefined) {
     const level = systemNamespaces.has(namespace) ? "system" : "workloads";
     return [level, `${level}/${namespace}`, `${level}/${namespace}/${username}`];
   }

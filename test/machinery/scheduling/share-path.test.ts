@@ -15,7 +15,7 @@ describe("for whom a request counts", () => {
 
   it("is the system for its own users and service accounts, and for administrators", () => {
     assert.equal(pathOf("system:platform-controller-manager"), "system system/system:platform-controller-manager");
-    assert.equal(pathOf("ada", "system:masters"), "system system/ada");
+    assert.equal(pathOf("ada", "system:masters"), "system masters/ada");
     for (const namespace of ["platform-system", "kube-system"]) {
       const account = `system:serviceaccount:${namespace}:signer`;
       assert.equal(pathOf(account), `system system/${namespace} system/${namespace}/${account}`);

@@ -1,7 +1,14 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { fingerprintOf } from "../pki/certificate.ts";
-import { authorityFileName } from "../features/certificates/authorities/cluster-authorities.ts";
+import { parseCertificatesPem } from "../pki/trust-anchors.ts";
+import {
+  authorityFileName,
+  authorityFiles,
+  serverAuthorityName,
+} from "../features/certificates/authorities/cluster-authorities.ts";
 import type { ClusterAuthorities } from "../features/certificates/authorities/cluster-authorities.ts";
 import type { FollowedAuthority } from "../features/certificates/authorities/followed-authority.ts";
 import { bySigner, wellKnownSigners } from "../features/certificates/signers/well-known-signers.ts";
@@ -123,6 +130,35 @@ function checkFiles(recorded: Recorded, identity: Pick<ReplicaIdentity, "authori
     );
   }
   refuseOtherSealingKey(identity.sealingKey, recorded.sealingKeyId);
+}
+
+/**
+ * Throws UsageError for a folder that has not the CAs of the replicas on this store. It has no more to go by than the files: CAs that
+ * are in the store are not compared.
+ */
+export async function refuseOtherDataDirectory(store: Store, dataDirectory: string): Promise<void> {
+  const { recorded } = await readRecorded(store);
+  if (recorded === undefined) return;
+  const files = authorityFiles(dataDirectory);
+  const server = join(dataDirectory, serverAuthorityName);
+  const wanted = [
+    [server, recorded.authority] as const,
+    ...wellKnownSigners.map(
+      ({ shortName }) => [files.get(authorityFileName(shortName)) ?? server, recorded.ofSigner[shortName]] as const,
+    ),
+  ];
+  for (const [file, fingerprint] of wanted) {
+    if (fingerprint === inStore || fingerprint === fingerprintInFile(`${file}.crt`)) continue;
+    throw new UsageError(
+      `--data-dir: ${dataDirectory} is not the data directory of a server on this etcd: ${file}.crt is not the CA that its servers have`,
+    );
+  }
+}
+
+function fingerprintInFile(file: string): string | undefined {
+  if (!existsSync(file)) return undefined;
+  const [signing] = parseCertificatesPem(readFileSync(file, "utf8"));
+  return signing && fingerprintOf(signing);
 }
 
 /** The id of the key that all replicas have. Undefined: there are none, or an earlier version recorded them. */

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, lstatSync } from "node:fs";
 import { join } from "node:path";
 import { emptyRing, keyRingRecord, sealedTokenKeyName, withoutKey } from "../features/accounts/keys/key-ring.ts";
 import type { KeyRing } from "../features/accounts/keys/key-ring.ts";
@@ -20,30 +20,29 @@ import { SealingKey, sealingKeyFile } from "../machinery/keys/sealing-key.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import { loadCertificateAuthority } from "../pki/certificate-authority.ts";
 import { PkiError } from "../pki/pki-error.ts";
-import { openReadableStore } from "./encryption/readable-store.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
 import { namesOfStore } from "./open-store.ts";
 import type { StoreLocation } from "./open-store.ts";
 import { refuseRunningServer } from "./refuse-running-server.ts";
-import { readSharedSealingKeyId, recordSealingKey } from "./replica-identity.ts";
+import { readSharedSealingKeyId, recordSealingKey, refuseOtherDataDirectory } from "./replica-identity.ts";
 import { sealedKeys } from "./sealed-keys.ts";
-import { checkDataDirectory, checkOwner } from "./with-server-store.ts";
+import { checkDataDirectory, checkOwner, withOpenStore } from "./with-server-store.ts";
 
 /** `signet keys reseal`. */
 export async function runResealKeys(location: StoreLocation): Promise<void> {
   const { dataDirectory, storage } = location;
   checkOwner(dataDirectory);
   checkDataDirectory(location);
-  if (storage.type === "own") namesOfStore(dataDirectory);
+  const isShared = storage.type !== "own";
+  // Before the lock, whose files would stay in a folder of something else.
+  if (isShared) await withOpenStore(location, ({ store }) => refuseOtherDataDirectory(store, dataDirectory));
+  else namesOfStore(dataDirectory);
   const folder = lockDataDirectory(dataDirectory);
   try {
-    const { store, close } = await openReadableStore(location);
-    try {
-      await refuseRunningServer(store, systemClock);
+    await withOpenStore(location, async ({ store }) => {
+      if (isShared) await refuseRunningServer(store, systemClock);
       for (const line of await resealKeys({ store, dataDirectory, clock: systemClock })) console.log(line);
-    } finally {
-      await close();
-    }
+    });
   } finally {
     folder.release();
   }
@@ -64,7 +63,10 @@ export async function resealKeys({ store, dataDirectory, clock }: Reseal): Promi
   const { value: ring } = await readKeyRecord(store, keyRingRecord);
   const { value: authorities } = await readKeyRecord(store, authorityRecord);
   const sharedId = await readSharedSealingKeyId(store);
-  const isMissing = !existsSync(join(dataDirectory, sealingKeyFile));
+  const file = join(dataDirectory, sealingKeyFile);
+  const isMissing = !existsSync(file);
+  if (isMissing && lstatSync(file, { throwIfNoEntry: false }) !== undefined)
+    throw refused(`${file} is a link to a file that is not there: bring that back, or remove the link if it is lost`);
   const known = isMissing ? undefined : SealingKey.open(dataDirectory);
   const sealed = sealedKeys({ ring, authorities });
   const lost = new Set(sealed.filter((one) => !opens(known, one)).map(({ name }) => name));
@@ -73,7 +75,7 @@ export async function resealKeys({ store, dataDirectory, clock }: Reseal): Promi
   const found = keysInFiles({ authorities, lost, dataDirectory });
   const sealingKey = known ?? SealingKey.open(dataDirectory);
   return [
-    `${join(dataDirectory, sealingKeyFile)}: ${known === undefined ? "made a new key" : "seals what is left"}`,
+    `${file}: ${known === undefined ? "made a new key" : "seals what is left"}`,
     ...(await resealAuthorities({ store, found, sealingKey, now: clock.now() })),
     ...(await giveUpTokenKeys({ store, ring, lost })),
     ...(await shareSealingKey({ store, sealingKey, sharedId })),

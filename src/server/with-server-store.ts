@@ -24,6 +24,18 @@ export async function withServerStore<T>(
   if (storage.type === "own") namesOfStore(dataDirectory);
   const folder = isHere ? joinFolder(dataDirectory) : undefined;
   try {
+    return await withOpenStore(location, run);
+  } finally {
+    folder?.release();
+  }
+}
+
+/** Does the same without a look at the data directory. */
+export async function withOpenStore<T>(
+  location: StoreLocation,
+  run: (opened: ReadableStore) => Promise<T>,
+): Promise<T> {
+  try {
     const opened = await openReadableStore(location);
     try {
       return await run(opened);
@@ -33,8 +45,6 @@ export async function withServerStore<T>(
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error;
     throw new CommandFailure(`the store can't be used: ${error.message}`, { exit: "refused", cause: error });
-  } finally {
-    folder?.release();
   }
 }
 

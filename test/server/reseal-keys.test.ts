@@ -1,9 +1,22 @@
 import assert from "node:assert/strict";
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, it } from "node:test";
 import { readRing, rotateTokenKey } from "../../src/features/accounts/keys/rotate-token-key.ts";
+import { authorityFileName } from "../../src/features/certificates/authorities/cluster-authorities.ts";
+import { bySigner } from "../../src/features/certificates/signers/well-known-signers.ts";
+import { fingerprintOf } from "../../src/pki/certificate.ts";
+import { parseCertificatesPem } from "../../src/pki/trust-anchors.ts";
 import { authorityRecord } from "../../src/features/certificates/authorities/authority-record.ts";
 import type { RotatedAuthority } from "../../src/features/certificates/authorities/authority-record.ts";
 import {
@@ -18,7 +31,7 @@ import { SealingKey } from "../../src/machinery/keys/sealing-key.ts";
 import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
 import { StoreUnavailable } from "../../src/machinery/storage/store.ts";
 import type { Store } from "../../src/machinery/storage/store.ts";
-import { readSharedSealingKeyId } from "../../src/server/replica-identity.ts";
+import { readSharedSealingKeyId, refuseOtherDataDirectory } from "../../src/server/replica-identity.ts";
 import { resealKeys } from "../../src/server/reseal-keys.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
@@ -124,6 +137,31 @@ describe("a server that has lost its sealing key", () => {
     assert.match(said.at(-1) ?? "", /copy sealing\.key into the data directories of all other replicas/);
     assert.equal(await readSharedSealingKeyId(store), SealingKey.open(dataDirectory).id);
     await assert.rejects(reseal(), /nothing to do/);
+  });
+
+  it("is a replica on etcd only if the folder has the CAs that the others have recorded", async () => {
+    const fingerprint = (of: string): string =>
+      parseCertificatesPem(readFileSync(file(of), "utf8")).map(fingerprintOf)[0] ?? assert.fail();
+    const ofSigner = bySigner((shortName) => fingerprint(`${authorityFileName(shortName)}.crt`));
+    const identity = { authority: fingerprint("ca.crt"), ofSigner, signingKeyId: "" };
+    const value = Buffer.from(JSON.stringify(identity));
+    await store.write({ key: "/replicas/identity", value, expectedRevision: 0 });
+    await refuseOtherDataDirectory(store, dataDirectory);
+    const empty = mkdtempSync(join(folder, "empty-"));
+    await assert.rejects(refuseOtherDataDirectory(store, empty), /is not the data directory of a server on this etcd/);
+    assert.deepEqual(readdirSync(empty), []);
+    const ofAnother = mkdtempSync(join(folder, "other-"));
+    await (await startTestServer({ dataDirectory: ofAnother, settings: { controllers: false } })).stop();
+    await assert.rejects(refuseOtherDataDirectory(store, ofAnother), /ca\.crt is not the CA that its servers have/);
+    copyFileSync(file("ca.crt"), join(ofAnother, "ca.crt"));
+    await assert.rejects(refuseOtherDataDirectory(store, ofAnother), /-ca\.crt is not the CA/);
+  });
+
+  it("keeps a link to a sealing key that is not there now", async () => {
+    lose();
+    symlinkSync("not-mounted/sealing.key", file("sealing.key"));
+    await assert.rejects(reseal(), /is a link to a file that is not there: bring that back/);
+    assert.ok(lstatSync(file("sealing.key")).isSymbolicLink());
   });
 
   it("is resealed to the end by a second run, wherever the first one broke off", async () => {

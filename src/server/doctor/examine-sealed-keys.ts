@@ -23,7 +23,7 @@ export async function examineSealedKeys(store: Store, dataDirectory: string): Pr
     return [
       bad("sealed keys", {
         found: `the private keys in the store (${keys.length}) can't be used: ${error.message}`,
-        advice: "without a copy, stop the server and give up what it opens: signet keys reseal",
+        advice: "docs/keys.md says what is lost then",
       }),
     ];
   }

@@ -22,7 +22,7 @@ export interface ClusterAuthorities {
 }
 
 /** The name of the files of the server's own CA, without extension. */
-const serverAuthorityName = "ca";
+export const serverAuthorityName = "ca";
 
 /**
  * Opens the CAs of the data directory and generates them on first use: one for the server itself, and one for each

@@ -13,7 +13,8 @@ export function writeFailure(
   { resource, key }: { readonly resource: Named; readonly key: string },
 ): unknown {
   // Before StoreUnavailable, which it is too.
-  if (error instanceof WriteOutcomeUnknown) return timeout(`${error.message}: read the object to learn it`);
+  if (error instanceof WriteOutcomeUnknown)
+    return timeout(`${error.message}; it may have been written: read the object`);
   if (error instanceof StoreUnavailable) return serviceUnavailable(`the store takes no writes now: ${error.message}`);
   if (error instanceof WriteAbandoned) return requestCanceled();
   if (error instanceof ValueTooLarge) return tooLarge(`the store can't hold the object: ${error.message}`);

@@ -56,7 +56,7 @@ export function openWebhookAuthorizer({
         ? log.info(fields, "a webhook authorizer answers again")
         : log.error(
             { ...fields, err: error },
-            "a webhook authorizer fails; users who get no answers do not wait for it for a while",
+            "a webhook authorizer fails; while many users get no answers, nobody waits for it",
           ),
   });
   return { files, authorize, close: () => transport.close() };

@@ -17,7 +17,7 @@ import { readUsable } from "./certificate-store.ts";
 import type { CertificateStore } from "./certificate-store.ts";
 import type { KeyPair } from "./key-pair.ts";
 import { requestCertificate, RequestRefused } from "./request-certificate.ts";
-import { wantedDigest } from "./wanted-certificate.ts";
+import { tlsUsagesOf, wantedDigest } from "./wanted-certificate.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
 
 export interface CertificateManagerOptions {
@@ -219,11 +219,14 @@ export class CertificateManager {
     const { wanted } = specification;
     const question = { certificate, wanted, isSpecificationChanged: false, isRefused: false, renewAt: Infinity };
     const issued = certificateState({ ...question, now: clock.now() });
-    if (!["current", "due"].includes(this.#state(specification))) return;
-    if (issued === "current") return this.#refuseEarly(certificate);
+    if (this.#current === undefined || !["current", "due"].includes(this.#state(specification))) return;
+    const usages = tlsUsagesOf(certificate, wanted);
+    const lost = tlsUsagesOf(this.#current.certificate, wanted).find((usage) => !usages.includes(usage));
+    if (issued === "current" && lost === undefined) return this.#refuseEarly(certificate);
     // The same request would give the same certificate.
     store.forgetPendingKey();
-    throw new RequestRefused(`the signer issued a certificate that is already ${issued}: the one in use stays`);
+    const fault = issued === "current" ? `not for ${lost}` : `already ${issued}`;
+    throw new RequestRefused(`the signer issued a certificate that is ${fault}: the one in use stays`);
   }
 
   /** Throws Error while the issued certificate is not valid yet and the one in use is. The next try finds the same certificate. */

@@ -26,7 +26,7 @@ export type CertificateState =
   /** The server has answered 401 to it. */
   | "refused"
   | "expired"
-  /** It lacks names or is for other usages, or something else was wanted when it was requested: names, usages, type of key, lifetime or signer. */
+  /** It lacks names, or something else was wanted when it was requested: names, usages, type of key, lifetime or signer. */
   | "outdated"
   /** It is time to renew it. */
   | "due"

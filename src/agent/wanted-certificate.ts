@@ -70,13 +70,12 @@ export function wantedServiceCertificate(service: ServiceCertificate, machine: N
   };
 }
 
-/** Whether a certificate contains all that is wanted; a signer may have added to it. */
+/** Whether a certificate contains all that is wanted, except usages: a signer may have added to it, and given fewer of those. */
 export function isCertificateFor(certificate: Certificate, wanted: WantedCertificate): boolean {
   const { subject, subjectAltNames, publicKey } = certificate;
   return (
     keyTypeOf(publicKey) === wanted.keyType &&
     isSubjectOf(subject, wanted) &&
-    isForTls(certificate, wanted.usages) &&
     (["dnsNames", "ipAddresses", "emailAddresses", "uris"] as const).every((kind) =>
       wanted.subjectAltNames[kind].every((name) => subjectAltNames[kind].includes(name)),
     )
@@ -88,11 +87,12 @@ const tlsUsages = [
   ["server auth", extendedKeyUsages.serverAuth],
 ] as const;
 
-/** Whether the certificate is for those sides of TLS that were asked for. One that lists no extended usages is for all. */
-const isForTls = ({ extendedKeyUsages: found }: Certificate, usages: readonly string[]): boolean =>
-  found === undefined ||
-  found.includes(extendedKeyUsages.any) ||
-  tlsUsages.every(([usage, oid]) => !usages.includes(usage) || found.includes(oid));
+/** Those wanted sides of TLS that the certificate is for. One that lists no extended usages is for all. */
+export const tlsUsagesOf = ({ extendedKeyUsages: found }: Certificate, { usages }: WantedCertificate): string[] =>
+  tlsUsages
+    .filter(([usage]) => usages.includes(usage))
+    .filter(([, oid]) => found === undefined || found.includes(extendedKeyUsages.any) || found.includes(oid))
+    .map(([usage]) => usage);
 
 const isSubjectOf = (
   subject: Certificate["subject"],

@@ -198,6 +198,35 @@ describe("the certificate manager", () => {
     }
   });
 
+  it("uses a certificate for fewer sides of TLS than asked for, and renews it in time", async (context) => {
+    const scene = new SigningScene(context);
+    const manager = scene.start({ ...wanted, usages: ["digital signature", "server auth", "client auth"] });
+    await settle();
+    const first = serial(manager);
+    await scene.time.advance(8 * hour - 1);
+    assert.equal(serial(manager), first);
+    assert.equal(manager.status.state, "current");
+    await scene.time.advance(1);
+    assert.notEqual(serial(manager), first);
+    assert.equal(scene.requests.size, 2);
+    assert.equal(scene.failures, 0);
+  });
+
+  it("keeps a good certificate when the next one is not for a side of TLS that it is for, until it expires", async (context) => {
+    const scene = new SigningScene(context);
+    const manager = await started(scene);
+    const good = serial(manager);
+    scene.behaviour = "issues for clients alone";
+    await scene.time.advance(8 * hour);
+    assert.equal(serial(manager), good);
+    assert.match(manager.status.failure ?? "", /not for server auth: the one in use stays/);
+    await scene.time.advance(2 * hour - minute);
+    assert.equal(serial(manager), good);
+    assert.ok(scene.requests.size < 25, `${scene.requests.size} requests in two hours`);
+    await scene.time.advance(11 * minute);
+    assert.notEqual(serial(manager), good);
+  });
+
   it("keeps a good certificate until the next one is valid, and then takes that one", async (context) => {
     const scene = new SigningScene(context);
     const manager = await started(scene);

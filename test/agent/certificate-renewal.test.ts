@@ -9,7 +9,7 @@ import {
   renewalTime,
   requestState,
 } from "../../src/agent/certificate-renewal.ts";
-import { wantedClientCertificate, wantedServingCertificate } from "../../src/agent/wanted-certificate.ts";
+import { tlsUsagesOf, wantedClientCertificate, wantedServingCertificate } from "../../src/agent/wanted-certificate.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import type { CertificateSigningRequest } from "../../src/features/certificates/requests/certificate-signing-request-schema.ts";
 import { extendedKeyUsages } from "../../src/pki/object-identifiers.ts";
@@ -38,6 +38,7 @@ describe("a certificate", () => {
     ipAddresses: ["10.0.0.1"],
   });
   const certificate = certificateFor(wanted, { notBefore: 1_000_000, notAfter: 2_000_000 });
+  const bothSides = { ...wanted, usages: ["client auth", "server auth"] };
   const question = {
     certificate,
     wanted,
@@ -68,14 +69,17 @@ describe("a certificate", () => {
     assert.equal(certificateState({ ...question, wanted: fewer }), "current");
   });
 
-  it("is outdated when it is not for a side of TLS that was asked for", () => {
-    const bothSides = { ...wanted, usages: ["client auth", "server auth"] };
+  it("is current when its signer made it for fewer sides of TLS than asked for", () => {
+    assert.equal(certificateState({ ...question, wanted: bothSides }), "current");
+  });
+
+  it("is for those sides of TLS that it names, or for all when it names none", () => {
     const { extendedKeyUsages: _, ...unrestricted } = certificate;
     const forAll = { ...certificate, extendedKeyUsages: [extendedKeyUsages.any] };
-    assert.equal(certificateState({ ...question, wanted: bothSides }), "outdated");
-    assert.equal(certificateState({ ...question, wanted: bothSides, certificate: unrestricted }), "current");
-    assert.equal(certificateState({ ...question, wanted: bothSides, certificate: forAll }), "current");
-    assert.equal(certificateState({ ...question, wanted: { ...wanted, usages: ["code signing"] } }), "current");
+    assert.deepEqual(tlsUsagesOf(certificate, bothSides), ["server auth"]);
+    assert.deepEqual(tlsUsagesOf(unrestricted, bothSides), ["client auth", "server auth"]);
+    assert.deepEqual(tlsUsagesOf(forAll, bothSides), ["client auth", "server auth"]);
+    assert.deepEqual(tlsUsagesOf(forAll, { ...wanted, usages: ["code signing"] }), []);
   });
 });
 

@@ -22,6 +22,7 @@ import { VirtualTime } from "./virtual-time.ts";
 type Behaviour =
   | "issues"
   | "issues without names"
+  | "issues for clients alone"
   | "issues for another key"
   | "denies"
   | "fails"
@@ -160,6 +161,8 @@ export class SigningScene {
           { ...wanted, subjectAltNames: { ...wanted.subjectAltNames, dnsNames: [] } },
           { ...validity, publicKey },
         );
+      case "issues for clients alone":
+        return issued({ ...wanted, usages: ["client auth"] }, { ...validity, publicKey });
       case "issues for another key":
         return issued(wanted, validity);
       case "denies":

@@ -56,6 +56,9 @@ export interface InformerOptions {
 /** How many objects a page of a list has; client-go asks for as many. */
 const pageLength = 500;
 
+/** A list of more pages has no end: nobody keeps ten million objects in memory. */
+const mostPages = 20_000;
+
 /** A watch that ends sooner has failed, whatever it said (client-go: `VeryShortWatch`, which also asks that it said nothing). */
 const shortestWatchMilliseconds = 1000;
 
@@ -143,6 +146,7 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
 
   async #relist(signal: AbortSignal): Promise<string> {
     const seen = new Set<string>();
+    const tokens = new Set<string>();
     // Pages of one moment, with everything else in between: a hundred thousand objects at once would keep a server waiting.
     for (let next = ""; ;) {
       const page = { limit: pageLength, ...(next !== "" && { continue: next }) };
@@ -151,10 +155,11 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
         seen.add(objectKey(object));
         this.#put(object);
       }
-      const asked = next;
       next = metadata.continue ?? "";
       if (next !== "") {
-        if (next === asked) throw new UnreadableAnswer("a page of the list says that it is followed by itself");
+        if (tokens.has(next)) throw new UnreadableAnswer("a page of the list leads back to one before it");
+        tokens.add(next);
+        if (tokens.size === mostPages) throw new UnreadableAnswer(`the list has more than ${mostPages} pages`);
         await setImmediate();
         signal.throwIfAborted();
         continue;

@@ -129,22 +129,32 @@ for (const { milliseconds, pauses } of endings) {
   });
 }
 
-test("a list whose page is followed by itself is a failure", async (context) => {
-  const stopping = new AbortController();
-  context.after(() => stopping.abort());
-  let pages = 0;
-  const client = clientOf(() => ({
-    metadata: { resourceVersion: "1", ...(pages++ < 2 && { continue: "x" }) },
-    items: [],
-  }));
-  const errors: string[] = [];
-  const informer = new Informer(client.resource(configMaps), {
-    onError: (error) => void errors.push(String(error)),
-    backoffMilliseconds: () => 0,
+for (const [what, { tokens, failure }] of Object.entries({
+  "whose page is followed by itself": { tokens: ["a", "a"], failure: "a page of the list leads back to one before it" },
+  "whose pages lead to each other in turn": {
+    tokens: ["a", "b", "a"],
+    failure: "a page of the list leads back to one before it",
+  },
+  "without an end": {
+    tokens: Array.from({ length: 20_000 }, (_, page) => `page ${page}`),
+    failure: "the list has more than 20000 pages",
+  },
+})) {
+  test(`a list ${what} is a failure, and is asked for again`, async (context) => {
+    const stopping = new AbortController();
+    context.after(() => stopping.abort());
+    let pages = 0;
+    const client = clientOf(() => ({ metadata: { resourceVersion: "1", continue: tokens[pages++] }, items: [] }));
+    const errors: string[] = [];
+    const informer = new Informer(client.resource(configMaps), {
+      onError: (error) => void errors.push(String(error)),
+      backoffMilliseconds: () => 0,
+    });
+    await informer.start(stopping.signal);
+    assert.deepEqual(errors, [`UnreadableAnswer: ${failure}`]);
+    assert.equal(pages, tokens.length + 1);
   });
-  await informer.start(stopping.signal);
-  assert.deepEqual(errors, ["UnreadableAnswer: a page of the list says that it is followed by itself"]);
-});
+}
 
 test("an informer that is stopped asks for no further page", async () => {
   const stopping = new AbortController();

@@ -3,8 +3,8 @@ import { dirname, resolve } from "node:path";
 import { errorCode } from "../api/thrown-error.ts";
 
 /**
- * Creates a folder and its missing parents, with this mode whatever the umask is. Throws the system's error. Node.js's own `recursive` loops forever where
- * the system denies that the parent folder exists, as in /proc.
+ * Creates a folder and its missing parents, with this mode whatever the umask is. Throws the system's error. Node.js's own
+ * `recursive` loops forever where the system denies that the parent folder exists, as in /proc.
  */
 export function makeFolder(path: string, { mode }: { readonly mode: number }): void {
   const missing: string[] = [];

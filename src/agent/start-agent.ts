@@ -179,7 +179,7 @@ function checkIdentity(
   const { bootstrap } = settings;
   const file = bootstrap.type === "token" ? bootstrap.file : undefined;
   if (file !== undefined && isOpenToAll(file)) {
-    log.warn({}, `every user of this machine can read the bootstrap token in ${file}; chmod 600 it`);
+    log.warn({}, `the bootstrap token is in ${file}, and its mode lets every user read it; chmod 600 it`);
   }
   if (identity.foreignCertificate !== undefined) {
     log.warn(

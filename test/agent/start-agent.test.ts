@@ -174,7 +174,7 @@ describe("an agent", () => {
     await eventually("a client certificate", () => serials()[0]);
   });
 
-  it("warns of a bootstrap token that every user of the machine can read, and uses it", async (context) => {
+  it("warns of a bootstrap token whose file's mode lets every user read it, and uses it", async (context) => {
     for (const mode of [0o640, 0o644]) {
       const { start, withToken, serials, log } = await scene(context);
       const file = join(mkdtempSync(join(tmpdir(), "signet-token-")), "token");
@@ -183,7 +183,8 @@ describe("an agent", () => {
       chmodSync(file, mode);
       await start({ ...withToken, file });
       await eventually("a client certificate", () => serials()[0]);
-      const isWarned = log.some(({ message }) => message.includes(`the bootstrap token in ${file}; chmod 600 it`));
+      const warning = `the bootstrap token is in ${file}, and its mode lets every user read it; chmod 600 it`;
+      const isWarned = log.some(({ message }) => message === warning);
       assert.equal(isWarned, mode === 0o644);
     }
   });

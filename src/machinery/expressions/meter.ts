@@ -24,7 +24,7 @@ interface LibraryNode {
 /** Lets every part of a checked expression spend steps when it is evaluated. */
 export function meter(root: unknown): void {
   const seen = new Set<object>();
-  const keys: LibraryNode[] = [];
+  const keys: KeyNode[] = [];
   const waiting: unknown[] = [root];
   while (waiting.length > 0) {
     const next = waiting.pop();
@@ -38,7 +38,7 @@ export function meter(root: unknown): void {
     meterNode(next);
     keys.push(...keysIn(next));
   }
-  for (const key of keys) checkKey(key);
+  for (const key of keys) readAsKey(key);
 }
 
 const isLibraryNode = (value: object): value is LibraryNode =>
@@ -57,10 +57,10 @@ function meterNode(node: LibraryNode): void {
   const { handle } = node;
   if (handle !== undefined && comparing.has(op)) {
     node.handle = (...given) => {
-      const [left, right] = given;
+      const [left, right, ...rest] = given;
       if (op !== "in") spendComparison(left, right);
       else if (Array.isArray(right)) for (const one of right as unknown[]) spendComparison(left, one);
-      else refuseKey(left);
+      else return handle(keyOf(left), right, ...rest);
       return handle(...given);
     };
   }
@@ -117,25 +117,36 @@ function inRange(value: unknown): unknown {
   return value instanceof Duration ? durationOf(nanosecondsOf(value)) : value;
 }
 
-/** The parts of a node that are keys of a map: in a map that is written out, and in brackets. */
-function keysIn({ op, args }: LibraryNode): LibraryNode[] {
-  const entries = op === "map" || op === "[]" || op === "[?]" ? (args as readonly unknown[]) : [];
-  const keys = op === "map" ? entries.map((entry) => (entry as readonly unknown[])[0]) : entries.slice(1);
-  return keys.filter((key): key is LibraryNode => typeof key === "object" && key !== null && isLibraryNode(key));
+interface KeyNode {
+  readonly node: LibraryNode;
+  /** Of a map that is written out, or of a value that is looked up. */
+  readonly isWritten: boolean;
 }
 
-function checkKey(node: LibraryNode): void {
+/** The parts of a node that are keys of a map: in a map that is written out, and in brackets. */
+function keysIn({ op, args }: LibraryNode): KeyNode[] {
+  const isWritten = op === "map";
+  const entries = isWritten || op === "[]" || op === "[?]" ? (args as readonly unknown[]) : [];
+  const keys = isWritten ? entries.map((entry) => (entry as readonly unknown[])[0]) : entries.slice(1);
+  return keys
+    .filter((key): key is LibraryNode => typeof key === "object" && key !== null && isLibraryNode(key))
+    .map((node) => ({ node, isWritten }));
+}
+
+function readAsKey({ node, isWritten }: KeyNode): void {
   const { evaluate } = node;
   // oxlint-disable-next-line max-params -- what the library gives
   node.evaluate = (evaluator, own, context) => {
     const value = evaluate.call(node, evaluator, own, context);
-    refuseKey(value);
-    return value;
+    const key = keyOf(value);
+    return isWritten ? value : key;
   };
 }
 
-function refuseKey(key: unknown): void {
+/** A double without a fraction is the same key as the integer (upstream: cel-go's `baseMap.Find`). */
+function keyOf(key: unknown): unknown {
   if (isSequence(key)) throw new Error("unsupported key type: lists and bytes are no keys");
+  return typeof key === "number" && Number.isInteger(key) ? BigInt(key) : key;
 }
 
 /**

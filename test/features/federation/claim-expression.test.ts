@@ -34,6 +34,8 @@ describe("a CEL expression on claims", () => {
     "claims.email_verified == true": true,
     "claims.level == 3": true,
     "claims.level > 3": false,
+    "claims.level in {3: true}": true,
+    "{3: true}[claims.level]": true,
     "has(claims.missing)": false,
     "claims.nothing == null": true,
     "claims.nested.roles.admin": true,

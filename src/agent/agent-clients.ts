@@ -6,6 +6,7 @@ import type { CaSource } from "../machinery/client/connection-fault.ts";
 import { firstReachable } from "../machinery/client/first-reachable.ts";
 import { httpsTransport } from "../machinery/client/https-transport.ts";
 import type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
+import { lacksPermission } from "../machinery/client/lacks-permission.ts";
 import type { TlsCredentials } from "../machinery/client/tls-options.ts";
 import type { ClientResponse, Transport } from "../machinery/client/transport.ts";
 import type { ClientCertificate, ServerAccess, BootstrapCredential } from "./agent-settings.ts";
@@ -212,7 +213,7 @@ function refusalText(error: ApiError, credential: UsedCredential): string {
   const { code, message } = error;
   if (code === 401) return `the server does not accept ${nameOf(credential)} (401): ${adviceFor(credential)}`;
   if (code === 403) {
-    return `the server accepts ${nameOf(credential)}, but does not permit the request (403): ${message}${permissionAdvice(credential)}`;
+    return `the server accepts ${nameOf(credential)}, but does not permit the request (403): ${message}${lacksPermission(message) ? permissionAdvice(credential) : ""}`;
   }
   return message;
 }

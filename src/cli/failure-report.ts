@@ -1,6 +1,7 @@
 import { CommanderError } from "commander";
 import { ApiError } from "../machinery/api/api-error.ts";
 import { KubeconfigError } from "../machinery/client/kubeconfig.ts";
+import { lacksPermission } from "../machinery/client/lacks-permission.ts";
 import { UnreadableAnswer } from "../machinery/client/transport.ts";
 import { CommandFailure, exitCodes } from "../machinery/command-line/command-failure.ts";
 import { listenFault } from "../machinery/command-line/listen-fault.ts";
@@ -60,9 +61,8 @@ const advice: Readonly<Record<string, string>> = {
   InternalError: "the server's log says why",
 };
 
-/** What to do about a 403. Policies and other rules refuse with it too, whatever roles allow: their messages name no permission. */
 const adviceForForbidden = (message: string): string =>
-  / cannot \S+ (resource|path) | not permitted to | attempting to grant /.test(message)
+  lacksPermission(message)
     ? "signet auth can-i --list shows what you may do"
     : "this is not about permissions: ask for something that the rule allows";
 

@@ -1,9 +1,9 @@
-import { setImmediate, setTimeout as delay } from "node:timers/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import { ApiError } from "../api/api-error.ts";
 import { withoutManagedFields } from "../api/object-meta.ts";
 import type { Clock } from "../api/clock.ts";
 import type { ApiObject } from "../api/object-meta.ts";
-import { UnreadableAnswer } from "../client/transport.ts";
+import { listPages } from "../client/list-pages.ts";
 import type { ListOptions, ResourceClient, ApiClient } from "../client/api-client.ts";
 import type { ResourceType } from "../api/resource-type.ts";
 
@@ -52,12 +52,6 @@ export interface InformerOptions {
   /** A clock that is never set. */
   readonly monotonic?: Clock;
 }
-
-/** How many objects a page of a list has; client-go asks for as many. */
-const pageLength = 500;
-
-/** A list of more pages has no end: nobody keeps ten million objects in memory. */
-const mostPages = 20_000;
 
 /** A watch that ends sooner has failed, whatever it said (client-go: `VeryShortWatch`, which also asks that it said nothing). */
 const shortestWatchMilliseconds = 1000;
@@ -146,27 +140,16 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
 
   async #relist(signal: AbortSignal): Promise<string> {
     const seen = new Set<string>();
-    const tokens = new Set<string>();
-    // Pages of one moment, with everything else in between: a hundred thousand objects at once would keep a server waiting.
-    for (let next = ""; ;) {
-      const page = { limit: pageLength, ...(next !== "" && { continue: next }) };
-      const { items, metadata } = await this.#resource.list({ ...this.#options.selectors, ...page });
+    let version = "";
+    for await (const { items, metadata } of listPages(this.#resource, { ...this.#options.selectors, signal })) {
       for (const object of items) {
         seen.add(objectKey(object));
         this.#put(object);
       }
-      next = metadata.continue ?? "";
-      if (next !== "") {
-        if (tokens.has(next)) throw new UnreadableAnswer("a page of the list leads back to one before it");
-        tokens.add(next);
-        if (tokens.size === mostPages) throw new UnreadableAnswer(`the list has more than ${mostPages} pages`);
-        await setImmediate();
-        signal.throwIfAborted();
-        continue;
-      }
-      for (const [key, object] of this.#objects) if (!seen.has(key)) this.#remove(object);
-      return metadata.resourceVersion ?? "";
+      version = metadata.resourceVersion ?? "";
     }
+    for (const [key, object] of this.#objects) if (!seen.has(key)) this.#remove(object);
+    return version;
   }
 
   #put(received: T): void {

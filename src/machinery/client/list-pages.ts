@@ -1,0 +1,34 @@
+import { setImmediate } from "node:timers/promises";
+import type { ApiList, ApiObject } from "../api/object-meta.ts";
+import type { ListOptions, ResourceClient } from "./api-client.ts";
+import { UnreadableAnswer } from "./transport.ts";
+
+/** How many objects a page has; client-go and kubectl ask for as many. */
+const pageLength = 500;
+
+/** A list of more pages has no end: nobody keeps ten million objects in memory. */
+const mostPages = 20_000;
+
+export class EndlessList extends UnreadableAnswer {}
+
+/**
+ * The pages of a list, in their order, with everything else in between: a hundred thousand objects at once would keep a server waiting.
+ * Each is an answer of its own, with its own time limit. Throws EndlessList.
+ */
+export async function* listPages<T extends ApiObject>(
+  resource: ResourceClient<T>,
+  { signal, ...options }: ListOptions & { readonly signal?: AbortSignal } = {},
+): AsyncGenerator<ApiList<T>, void, undefined> {
+  const tokens = new Set<string>();
+  for (let next = ""; ;) {
+    const page = await resource.list({ ...options, limit: pageLength, ...(next !== "" && { continue: next }) });
+    yield page;
+    next = page.metadata.continue ?? "";
+    if (next === "") return;
+    if (tokens.has(next)) throw new EndlessList("a page of the list leads back to one before it");
+    tokens.add(next);
+    if (tokens.size === mostPages) throw new EndlessList(`the list has more than ${mostPages} pages`);
+    await setImmediate();
+    signal?.throwIfAborted();
+  }
+}

@@ -270,11 +270,14 @@ export class CertificateManager {
     onFailed(error);
   }
 
-  /** Counts a failure, and lets no try begin for a while: `atLeast` milliseconds. Returns how many it is. */
-  #pause(backoff: Backoff, atLeast = 0): number {
+  /** Counts a failure, and lets no try begin for a while. Returns for how many milliseconds. */
+  #pause(backoff: Backoff, atLeastMilliseconds = 0): number {
     const { monotonic, random } = this.#options;
     this.#failures++;
-    const wait = Math.max(atLeast, backoffMilliseconds(backoff, { failures: this.#failures, random: random() }));
+    const wait = Math.max(
+      atLeastMilliseconds,
+      backoffMilliseconds(backoff, { failures: this.#failures, random: random() }),
+    );
     this.#retryAt = monotonic.now() + wait;
     return wait;
   }

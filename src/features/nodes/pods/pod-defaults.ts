@@ -1,5 +1,5 @@
 import { allValues } from "../all-values.ts";
-import type { Container, Pod } from "./pod-schema.ts";
+import type { Container, Pod, Volume } from "./pod-schema.ts";
 
 /**
  * The values of fields that a Pod leaves out, and those of which upstream makes others (upstream: `SetDefaults_Pod`,
@@ -30,8 +30,6 @@ export function podDefaults(pod: Pod): Pod {
     status: { ...status, ...(podIP !== undefined && { podIP, podIPs: podIPs.map((ip) => ({ ip })) }) },
   };
 }
-
-type Volume = NonNullable<Pod["spec"]["volumes"]>[number];
 
 function withSource({ name, ...source }: Volume): Volume {
   if (Object.keys(source).length === 0) return { name, emptyDir: {} };

@@ -105,7 +105,7 @@ interface AdminKubeconfigOptions {
   /** A certificate that is revoked is replaced. */
   readonly isRevoked: (certificate: Certificate) => boolean;
   /** The addresses of revocation lists and OCSP, for the certificate. Undefined: it names none. */
-  readonly revocation?: OwnCertificateOptions["revocation"];
+  readonly revocation: OwnCertificateOptions["revocation"];
 }
 
 interface AdminKubeconfig {

@@ -70,6 +70,7 @@ export class UnhelpfulServers {
         },
         clock: { now: () => milliseconds },
         lifetimeMilliseconds: year,
+        revocation: undefined,
       },
     );
     const url = await this.#listen(https.createServer({ key, cert: certificate }, (_, response) => response.end("{}")));

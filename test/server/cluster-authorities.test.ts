@@ -3,7 +3,6 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync,
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { pino } from "pino";
-import { systemClock } from "../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
@@ -11,14 +10,13 @@ import { readKubeconfig } from "../../src/machinery/client/kubeconfig.ts";
 import { loadCertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import type { CertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import { parseCertificatesPem } from "../../src/pki/trust-anchors.ts";
-import { openClusterAuthority } from "../../src/features/certificates/authorities/cluster-authority.ts";
-import { issueOwnCertificate } from "../../src/features/certificates/authorities/issue-own-certificate.ts";
 import {
   CertificateFolder,
   CertificateScene,
   conditionOf,
   until,
 } from "../features/certificates/certificate-loop-scene.ts";
+import { directoryAuthority, issuePair } from "../features/certificates/directory-authority.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { signerNames } from "../../src/features/certificates/signer-names.ts";
@@ -113,16 +111,7 @@ describe("the CAs of a data directory", () => {
         const anchors = parseCertificatesPem(bundle.spec.trustBundle).map(({ subject }) => subject.commonName);
         assert.deepEqual(anchors, [`signet-${word}-ca`]);
       }
-      const asAlice = files.map((name) =>
-        issueOwnCertificate(
-          {
-            subject: { commonName: "alice" },
-            extendedKeyUsages: ["clientAuth", "serverAuth"],
-            subjectAltNames: { dnsNames: [], ipAddresses: [], emailAddresses: [], uris: [] },
-          },
-          { authority: authorityOf(name), clock: systemClock, lifetimeMilliseconds: 3_600_000 },
-        ),
-      );
+      const asAlice = files.map((name) => issuePair(authorityOf(name), { commonName: "alice" }));
       const taken = await Promise.all(asAlice.map((pair) => whoIs(server, pair)));
       assert.deepEqual(taken, ["401", "alice", "alice", "401"]);
       const { clientCertificate } = readKubeconfig({ file: server.kubeconfigFile }).transport;
@@ -177,7 +166,7 @@ describe("the CAs of a data directory", () => {
 
   it("remain a single CA for everything in a directory of an earlier version", async () => {
     mkdirSync(dataDirectory);
-    openClusterAuthority({ dataDirectory, clock: systemClock });
+    directoryAuthority(dataDirectory);
     const before = readFileSync(join(dataDirectory, "ca.crt"), "utf8");
     for (const round of ["first", "second"]) {
       const server = await start();
@@ -207,7 +196,7 @@ describe("the CAs of a data directory", () => {
 
   it("never sign the server's names with a CA that the server's clients trust, whoever approved", async () => {
     mkdirSync(dataDirectory);
-    openClusterAuthority({ dataDirectory, clock: systemClock });
+    directoryAuthority(dataDirectory);
     const copies = { certificate: folder.file("copy.crt"), key: folder.file("copy.key") };
     copyFileSync(join(dataDirectory, "ca.crt"), copies.certificate);
     copyFileSync(join(dataDirectory, "ca.key"), copies.key);
@@ -231,9 +220,9 @@ describe("the CAs of a data directory", () => {
     rmSync(dataDirectory, { recursive: true });
     // A new directory, but the settings name the server's CA for the signers.
     mkdirSync(dataDirectory);
-    openClusterAuthority({ dataDirectory, clock: systemClock, baseName: "apiserver-client-ca" });
-    openClusterAuthority({ dataDirectory, clock: systemClock, baseName: "nodeagent-client-ca" });
-    openClusterAuthority({ dataDirectory, clock: systemClock, baseName: "nodeagent-serving-ca" });
+    directoryAuthority(dataDirectory, { baseName: "apiserver-client-ca" });
+    directoryAuthority(dataDirectory, { baseName: "nodeagent-client-ca" });
+    directoryAuthority(dataDirectory, { baseName: "nodeagent-serving-ca" });
     copyFileSync(copies.certificate, join(dataDirectory, "ca.crt"));
     copyFileSync(copies.key, join(dataDirectory, "ca.key"));
     await refuse({ "cluster-signing-cert-file": copies.certificate, "cluster-signing-key-file": copies.key });
@@ -241,7 +230,7 @@ describe("the CAs of a data directory", () => {
 
   it("are completed after an interrupted first start", async () => {
     mkdirSync(dataDirectory);
-    openClusterAuthority({ dataDirectory, clock: systemClock, baseName: "apiserver-client-ca" });
+    directoryAuthority(dataDirectory, { baseName: "apiserver-client-ca" });
     const made = readFileSync(join(dataDirectory, "apiserver-client-ca.crt"), "utf8");
     await (await start()).stop();
     assert.equal(readFileSync(join(dataDirectory, "apiserver-client-ca.crt"), "utf8"), made);
@@ -256,7 +245,7 @@ describe("the CAs of a data directory", () => {
       name: "UsageError",
       message: /contains ca\.crt but not nodeagent-serving-ca\.crt: copy the missing files/,
     });
-    openClusterAuthority({ dataDirectory, clock: systemClock, baseName: "nodeagent-serving-ca" });
+    directoryAuthority(dataDirectory, { baseName: "nodeagent-serving-ca" });
     await assert.rejects(start(), { name: "UsageError", message: /apiserver-client-ca\.key is missing: copy it/ });
   });
 });

@@ -8,12 +8,9 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { connect } from "node:tls";
 import pino from "pino";
-import { openClusterAuthority } from "../../src/features/certificates/authorities/cluster-authority.ts";
 import type { ClusterAuthority } from "../../src/features/certificates/authorities/cluster-authority.ts";
-import { systemClock } from "../../src/machinery/api/clock.ts";
-import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
-import { issueOwnCertificate } from "../../src/features/certificates/authorities/issue-own-certificate.ts";
 import type { PemKeyPair } from "../../src/features/certificates/authorities/issue-own-certificate.ts";
+import { directoryAuthority, issuePair } from "../features/certificates/directory-authority.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 
@@ -21,17 +18,9 @@ const folder = mkdtempSync(join(tmpdir(), "signet-read-again-"));
 const file = (name: string): string => join(folder, name);
 const write = (name: string, text: string): void => writeFileSync(file(name), text, { mode: 0o600 });
 
-const authority = (name: string): ClusterAuthority =>
-  openClusterAuthority({ dataDirectory: folder, clock: systemClock, baseName: name, commonName: name });
+const authority = (name: string): ClusterAuthority => directoryAuthority(folder, { baseName: name, commonName: name });
 const certificateOf = (from: ClusterAuthority, commonName: string): PemKeyPair =>
-  issueOwnCertificate(
-    {
-      subject: { commonName },
-      extendedKeyUsages: ["clientAuth", "serverAuth"],
-      subjectAltNames: { ...noSubjectAltNames, ipAddresses: ["127.0.0.1"] },
-    },
-    { authority: from, clock: systemClock, lifetimeMilliseconds: 3_600_000 },
-  );
+  issuePair(from, { commonName, ipAddresses: ["127.0.0.1"] });
 
 interface Caller {
   readonly token?: string;

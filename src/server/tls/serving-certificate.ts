@@ -35,9 +35,9 @@ export interface ServingCertificateOptions {
   /** Names in addition to loopback and the machine's own. */
   readonly names: readonly string[];
   /** A certificate that is revoked is replaced. */
-  readonly isRevoked?: (certificate: Certificate) => boolean;
+  readonly isRevoked: (certificate: Certificate) => boolean;
   /** The addresses of revocation lists and OCSP, for the certificate. Undefined: it names none. */
-  readonly revocation?: OwnCertificateOptions["revocation"];
+  readonly revocation: OwnCertificateOptions["revocation"];
 }
 
 /**
@@ -48,7 +48,7 @@ export function openServingCertificate({
   authority,
   clock,
   names,
-  isRevoked = () => false,
+  isRevoked,
   revocation,
 }: ServingCertificateOptions): PemKeyPair {
   const file = join(dataDirectory, "serving.pem");

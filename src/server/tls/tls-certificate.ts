@@ -45,9 +45,9 @@ interface TlsCertificateOptions {
   readonly log: Logger;
   readonly followed: FollowedFiles;
   /** Whether a certificate of the data directory has to be replaced. */
-  readonly isRevoked?: (certificate: Certificate) => boolean;
+  readonly isRevoked: (certificate: Certificate) => boolean;
   /** Says where revocation lists and OCSP are served. Undefined: nowhere. */
-  readonly revocation?: RevocationSettings | undefined;
+  readonly revocation: RevocationSettings | undefined;
 }
 
 /**
@@ -57,7 +57,7 @@ interface TlsCertificateOptions {
  */
 export async function openTlsCertificate(
   { certificate: files, names, namedCertificates, tls }: ListenerSettings,
-  { dataDirectory, authority, clock, log, followed, isRevoked = () => false, revocation }: TlsCertificateOptions,
+  { dataDirectory, authority, clock, log, followed, isRevoked, revocation }: TlsCertificateOptions,
 ): Promise<TlsCertificate> {
   const { protocol } = tls;
   checkGroups(protocol);

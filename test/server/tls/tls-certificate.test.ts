@@ -6,36 +6,63 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import pino from "pino";
+import type { Logger } from "pino";
 import { systemClock } from "../../../src/machinery/api/clock.ts";
+import type { Clock } from "../../../src/machinery/api/clock.ts";
+import type { ClusterAuthority } from "../../../src/features/certificates/authorities/cluster-authority.ts";
 import { parseServerConfig } from "../../../src/server/server-config.ts";
 import type { ServingCertificate } from "../../../src/machinery/http/serving-context.ts";
-import { openClusterAuthority } from "../../../src/features/certificates/authorities/cluster-authority.ts";
 import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
 import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
 import { openTlsCertificate } from "../../../src/server/tls/tls-certificate.ts";
+import type { TlsCertificate } from "../../../src/server/tls/tls-certificate.ts";
 import { serverNamesIn } from "../../../src/features/certificates/signers/server-names.ts";
-import { issueOwnCertificate } from "../../../src/features/certificates/authorities/issue-own-certificate.ts";
-import type { PemKeyPair } from "../../../src/features/certificates/authorities/issue-own-certificate.ts";
 import { parseCertificatesPem } from "../../../src/pki/trust-anchors.ts";
-import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import { directoryAuthority, issuePair } from "../../features/certificates/directory-authority.ts";
+
+interface Opening {
+  readonly dataDirectory: string;
+  readonly own: ClusterAuthority;
+  /** Gets what tells the certificate that its CA has changed. */
+  readonly onChange?: (listener: () => void) => void;
+  readonly clock?: Clock;
+  readonly log?: Logger;
+  readonly followed?: FollowedFiles;
+}
+
+function open(
+  commandLine: Readonly<Record<string, unknown>>,
+  {
+    dataDirectory,
+    own,
+    onChange = () => undefined,
+    clock = systemClock,
+    log = pino({ level: "silent" }),
+    followed = new FollowedFiles({ log }),
+  }: Opening,
+): Promise<TlsCertificate> {
+  return openTlsCertificate(parseServerConfig({ commandLine, file: {} }).listener, {
+    dataDirectory,
+    authority: { current: () => ({ ...rootSigningAuthority(own), trustedPem: own.pem }), onChange },
+    clock,
+    log,
+    followed,
+    isRevoked: () => false,
+    revocation: undefined,
+  });
+}
 
 describe("the serving certificate's files", () => {
   it("are refused at the start unless they are a certificate and its key, with flag, file and what to do", async (context) => {
     const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
-    const own = openClusterAuthority({ dataDirectory: folder, clock: systemClock });
-    const log = pino({ level: "silent" });
+    const own = directoryAuthority(folder);
     const write = (name: string, contents: string): string => {
       const file = join(folder, name);
       writeFileSync(file, contents);
       return file;
     };
-    const issue = (): PemKeyPair =>
-      issueOwnCertificate(
-        { subject: { commonName: "signet" }, extendedKeyUsages: ["serverAuth"], subjectAltNames: noSubjectAltNames },
-        { authority: own, clock: systemClock, lifetimeMilliseconds: 3_600_000 },
-      );
-    const [one, two] = [issue(), issue()];
+    const [one, two] = [issuePair(own, { commonName: "signet" }), issuePair(own, { commonName: "signet" })];
     const locked = createPrivateKey(one.key).export({
       ...{ format: "pem", type: "pkcs8" },
       ...{ cipher: "aes-256-cbc", passphrase: "secret" },
@@ -63,16 +90,7 @@ describe("the serving certificate's files", () => {
       ],
     ] as const) {
       const commandLine = { "tls-cert-file": certificateFile, "tls-private-key-file": keyFile };
-      await assert.rejects(
-        openTlsCertificate(parseServerConfig({ commandLine, file: {} }).listener, {
-          dataDirectory: folder,
-          authority: { current: () => ({ ...rootSigningAuthority(own), trustedPem: own.pem }), onChange: () => {} },
-          clock: systemClock,
-          log,
-          followed: new FollowedFiles({ log }),
-        }),
-        { name: "UsageError", message },
-      );
+      await assert.rejects(open(commandLine, { dataDirectory: folder, own }), { name: "UsageError", message });
     }
   });
 
@@ -80,28 +98,15 @@ describe("the serving certificate's files", () => {
     const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
     const [cert, key] = [join(folder, "tls.crt"), join(folder, "tls.key")];
-    const own = openClusterAuthority({ dataDirectory: folder, clock: systemClock });
-    const issue = (): PemKeyPair =>
-      issueOwnCertificate(
-        { subject: { commonName: "signet" }, extendedKeyUsages: ["serverAuth"], subjectAltNames: noSubjectAltNames },
-        { authority: own, clock: systemClock, lifetimeMilliseconds: 3_600_000 },
-      );
-    const [one, two] = [issue(), issue()];
+    const own = directoryAuthority(folder);
+    const [one, two] = [issuePair(own, { commonName: "signet" }), issuePair(own, { commonName: "signet" })];
     writeFileSync(cert, one.certificate);
     writeFileSync(key, one.key);
     const logged: string[] = [];
     const log = pino({ level: "error" }, { write: (line) => void logged.push(line) });
     const followed = new FollowedFiles({ log });
-    const certificate = await openTlsCertificate(
-      parseServerConfig({ commandLine: { "tls-cert-file": cert, "tls-private-key-file": key }, file: {} }).listener,
-      {
-        dataDirectory: folder,
-        authority: { current: () => ({ ...rootSigningAuthority(own), trustedPem: own.pem }), onChange: () => {} },
-        clock: systemClock,
-        log,
-        followed,
-      },
-    );
+    const commandLine = { "tls-cert-file": cert, "tls-private-key-file": key };
+    const certificate = await open(commandLine, { dataDirectory: folder, own, log, followed });
     const taken: ServingCertificate[] = [];
     certificate.onRenewed((renewed) => taken.push(renewed));
     const look = (): void => followed.refresh({ isForced: false });
@@ -130,21 +135,13 @@ describe("the serving certificate of the data directory", () => {
     const ahead = right + 30 * 86_400_000;
     let now = right;
     const clock = { now: () => now };
-    const own = openClusterAuthority({ dataDirectory: folder, clock });
+    const own = directoryAuthority(folder, { clock });
     const logged: string[] = [];
     const log = pino({ level: "info" }, { write: (line) => void logged.push(JSON.parse(line).msg) });
     let look = (): void => {};
     now = ahead;
-    const certificate = await openTlsCertificate(parseServerConfig({ commandLine: {}, file: {} }).listener, {
-      dataDirectory: folder,
-      authority: {
-        current: () => ({ ...rootSigningAuthority(own), trustedPem: own.pem }),
-        onChange: (listener) => void (look = listener),
-      },
-      clock,
-      log,
-      followed: new FollowedFiles({ log }),
-    });
+    const onChange = (listener: () => void): void => void (look = listener);
+    const certificate = await open({}, { dataDirectory: folder, own, onChange, clock, log });
     context.after(() => certificate.stop());
     const beginning = (): number => parseCertificatesPem(certificate.current().cert)[0]?.notBefore ?? Number.NaN;
 
@@ -164,35 +161,13 @@ describe("the certificates for server names", () => {
   it("count as the server's names, so that no signer certifies them for others", async (context: TestContext) => {
     const folder = mkdtempSync(join(tmpdir(), "signet-tls-"));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
-    const authority = openClusterAuthority({ dataDirectory: folder, clock: systemClock });
-    const { certificate, key } = issueOwnCertificate(
-      {
-        subject: { commonName: "named" },
-        extendedKeyUsages: ["serverAuth"],
-        subjectAltNames: { ...noSubjectAltNames, dnsNames: ["unused.test"] },
-      },
-      { authority, clock: systemClock, lifetimeMilliseconds: 3_600_000 },
-    );
+    const own = directoryAuthority(folder);
+    const { certificate, key } = issuePair(own, { commonName: "named", dnsNames: ["unused.test"] });
     const [certificateFile, keyFile] = [join(folder, "named.crt"), join(folder, "named.key")];
     writeFileSync(certificateFile, certificate);
     writeFileSync(keyFile, key, { mode: 0o600 });
-    const log = pino({ level: "silent" });
-    const opened = await openTlsCertificate(
-      parseServerConfig({
-        commandLine: { "tls-sni-cert-key": `${certificateFile},${keyFile}:a.test,*.b.test` },
-        file: {},
-      }).listener,
-      {
-        dataDirectory: folder,
-        authority: {
-          current: () => ({ ...rootSigningAuthority(authority), trustedPem: authority.pem }),
-          onChange: () => {},
-        },
-        clock: systemClock,
-        log,
-        followed: new FollowedFiles({ log }),
-      },
-    );
+    const commandLine = { "tls-sni-cert-key": `${certificateFile},${keyFile}:a.test,*.b.test` };
+    const opened = await open(commandLine, { dataDirectory: folder, own });
     const { names, certificates } = opened.identity();
     assert.deepEqual(serverNamesIn({ dnsNames: ["x.b.test", "a.test", "c.test"], ipAddresses: [] }, names), [
       "x.b.test",

@@ -11,31 +11,20 @@ import { after, before, describe, it } from "node:test";
 import { connect } from "node:tls";
 import type { ConnectionOptions, TLSSocket } from "node:tls";
 import pino from "pino";
-import { openClusterAuthority } from "../../../src/features/certificates/authorities/cluster-authority.ts";
-import { systemClock } from "../../../src/machinery/api/clock.ts";
 import { readKubeconfig } from "../../../src/machinery/client/kubeconfig.ts";
-import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
-import { issueOwnCertificate } from "../../../src/features/certificates/authorities/issue-own-certificate.ts";
 import { parseServerConfig } from "../../../src/server/server-config.ts";
 import { tlsWarnings } from "../../../src/server/tls/tls-certificate.ts";
+import { directoryAuthority, issuePair } from "../../features/certificates/directory-authority.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "signet-tls-settings-"));
 const file = (name: string): string => join(folder, name);
-const authority = openClusterAuthority({ dataDirectory: folder, clock: systemClock });
-
-interface PairOptions {
-  readonly commonName: string;
-  readonly dnsNames?: readonly string[];
-}
+const authority = directoryAuthority(folder);
 
 /** Writes a new certificate and key as NAME.crt and NAME.key. Returns the two files as the setting has them. */
-function writePair(name: string, { commonName, dnsNames = [] }: PairOptions): string {
-  const { certificate, key } = issueOwnCertificate(
-    { subject: { commonName }, extendedKeyUsages: ["serverAuth"], subjectAltNames: { ...noSubjectAltNames, dnsNames } },
-    { authority, clock: systemClock, lifetimeMilliseconds: 3_600_000 },
-  );
+function writePair(name: string, names: Parameters<typeof issuePair>[1]): string {
+  const { certificate, key } = issuePair(authority, names);
   writeFileSync(file(`${name}.crt`), certificate);
   writeFileSync(file(`${name}.key`), key, { mode: 0o600 });
   return `${file(`${name}.crt`)},${file(`${name}.key`)}`;

@@ -29,8 +29,8 @@ export const clockSkewMilliseconds = 5 * 60_000;
 export interface ClusterAuthorityOptions {
   readonly dataDirectory: string;
   readonly clock: Clock;
-  /** The name of its files without extension. Default: `ca`, the server's own CA. */
-  readonly baseName?: string;
+  /** The name of its files without extension: `ca`. */
+  readonly baseName: string;
   /** For a CA that is generated now. Default: derived from `baseName`. */
   readonly commonName?: string;
   /** For a CA that is generated now. Default: ten years. */
@@ -38,7 +38,7 @@ export interface ClusterAuthorityOptions {
 }
 
 interface OpenAuthorityOptions extends ClusterAuthorityOptions {
-  readonly log?: Pick<Logger, "warn">;
+  readonly log: Pick<Logger, "warn">;
 }
 
 /**
@@ -48,7 +48,7 @@ interface OpenAuthorityOptions extends ClusterAuthorityOptions {
 export function openClusterAuthority({
   dataDirectory,
   clock,
-  baseName = "ca",
+  baseName,
   commonName = `signet-${baseName}`,
   lifetimeMilliseconds = defaultLifetimeMilliseconds,
   log,
@@ -62,7 +62,7 @@ export function openClusterAuthority({
     // Write the certificate last: if it exists, its key exists too.
     if (known === undefined) writePrivateFile(keyFile, encodePrivateKeyPem(privateKey));
     else
-      log?.warn(
+      log.warn(
         { file: certificateFile, key: keyFile },
         "a CA's certificate was missing; it was made again for its key",
       );

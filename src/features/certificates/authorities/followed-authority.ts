@@ -32,8 +32,6 @@ export interface RotationContext {
 }
 
 export interface FollowedAuthorityOptions extends ClusterAuthorityOptions, RotationContext {
-  /** The name of its files without extension. */
-  readonly baseName: string;
   /** Its name in the store and for `signet ca`. Default: the name of its files. */
   readonly name?: string;
 }

@@ -21,7 +21,7 @@ export interface OwnCertificateOptions {
   readonly clock: Clock;
   readonly lifetimeMilliseconds: number;
   /** Where others learn of its revocation. Undefined: nowhere. */
-  readonly revocation?: Pick<RevocationSettings, "url" | "isSharded"> | undefined;
+  readonly revocation: Pick<RevocationSettings, "url" | "isSharded"> | undefined;
 }
 
 /** Generates a key and a certificate for the server's own use. It expires no later than the CA. */

@@ -1,0 +1,39 @@
+import { systemClock } from "../../../src/machinery/api/clock.ts";
+import { openClusterAuthority } from "../../../src/features/certificates/authorities/cluster-authority.ts";
+import type {
+  ClusterAuthority,
+  ClusterAuthorityOptions,
+} from "../../../src/features/certificates/authorities/cluster-authority.ts";
+import { issueOwnCertificate } from "../../../src/features/certificates/authorities/issue-own-certificate.ts";
+import type { PemKeyPair } from "../../../src/features/certificates/authorities/issue-own-certificate.ts";
+import type { CertificateAuthority } from "../../../src/pki/certificate-authority.ts";
+import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import type { SubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+
+/** A CA of a data directory, made where there is none. Default: the server's own. */
+export const directoryAuthority = (
+  dataDirectory: string,
+  given: Partial<Pick<ClusterAuthorityOptions, "baseName" | "commonName" | "clock">> = {},
+): ClusterAuthority =>
+  openClusterAuthority({
+    dataDirectory,
+    baseName: "ca",
+    clock: systemClock,
+    log: { warn: () => undefined },
+    ...given,
+  });
+
+interface PairOptions extends Partial<SubjectAltNames> {
+  readonly commonName: string;
+}
+
+/** A certificate for clients and servers that is good for an hour, with its key. */
+export const issuePair = (authority: CertificateAuthority, { commonName, ...names }: PairOptions): PemKeyPair =>
+  issueOwnCertificate(
+    {
+      subject: { commonName },
+      extendedKeyUsages: ["clientAuth", "serverAuth"],
+      subjectAltNames: { ...noSubjectAltNames, ...names },
+    },
+    { authority, clock: systemClock, lifetimeMilliseconds: 3_600_000, revocation: undefined },
+  );

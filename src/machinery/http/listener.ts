@@ -65,8 +65,8 @@ export interface ListenerOptions {
   readonly handler: Handler;
   readonly certificate: ServingCertificate;
   readonly tls?: ListenerTls;
-  readonly limits?: Partial<ListenerLimits>;
-  readonly log?: ListenerLog;
+  readonly limits: Partial<ListenerLimits>;
+  readonly log: ListenerLog;
 }
 
 /** The part of pino's interface that is used here. */
@@ -120,7 +120,7 @@ interface ListenerParts {
   readonly server: Server;
   readonly context: ExchangeContext;
   readonly limits: ListenerLimits;
-  readonly log: ListenerLog | undefined;
+  readonly log: ListenerLog;
   /** The connections of HTTP/2. */
   readonly sessions: Map<Http2Session, TlsConnection>;
   /** The connections of HTTP/1.1 that were ended because of what came, or did not come, and since which second. */
@@ -138,7 +138,7 @@ interface ListenerParts {
 export function createListener({ handler, certificate, tls, limits: changes, log }: ListenerOptions): Listener {
   const limits = { ...defaultLimits, ...changes };
   const notRead = rateLimitedReport<number>((maximumBytes, count) =>
-    log?.warn(
+    log.warn(
       { maximumBytes, count },
       "clients did not read large answers or watches, which were ended to free the memory",
     ),
@@ -168,10 +168,10 @@ export function createListener({ handler, certificate, tls, limits: changes, log
   const sweeper = periodically({
     milliseconds: 1000,
     task: () => sweep(parts),
-    onFailure: (error) => log?.error({ err: error }, "could not end what is overdue, will retry"),
+    onFailure: (error) => log.error({ err: error }, "could not end what is overdue, will retry"),
   });
   const notAccepted = rateLimitedReport<Error>((error, count) =>
-    log?.error({ err: error, count }, "could not accept connections, will go on"),
+    log.error({ err: error, count }, "could not accept connections, will go on"),
   );
   return {
     listen: (address) =>
@@ -232,7 +232,7 @@ function boundConnections({ server, limits, log, sockets }: ListenerParts): void
   const bound = new ConnectionBound(limits);
   const startTls = takeListener(server, "connection");
   const refused = rateLimitedReport<string | undefined>((address, count) =>
-    log?.warn({ address, count }, "too many connections: new ones are closed"),
+    log.warn({ address, count }, "too many connections: new ones are closed"),
   );
   server.on("connection", (socket: Socket) => {
     if (bound.admits(socket)) {
@@ -307,7 +307,7 @@ function serveHttp1({ server, context, limits, log, connections, refused }: List
         ({ WebSocketExchange }) =>
           new WebSocketExchange({ head, request, response, socket, sentAhead }, { context, connection }).run(),
         (error: unknown) => {
-          log?.error({ err: error }, "could not load what speaks WebSocket");
+          log.error({ err: error }, "could not load what speaks WebSocket");
           socket.destroy();
         },
       );

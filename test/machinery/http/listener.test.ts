@@ -72,12 +72,19 @@ const echo: Handler = async (request) => {
   }
 };
 
+interface NewListener {
+  readonly handler?: Handler;
+  readonly limits?: Partial<ListenerLimits>;
+}
+
+const newListener = ({ handler = echo, limits = {} }: NewListener = {}): Listener =>
+  createListener({ handler, certificate: serving, limits, log: { warn: () => undefined, error: () => undefined } });
+
 async function withListener(
-  options: { readonly handler?: Handler; readonly limits?: Partial<ListenerLimits> },
+  options: NewListener,
   use: (port: number, listener: Listener) => Promise<void>,
 ): Promise<void> {
-  const { handler = echo, limits = {} } = options;
-  const listener = createListener({ handler, certificate: serving, limits });
+  const listener = newListener(options);
   const port = await listener.listen({ host: "127.0.0.1", port: 0 });
   try {
     await use(port, listener);
@@ -678,7 +685,7 @@ describe("the listener", () => {
       await release.promise;
       return text("drained");
     };
-    const listener = createListener({ handler, certificate: serving });
+    const listener = newListener({ handler });
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const session = openHttp2(port);
     const watch = session.request({ ":path": "/watch" });
@@ -696,7 +703,7 @@ describe("the listener", () => {
   });
 
   it("cuts connections that are still open after the grace period", async () => {
-    const listener = createListener({ handler: echo, certificate: serving });
+    const listener = newListener();
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const session = openHttp2(port);
     const stream = session.request({ ":path": "/hang" }).on("error", () => undefined);
@@ -707,7 +714,7 @@ describe("the listener", () => {
   });
 
   it("closes connections with an unfinished handshake after the grace period", async () => {
-    const listener = createListener({ handler: echo, certificate: serving, limits: { handshakeSeconds: 1000 } });
+    const listener = newListener({ limits: { handshakeSeconds: 1000 } });
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const silent = connectTcp(port, "127.0.0.1");
     const closed = once(silent, "close");
@@ -720,7 +727,7 @@ describe("the listener", () => {
   const keepAliveGet = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
   it("answers a request on a kept-alive connection while it closes, and ends the connection with the answer", async () => {
-    const listener = createListener({ handler: echo, certificate: serving });
+    const listener = newListener();
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const socket = await openTls(port);
     socket.setEncoding("utf8").write(keepAliveGet);
@@ -741,7 +748,7 @@ describe("the listener", () => {
         await release.promise;
         return path === "/watch" ? { status: 200, headers: {}, body: { start: () => () => undefined } } : text("taken");
       };
-      const listener = createListener({ handler, certificate: serving });
+      const listener = newListener({ handler });
       const port = await listener.listen({ host: "127.0.0.1", port: 0 });
       const answering = sendHttp1(port, { path, headers: { connection: "keep-alive" } });
       await entered.promise;
@@ -753,7 +760,7 @@ describe("the listener", () => {
   });
 
   it("closes idle HTTP/1.1 connections once no request can be on its way", async () => {
-    const listener = createListener({ handler: echo, certificate: serving });
+    const listener = newListener();
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const socket = await openTls(port);
     socket.write(keepAliveGet);
@@ -762,7 +769,7 @@ describe("the listener", () => {
   });
 
   it("refuses the requests of an HTTP/2 connection that finishes its handshake while the listener closes", async () => {
-    const listener = createListener({ handler: echo, certificate: serving });
+    const listener = newListener();
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const late = connectTcp(port, "127.0.0.1");
     await once(late, "connect");
@@ -777,7 +784,7 @@ describe("the listener", () => {
   });
 
   it("answers the request of an HTTP/1.1 connection that finishes its handshake while the listener closes", async () => {
-    const listener = createListener({ handler: echo, certificate: serving });
+    const listener = newListener();
     const port = await listener.listen({ host: "127.0.0.1", port: 0 });
     const late = connectTcp(port, "127.0.0.1");
     await once(late, "connect");

@@ -49,14 +49,14 @@ export interface RegistryOptions<T extends ApiObject> {
   readonly clock?: Clock;
   /** How many versions to keep in memory for watches that start in the past. */
   readonly historyLength?: number;
-  /** The largest stored form of an object (etcd: `--max-request-bytes`). Default 1.5 MiB. */
-  readonly maximumObjectBytes?: number;
+  /** The largest stored form of an object (etcd: `--max-request-bytes`). */
+  readonly maximumObjectBytes: number;
   /** How long a read waits for a revision that does not exist yet. */
   readonly futureWaitMilliseconds?: number;
   /** Called after each write of this process. It runs on the request path, so keep it fast; it must not throw. */
-  readonly onWritten?: ((write: ObservedWrite) => void) | undefined;
+  readonly onWritten: (write: ObservedWrite) => void;
   /** Called for each write that the store refused because it takes none now. */
-  readonly onRefused?: ((error: StoreUnavailable) => void) | undefined;
+  readonly onRefused: (error: StoreUnavailable) => void;
   /** Where cached objects find their text again. Absent: they keep it. */
   readonly texts?: StoredTexts | undefined;
   /** The registry of the same objects as they are stored, where the definition serves them under another version. */
@@ -77,9 +77,6 @@ export interface Waiter {
   /** See `hasFreshCache` of HttpRequest. */
   readonly hasFreshCache?: boolean;
 }
-
-/** The same as etcd's. */
-const defaultObjectBytes = 1.5 * 1024 * 1024;
 
 /**
  * The objects of one resource: its definition, its location in the store and its cached copy in memory. Each verb is a
@@ -102,8 +99,8 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   readonly #texts: TextsOfKind | undefined;
   readonly #answers: Map<string, AnswerCreate>;
   readonly #maximumObjectBytes: number;
-  readonly #onWritten: ((write: ObservedWrite) => void) | undefined;
-  readonly #onRefused: ((error: StoreUnavailable) => void) | undefined;
+  readonly #onWritten: (write: ObservedWrite) => void;
+  readonly #onRefused: (error: StoreUnavailable) => void;
 
   constructor({
     definition,
@@ -112,7 +109,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     admission = () => [],
     clock = systemClock,
     historyLength = 10_000,
-    maximumObjectBytes = defaultObjectBytes,
+    maximumObjectBytes,
     futureWaitMilliseconds = 3000,
     onWritten,
     onRefused,
@@ -358,7 +355,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     const trace = currentTrace();
     trace?.begin("store");
     const isCreate = request.expectedRevision === 0;
-    const before = this.#onWritten === undefined || isCreate ? undefined : this.cache.get(request.key);
+    const before = isCreate ? undefined : this.cache.get(request.key);
     try {
       const { signal, transaction } = admitted;
       const write = { ...request, signal };
@@ -369,7 +366,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       trace?.decided(result.isWritten ? `revision ${result.revision}` : "another write came first");
       return result;
     } catch (error) {
-      if (error instanceof StoreUnavailable) this.#onRefused?.(error);
+      if (error instanceof StoreUnavailable) this.#onRefused(error);
       throw writeFailure(error, { resource: this.resource, key: request.key });
     }
   }
@@ -412,7 +409,6 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       readonly revision: number;
     },
   ): void {
-    if (this.#onWritten === undefined) return;
     const next = value && this.written({ key, value, modRevision: revision });
     const previous = before?.revision === expectedRevision ? before : undefined;
     this.#onWritten({ definition: this.definition, username, previous, next } as unknown as ObservedWrite); // of T

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { encodeStored } from "../../../src/machinery/registry/stored-object.ts";
-import { ResourceRegistry } from "../../../src/machinery/registry/resource-registry.ts";
 import { StoredTexts } from "../../../src/machinery/registry/stored-texts.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
@@ -9,7 +8,7 @@ import { RevisionCompacted } from "../../../src/machinery/storage/store.ts";
 import type { WatchRequest } from "../../../src/machinery/storage/store.ts";
 import type { InformerHandler } from "../../../src/machinery/loops/informer.ts";
 import { RegistryInformer } from "../../../src/machinery/loops/registry-informer.ts";
-import { toys } from "../registry/toy-resource.ts";
+import { toyRegistry } from "../registry/toy-resource.ts";
 import type { Toy } from "../registry/toy-resource.ts";
 
 /** A store that can forget what its watches have not seen yet. */
@@ -43,8 +42,7 @@ interface ToyFields {
 
 class Fixture {
   readonly store = new ForgetfulStore();
-  readonly registry = new ResourceRegistry<Toy>({
-    definition: toys,
+  readonly registry = toyRegistry({
     store: this.store,
     feed: new ChangeFeed({ store: this.store, replayLength: 0 }),
     texts: new StoredTexts({ valueAt: (revision) => this.store.kept.get(revision), maximumCharacters: 0 }),

@@ -8,11 +8,10 @@ import { encodeStored, StoredObject } from "../../../src/machinery/registry/stor
 import { listObjects } from "../../../src/machinery/registry/list-objects.ts";
 import { parseListOptions } from "../../../src/machinery/registry/list-options.ts";
 import { objectSelector } from "../../../src/machinery/registry/object-selector.ts";
-import { ResourceRegistry } from "../../../src/machinery/registry/resource-registry.ts";
+import type { ResourceRegistry } from "../../../src/machinery/registry/resource-registry.ts";
 import { watchObjects } from "../../../src/machinery/registry/watch-objects.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
-import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
-import { toys } from "./toy-resource.ts";
+import { toyRegistry, toys } from "./toy-resource.ts";
 import type { Toy } from "./toy-resource.ts";
 
 describe("a member of an object's JSON", () => {
@@ -95,7 +94,7 @@ describe("a label selector with thousands of terms", () => {
 /** Toys in ten boxes, with five hundred labels and two colors. */
 async function registryOf(count: number): Promise<ResourceRegistry<Toy>> {
   const store = new MemoryStore();
-  const registry = new ResourceRegistry<Toy>({ definition: toys, store, feed: new ChangeFeed({ store }) });
+  const registry = toyRegistry({ store });
   for (let n = 0; n < count; n += 1) {
     const [name, namespace] = [`toy-${n}`, `box-${n % 10}`];
     const labels = { shelf: `s${n % 500}` };

@@ -3,7 +3,6 @@ import { after, describe, it } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import * as fc from "fast-check";
-import { ResourceRegistry } from "../../../src/machinery/registry/resource-registry.ts";
 import { encodeStored } from "../../../src/machinery/registry/stored-object.ts";
 import { StoredTexts } from "../../../src/machinery/registry/stored-texts.ts";
 import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
@@ -12,7 +11,7 @@ import { EncryptedStore } from "../../../src/machinery/storage/encryption/encryp
 import { EncryptionRules } from "../../../src/machinery/storage/encryption/encryption-rules.ts";
 import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
 import { temporaryDirectory } from "../storage/temporary-directory.ts";
-import { apiError, toys } from "./toy-resource.ts";
+import { apiError, toyRegistry } from "./toy-resource.ts";
 import type { Toy } from "./toy-resource.ts";
 
 const keyOf = (name: string): string => `/registry/toys.toys.example.com/box/${name}`;
@@ -37,13 +36,7 @@ describe("the texts of objects that are in the store", async () => {
     },
     maximumCharacters: 300,
   });
-  const registry = new ResourceRegistry<Toy>({
-    definition: toys,
-    store,
-    feed: new ChangeFeed({ store }),
-    historyLength: 100,
-    texts,
-  });
+  const registry = toyRegistry({ store, historyLength: 100, texts });
   await registry.start();
   const revisions = new Map<string, number>();
 
@@ -101,10 +94,8 @@ describe("the texts of objects that are in the store", async () => {
   it("lead to a 503 when the store no longer has them", async () => {
     await put("lost", "red");
     const revision = revisions.get("lost") ?? 0;
-    const lost = new ResourceRegistry<Toy>({
-      definition: toys,
+    const lost = toyRegistry({
       store,
-      feed: new ChangeFeed({ store }),
       texts: new StoredTexts({ valueAt: () => undefined, maximumCharacters: 0 }),
     });
     await lost.start();
@@ -121,10 +112,8 @@ describe("the texts of objects that are in the store", async () => {
     const written = { value: valueOf("any", "red"), expectedRevision: 0 };
     await encrypted.write({ key: keyOf("secret-1"), ...written });
     await encrypted.write({ key: keyOf("plain-1"), ...written });
-    const copy = new ResourceRegistry<Toy>({
-      definition: toys,
+    const copy = toyRegistry({
       store: encrypted,
-      feed: new ChangeFeed({ store: encrypted }),
       texts: new StoredTexts({ valueAt: (revision) => encrypted.valueAt?.(revision), maximumCharacters: 0 }),
     });
     await copy.start();
@@ -144,7 +133,7 @@ describe("the texts of objects that are in the store", async () => {
       await Promise.all(names.map((name) => put(name, "x".repeat(500))));
     }
     const feed = new ChangeFeed({ store, replayLength: 100 });
-    const another = new ResourceRegistry<Toy>({ definition: toys, store, feed, texts });
+    const another = toyRegistry({ store, feed, texts });
     collect();
     const before = process.memoryUsage().heapUsed;
     await another.start();

@@ -7,6 +7,7 @@ import { decodeObject } from "../../../src/machinery/registry/decode-object.ts";
 import { defineResource } from "../../../src/machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../../src/machinery/registry/resource-definition.ts";
 import { ResourceRegistry } from "../../../src/machinery/registry/resource-registry.ts";
+import type { RegistryOptions } from "../../../src/machinery/registry/resource-registry.ts";
 import type { StoredObject } from "../../../src/machinery/registry/stored-object.ts";
 import { validateDnsSubdomainName } from "../../../src/machinery/api/name-validation.ts";
 import { invalidValue } from "../../../src/machinery/api/field-error.ts";
@@ -71,6 +72,19 @@ export interface ToyBox {
   decoded(value: object): Toy;
 }
 
+type ToyRegistryOptions = Partial<RegistryOptions<Toy>> & Pick<RegistryOptions<Toy>, "store">;
+
+/** A registry that nobody observes. It is not started. */
+export const toyRegistry = (given: ToyRegistryOptions): ResourceRegistry<Toy> =>
+  new ResourceRegistry<Toy>({
+    definition: toys,
+    feed: new ChangeFeed({ store: given.store }),
+    maximumObjectBytes: 1_572_864,
+    onWritten: () => undefined,
+    onRefused: () => undefined,
+    ...given,
+  });
+
 export const toyClock = { now: () => Date.UTC(2026, 0, 2, 3, 4, 5) };
 
 /** A registry of toys over an empty store. */
@@ -84,10 +98,9 @@ export async function toyBox({
   readonly historyLength?: number;
 } = {}): Promise<ToyBox> {
   const store = new MemoryStore();
-  const registry = new ResourceRegistry<Toy>({
+  const registry = toyRegistry({
     definition,
     store,
-    feed: new ChangeFeed({ store }),
     admission: () => admission,
     clock: toyClock,
     historyLength,

@@ -3,7 +3,7 @@ import { after, describe, it } from "node:test";
 import * as fc from "fast-check";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import { parseListOptions } from "../../../src/machinery/registry/list-options.ts";
-import { ResourceRegistry } from "../../../src/machinery/registry/resource-registry.ts";
+import type { ResourceRegistry } from "../../../src/machinery/registry/resource-registry.ts";
 import { encodeStored } from "../../../src/machinery/registry/stored-object.ts";
 import { StoredTexts } from "../../../src/machinery/registry/stored-texts.ts";
 import { watchObjects } from "../../../src/machinery/registry/watch-objects.ts";
@@ -15,7 +15,7 @@ import { EncryptionRules } from "../../../src/machinery/storage/encryption/encry
 import type { LogRequest, Store } from "../../../src/machinery/storage/store.ts";
 import { put } from "../storage/store-contract.ts";
 import { temporaryDirectory } from "../storage/temporary-directory.ts";
-import { toys } from "./toy-resource.ts";
+import { toyRegistry } from "./toy-resource.ts";
 import type { Toy } from "./toy-resource.ts";
 
 const keyOf = (name: string): string => `/registry/toys.toys.example.com/box/${name}`;
@@ -71,12 +71,7 @@ async function start(
   { maximumCharacters = 0, replayLength = 1000 }: StartOptions = {},
 ): Promise<ResourceRegistry<Toy>> {
   const texts = new StoredTexts({ valueAt: (revision) => store.valueAt?.(revision), maximumCharacters });
-  const registry = new ResourceRegistry<Toy>({
-    definition: toys,
-    store,
-    feed: new ChangeFeed({ store, replayLength }),
-    texts,
-  });
+  const registry = toyRegistry({ store, feed: new ChangeFeed({ store, replayLength }), texts });
   await registry.start();
   return registry;
 }

@@ -37,6 +37,8 @@ const options = {
     bearerToken(verifyToken, [apiAudience]),
   ],
   mayBeAnonymous: () => true,
+  onOutcome: () => undefined,
+  onFailure: () => undefined,
 };
 const authenticate = createAuthentication(options);
 const reviewToken = tokenReviewer(verifyToken, [apiAudience]);
@@ -116,11 +118,14 @@ describe("a credential that is checked outside this process", () => {
     headers: { names: [], prefixes: [] },
     authenticate: answer,
   });
-  const askThenTokens = (credential: Credential, onFailure?: (failed: Credential, error: unknown) => void) =>
+  const askThenTokens = (
+    credential: Credential,
+    onFailure: (failed: Credential, error: unknown) => void = options.onFailure,
+  ) =>
     createAuthentication({
+      ...options,
       credentials: [credential, bearerToken(verifyToken, [apiAudience])],
-      mayBeAnonymous: () => true,
-      ...(onFailure !== undefined && { onFailure }),
+      onFailure,
     });
 
   it("is awaited, and decides before those that come after it", async () => {

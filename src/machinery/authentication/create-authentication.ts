@@ -19,9 +19,9 @@ interface AuthenticationOptions {
    * Called with the credential that named the user, or with the last one that was refused when none did. It runs on the
    * request path, so keep it fast.
    */
-  readonly onOutcome?: (authentication: ObservedAuthentication) => void;
+  readonly onOutcome: (authentication: ObservedAuthentication) => void;
   /** Called with a credential that could not be checked, because a call outside this process has failed. */
-  readonly onFailure?: (credential: Credential, error: unknown) => void;
+  readonly onFailure: (credential: Credential, error: unknown) => void;
 }
 
 type DecidedOutcome = Exclude<CredentialOutcome, { outcome: "notApplicable" }>;
@@ -48,7 +48,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     if (!(answer instanceof Promise)) return answer;
     return answer.catch((error: unknown): CredentialOutcome => {
       if (error instanceof ApiError) throw error;
-      onFailure?.(credential, error);
+      onFailure(credential, error);
       return refused("it could not be checked");
     });
   };
@@ -56,7 +56,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     if (answer.outcome === "notApplicable") return undefined;
     currentTrace()?.note(explanation(method, answer));
     if (answer.outcome === "refused") return undefined;
-    onOutcome?.({ method, answer, request });
+    onOutcome({ method, answer, request });
     return withAuthenticatedGroup(answer.user);
   };
   // The steps of all requests are the same functions: V8 would lose the machine code of a request's own ones with the request.
@@ -73,7 +73,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
       if (user !== undefined) return user;
       refusal = refusalIn(answered) ?? refusal;
     }
-    if (refusal !== undefined) onOutcome?.({ ...refusal, request });
+    if (refusal !== undefined) onOutcome({ ...refusal, request });
     if (refusal !== undefined || !mayBeAnonymous(request)) throw unauthorized();
     return anonymousUser;
   };

@@ -19,7 +19,7 @@ export interface ControllerContext {
   readonly schedule: Schedule;
   readonly log: ControllerLog;
   /** For metrics. */
-  readonly queueCounts?: QueueCounts | undefined;
+  readonly queueCounts: QueueCounts;
 }
 
 export interface ControllerLog {
@@ -71,7 +71,7 @@ export function controllerQueue(
   });
   return new WorkQueue({
     ...options,
-    ...(queueCounts !== undefined && { count: queueCounts.of(name) }),
+    count: queueCounts.of(name),
     reconcile: traced(name, reconcile),
     schedule,
     onError: (key, error) => {

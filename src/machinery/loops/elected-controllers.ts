@@ -26,7 +26,7 @@ interface ElectedControllersOptions {
   /** Only one of several processes runs the loops. False: this process runs them in any case. */
   readonly isElected: boolean;
   /** For metrics. */
-  readonly queueCounts?: QueueCounts;
+  readonly queueCounts: QueueCounts;
 }
 
 const controllersLeaseName = "signet-controllers";

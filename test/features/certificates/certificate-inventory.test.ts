@@ -4,8 +4,8 @@ import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { parseCertificateRequestPem } from "../../../src/pki/certificate-request.ts";
 import { issueCertificate } from "../../../src/features/certificates/signers/issue.ts";
 import { certificateRecordCleaner } from "../../../src/features/certificates/inventory/certificate-inventory.ts";
-import { InformerSet } from "../../../src/machinery/loops/informer.ts";
 import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
+import { loopContext } from "../../run-loop.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { CertificateScene, newAuthority, sceneOf, until } from "./certificate-loop-scene.ts";
@@ -95,17 +95,15 @@ describe("the inventory of certificates", () => {
     const retentionMilliseconds = 86_400_000;
     let now = Date.parse(record.spec.notAfter) + retentionMilliseconds;
     let look: () => void = () => {};
-    const running = runControllers([certificateRecordCleaner({ retentionMilliseconds })], {
-      names,
+    const context = loopContext({
       client: server.client,
-      informers: new InformerSet(server.client),
       clock: { now: () => now },
       schedule: (run) => {
         look = run;
         return () => {};
       },
-      log: { info: () => {}, error: () => {} },
     });
+    const running = runControllers([certificateRecordCleaner({ retentionMilliseconds })], context);
     await running.synced;
     assert.ok(await records().find(record.metadata.name ?? ""), "its time has not come");
     const removal = until(

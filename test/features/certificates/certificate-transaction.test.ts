@@ -5,7 +5,6 @@ import { serviceUnavailable } from "../../../src/machinery/api/api-error.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { inProcessTransport } from "../../../src/machinery/client/in-process-transport.ts";
-import { InformerSet } from "../../../src/machinery/loops/informer.ts";
 import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
@@ -13,6 +12,7 @@ import { certificateInventory } from "../../../src/features/certificates/invento
 import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 import { csrSigning } from "../../../src/features/certificates/signers/csr-signing.ts";
 import { runningSigners } from "../../../src/features/certificates/signers/running-signers.ts";
+import { atOnce, loopContext } from "../../run-loop.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { CertificateScene, newAuthority } from "./certificate-loop-scene.ts";
@@ -51,17 +51,8 @@ describe("csrsigning in the server's process", () => {
   function startLoop(): { stop(): Promise<void> } {
     const client = new ApiClient(inProcessTransport(server.handler, { bearerToken: server.adminToken }));
     const identity = { names: { dnsNames: [], ipAddresses: [] }, certificates: [] };
-    return runControllers([csrSigning({ findSigner: signers.find, server: () => identity }), certificateInventory], {
-      names,
-      client,
-      informers: new InformerSet(client),
-      clock: { now: Date.now },
-      schedule(run) {
-        const immediate = setImmediate(run);
-        return () => clearImmediate(immediate);
-      },
-      log: { info: () => {}, error: () => {} },
-    });
+    const signing = csrSigning({ findSigner: signers.find, server: () => identity });
+    return runControllers([signing, certificateInventory], loopContext({ client, schedule: atOnce }));
   }
 
   const records = async (name: string): Promise<(string | undefined)[]> => {

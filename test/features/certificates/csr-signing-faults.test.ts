@@ -3,7 +3,6 @@ import { after, before, describe, it } from "node:test";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { inProcessTransport } from "../../../src/machinery/client/in-process-transport.ts";
-import { InformerSet } from "../../../src/machinery/loops/informer.ts";
 import type { ClientRequest, ClientResponse, Transport } from "../../../src/machinery/client/transport.ts";
 import { signedRecordName } from "../../../src/features/certificates/inventory/certificate-record.ts";
 import { certificateInventory } from "../../../src/features/certificates/inventory/certificate-inventory.ts";
@@ -13,6 +12,7 @@ import { runControllers } from "../../../src/machinery/loops/elected-controllers
 import type { IssuedCertificate } from "../../../src/features/certificates/inventory/issued-certificates.ts";
 import type { ServerIdentity } from "../../../src/features/certificates/signers/server-identity.ts";
 import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
+import { atOnce, loopContext } from "../../run-loop.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { CertificateScene, conditionOf, newAuthority, until } from "./certificate-loop-scene.ts";
@@ -90,21 +90,16 @@ describe("csrsigning under failures", () => {
   function start(transport: Transport, now = () => Date.now()) {
     const client = new ApiClient(transport);
     const waits: number[] = [];
-    const running = runControllers(
-      [csrSigning({ findSigner: signers.find, server: () => unknownServer }), certificateInventory],
-      {
-        names,
-        client,
-        informers: new InformerSet(client),
-        clock: { now },
-        schedule: (run, milliseconds) => {
-          waits.push(milliseconds);
-          const immediate = setImmediate(run);
-          return () => clearImmediate(immediate);
-        },
-        log: { info: () => {}, error: () => {} },
+    const context = loopContext({
+      client,
+      clock: { now },
+      schedule: (run, milliseconds) => {
+        waits.push(milliseconds);
+        return atOnce(run, milliseconds);
       },
-    );
+    });
+    const signing = csrSigning({ findSigner: signers.find, server: () => unknownServer });
+    const running = runControllers([signing, certificateInventory], context);
     return { waits, stop: () => running.stop() };
   }
 

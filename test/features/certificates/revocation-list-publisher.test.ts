@@ -18,8 +18,9 @@ import { createCertificateAuthority } from "../../../src/pki/certificate-authori
 import { parseRevocationList } from "../../../src/pki/certificate-revocation-list.ts";
 import type { RevocationList } from "../../../src/pki/certificate-revocation-list.ts";
 import { generatePrivateKey } from "../../../src/pki/keys.ts";
-import { ManualTime, runLoop, silent } from "../../manual-time.ts";
-import type { RunningLoop } from "../../manual-time.ts";
+import { ManualTime } from "../../manual-time.ts";
+import { runLoop, silent } from "../../run-loop.ts";
+import type { RunningLoop } from "../../run-loop.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 
@@ -73,7 +74,7 @@ describe("revocation-list-publisher", () => {
   } = {}): Promise<void> => {
     const settings = { url: "http://pki.test", listLifetimeMilliseconds: 24 * hour, isSharded };
     const publisher = revocationListPublisher({ settings, authorities: () => authorities });
-    loop = await runLoop(server, withSuchRecords(publisher), time, log);
+    loop = await runLoop(server, withSuchRecords(publisher), { time, log });
     await loop.queue.whenIdle();
   };
   /** Lets time pass until what is due has been done. */

@@ -3,7 +3,6 @@ import { after, before, describe, it } from "node:test";
 import { kubernetesNames, platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { inProcessTransport } from "../../../src/machinery/client/in-process-transport.ts";
-import { InformerSet } from "../../../src/machinery/loops/informer.ts";
 import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
 import type { Event } from "../../../src/features/core/event-schema.ts";
 import {
@@ -13,6 +12,8 @@ import {
 import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
 import { runningSigners } from "../../../src/features/certificates/signers/running-signers.ts";
 import { encodePem } from "../../../src/pki/pem.ts";
+import { ManualTime } from "../../manual-time.ts";
+import { loopContext } from "../../run-loop.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { CertificateScene, newAuthority, until } from "./certificate-loop-scene.ts";
@@ -85,36 +86,15 @@ describe("the reporter of requests without a signer", () => {
   /** The loop with a clock that stands still, and timers that the test sets off. */
   function start() {
     const client = new ApiClient(inProcessTransport(server.handler, { bearerToken: server.adminToken }));
-    const clock = { milliseconds: Date.now() };
-    const timers = new Map<number, { readonly run: () => void; readonly due: number }>();
+    const time = new ManualTime();
     const lines: string[] = [];
-    let count = 0;
-    const running = runControllers([unsignedRequestReporter({ signers, isSigning: true })], {
-      names,
+    const context = loopContext({
       client,
-      informers: new InformerSet(client),
-      clock: { now: () => clock.milliseconds },
-      schedule: (run, milliseconds) => {
-        const id = count++;
-        timers.set(id, { run, due: clock.milliseconds + milliseconds });
-        return () => timers.delete(id);
-      },
+      clock: time.clock,
+      schedule: time.schedule,
       log: { info: (_fields, message) => lines.push(message), error: (fields) => lines.push(JSON.stringify(fields)) },
     });
-    return {
-      lines,
-      pass(milliseconds: number) {
-        clock.milliseconds += milliseconds;
-        for (const [id, { run, due }] of timers) {
-          if (due > clock.milliseconds) continue;
-          timers.delete(id);
-          run();
-        }
-      },
-      timers,
-      synced: running.synced,
-      stop: () => running.stop(),
-    };
+    return { lines, time, ...runControllers([unsignedRequestReporter({ signers, isSigning: true })], context) };
   }
 
   const eventOn = (name: string): Promise<Event> =>
@@ -157,14 +137,10 @@ describe("the reporter of requests without a signer", () => {
     await scene.approve("theirs");
     const approved = await scene.settled("theirs", ({ status }) => status.conditions?.length === 1);
     assert.ok(approved);
-    // Another request, told at once, says that the loop has looked at this one.
-    await scene.request({ name: "beside", signerName: "platform.io/nonsense", commonName: "a" });
-    await eventOn("beside");
+    await loop.time.whenTimerIsSet();
+    loop.time.pass(30_000);
     assert.equal((await eventsOn("theirs")).length, 0);
-    assert.equal(loop.timers.size, 1);
-    loop.pass(30_000);
-    assert.equal((await eventsOn("theirs")).length, 0);
-    loop.pass(31_000);
+    loop.time.pass(60_000); // the request was approved some time after the clock had stopped
     const event = await eventOn("theirs");
     assert.match(event.message ?? "", /no external signer has signed/);
     await loop.stop();
@@ -182,7 +158,7 @@ describe("the reporter of requests without a signer", () => {
     await scene.requests.update({ ...stored, status: { ...stored.status, certificate } }, { subresource: "status" });
     await scene.request({ name: "beside-2", signerName: "platform.io/nonsense", commonName: "a" });
     await eventOn("beside-2");
-    loop.pass(3_600_000);
+    loop.time.pass(3_600_000);
     await loop.stop();
     assert.equal((await eventsOn("undecided")).length, 0);
     assert.equal((await eventsOn("signed")).length, 0);

@@ -4,8 +4,9 @@ import { nodeLifecycle } from "../../../src/features/nodes/node-lifecycle.ts";
 import type { Event } from "../../../src/features/core/index.ts";
 import type { Node } from "../../../src/features/nodes/resources.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
-import { ManualTime, runLoop } from "../../manual-time.ts";
-import type { RunningLoop } from "../../manual-time.ts";
+import { ManualTime } from "../../manual-time.ts";
+import { runLoop } from "../../run-loop.ts";
+import type { RunningLoop } from "../../run-loop.ts";
 import { resourceReferences } from "../../resource-references.ts";
 import { InProcess } from "../../server/in-process.ts";
 import { startTestServer } from "../../test-server.ts";
@@ -34,7 +35,7 @@ beforeEach(async () => {
     }),
   );
   const settings = { graceMilliseconds: 50 * seconds, retentionMilliseconds: 600 * seconds };
-  loop = await runLoop(server, nodeLifecycle(settings), time);
+  loop = await runLoop(server, nodeLifecycle(settings), { time });
   await loop.queue.whenIdle();
 });
 afterEach(async () => {

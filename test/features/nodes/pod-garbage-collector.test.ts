@@ -5,8 +5,9 @@ import { platformNames } from "../../../src/machinery/api/names.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { StoreUnavailable } from "../../../src/machinery/storage/store.ts";
 import type { WriteRequest, WriteResult } from "../../../src/machinery/storage/store.ts";
-import { ManualTime, runLoop } from "../../manual-time.ts";
-import type { RunningLoop } from "../../manual-time.ts";
+import { ManualTime } from "../../manual-time.ts";
+import { runLoop } from "../../run-loop.ts";
+import type { RunningLoop } from "../../run-loop.ts";
 import { resourceReferences } from "../../resource-references.ts";
 import { InProcess } from "../../server/in-process.ts";
 import { startTestServer } from "../../test-server.ts";
@@ -22,7 +23,7 @@ before(async () => {
   server = await startTestServer({ settings: { controllers: false } });
   for (const name of ["gone", "kept"])
     await server.client.resource(references.nodes).create(sparse({ metadata: { name } }));
-  loop = await runLoop(server, podGarbageCollector, time);
+  loop = await runLoop(server, podGarbageCollector, { time });
 });
 after(async () => {
   await loop.stop();
@@ -78,7 +79,7 @@ describe("a Pod whose deletion was interrupted", () => {
     const store = new InterruptedStore();
     const interrupted = await startTestServer({ settings: { controllers: false }, store });
     const ownTime = new ManualTime();
-    const ownLoop = await runLoop(interrupted, podGarbageCollector, ownTime);
+    const ownLoop = await runLoop(interrupted, podGarbageCollector, { time: ownTime });
     context.after(async () => {
       await ownLoop.stop();
       await interrupted.stop();

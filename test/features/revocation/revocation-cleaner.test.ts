@@ -5,8 +5,8 @@ import { revocationResource } from "../../../src/features/revocation/index.ts";
 import { revocationCleaner } from "../../../src/features/revocation/revocation-cleaner.ts";
 import { timestamp } from "../../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
-import { InformerSet } from "../../../src/machinery/loops/informer.ts";
 import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
+import { loopContext } from "../../run-loop.ts";
 import { startTestServer } from "../../test-server.ts";
 import { waitForObject } from "../../wait-for-object.ts";
 
@@ -34,14 +34,8 @@ test("revocations of credentials that no longer exist are deleted, and no others
   await create("b-account-gone", { token: { ...ofAccount("gone"), issuedBefore } });
 
   const cleaner = revocationCleaner(serviceAccountResource);
-  const running = runControllers([cleaner], {
-    names,
-    client,
-    informers: new InformerSet(client),
-    clock: { now: () => now + 2 * day },
-    schedule: () => () => undefined,
-    log: { info: () => undefined, error: () => undefined },
-  });
+  const later = { now: () => now + 2 * day };
+  const running = runControllers([cleaner], loopContext({ client, clock: later, schedule: () => () => undefined }));
   for (const name of ["a-ended", "b-account-gone"]) {
     await waitForObject(client, revocationResource(names), { name }, (found) => found === undefined);
   }

@@ -1,17 +1,16 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
-import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { controllerQueue } from "../../../src/machinery/loops/controller.ts";
-import { InformerSet } from "../../../src/machinery/loops/informer.ts";
 import { TestClock } from "../../features/accounts/token-scene.ts";
+import { loopContext } from "../../run-loop.ts";
 
 it("a loop whose objects all fail says so ten times in ten seconds, and how many others failed", async () => {
   const client = new ApiClient({ send: () => assert.fail("nothing is sent"), close() {} });
   const clock = new TestClock();
   const lines: unknown[] = [];
   const log = { info() {}, error: (fields: object, text: string) => void lines.push({ ...fields, text }) };
-  const context = { names, client, clock, log, informers: new InformerSet(client), schedule: () => () => {} };
+  const context = loopContext({ client, clock, log, schedule: () => () => {} });
   const queue = controllerQueue(context, {
     name: "signing",
     reconcile: () => Promise.reject(new Error("the CA is away")),

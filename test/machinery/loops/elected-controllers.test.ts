@@ -5,7 +5,7 @@ import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import type { Controller } from "../../../src/machinery/loops/controller.ts";
 import { startElectedControllers } from "../../../src/machinery/loops/elected-controllers.ts";
 import { ChangesLost } from "../../../src/machinery/loops/registry-informer.ts";
-import { WorkQueue } from "../../../src/machinery/loops/work-queue.ts";
+import { QueueCounts, WorkQueue } from "../../../src/machinery/loops/work-queue.ts";
 import { resourceReferences } from "../../resource-references.ts";
 
 const { configMaps, secrets } = resourceReferences(names);
@@ -31,6 +31,7 @@ describe("the loops of a process", () => {
     const running = startElectedControllers({
       ...{ names, client, clock: { now: () => 0 }, log, controllers: [loop] },
       leases: client.resource(resourceReferences(names).leases, "default"),
+      queueCounts: new QueueCounts(),
       isElected: false,
       openInformer(_type, onError) {
         failures.push(onError);

@@ -14,7 +14,7 @@ import { parseRevocationList } from "../../../../src/pki/certificate-revocation-
 import { encodeElement } from "../../../../src/pki/der-writer.ts";
 import { generatePrivateKey } from "../../../../src/pki/keys.ts";
 import { signingKeyOf } from "../../../../src/pki/signing-key.ts";
-import { silent } from "../../../manual-time.ts";
+import { silent } from "../../../run-loop.ts";
 import { startTestServer } from "../../../test-server.ts";
 
 const hour = 3_600_000;

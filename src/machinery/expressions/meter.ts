@@ -24,7 +24,7 @@ interface LibraryNode {
 /** Lets every part of a checked expression spend steps when it is evaluated. */
 export function meter(root: unknown): void {
   const seen = new Set<object>();
-  const keys: KeyNode[] = [];
+  const [writtenKeys, soughtKeys]: [LibraryNode[], LibraryNode[]] = [[], []];
   const waiting: unknown[] = [root];
   while (waiting.length > 0) {
     const next = waiting.pop();
@@ -36,9 +36,11 @@ export function meter(root: unknown): void {
     }
     waiting.push(next.args, next.meta.alternate, next.meta.macro);
     meterNode(next);
-    keys.push(...keysIn(next));
+    writtenKeys.push(...writtenKeysIn(next));
+    soughtKeys.push(...soughtKeysIn(next));
   }
-  for (const key of keys) readAsKey(key);
+  for (const key of writtenKeys) readThrough(key, checkedKey);
+  for (const key of soughtKeys) readThrough(key, keyOf);
 }
 
 const isLibraryNode = (value: object): value is LibraryNode =>
@@ -117,36 +119,34 @@ function inRange(value: unknown): unknown {
   return value instanceof Duration ? durationOf(nanosecondsOf(value)) : value;
 }
 
-interface KeyNode {
-  readonly node: LibraryNode;
-  /** Of a map that is written out, or of a value that is looked up. */
-  readonly isWritten: boolean;
-}
+/** The keys of a map that is written out. */
+const writtenKeysIn = ({ op, args }: LibraryNode): LibraryNode[] =>
+  op === "map" ? nodesOf((args as readonly (readonly unknown[])[]).map(([key]) => key)) : [];
 
-/** The parts of a node that are keys of a map: in a map that is written out, and in brackets. */
-function keysIn({ op, args }: LibraryNode): KeyNode[] {
-  const isWritten = op === "map";
-  const entries = isWritten || op === "[]" || op === "[?]" ? (args as readonly unknown[]) : [];
-  const keys = isWritten ? entries.map((entry) => (entry as readonly unknown[])[0]) : entries.slice(1);
-  return keys
-    .filter((key): key is LibraryNode => typeof key === "object" && key !== null && isLibraryNode(key))
-    .map((node) => ({ node, isWritten }));
-}
+/** What is in the brackets behind a map or a list. */
+const soughtKeysIn = ({ op, args }: LibraryNode): LibraryNode[] =>
+  op === "[]" || op === "[?]" ? nodesOf((args as readonly unknown[]).slice(1)) : [];
 
-function readAsKey({ node, isWritten }: KeyNode): void {
+const nodesOf = (parts: readonly unknown[]): LibraryNode[] =>
+  parts.filter((part): part is LibraryNode => typeof part === "object" && part !== null && isLibraryNode(part));
+
+/** Lets a node have the value that `read` makes of its own. */
+function readThrough(node: LibraryNode, read: (value: unknown) => unknown): void {
   const { evaluate } = node;
   // oxlint-disable-next-line max-params -- what the library gives
-  node.evaluate = (evaluator, own, context) => {
-    const value = evaluate.call(node, evaluator, own, context);
-    const key = keyOf(value);
-    return isWritten ? value : key;
-  };
+  node.evaluate = (evaluator, own, context) => read(evaluate.call(node, evaluator, own, context));
 }
 
-/** A double without a fraction is the same key as the integer (upstream: cel-go's `baseMap.Find`). */
-function keyOf(key: unknown): unknown {
-  if (isSequence(key)) throw new Error("unsupported key type: lists and bytes are no keys");
-  return typeof key === "number" && Number.isInteger(key) ? BigInt(key) : key;
+/** A double without a fraction finds the key that is the same integer (upstream: cel-go's `baseMap.Find`). Throws for what is no key. */
+function keyOf(value: unknown): unknown {
+  if (isSequence(value)) throw new Error("unsupported key type: lists and bytes are no keys");
+  return typeof value === "number" && Number.isInteger(value) ? BigInt(value) : value;
+}
+
+/** A key as it is written, which a map keeps. Throws for what is no key. */
+function checkedKey(value: unknown): unknown {
+  keyOf(value);
+  return value;
 }
 
 /**

@@ -75,7 +75,7 @@ export class AgentClients {
     });
     this.bootstrap = this.#client({
       clientCertificate: () => introduction,
-      ...(bootstrap.type === "token" && { bearerToken: bootstrap.token }),
+      ...("token" in bootstrap && { bearerToken: bootstrap.token }),
       // Both credentials are refused: try the certificate again too, since the server may have been wrong for a moment.
       onSend: () => (response) => {
         if (response.status === 401) this.#refused = undefined;
@@ -87,7 +87,7 @@ export class AgentClients {
   /** Whether there is a bootstrap credential. */
   get hasBootstrap(): boolean {
     const { bootstrap } = this.#options.access;
-    return bootstrap.type === "token" ? bootstrap.token() !== undefined : bootstrap.type === "certificate";
+    return "token" in bootstrap ? bootstrap.token() !== undefined : bootstrap.type === "certificate";
   }
 
   /** Whether the server's last answer to a client certificate was 401. */
@@ -223,6 +223,7 @@ function nameOf(credential: UsedCredential): string {
     case "none":
       return "a request without a credential";
     case "token":
+    case "token file":
       return `${tokenName(credential.token())} of ${credential.source}`;
     case "certificate":
       return `the client certificate of ${credential.source}`;
@@ -247,6 +248,7 @@ function adviceFor(credential: UsedCredential): string {
     case "none":
       return "give the agent a bootstrap token";
     case "token":
+    case "token file":
       return "it is unknown, was deleted or has expired: make another one with signet bootstrap-token create";
     case "certificate":
       return "it has expired, or its CA is not one that the server accepts for clients";
@@ -255,9 +257,9 @@ function adviceFor(credential: UsedCredential): string {
   }
 }
 
-const permissionAdvice = ({ type }: UsedCredential): string =>
-  type === "token"
+const permissionAdvice = (credential: UsedCredential): string =>
+  "token" in credential
     ? ": signet bootstrap-token create makes the bindings that machines need"
-    : type === "certificate"
+    : credential.type === "certificate"
       ? ": bind the roles of bootstrap tokens to its user or group"
       : "";

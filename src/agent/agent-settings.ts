@@ -7,13 +7,12 @@ import type { CertificateOutput } from "./certificate-output.ts";
 /** What introduces a machine to the server until it has a certificate. `source` tells people where it comes from. */
 export type BootstrapCredential =
   | { readonly type: "none" }
-  /** Read for each request, so that a new token is used at once. Undefined while there is none. */
   | {
-      readonly type: "token";
+      /** `token file`: the source is the path of a file that contains the token alone. */
+      readonly type: "token" | "token file";
       readonly source: string;
+      /** Read for each request, so that a new token is used at once. Undefined while there is none. */
       readonly token: () => string | undefined;
-      /** Where the token is, if it has a file of its own. */
-      readonly file?: string;
     }
   | { readonly type: "certificate"; readonly source: string; readonly certificate: string; readonly key: string };
 

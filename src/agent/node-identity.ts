@@ -63,7 +63,7 @@ export class NodeIdentity {
   /** Why `requestClient` has none, and what to do. */
   get missingCredential(): string {
     const { bootstrap } = this.#options.settings;
-    if (bootstrap.type === "token") {
+    if ("token" in bootstrap) {
       return `there is no client certificate yet, and no token: ${bootstrap.source} is missing, holds no token, or cannot be read`;
     }
     const advice = "give the agent one with --bootstrap-token-file, --client-certificate or --kubeconfig";

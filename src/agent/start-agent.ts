@@ -177,9 +177,9 @@ function checkIdentity(
     throw new UsageError(identity.missingCredential);
   }
   const { bootstrap } = settings;
-  const file = bootstrap.type === "token" ? bootstrap.file : undefined;
-  if (file !== undefined && isOpenToAll(file)) {
-    log.warn({}, `the bootstrap token is in ${file}, and its mode lets every user read it; chmod 600 it`);
+  if (bootstrap.type === "token file" && isOpenToAll(bootstrap.source)) {
+    const { source } = bootstrap;
+    log.warn({}, `the bootstrap token is in ${source}, and its mode lets every user read it; chmod 600 it`);
   }
   if (identity.foreignCertificate !== undefined) {
     log.warn(

@@ -75,13 +75,9 @@ function bootstrapCredential(
     }
     return { type: "token", source: "--bootstrap-token", token: () => bootstrapToken };
   }
-  if (bootstrapTokenFile !== undefined)
-    return {
-      type: "token",
-      source: bootstrapTokenFile,
-      file: bootstrapTokenFile,
-      token: () => readToken(bootstrapTokenFile),
-    };
+  if (bootstrapTokenFile !== undefined) {
+    return { type: "token file", source: bootstrapTokenFile, token: () => readToken(bootstrapTokenFile) };
+  }
   if (clientCertificate !== undefined && clientKey !== undefined) {
     return {
       type: "certificate",

@@ -181,7 +181,7 @@ describe("an agent", () => {
       context.after(() => rmSync(dirname(file), { recursive: true }));
       writeFileSync(file, withToken.token());
       chmodSync(file, mode);
-      await start({ ...withToken, file });
+      await start({ ...withToken, type: "token file", source: file });
       await eventually("a client certificate", () => serials()[0]);
       const warning = `the bootstrap token is in ${file}, and its mode lets every user read it; chmod 600 it`;
       const isWarned = log.some(({ message }) => message === warning);

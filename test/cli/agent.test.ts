@@ -128,7 +128,7 @@ describe("the connection to a server", () => {
     const [one, other] = [newPair().certificatePem, `${newPair().certificatePem}\n`];
     writeFileSync(caFile, one);
     const { caCertificates, bootstrap } = serverAccess({ server: [server], caFile, bootstrapTokenFile });
-    const token = (): string | undefined => (bootstrap.type === "token" ? bootstrap.token() : assert.fail());
+    const token = (): string | undefined => ("token" in bootstrap ? bootstrap.token() : assert.fail());
     assert.deepEqual([caCertificates(), token()], [one, undefined]);
     writeFileSync(bootstrapTokenFile, "abcdef.0123456789abcdef\n");
     writeFileSync(caFile, other);

@@ -34,103 +34,165 @@ const openIdPaths = [
  * signers that get an approver role or permissions for the controllers.
  */
 export function bootstrapPolicy(names: Names, signers: readonly SignerGrants[] = []): BootstrapPolicy {
-  const { clusterRole, aggregatedRole, aggregatedPart, clusterRoleBinding, group, ruleIn, paths } = rbacBuilder(names);
-  const certificates = names.group("certificates");
-  const inCore = ruleIn("");
-  const inCertificates = ruleIn(certificates);
-  const inAuthentication = ruleIn(names.group("authentication"));
-  const inAuthorization = ruleIn(names.group("authorization"));
-  const inCoordination = ruleIn(names.group("coordination"));
-  const inRbac = ruleIn(names.group("rbac.authorization"));
-  const inStorage = ruleIn(names.group("storage"));
-  const inSignet = ruleIn(names.group("signet"));
-  const inEvents = names.hasUpstreamVersions ? ruleIn("", names.group("events")) : inCore;
-  const inEveryGroup = ruleIn("*");
-  const csr = "certificatesigningrequests";
-  const certificateRole = (suffix: string): string => `system:certificates.${groupDomainOf(certificates)}:${suffix}`;
-  const approver = ({ name }: SignerGrants): ClusterRole =>
-    clusterRole(certificateRole(`${roleWordOf(name)}-approver`), [
-      { ...inCertificates(["approve"], ["signers"]), resourceNames: [name] },
-    ]);
+  const builder = policyBuilder(names);
+  const controllers = controllerPolicy(names, signers);
+  return {
+    clusterRoles: [
+      ...rolesOfUsers(builder),
+      ...aggregatedRoles(builder),
+      ...rolesOfNodes(builder),
+      ...rolesForCertificates(names, signers),
+      controllers.clusterRole,
+    ],
+    clusterRoleBindings: [...bindingsOfGroups(builder), controllers.clusterRoleBinding],
+  };
+}
 
+type PolicyBuilder = ReturnType<typeof policyBuilder>;
+
+/** Makes roles, and rules for each API group. */
+function policyBuilder(names: Names) {
+  const builder = rbacBuilder(names);
+  const { ruleIn } = builder;
+  return {
+    ...builder,
+    inCore: ruleIn(""),
+    inCertificates: ruleIn(names.group("certificates")),
+    inAuthentication: ruleIn(names.group("authentication")),
+    inAuthorization: ruleIn(names.group("authorization")),
+    inCoordination: ruleIn(names.group("coordination")),
+    inRbac: ruleIn(names.group("rbac.authorization")),
+    inStorage: ruleIn(names.group("storage")),
+    inSignet: ruleIn(names.group("signet")),
+    inEvents: names.hasUpstreamVersions ? ruleIn("", names.group("events")) : ruleIn(""),
+    inEveryGroup: ruleIn("*"),
+  };
+}
+
+const rolesOfUsers = ({
+  clusterRole,
+  paths,
+  inEveryGroup,
+  inAuthentication,
+  inAuthorization,
+  inCertificates,
+}: PolicyBuilder): readonly ClusterRole[] => [
+  clusterRole("cluster-admin", [inEveryGroup(["*"], ["*"]), paths(["*"], ["*"])]),
+  clusterRole("system:discovery", [paths(["get"], discoveryPaths)]),
+  clusterRole("system:public-info-viewer", [paths(["get"], healthPaths)]),
+  clusterRole("system:monitoring", [
+    paths(["get"], ["/healthz", "/healthz/*", "/livez", "/livez/*", "/metrics", "/readyz", "/readyz/*"]),
+  ]),
+  clusterRole("system:basic-user", [
+    inAuthorization(["create"], ["selfsubjectaccessreviews", "selfsubjectrulesreviews"]),
+    inAuthentication(["create"], ["selfsubjectreviews"]),
+  ]),
+  clusterRole("system:service-account-issuer-discovery", [paths(["get"], openIdPaths)]),
+  clusterRole("system:auth-delegator", [
+    inAuthentication(["create"], ["tokenreviews"]),
+    inAuthorization(["create"], ["subjectaccessreviews"]),
+  ]),
+  clusterRole("system:cluster-trust-bundle-discovery", [inCertificates(read, ["clustertrustbundles"])]),
+];
+
+/** `admin`, `edit` and `view`, which collect their rules from the roles with their label, and what this server gives each. */
+const aggregatedRoles = ({
+  aggregatedRole,
+  aggregatedPart,
+  inCore,
+  inEvents,
+  inAuthorization,
+  inCoordination,
+  inRbac,
+}: PolicyBuilder): readonly ClusterRole[] => [
+  aggregatedRole("admin"),
+  aggregatedRole("edit", { partOf: "admin" }),
+  aggregatedRole("view", { partOf: "edit" }),
+  aggregatedPart("admin", [
+    inAuthorization(["create"], ["localsubjectaccessreviews"]),
+    inRbac([...read, ...write], ["roles", "rolebindings"]),
+  ]),
+  aggregatedPart("edit", [
+    inCore(read, ["secrets"]),
+    inCore(["impersonate"], ["serviceaccounts"]),
+    inCore(write, ["configmaps", "pods", "secrets", "serviceaccounts"]),
+    inCore(["create"], ["pods/eviction"]),
+    inCore(["create"], ["serviceaccounts/token"]),
+    inEvents(write, ["events"]),
+    inCoordination([...read, ...write], ["leases"]),
+  ]),
+  aggregatedPart("view", [
+    inCore(read, ["configmaps", "namespaces", "namespaces/status", "pods", "pods/status", "serviceaccounts"]),
+    inEvents(read, ["events"]),
+  ]),
+];
+
+const rolesOfNodes = ({
+  clusterRole,
+  inCore,
+  inEvents,
+  inAuthentication,
+  inAuthorization,
+  inCertificates,
+  inCoordination,
+  inStorage,
+}: PolicyBuilder): readonly ClusterRole[] => [
+  clusterRole("system:node", [
+    inAuthentication(["create"], ["tokenreviews"]),
+    inAuthorization(["create"], ["subjectaccessreviews", "localsubjectaccessreviews"]),
+    inCore(["create", ...read], ["nodes"]),
+    inCore(["update", "patch"], ["nodes", "nodes/status"]),
+    inCore(read, ["pods"]),
+    inCore(["create", "delete"], ["pods"]),
+    inCore(["update", "patch"], ["pods/status"]),
+    inCore(["create"], ["pods/eviction"]),
+    inCore(read, ["secrets", "configmaps"]),
+    inEvents(["create", "update", "patch"], ["events"]),
+    inCertificates(["create", ...read], ["certificatesigningrequests"]),
+    inCoordination(["get", "create", "update", "patch", "delete"], ["leases"]),
+    inCore(["create"], ["serviceaccounts/token"]),
+    inCertificates(read, ["clustertrustbundles"]),
+    inCore(["get"], ["serviceaccounts"]),
+    // There are no Services, but a kubelet starts no container before it has read them.
+    inCore(read, ["services"]),
+    inStorage(["get", "create", "update", "patch", "delete"], ["csinodes"]),
+  ]),
+  clusterRole("system:node-bootstrapper", [inCertificates(["create", ...read], ["certificatesigningrequests"])]),
+];
+
+/** Who may request, approve and read certificates. */
+function rolesForCertificates(names: Names, signers: readonly SignerGrants[]): readonly ClusterRole[] {
+  const { clusterRole, inCertificates, inSignet } = policyBuilder(names);
+  const domain = groupDomainOf(names.group("certificates"));
   // In each spelling: guides to joining machines bind them by name.
-  const nodeClientRoles = spellingsOf(names, (one) => groupDomainOf(one.group("certificates"))).flatMap((domain) =>
+  const nodeClientRoles = spellingsOf(names, (one) => groupDomainOf(one.group("certificates"))).flatMap((spelling) =>
     ["nodeclient", "selfnodeclient"].map((subresource) =>
-      clusterRole(`system:certificates.${domain}:${csr}:${subresource}`, [
-        inCertificates(["create"], [`${csr}/${subresource}`]),
+      clusterRole(`system:certificates.${spelling}:certificatesigningrequests:${subresource}`, [
+        inCertificates(["create"], [`certificatesigningrequests/${subresource}`]),
       ]),
     ),
   );
-
-  const clusterRoles = [
-    clusterRole("cluster-admin", [inEveryGroup(["*"], ["*"]), paths(["*"], ["*"])]),
-    clusterRole("system:discovery", [paths(["get"], discoveryPaths)]),
-    clusterRole("system:public-info-viewer", [paths(["get"], healthPaths)]),
-    clusterRole("system:monitoring", [
-      paths(["get"], ["/healthz", "/healthz/*", "/livez", "/livez/*", "/metrics", "/readyz", "/readyz/*"]),
-    ]),
-    clusterRole("system:basic-user", [
-      inAuthorization(["create"], ["selfsubjectaccessreviews", "selfsubjectrulesreviews"]),
-      inAuthentication(["create"], ["selfsubjectreviews"]),
-    ]),
-    clusterRole("system:service-account-issuer-discovery", [paths(["get"], openIdPaths)]),
-    clusterRole("system:auth-delegator", [
-      inAuthentication(["create"], ["tokenreviews"]),
-      inAuthorization(["create"], ["subjectaccessreviews"]),
-    ]),
-    clusterRole("system:cluster-trust-bundle-discovery", [inCertificates(read, ["clustertrustbundles"])]),
-    aggregatedRole("admin"),
-    aggregatedRole("edit", { partOf: "admin" }),
-    aggregatedRole("view", { partOf: "edit" }),
-    aggregatedPart("admin", [
-      inAuthorization(["create"], ["localsubjectaccessreviews"]),
-      inRbac([...read, ...write], ["roles", "rolebindings"]),
-    ]),
-    aggregatedPart("edit", [
-      inCore(read, ["secrets"]),
-      inCore(["impersonate"], ["serviceaccounts"]),
-      inCore(write, ["configmaps", "pods", "secrets", "serviceaccounts"]),
-      inCore(["create"], ["pods/eviction"]),
-      inCore(["create"], ["serviceaccounts/token"]),
-      inEvents(write, ["events"]),
-      inCoordination([...read, ...write], ["leases"]),
-    ]),
-    aggregatedPart("view", [
-      inCore(read, ["configmaps", "namespaces", "namespaces/status", "pods", "pods/status", "serviceaccounts"]),
-      inEvents(read, ["events"]),
-    ]),
-    clusterRole("system:node", [
-      inAuthentication(["create"], ["tokenreviews"]),
-      inAuthorization(["create"], ["subjectaccessreviews", "localsubjectaccessreviews"]),
-      inCore(["create", ...read], ["nodes"]),
-      inCore(["update", "patch"], ["nodes", "nodes/status"]),
-      inCore(read, ["pods"]),
-      inCore(["create", "delete"], ["pods"]),
-      inCore(["update", "patch"], ["pods/status"]),
-      inCore(["create"], ["pods/eviction"]),
-      inCore(read, ["secrets", "configmaps"]),
-      inEvents(["create", "update", "patch"], ["events"]),
-      inCertificates(["create", ...read], [csr]),
-      inCoordination(["get", "create", "update", "patch", "delete"], ["leases"]),
-      inCore(["create"], ["serviceaccounts/token"]),
-      inCertificates(read, ["clustertrustbundles"]),
-      inCore(["get"], ["serviceaccounts"]),
-      // There are no Services, but a kubelet starts no container before it has read them.
-      inCore(read, ["services"]),
-      inStorage(["get", "create", "update", "patch", "delete"], ["csinodes"]),
-    ]),
-    clusterRole("system:node-bootstrapper", [inCertificates(["create", ...read], [csr])]),
+  const approverRoles = signers
+    .filter(({ hasApproverRole }) => hasApproverRole)
+    .map(({ name }) =>
+      clusterRole(`system:certificates.${domain}:${roleWordOf(name)}-approver`, [
+        { ...inCertificates(["approve"], ["signers"]), resourceNames: [name] },
+      ]),
+    );
+  return [
     ...nodeClientRoles,
-    ...signers.filter(({ hasApproverRole }) => hasApproverRole).map(approver),
+    ...approverRoles,
     clusterRole("system:certificate-auditor", [
       inSignet(read, ["issuedcertificates"]),
-      inCertificates(read, [csr, "clustertrustbundles"]),
+      inCertificates(read, ["certificatesigningrequests", "clustertrustbundles"]),
     ]),
   ];
+}
 
+function bindingsOfGroups({ clusterRoleBinding, group }: PolicyBuilder): readonly RoleBinding[] {
   const toGroups = (name: string, ...groups: readonly string[]): RoleBinding =>
     clusterRoleBinding(name, groups.map(group));
-  const clusterRoleBindings = [
+  return [
     toGroups("cluster-admin", mastersGroup),
     toGroups("system:monitoring", "system:monitoring"),
     toGroups("system:discovery", authenticatedGroup),
@@ -141,12 +203,6 @@ export function bootstrapPolicy(names: Names, signers: readonly SignerGrants[] =
     toGroups("system:cluster-trust-bundle-discovery", authenticatedGroup, serviceAccountsGroup),
     clusterRoleBinding("system:node", []),
   ];
-
-  const controllers = controllerPolicy(names, signers);
-  return {
-    clusterRoles: [...clusterRoles, controllers.clusterRole],
-    clusterRoleBindings: [...clusterRoleBindings, controllers.clusterRoleBinding],
-  };
 }
 
 /** Returns `k8s.io` for `certificates.k8s.io`. */

@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { confirm } from "../machinery/command-line/confirm.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
+import type { Example } from "../machinery/command-line/examples.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { serveFlags } from "../server/server-config.ts";
 import type { ServerConfig } from "../server/server-config.ts";
@@ -13,80 +14,72 @@ export interface EncryptionPrograms {
   encryption(config: ServerConfig, action: EncryptionAction): Promise<void>;
 }
 
+interface CommandHelp {
+  readonly description: string;
+  readonly example: Example;
+}
+
 const settings = Object.fromEntries(
   Object.entries(serveFlags).filter(([name]) => /^(?:data-dir|profile|etcd-.*|encryption-.*)$/.test(name)),
 );
 
-const command = (name: string, description: string): Command =>
-  withServerSettings(new Command(name), settings).description(description);
+const command = (name: string, { description, example }: CommandHelp): Command =>
+  withExamples(withServerSettings(new Command(name), settings).description(description), example);
 
 /** `signet encryption`: on the server's machine, while the server runs or not. */
-export const encryption = (programs: EncryptionPrograms): Command =>
-  new Command("encryption")
+export function encryption(programs: EncryptionPrograms): Command {
+  const actionOf = (action: EncryptionAction) => async (_flags: unknown, self: Command) =>
+    programs.encryption(serverConfigOf(self, settings), action);
+  return new Command("encryption")
     .description("see and renew how a server's objects are encrypted in its store, on the server's machine")
     .addCommand(
-      withExamples(
-        command(
-          "status",
-          "show with which keys objects are encrypted, which are not, and which can't be decrypted",
-        ).action(async (_flags: unknown, self: Command) =>
-          programs.encryption(serverConfigOf(self, settings), { type: "status" }),
-        ),
-        [
+      command("status", {
+        description: "show with which keys objects are encrypted, which are not, and which can't be decrypted",
+        example: [
           "Look at the server of a data directory, while it runs",
           "signet encryption status --data-dir /var/lib/signet",
         ],
-      ),
+      }).action(actionOf({ type: "status" })),
     )
     .addCommand(
-      withExamples(
-        command(
-          "rotate",
-          "make a new key for Secrets, and write all of them with it; it may be ended and run again",
-        ).action(async (_flags: unknown, self: Command) =>
-          programs.encryption(serverConfigOf(self, settings), { type: "rotate" }),
-        ),
-        ["Change the key while the server runs", "signet encryption rotate --data-dir /var/lib/signet"],
-      ),
+      command("rotate", {
+        description: "make a new key for Secrets, and write all of them with it; it may be ended and run again",
+        example: ["Change the key while the server runs", "signet encryption rotate --data-dir /var/lib/signet"],
+      }).action(actionOf({ type: "rotate" })),
     )
     .addCommand(
-      withExamples(
-        command("rewrite", "write all objects as the settings say now; it may be ended and run again").action(
-          async (_flags: unknown, self: Command) =>
-            programs.encryption(serverConfigOf(self, settings), { type: "rewrite" }),
-        ),
-        [
+      command("rewrite", {
+        description: "write all objects as the settings say now; it may be ended and run again",
+        example: [
           "After a change of the configuration file",
           "signet encryption rewrite --data-dir /var/lib/signet --encryption-provider-config /etc/signet/encryption.yaml",
         ],
-      ),
+      }).action(actionOf({ type: "rewrite" })),
     )
     .addCommand(
-      withExamples(
-        command("retire", "take old keys out of the key file, once no object needs them").action(
-          async (_flags: unknown, self: Command) =>
-            programs.encryption(serverConfigOf(self, settings), { type: "retire" }),
-        ),
-        ["After a rotation", "signet encryption retire --data-dir /var/lib/signet"],
-      ),
+      command("retire", {
+        description: "take old keys out of the key file, once no object needs them",
+        example: ["After a rotation", "signet encryption retire --data-dir /var/lib/signet"],
+      }).action(actionOf({ type: "retire" })),
     )
     .addCommand(
-      withExamples(
-        command("discard", "delete an object that can't be decrypted, for good")
-          .argument("<key>", "the object's key in the store, as signet encryption status shows it")
-          .option("-y, --yes", "do not ask", false)
-          .action(
-            argumentAction<string, { readonly yes: boolean }>(async (key, { flags: { yes }, self }) => {
-              const config = serverConfigOf(self, settings);
-              if (!yes && !(await confirm(`Delete ${JSON.stringify(key)} for good?`))) {
-                throw new UsageError("nothing was deleted: give --yes to delete it without being asked");
-              }
-              await programs.encryption(config, { type: "discard", key });
-            }),
-          ),
-        [
+      command("discard", {
+        description: "delete an object that can't be decrypted, for good",
+        example: [
           "Give up a Secret whose key is lost",
           "signet encryption discard /registry/secrets/default/web --data-dir /var/lib/signet",
         ],
-      ),
+      })
+        .argument("<key>", "the object's key in the store, as signet encryption status shows it")
+        .option("-y, --yes", "do not ask", false)
+        .action(
+          argumentAction<string, { readonly yes: boolean }>(async (key, { flags: { yes }, self }) => {
+            const config = serverConfigOf(self, settings);
+            if (!yes && !(await confirm(`Delete ${JSON.stringify(key)} for good?`))) {
+              throw new UsageError("nothing was deleted: give --yes to delete it without being asked");
+            }
+            await programs.encryption(config, { type: "discard", key });
+          }),
+        ),
     );
+}

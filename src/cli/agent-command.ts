@@ -24,10 +24,28 @@ interface SubcommandHelp {
 /** The two ways to start an agent: as a command of the whole of Signet, and as a program of its own. */
 export type AgentCommandPath = "signet agent" | "signet-agent";
 
+type RunAgent = (program: AgentProgram) => Promise<void>;
+
 /** `signet agent`, and what one does with a running agent. */
-export function agent(path: AgentCommandPath, run: (program: AgentProgram) => Promise<void>): Command {
-  const command = new Command(path.split(" ").at(-1))
+export function agent(path: AgentCommandPath, run: RunAgent): Command {
+  const command = withFlags(new Command(path.split(" ").at(-1)))
     .description("maintain this machine's identity and the certificates of its services")
+    .action(async (_flags: AgentCommandLine, self: Command) => run({ type: "run", ...sourceOf(self) }));
+  // The flags above are theirs too: commander takes them before and after the name of a subcommand.
+  for (const subcommand of subcommands(path, run)) command.addCommand(subcommand);
+  return withExamples(
+    command,
+    ["Introduce this machine by a bootstrap token", `${path} --kubeconfig bootstrap.kubeconfig`],
+    [
+      "Also keep a file with the CAs of a signer, and reload a program when it changes",
+      `${path} --kubeconfig node.kubeconfig --trust-bundle signer=example.com/web:ca.pem --on-change "nginx -s reload"`,
+    ],
+    ["Keep the certificates of services too", `${path} --config /etc/signet/agent.yaml`],
+  );
+}
+
+const withFlags = (command: Command): Command =>
+  command
     .option("--config <file>", "YAML: everything below, and the certificates of services; read again when it changes")
     .option(
       "--server <url>",
@@ -75,52 +93,36 @@ export function agent(path: AgentCommandPath, run: (program: AgentProgram) => Pr
         "--log-format <format>",
         "how lines of the log are written; default: text on a terminal, json elsewhere",
       ).choices(logFormats),
-    )
-    .action(async (_flags: AgentCommandLine, self: Command) => run({ type: "run", ...sourceOf(self) }));
-  // The flags above are theirs too: commander takes them before and after the name of a subcommand.
+    );
+
+function subcommands(path: AgentCommandPath, run: RunAgent): readonly Command[] {
   const subcommand = (name: string, { description, example }: SubcommandHelp): Command =>
     withExamples(new Command(name).description(`${description}; takes the flags of ${path}`), example);
   const config = "--config /etc/signet/agent.yaml";
-  command
-    .addCommand(
-      subcommand("once", {
-        description: "obtain or renew what is due, write files, run hooks, and end",
-        example: ["Renew what is due, from cron or while an image is built", `${path} once ${config}`],
-      })
-        .option("--timeout <duration>", "end with code 6 after this time", "5m")
-        .action(async ({ timeout }: { readonly timeout: string }, self: Command) =>
-          run({ type: "once", timeoutMilliseconds: parseTimeout(timeout), ...sourceOf(self) }),
-        ),
-    )
-    .addCommand(
-      subcommand("status", {
-        description: "show the certificates, trust bundles and hooks of the agent that runs",
-        example: ["See when each certificate is renewed next", `${path} status ${config}`],
-      }).action(async (_flags: unknown, self: Command) => run({ type: "status", ...sourceOf(self) })),
-    )
-    .addCommand(
-      subcommand("check", {
-        description: "check the configuration, the files, the port, each server and the trust bundles",
-        example: ["Find out before the start what will not work", `${path} check ${config}`],
-      }).action(async (_flags: unknown, self: Command) => run({ type: "check", ...sourceOf(self) })),
-    )
-    .addCommand(
-      subcommand("renew", {
-        description: "tell the agent that runs to renew a certificate now",
-        example: ["Replace the certificate named web in the configuration file", `${path} renew web ${config}`],
-      })
-        .argument("<name>", "client, serving, or the name of a certificate in the configuration file")
-        .action(argumentAction(async (name, { self }) => run({ type: "renew", name, ...sourceOf(self) }))),
-    );
-  return withExamples(
-    command,
-    ["Introduce this machine by a bootstrap token", `${path} --kubeconfig bootstrap.kubeconfig`],
-    [
-      "Also keep a file with the CAs of a signer, and reload a program when it changes",
-      `${path} --kubeconfig node.kubeconfig --trust-bundle signer=example.com/web:ca.pem --on-change "nginx -s reload"`,
-    ],
-    ["Keep the certificates of services too", `${path} ${config}`],
-  );
+  return [
+    subcommand("once", {
+      description: "obtain or renew what is due, write files, run hooks, and end",
+      example: ["Renew what is due, from cron or while an image is built", `${path} once ${config}`],
+    })
+      .option("--timeout <duration>", "end with code 6 after this time", "5m")
+      .action(async ({ timeout }: { readonly timeout: string }, self: Command) =>
+        run({ type: "once", timeoutMilliseconds: parseTimeout(timeout), ...sourceOf(self) }),
+      ),
+    subcommand("status", {
+      description: "show the certificates, trust bundles and hooks of the agent that runs",
+      example: ["See when each certificate is renewed next", `${path} status ${config}`],
+    }).action(async (_flags: unknown, self: Command) => run({ type: "status", ...sourceOf(self) })),
+    subcommand("check", {
+      description: "check the configuration, the files, the port, each server and the trust bundles",
+      example: ["Find out before the start what will not work", `${path} check ${config}`],
+    }).action(async (_flags: unknown, self: Command) => run({ type: "check", ...sourceOf(self) })),
+    subcommand("renew", {
+      description: "tell the agent that runs to renew a certificate now",
+      example: ["Replace the certificate named web in the configuration file", `${path} renew web ${config}`],
+    })
+      .argument("<name>", "client, serving, or the name of a certificate in the configuration file")
+      .action(argumentAction(async (name, { self }) => run({ type: "renew", name, ...sourceOf(self) }))),
+  ];
 }
 
 /**

@@ -24,6 +24,8 @@ export interface NodeAuthorizerOptions {
 /** A request of the node of this name. */
 type NodeAttributes = ResourceAttributes & { readonly node: string };
 
+type Rule = (attributes: NodeAttributes) => Decision;
+
 const allowed: Decision = { decision: "allow", reason: "" };
 const noOpinion = (reason: string): Decision => ({ decision: "noOpinion", reason });
 const silent = noOpinion("");
@@ -36,74 +38,14 @@ const silent = noOpinion("");
  * nothing switches off, knows the objects and refuses those of others.
  */
 export function nodeAuthorizer({ names, objects, rules }: NodeAuthorizerOptions): AuthorizerInMemory {
-  const ofRelated = (attributes: NodeAttributes): Decision => {
-    if (attributes.name === "") return noOpinion("No Object name found");
-    return objects.isRelated(attributes.node, attributes)
-      ? allowed
-      : noOpinion(`no relationship found between node '${attributes.node}' and this object`);
-  };
-
-  const readOfRelated = (attributes: NodeAttributes): Decision => {
-    if (!isRead(attributes)) return noOpinion("can only read resources of this type");
-    if (attributes.subresource !== "") return noOpinion("cannot read subresource");
-    if (attributes.namespace === "") return noOpinion("can only read namespaced object of this type");
-    return ofRelated(attributes);
-  };
-
-  const ofAccount = (attributes: NodeAttributes): Decision => {
-    const { verb, name, subresource } = attributes;
-    if (verb === "get" && subresource === "") return readOfRelated(attributes);
-    if (verb !== "create" || name === "") return noOpinion("can only create tokens for individual service accounts");
-    if (subresource !== "token") return noOpinion("can only create token subresource of serviceaccount");
-    return ofRelated(attributes);
-  };
-
-  const ofPod = (attributes: NodeAttributes): Decision => {
-    const { node, verb, name, subresource } = attributes;
-    if (subresource === "status") return ["update", "patch"].includes(verb) ? allowed : silent;
-    if (subresource === "eviction") return verb === "create" ? allowed : silent;
-    if (subresource !== "") return silent;
-    if (verb === "create" || verb === "delete") return allowed;
-    if (verb === "get") return ofRelated(attributes);
-    if (!isRead(attributes)) return silent;
-    const isOfNode = (attributes.fieldSelector ?? []).some(
-      ({ field, operator, value }) => field === "spec.nodeName" && operator === "=" && value === node,
-    );
-    if (isOfNode) return allowed;
-    return name === ""
-      ? noOpinion("can only list/watch pods with spec.nodeName field selector")
-      : ofRelated(attributes);
-  };
-
-  const leaseNamespace = names.namespaces.nodeLease;
-  const ofLease = ({ node, verb, namespace, name }: NodeAttributes): Decision => {
-    if (!["get", "create", "update", "patch", "delete"].includes(verb)) {
-      return noOpinion("can only get, create, update, patch, or delete a node lease");
-    }
-    if (namespace !== leaseNamespace) {
-      return noOpinion(`can only access leases in the ${JSON.stringify(leaseNamespace)} system namespace`);
-    }
-    // The path of a create has no name.
-    if (verb === "create" || name === node) return allowed;
-    return noOpinion("can only access node lease with the same name as the requesting node");
-  };
-
-  const ofCsiNode = ({ node, verb, name, subresource }: NodeAttributes): Decision => {
-    if (!["get", "create", "update", "patch", "delete"].includes(verb)) {
-      return noOpinion("can only get, create, update, patch, or delete a CSINode");
-    }
-    if (subresource !== "") return noOpinion("cannot authorize CSINode subresources");
-    if (verb === "create" || name === node) return allowed;
-    return noOpinion("can only access CSINode with the same name as the requesting node");
-  };
-
-  const decisions = new Map<string, (attributes: NodeAttributes) => Decision>([
+  const { readOfRelated, ofAccount, ofPod } = rulesForRelated(objects);
+  const decisions = new Map<string, Rule>([
     ["secrets", readOfRelated],
     ["configmaps", readOfRelated],
     ["serviceaccounts", ofAccount],
     ["pods", ofPod],
     ["nodes", ofNode],
-    [`leases.${names.group("coordination")}`, ofLease],
+    [`leases.${names.group("coordination")}`, leaseRule(names.namespaces.nodeLease)],
     [`csinodes.${names.group("storage")}`, ofCsiNode],
   ]);
 
@@ -122,6 +64,50 @@ export function nodeAuthorizer({ names, objects, rules }: NodeAuthorizerOptions)
 }
 
 const isRead = ({ verb }: NodeAttributes): boolean => ["get", "list", "watch"].includes(verb);
+
+/** The rules for what Pods on the node make readable for it. */
+function rulesForRelated(objects: NodeObjects): Readonly<Record<"readOfRelated" | "ofAccount" | "ofPod", Rule>> {
+  const ofRelated: Rule = (attributes) => {
+    if (attributes.name === "") return noOpinion("No Object name found");
+    return objects.isRelated(attributes.node, attributes)
+      ? allowed
+      : noOpinion(`no relationship found between node '${attributes.node}' and this object`);
+  };
+
+  const readOfRelated: Rule = (attributes) => {
+    if (!isRead(attributes)) return noOpinion("can only read resources of this type");
+    if (attributes.subresource !== "") return noOpinion("cannot read subresource");
+    if (attributes.namespace === "") return noOpinion("can only read namespaced object of this type");
+    return ofRelated(attributes);
+  };
+
+  const ofAccount: Rule = (attributes) => {
+    const { verb, name, subresource } = attributes;
+    if (verb === "get" && subresource === "") return readOfRelated(attributes);
+    if (verb !== "create" || name === "") return noOpinion("can only create tokens for individual service accounts");
+    if (subresource !== "token") return noOpinion("can only create token subresource of serviceaccount");
+    return ofRelated(attributes);
+  };
+
+  const ofPod: Rule = (attributes) => {
+    const { node, verb, name, subresource } = attributes;
+    if (subresource === "status") return ["update", "patch"].includes(verb) ? allowed : silent;
+    if (subresource === "eviction") return verb === "create" ? allowed : silent;
+    if (subresource !== "") return silent;
+    if (verb === "create" || verb === "delete") return allowed;
+    if (verb === "get") return ofRelated(attributes);
+    if (!isRead(attributes)) return silent;
+    const isOfNode = (attributes.fieldSelector ?? []).some(
+      ({ field, operator, value }) => field === "spec.nodeName" && operator === "=" && value === node,
+    );
+    if (isOfNode) return allowed;
+    return name === ""
+      ? noOpinion("can only list/watch pods with spec.nodeName field selector")
+      : ofRelated(attributes);
+  };
+
+  return { readOfRelated, ofAccount, ofPod };
+}
 
 /** A node may read its own Node before it exists. */
 function ofNode({ node, verb, name, subresource }: NodeAttributes): Decision {
@@ -142,4 +128,28 @@ function ofNode({ node, verb, name, subresource }: NodeAttributes): Decision {
     default:
       return silent;
   }
+}
+
+/** Leases of nodes, all of which are in one namespace. */
+const leaseRule =
+  (leaseNamespace: string): Rule =>
+  ({ node, verb, namespace, name }) => {
+    if (!["get", "create", "update", "patch", "delete"].includes(verb)) {
+      return noOpinion("can only get, create, update, patch, or delete a node lease");
+    }
+    if (namespace !== leaseNamespace) {
+      return noOpinion(`can only access leases in the ${JSON.stringify(leaseNamespace)} system namespace`);
+    }
+    // The path of a create has no name.
+    if (verb === "create" || name === node) return allowed;
+    return noOpinion("can only access node lease with the same name as the requesting node");
+  };
+
+function ofCsiNode({ node, verb, name, subresource }: NodeAttributes): Decision {
+  if (!["get", "create", "update", "patch", "delete"].includes(verb)) {
+    return noOpinion("can only get, create, update, patch, or delete a CSINode");
+  }
+  if (subresource !== "") return noOpinion("cannot authorize CSINode subresources");
+  if (verb === "create" || name === node) return allowed;
+  return noOpinion("can only access CSINode with the same name as the requesting node");
 }

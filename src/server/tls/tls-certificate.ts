@@ -17,6 +17,7 @@ import { leafOf, openServingCertificate } from "./serving-certificate.ts";
 import { readServingPair } from "./read-serving-pair.ts";
 import type { NamedCertificates } from "./named-certificates.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
+import type { KeyPairFiles } from "../../machinery/command-line/flag.ts";
 import type { TlsProtocolSettings } from "./tls-protocol-settings.ts";
 
 /** The serving certificate of the listener. */
@@ -57,85 +58,121 @@ interface TlsCertificateOptions {
  */
 export async function openTlsCertificate(
   { certificate: files, names, namedCertificates, tls }: ListenerSettings,
-  { dataDirectory, authority, clock, log, followed, isRevoked, revocation }: TlsCertificateOptions,
+  options: TlsCertificateOptions,
 ): Promise<TlsCertificate> {
+  const { followed, log } = options;
   const { protocol } = tls;
   checkGroups(protocol);
   const named =
     namedCertificates.length > 0
       ? (await import("./named-certificates.ts")).openNamedCertificates(namedCertificates, { protocol, followed })
       : undefined;
+  const main =
+    files === undefined ? certificateOfDirectory(names, options) : certificateOfFiles(files, { names, followed });
+  for (const warning of tlsWarnings(tls, main.current())) log.warn(warning);
+  return {
+    ...main,
+    tls: { protocol, contextFor: named?.contextFor },
+    identity: () => (named === undefined ? main.identity() : withNamed(main.identity(), named)),
+  };
+}
+
+/** The certificate for clients that ask for no server name. */
+type MainCertificate = Omit<TlsCertificate, "tls">;
+
+interface FollowFilesOptions {
+  readonly names: readonly string[];
+  readonly followed: FollowedFiles;
+}
+
+function certificateOfFiles(files: KeyPairFiles, { names, followed }: FollowFilesOptions): MainCertificate {
+  const identify = ({ cert }: ServingCertificate): ServerIdentity =>
+    serverIdentity({ shown: parseCertificatesPem(cert), trusted: [], hosts: names });
+  const first = followed.follow({
+    setting: files.certificateFlag,
+    files: () => [files.certificateFile, files.keyFile],
+    load: () => readServingPair(files).certificate,
+    onChange: (next) => inUse.replace(next),
+    describe: (one) => ({ notAfter: notAfterOf(one) }),
+  })();
+  const inUse = new CertificateInUse(first, identify);
+  return {
+    current: () => inUse.current,
+    identity: () => inUse.identity,
+    caCertificates: () => first.cert,
+    onRenewed: (listener) => inUse.onReplaced(listener),
+    renewRevoked() {},
+    stop() {},
+  };
+}
+
+function certificateOfDirectory(
+  names: readonly string[],
+  { dataDirectory, authority, clock, log, isRevoked, revocation }: TlsCertificateOptions,
+): MainCertificate {
   const read = (): ServingCertificate => {
-    if (files !== undefined) {
-      return readServingPair(files).certificate;
-    }
-    const { certificate, key } = openServingCertificate({
-      dataDirectory,
-      authority: authority.current(),
-      clock,
-      names,
-      isRevoked,
-      revocation,
-    });
+    const issuer = authority.current();
+    const opening = { dataDirectory, authority: issuer, clock, names, isRevoked, revocation };
+    const { certificate, key } = openServingCertificate(opening);
     return { cert: certificate, key };
   };
   const identify = ({ cert }: ServingCertificate): ServerIdentity =>
-    serverIdentity({
-      shown: parseCertificatesPem(cert),
-      trusted: files === undefined ? authority.current().anchors : [],
-      hosts: names,
-    });
-  let listener: (certificate: ServingCertificate) => void = () => {};
-  const apply = (next: ServingCertificate): void => {
-    const nextIdentity = identify(next);
-    // Throws when the key does not match.
-    listener(next);
-    identity = nextIdentity;
-    current = next;
-  };
-  let current =
-    files === undefined
-      ? read()
-      : followed.follow({
-          setting: files.certificateFlag,
-          files: () => [files.certificateFile, files.keyFile],
-          load: read,
-          onChange: apply,
-          describe: (one) => ({ notAfter: notAfterOf(one) }),
-        })();
-  const atStart = current.cert;
-  let identity = identify(current);
-  for (const warning of tlsWarnings(tls, current)) log.warn(warning);
+    serverIdentity({ shown: parseCertificatesPem(cert), trusted: authority.current().anchors, hosts: names });
+  const inUse = new CertificateInUse(read(), identify);
   const renew = (): void => {
     try {
       const next = read();
-      if (next.cert === current.cert) {
-        // The CAs beside it may have changed.
-        identity = identify(current);
-        return;
-      }
-      apply(next);
+      if (next.cert === inUse.current.cert) return inUse.identifyAgain();
+      inUse.replace(next);
       log.info({ notAfter: notAfterOf(next) }, "serving certificate renewed");
     } catch (error) {
       log.error({ err: error }, "could not renew the serving certificate, the last one stays in use");
     }
   };
-  if (files === undefined) authority.onChange(renew);
-  const renewals =
-    files === undefined
-      ? periodically({ milliseconds: renewalMilliseconds, task: renew, onFailure: () => {} })
-      : undefined;
+  authority.onChange(renew);
+  const renewals = periodically({ milliseconds: renewalMilliseconds, task: renew, onFailure: () => {} });
   return {
-    current: () => current,
-    tls: { protocol, contextFor: named?.contextFor },
-    identity: () => (named === undefined ? identity : withNamed(identity, named)),
-    caCertificates: () => (files === undefined ? authority.current().trustedPem : atStart),
-    onRenewed: (next) => (listener = next),
+    current: () => inUse.current,
+    identity: () => inUse.identity,
+    caCertificates: () => authority.current().trustedPem,
+    onRenewed: (listener) => inUse.onReplaced(listener),
     renewRevoked() {
-      if (files === undefined && leafOf(current.cert).some(isRevoked)) renew();
+      if (leafOf(inUse.current.cert).some(isRevoked)) renew();
     },
-    stop: () => renewals?.stop(),
+    stop: () => renewals.stop(),
   };
+}
+
+/** A certificate with the names in it, and the listener that presents it. */
+class CertificateInUse {
+  current: ServingCertificate;
+  identity: ServerIdentity;
+  readonly #identify: (certificate: ServingCertificate) => ServerIdentity;
+  #present: (certificate: ServingCertificate) => void = () => undefined;
+
+  constructor(first: ServingCertificate, identify: (certificate: ServingCertificate) => ServerIdentity) {
+    this.current = first;
+    this.identity = identify(first);
+    this.#identify = identify;
+  }
+
+  /** There can be only one callback. */
+  onReplaced(present: (certificate: ServingCertificate) => void): void {
+    this.#present = present;
+  }
+
+  /** Throws when the key does not match. Then nothing changes. */
+  replace(next: ServingCertificate): void {
+    const identity = this.#identify(next);
+    this.#present(next);
+    this.identity = identity;
+    this.current = next;
+  }
+
+  /** The CAs beside the certificate may have changed. */
+  identifyAgain(): void {
+    this.identity = this.#identify(this.current);
+  }
 }
 
 const withNamed = (

@@ -1,15 +1,19 @@
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import type { Namespace } from "./namespaces.ts";
+import type { Clock } from "../../machinery/api/clock.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import type { ResourceType } from "../../machinery/api/resource-type.ts";
-import type { ResourceClient } from "../../machinery/client/api-client.ts";
+import type { ApiClient, ResourceClient } from "../../machinery/client/api-client.ts";
 import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../machinery/loops/controller.ts";
-import type { Controller } from "../../machinery/loops/controller.ts";
+import type { Controller, ControllerContext, StartedController } from "../../machinery/loops/controller.ts";
+import type { FollowedObjects } from "../../machinery/loops/informer.ts";
+import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
 import { namespaceConditions } from "./namespace-conditions.ts";
 import type { EmptyingProgress, RemainingContent } from "./namespace-conditions.ts";
 import { namespaceResource } from "./resources.ts";
 
+const controllerName = "namespace";
 const finalizer = "kubernetes";
 /**
  * The content stays for this long (upstream: `namespaceDeletionGracePeriod`). `kubectl delete -f folder/` deletes the namespace
@@ -30,86 +34,98 @@ const maximumExamined = 500;
  * Deletes everything in a namespace that is being deleted, then removes its finalizer so that it can go away. Pods go first: while
  * one ends, all else stays, because it may still need its Secrets and its account (upstream: KEP-5080, OrderedNamespaceDeletion).
  */
-export function namespaceTermination(options: {
+export const namespaceTermination = (options: NamespaceTerminationOptions): Controller => ({
+  name: controllerName,
+  start: (context) => new NamespaceTermination(context, options).run(),
+});
+
+interface NamespaceTerminationOptions {
   /** Every namespaced resource that is stored. */
   readonly contents: readonly ResourceType[];
-}): Controller {
-  const pods = options.contents.filter(isPods);
-  const others = options.contents.filter((resource) => !isPods(resource));
-  return {
-    name: "namespace",
-    start(context) {
-      const { client, clock, informers, names } = context;
-      const namespaces = informers.of(namespaceResource(names));
-      const queue = controllerQueue(context, {
-        name: this.name,
-        reconcile: async (name) => {
-          const namespace = namespaces.get(name);
-          if (namespace?.metadata.deletionTimestamp === undefined)
-            return "nothing to do: the namespace is not being deleted";
-          if (!namespace.spec?.finalizers?.includes(finalizer))
-            return "nothing to do: the namespace was emptied before";
-          const passed = clock.now() - Date.parse(namespace.metadata.deletionTimestamp);
-          if (passed < graceMilliseconds) {
-            queue.addAfter(name, Math.min(graceMilliseconds - passed, graceMilliseconds));
-            return "waits: a user who deletes the namespace may delete its objects too";
-          }
-          const progress = await emptyAll(name);
-          if (!isEmptied(progress)) {
-            const { remaining, failures } = progress;
-            await report(namespace, progress);
-            queue.addAfter(name, nextCheckMilliseconds(passed));
-            const left = [...remaining.map(({ resource }) => resource), ...failures];
-            return `waits: objects remain: ${left.join(", ")}`;
-          }
-          const finalized: Namespace = {
-            ...namespace,
-            spec: { ...namespace.spec, finalizers: namespace.spec.finalizers.filter((one) => one !== finalizer) },
-          };
-          await ignoreCodes(
-            [404],
-            client.resource(namespaceResource(names)).update(finalized, { subresource: "finalize" }),
-          );
-          return "emptied the namespace and removed its finalizer";
-        },
-      });
+}
 
-      async function emptyAll(namespace: string): Promise<EmptyingProgress> {
-        const progress = await emptyEach(pods, namespace);
-        return isEmptied(progress) ? emptyEach(others, namespace) : progress;
-      }
+class NamespaceTermination {
+  readonly #pods: readonly ResourceType[];
+  readonly #others: readonly ResourceType[];
+  readonly #client: ApiClient;
+  readonly #clock: Clock;
+  readonly #namespaces: FollowedObjects<Namespace>;
+  readonly #resource: ResourceClient<Namespace>;
+  readonly #queue: WorkQueue;
 
-      async function emptyEach(resources: readonly ResourceType[], namespace: string): Promise<EmptyingProgress> {
-        const failures: string[] = [];
-        const remaining = await Promise.all(
-          resources.map(async (resource) => {
-            try {
-              return await empty(resource, client.resource(resource, namespace));
-            } catch (error) {
-              failures.push(messageOf(error));
-              return undefined;
-            }
-          }),
-        );
-        return { remaining: remaining.filter((one) => one !== undefined), failures };
-      }
+  constructor(context: ControllerContext, { contents }: NamespaceTerminationOptions) {
+    const { client, clock, informers, names } = context;
+    this.#pods = contents.filter(isPods);
+    this.#others = contents.filter((resource) => !isPods(resource));
+    this.#client = client;
+    this.#clock = clock;
+    this.#namespaces = informers.of(namespaceResource(names));
+    this.#resource = client.resource(namespaceResource(names));
+    this.#queue = controllerQueue(context, { name: controllerName, reconcile: (name) => this.#reconcile(name) });
+  }
 
-      /** Says in the namespace's conditions what its deletion waits for. */
-      async function report(namespace: Namespace, progress: EmptyingProgress): Promise<void> {
-        const before = namespace.status.conditions ?? [];
-        const conditions = namespaceConditions(before, { ...progress, now: clock.now() });
-        if (conditions === before) return;
-        const reported: Namespace = { ...namespace, status: { ...namespace.status, conditions: [...conditions] } };
-        await ignoreCodes([404], client.resource(namespaceResource(names)).update(reported, { subresource: "status" }));
-      }
+  run(): StartedController {
+    const addTerminating = ({ metadata }: Namespace): void => {
+      if (metadata.deletionTimestamp !== undefined) this.#queue.add(metadata.name ?? "");
+    };
+    this.#namespaces.addHandler({ onAdd: addTerminating, onUpdate: addTerminating });
+    return { queue: this.#queue };
+  }
 
-      const addTerminating = ({ metadata }: Namespace): void => {
-        if (metadata.deletionTimestamp !== undefined) queue.add(metadata.name ?? "");
-      };
-      namespaces.addHandler({ onAdd: addTerminating, onUpdate: addTerminating });
-      return { queue };
-    },
-  };
+  async #reconcile(name: string): Promise<string> {
+    const namespace = this.#namespaces.get(name);
+    if (namespace?.metadata.deletionTimestamp === undefined) return "nothing to do: the namespace is not being deleted";
+    if (!namespace.spec?.finalizers?.includes(finalizer)) return "nothing to do: the namespace was emptied before";
+    const passed = this.#clock.now() - Date.parse(namespace.metadata.deletionTimestamp);
+    if (passed < graceMilliseconds) {
+      this.#queue.addAfter(name, Math.min(graceMilliseconds - passed, graceMilliseconds));
+      return "waits: a user who deletes the namespace may delete its objects too";
+    }
+    const progress = await this.#empty(name);
+    if (isEmptied(progress)) {
+      await this.#removeFinalizer(namespace);
+      return "emptied the namespace and removed its finalizer";
+    }
+    await this.#report(namespace, progress);
+    this.#queue.addAfter(name, nextCheckMilliseconds(passed));
+    const left = [...progress.remaining.map(({ resource }) => resource), ...progress.failures];
+    return `waits: objects remain: ${left.join(", ")}`;
+  }
+
+  async #empty(namespace: string): Promise<EmptyingProgress> {
+    const progress = await this.#emptyEach(this.#pods, namespace);
+    return isEmptied(progress) ? this.#emptyEach(this.#others, namespace) : progress;
+  }
+
+  async #emptyEach(resources: readonly ResourceType[], namespace: string): Promise<EmptyingProgress> {
+    const failures: string[] = [];
+    const remaining = await Promise.all(
+      resources.map(async (resource) => {
+        try {
+          return await deleteAll(resource, this.#client.resource(resource, namespace));
+        } catch (error) {
+          failures.push(messageOf(error));
+          return undefined;
+        }
+      }),
+    );
+    return { remaining: remaining.filter((one) => one !== undefined), failures };
+  }
+
+  async #removeFinalizer(namespace: Namespace): Promise<void> {
+    const finalizers = (namespace.spec?.finalizers ?? []).filter((one) => one !== finalizer);
+    const finalized: Namespace = { ...namespace, spec: { ...namespace.spec, finalizers } };
+    await ignoreCodes([404], this.#resource.update(finalized, { subresource: "finalize" }));
+  }
+
+  /** Says in the namespace's conditions what its deletion waits for. */
+  async #report(namespace: Namespace, progress: EmptyingProgress): Promise<void> {
+    const before = namespace.status.conditions ?? [];
+    const conditions = namespaceConditions(before, { ...progress, now: this.#clock.now() });
+    if (conditions === before) return;
+    const reported: Namespace = { ...namespace, status: { ...namespace.status, conditions: [...conditions] } };
+    await ignoreCodes([404], this.#resource.update(reported, { subresource: "status" }));
+  }
 }
 
 const isPods = ({ group, plural }: ResourceType): boolean => group === "" && plural === "pods";
@@ -118,7 +134,7 @@ const isEmptied = ({ remaining, failures }: EmptyingProgress): boolean =>
   remaining.length === 0 && failures.length === 0;
 
 /** Deletes what is there. Returns what remains, or undefined where nothing does. */
-async function empty(
+async function deleteAll(
   { plural, group }: ResourceType,
   inNamespace: ResourceClient<ApiObject>,
 ): Promise<RemainingContent | undefined> {

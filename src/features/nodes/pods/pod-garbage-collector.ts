@@ -1,8 +1,16 @@
+import type { Clock } from "../../../machinery/api/clock.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
-import type { Controller } from "../../../machinery/loops/controller.ts";
+import type { Controller, ControllerContext, StartedController } from "../../../machinery/loops/controller.ts";
+import type { FollowedObjects } from "../../../machinery/loops/informer.ts";
+import type { WorkQueue } from "../../../machinery/loops/work-queue.ts";
+import type { Node } from "../nodes/node-schema.ts";
 import { nodeResource, podResource } from "../resources.ts";
 import type { Pod } from "./pod-schema.ts";
+
+const controllerName = "podgc";
 
 /** A Node may come back, and a cache may be late (upstream: `quarantineTime`). */
 const quarantineMilliseconds = 40_000;
@@ -15,86 +23,110 @@ const removalMilliseconds = 10_000;
  * Node whose deletion was interrupted (upstream: `gcUnscheduledTerminating`).
  */
 export const podGarbageCollector: Controller = {
-  name: "podgc",
-  start(context) {
-    const { client, clock, informers, names } = context;
-    const nodes = informers.of(nodeResource(names));
-    const pods = informers.of(podResource(names));
-    /** The keys of the Pods that are bound to each node. */
-    const podsOf = new Map<string, Set<string>>();
-    /** Since when nodes are missing, in milliseconds since the epoch. */
-    const missingSince = new Map<string, number>();
-
-    const queue = controllerQueue(context, {
-      name: this.name,
-      reconcile: async (key) => {
-        if (key.includes("/")) return removeLeftOver(key);
-        const node = key;
-        const bound = podsOf.get(node);
-        if (bound === undefined || nodes.get(node) !== undefined) {
-          missingSince.delete(node);
-          return "nothing to do: the Node is there, or no Pod is bound to it";
-        }
-        const since = missingSince.get(node) ?? clock.now();
-        missingSince.set(node, since);
-        const wait = since + quarantineMilliseconds - clock.now();
-        if (wait > 0) {
-          queue.addAfter(node, Math.min(wait, quarantineMilliseconds));
-          return "waits: the Node may come back";
-        }
-        if ((await client.resource(nodeResource(names)).find(node)) !== undefined)
-          return "nothing to do: the Node is back";
-        for (const podKey of bound) await remove(pods.get(podKey));
-        return "removed the Pods of a Node that is gone";
-      },
-    });
-
-    async function remove(pod: Pod | undefined): Promise<void> {
-      const { name = "", namespace = "", uid = "" } = pod?.metadata ?? {};
-      if (name === "") return;
-      const inNamespace = client.resource(podResource(names), namespace);
-      await ignoreCodes([404, 409], inNamespace.delete(name, { uid, gracePeriodSeconds: 0 }));
-    }
-
-    async function removeLeftOver(key: string): Promise<string> {
-      const pod = pods.get(key);
-      if (pod === undefined || !isLeftOver(pod)) return "nothing to do: the Pod is gone, or something keeps it";
-      await remove(pod);
-      return "removed a Pod whose deletion was interrupted";
-    }
-
-    const keyOf = ({ metadata }: Pod): string => `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
-    const bind = (pod: Pod): void => {
-      if (isLeftOver(pod)) queue.addAfter(keyOf(pod), removalMilliseconds);
-      const node = pod.spec.nodeName ?? "";
-      if (node === "") return;
-      const bound = podsOf.get(node) ?? new Set();
-      podsOf.set(node, bound.add(keyOf(pod)));
-      if (nodes.get(node) === undefined) queue.add(node);
-    };
-    const unbind = (pod: Pod): void => {
-      const node = pod.spec.nodeName ?? "";
-      const bound = podsOf.get(node);
-      bound?.delete(keyOf(pod));
-      if (bound?.size === 0) podsOf.delete(node);
-    };
-    pods.addHandler({
-      onAdd: bind,
-      onUpdate(pod, previous) {
-        if (isLeftOver(pod)) queue.addAfter(keyOf(pod), removalMilliseconds);
-        if (pod.spec.nodeName === previous.spec.nodeName) return;
-        unbind(previous);
-        bind(pod);
-      },
-      onDelete: unbind,
-    });
-    nodes.addHandler({
-      onAdd: ({ metadata }) => missingSince.delete(metadata.name ?? ""),
-      onDelete: ({ metadata }) => queue.add(metadata.name ?? ""),
-    });
-    return { queue };
-  },
+  name: controllerName,
+  start: (context) => new PodGarbageCollector(context).run(),
 };
+
+class PodGarbageCollector {
+  readonly #clock: Clock;
+  readonly #names: Names;
+  readonly #client: ApiClient;
+  readonly #nodes: FollowedObjects<Node>;
+  readonly #pods: FollowedObjects<Pod>;
+  /** The names of nodes, and the keys of Pods, which have a slash. */
+  readonly #queue: WorkQueue;
+  /** The keys of the Pods that are bound to each node. */
+  readonly #podsOf = new Map<string, Set<string>>();
+  /** Since when nodes are missing, in milliseconds since the epoch. */
+  readonly #missingSince = new Map<string, number>();
+
+  constructor(context: ControllerContext) {
+    const { client, clock, informers, names } = context;
+    this.#clock = clock;
+    this.#names = names;
+    this.#client = client;
+    this.#nodes = informers.of(nodeResource(names));
+    this.#pods = informers.of(podResource(names));
+    this.#queue = controllerQueue(context, {
+      name: controllerName,
+      reconcile: (key) => (key.includes("/") ? this.#removeLeftOver(key) : this.#collect(key)),
+    });
+  }
+
+  run(): StartedController {
+    this.#pods.addHandler({
+      onAdd: (pod) => this.#bind(pod),
+      onUpdate: (pod, previous) => {
+        this.#queueLeftOver(pod);
+        if (pod.spec.nodeName === previous.spec.nodeName) return;
+        this.#unbind(previous);
+        this.#bind(pod);
+      },
+      onDelete: (pod) => this.#unbind(pod),
+    });
+    this.#nodes.addHandler({
+      onAdd: ({ metadata }) => this.#missingSince.delete(metadata.name ?? ""),
+      onDelete: ({ metadata }) => this.#queue.add(metadata.name ?? ""),
+    });
+    return { queue: this.#queue };
+  }
+
+  #bind(pod: Pod): void {
+    this.#queueLeftOver(pod);
+    const node = pod.spec.nodeName ?? "";
+    if (node === "") return;
+    const bound = this.#podsOf.get(node) ?? new Set();
+    this.#podsOf.set(node, bound.add(keyOf(pod)));
+    if (this.#nodes.get(node) === undefined) this.#queue.add(node);
+  }
+
+  #unbind(pod: Pod): void {
+    const node = pod.spec.nodeName ?? "";
+    const bound = this.#podsOf.get(node);
+    bound?.delete(keyOf(pod));
+    if (bound?.size === 0) this.#podsOf.delete(node);
+  }
+
+  #queueLeftOver(pod: Pod): void {
+    if (isLeftOver(pod)) this.#queue.addAfter(keyOf(pod), removalMilliseconds);
+  }
+
+  /** Removes the Pods of a node that stays away. */
+  async #collect(node: string): Promise<string> {
+    const bound = this.#podsOf.get(node);
+    if (bound === undefined || this.#nodes.get(node) !== undefined) {
+      this.#missingSince.delete(node);
+      return "nothing to do: the Node is there, or no Pod is bound to it";
+    }
+    const since = this.#missingSince.get(node) ?? this.#clock.now();
+    this.#missingSince.set(node, since);
+    const wait = since + quarantineMilliseconds - this.#clock.now();
+    if (wait > 0) {
+      this.#queue.addAfter(node, Math.min(wait, quarantineMilliseconds));
+      return "waits: the Node may come back";
+    }
+    const found = await this.#client.resource(nodeResource(this.#names)).find(node);
+    if (found !== undefined) return "nothing to do: the Node is back";
+    for (const key of bound) await this.#remove(this.#pods.get(key));
+    return "removed the Pods of a Node that is gone";
+  }
+
+  async #removeLeftOver(key: string): Promise<string> {
+    const pod = this.#pods.get(key);
+    if (pod === undefined || !isLeftOver(pod)) return "nothing to do: the Pod is gone, or something keeps it";
+    await this.#remove(pod);
+    return "removed a Pod whose deletion was interrupted";
+  }
+
+  async #remove(pod: Pod | undefined): Promise<void> {
+    const { name = "", namespace = "", uid = "" } = pod?.metadata ?? {};
+    if (name === "") return;
+    const inNamespace = this.#client.resource(podResource(this.#names), namespace);
+    await ignoreCodes([404, 409], inNamespace.delete(name, { uid, gracePeriodSeconds: 0 }));
+  }
+}
+
+const keyOf = ({ metadata }: Pod): string => `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
 
 /** Whether it is deleted, and neither a Node nor a finalizer keeps it. */
 const isLeftOver = ({ metadata, spec }: Pod): boolean =>

@@ -4,13 +4,16 @@ import { parseRequestField } from "../../../pki/certificate-request.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
+import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { issuingFaults, usageFaults } from "./issue.ts";
 import { serverNameFaults } from "./server-identity.ts";
 import type { ServerIdentity } from "./server-identity.ts";
 import type { RunningSigner } from "./running-signers.ts";
 import { certificateRequestState, withCondition } from "../requests/certificate-request-state.ts";
 import { requestQueue } from "../requests/request-queue.ts";
-import type { Controller } from "../../../machinery/loops/controller.ts";
+import type { Controller, ControllerContext, StartedController } from "../../../machinery/loops/controller.ts";
+import type { FollowedObjects } from "../../../machinery/loops/informer.ts";
+import type { WorkQueue } from "../../../machinery/loops/work-queue.ts";
 import { issueOnce } from "./issue-once.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../resources.ts";
 
@@ -24,74 +27,97 @@ export interface CsrSigningOptions {
   readonly server: () => ServerIdentity;
 }
 
+const controllerName = "csrsigning";
+
 /** How often to look whether the signer of an approved request runs here now. */
 const intervalMilliseconds = 10_000;
 
 const endedMessage = "the certificate for this request expired before it could be returned: create a new request";
 
 /** Signs approved requests for the signers that run here. Fails requests that break their signer's rules. */
-export function csrSigning({ findSigner, server }: CsrSigningOptions): Controller {
-  return {
-    name: "csrsigning",
-    start(context) {
-      const { client, clock, informers, names } = context;
-      const requests = informers.of(certificateSigningRequestResource(names));
-      const records = informers.of(issuedCertificateResource(names));
-      const writer = client.resource(certificateSigningRequestResource(names));
+export const csrSigning = (options: CsrSigningOptions): Controller => ({
+  name: controllerName,
+  start: (context) => new CsrSigning(context, options).run(),
+});
 
-      const fail = async (
-        stored: CertificateSigningRequest,
-        { reason, message }: { readonly reason: string; readonly message: string },
-      ): Promise<string> => {
-        const condition = { type: "Failed", reason, message: shortened(message) } as const;
-        const failed = withCondition(stored, { ...condition, now: clock.now() });
-        await writer.update(failed, { subresource: "status" });
-        return `failed the request: ${reason}`;
-      };
+class CsrSigning {
+  readonly #context: ControllerContext;
+  readonly #options: CsrSigningOptions;
+  readonly #requests: FollowedObjects<CertificateSigningRequest>;
+  readonly #records: FollowedObjects<IssuedCertificate>;
+  readonly #queue: WorkQueue;
 
-      const reconcile = async (stored: CertificateSigningRequest): Promise<string> => {
-        const { signerName, usages = [] } = stored.spec;
-        const signer = findSigner(signerName);
-        if (signer === undefined) {
-          // A file may name it later.
-          queue.addAfter(stored.metadata.name ?? "", intervalMilliseconds);
-          return "waits: no signer here has this name and a CA";
-        }
-        const { authority, lifetime, revocationUrls } = signer;
+  constructor(context: ControllerContext, options: CsrSigningOptions) {
+    const { informers, names } = context;
+    this.#context = context;
+    this.#options = options;
+    this.#requests = informers.of(certificateSigningRequestResource(names));
+    this.#records = informers.of(issuedCertificateResource(names));
+    this.#queue = requestQueue(context, {
+      name: controllerName,
+      state: "approved",
+      reconcile: (stored) => this.#sign(stored),
+      concurrency: 64, // each waits for a disk write, and concurrent ones share it
+    });
+  }
 
-        const request = parse(stored.spec.request ?? "");
-        const faults =
-          request instanceof PkiError
-            ? [request.message]
-            : [
-                ...signer.faults(request, usages),
-                ...issuingFaults(request, authority.path),
-                ...usageFaults(usages, authority.path),
-                ...serverNameFaults(request.subjectAltNames, { authority, server: server() }),
-              ];
-        if (request instanceof PkiError || faults.length > 0) {
-          return fail(stored, { reason: "SignerValidationFailure", message: faults.join("; ") });
-        }
-        try {
-          const issued = await issueOnce(context, { records, stored, request, authority, lifetime, revocationUrls });
-          if (issued === "ended") return await fail(stored, { reason: "CertificateEnded", message: endedMessage });
-          return "signed the request";
-        } catch (error) {
-          if (!(error instanceof ApiError) || error.code !== 413) throw error;
-          // Every other attempt would produce the same size.
-          const message = `the request with its certificate is too large: ${error.message}`;
-          return await fail(stored, { reason: "CertificateTooLarge", message });
-        }
-      };
-      // Each request waits for a disk write. Concurrent requests share it.
-      const queue = requestQueue(context, { name: this.name, state: "approved", reconcile, concurrency: 64 });
-      const add = (request: CertificateSigningRequest): void => {
-        if (certificateRequestState(request) === "approved") queue.add(request.metadata.name ?? "");
-      };
-      requests.addHandler({ onAdd: add, onUpdate: add });
-      return { queue };
-    },
-  };
+  run(): StartedController {
+    const add = (request: CertificateSigningRequest): void => {
+      if (certificateRequestState(request) === "approved") this.#queue.add(request.metadata.name ?? "");
+    };
+    this.#requests.addHandler({ onAdd: add, onUpdate: add });
+    return { queue: this.#queue };
+  }
+
+  async #sign(stored: CertificateSigningRequest): Promise<string> {
+    const signer = this.#options.findSigner(stored.spec.signerName);
+    if (signer === undefined) {
+      // A file may name it later.
+      this.#queue.addAfter(stored.metadata.name ?? "", intervalMilliseconds);
+      return "waits: no signer here has this name and a CA";
+    }
+    const request = parse(stored.spec.request ?? "");
+    const faults = request instanceof PkiError ? [request.message] : this.#faults(request, { stored, signer });
+    if (request instanceof PkiError || faults.length > 0) {
+      return this.#fail(stored, { reason: "SignerValidationFailure", message: faults.join("; ") });
+    }
+    const { authority, lifetime, revocationUrls } = signer;
+    const issuing = { records: this.#records, stored, request, authority, lifetime, revocationUrls };
+    try {
+      if ((await issueOnce(this.#context, issuing)) === "issued") return "signed the request";
+      return await this.#fail(stored, { reason: "CertificateEnded", message: endedMessage });
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 413) throw error;
+      // Every other attempt would produce the same size.
+      const message = `the request with its certificate is too large: ${error.message}`;
+      return await this.#fail(stored, { reason: "CertificateTooLarge", message });
+    }
+  }
+
+  #faults(
+    request: CertificateRequest,
+    { stored, signer }: { readonly stored: CertificateSigningRequest; readonly signer: RunningSigner },
+  ): readonly string[] {
+    const { usages = [] } = stored.spec;
+    const { authority } = signer;
+    return [
+      ...signer.faults(request, usages),
+      ...issuingFaults(request, authority.path),
+      ...usageFaults(usages, authority.path),
+      ...serverNameFaults(request.subjectAltNames, { authority, server: this.#options.server() }),
+    ];
+  }
+
+  async #fail(
+    stored: CertificateSigningRequest,
+    { reason, message }: { readonly reason: string; readonly message: string },
+  ): Promise<string> {
+    const { client, clock, names } = this.#context;
+    const condition = { type: "Failed", reason, message: shortened(message) } as const;
+    const failed = withCondition(stored, { ...condition, now: clock.now() });
+    await client.resource(certificateSigningRequestResource(names)).update(failed, { subresource: "status" });
+    return `failed the request: ${reason}`;
+  }
 }
 
 /** The request's own signature was checked when it was created, and it has not changed since. */

@@ -15,7 +15,7 @@ import type { AgentStatus } from "./agent-status.ts";
 import { HookMemory } from "./hook-memory.ts";
 import { hookGraceMilliseconds, HookRunner } from "./hook-runner.ts";
 import { managedCertificate } from "./managed-certificate.ts";
-import type { CertificateContext } from "./managed-certificate.ts";
+import type { CertificateContext, ManagedCertificate } from "./managed-certificate.ts";
 import { NodeIdentity } from "./node-identity.ts";
 import { runAgent } from "./run-agent.ts";
 import { logSkew, ServerClock } from "./server-clock.ts";
@@ -66,7 +66,6 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   const hooks = new HookRunner({ memory: new HookMemory(settings.dataDirectory, log), log, monotonic, random, sleep });
   const certificateInstalled = new EventTarget();
   const shared = { settings, version, log, metrics, serverClock, random, sleep, certificateInstalled };
-  const context = { ...shared, hooks, monotonic };
 
   const identity = new NodeIdentity({
     settings,
@@ -76,7 +75,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     userAgent: `signet-agent/${version}`,
     connect: options.connect,
   });
-  const { client, serving, services } = ownedCertificates(context, identity);
+  const { client, serving, services } = ownedCertificates({ ...shared, hooks, monotonic }, identity);
   checkIdentity(identity, { settings, log });
   const certificates = [client, serving, ...services];
   const bundles = new Map<string, TrustBundleState>();
@@ -95,11 +94,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     log,
     faults: () => agentFaults(status()),
   });
-  const presentServing = (): void => {
-    if (serving.manager.current !== undefined) listener.useCertificate(serving.manager.current);
-  };
-  presentServing();
-  certificateInstalled.addEventListener("serving", presentServing);
+  present(serving, { listener, certificateInstalled });
 
   const stopping = new AbortController();
   const work = runAgent(
@@ -110,11 +105,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
       client,
       serving,
       services,
-      onTrustBundle(file, pem) {
-        const hook = settings.trustBundles.find((one) => one.file === file)?.hook ?? settings.hook;
-        const digest = createHash("sha256").update(pem).digest("hex");
-        if (hook !== undefined) hooks.changed({ change: "trust-bundle", file, digest, hook });
-      },
+      onTrustBundle: (file, pem) => runBundleHook({ file, pem }, { settings, hooks }),
       onAnchors(file, state) {
         bundles.set(file, state);
         metrics.trustBundle(file, state.anchors);
@@ -139,6 +130,28 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
       await Promise.all([listener.close(), Promise.allSettled([work])]);
     },
   };
+}
+
+/** Lets the listener use the serving certificate that is there, and each one that comes. */
+function present(
+  serving: ManagedCertificate,
+  { listener, certificateInstalled }: Pick<AgentParts, "listener" | "certificateInstalled">,
+): void {
+  const use = (): void => {
+    if (serving.manager.current !== undefined) listener.useCertificate(serving.manager.current);
+  };
+  use();
+  certificateInstalled.addEventListener("serving", use);
+}
+
+/** Runs the hook of a trust bundle's file when it has not seen these contents. */
+function runBundleHook(
+  { file, pem }: { readonly file: string; readonly pem: string },
+  { settings, hooks }: { readonly settings: AgentSettings; readonly hooks: HookRunner },
+): void {
+  const hook = settings.trustBundles.find((one) => one.file === file)?.hook ?? settings.hook;
+  const digest = createHash("sha256").update(pem).digest("hex");
+  if (hook !== undefined) hooks.changed({ change: "trust-bundle", file, digest, hook });
 }
 
 /** All certificates of the agent. The identity uses the client certificate that is there, and each one that comes. */

@@ -19,8 +19,7 @@ import { frontProxy } from "./credentials/front-proxy.ts";
 import { createImpersonation } from "./credentials/impersonation.ts";
 import type { Impersonate } from "./credentials/impersonation.ts";
 import { parseTokenFile } from "./credentials/static-token-file.ts";
-import { delegatedAuthenticationPublisher } from "./delegated-authentication.ts";
-import type { DelegatedAuthenticationPublisher } from "./delegated-authentication.ts";
+import { DelegatedAuthenticationPublisher } from "./delegated-authentication-publisher.ts";
 import { bindingEscalation, roleEscalation } from "./rbac/escalation-rules.ts";
 import type { SignerGrants } from "./policy/controller-policy.ts";
 import { reconcilePolicy } from "./policy/reconcile-policy.ts";
@@ -125,7 +124,7 @@ export function connectAccess(connection: AccessConnection): ConnectedAccess {
     mayBeAnonymous: anonymousRule(connection),
     prepare: (client, signers) => reconcilePolicy({ names, stores, client }, signers),
     delegatedAuthentication: (client, { hasReplicas }) =>
-      delegatedAuthenticationPublisher({
+      new DelegatedAuthenticationPublisher({
         names,
         stores,
         client,

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { delegatedAuthenticationData } from "../../../src/features/access/delegated-authentication.ts";
+import { delegatedAuthenticationData } from "../../../src/features/access/delegated-authentication-data.ts";
 import { roleResource } from "../../../src/features/access/resources.ts";
 import { configMapResource } from "../../../src/features/core/resources.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";

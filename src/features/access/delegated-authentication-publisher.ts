@@ -1,0 +1,121 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Names } from "../../machinery/api/names.ts";
+import { rbacBuilder } from "./policy/rbac-builder.ts";
+import type { Role } from "./rbac/roles.ts";
+import type { Clock } from "../../machinery/api/clock.ts";
+import { periodically } from "../../machinery/scheduling/periodically.ts";
+import type { ApiClient } from "../../machinery/client/api-client.ts";
+import { followRegistry } from "../../machinery/registry/follow-registry.ts";
+import { storageKey } from "../../machinery/registry/storage-key.ts";
+import type { ObjectName } from "../../machinery/registry/storage-key.ts";
+import type { Stores } from "../../machinery/registry/stores.ts";
+import { configMapResource } from "../core/index.ts";
+import { delegatedAuthenticationData } from "./delegated-authentication-data.ts";
+import type { DelegatedAuthentication } from "./delegated-authentication-data.ts";
+import { reconcileRole } from "./policy/reconcile-policy.ts";
+import { roleResource } from "./resources.ts";
+
+/**
+ * The ConfigMap where extension API servers find the CAs to trust. Its name is built into clients, so it is the same in
+ * both profiles.
+ */
+const configMapName = "extension-apiserver-authentication";
+
+const pollMilliseconds = 10_000;
+/**
+ * Changes by others are undone at once, but only this many times until the next look. Otherwise this server and another
+ * writer, such as a replica with other settings, would overwrite each other without a pause.
+ */
+const maximumWritesBetweenPolls = 5;
+
+interface DelegatedAuthenticationPublisherOptions {
+  readonly names: Names;
+  readonly stores: Stores;
+  /** May do everything. */
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  /** Asked each time: CAs change while the server runs. */
+  readonly current: () => DelegatedAuthentication;
+  /** Whether replicas, which may have other settings, write to the same store. */
+  readonly hasReplicas: boolean;
+}
+
+/** Publishes how this server authenticates, for programs that do it in the same way. */
+export class DelegatedAuthenticationPublisher {
+  readonly #options: DelegatedAuthenticationPublisherOptions;
+  readonly #where: ObjectName;
+  #writesSincePoll = 0;
+
+  constructor(options: DelegatedAuthenticationPublisherOptions) {
+    this.#options = options;
+    this.#where = { namespace: options.names.namespaces.system, name: configMapName };
+  }
+
+  /** Makes the ConfigMap and its role what they should be. Where nothing is missing it only reads memory. */
+  async publish(): Promise<void> {
+    await this.#publishConfigMap();
+    await this.#publishRole();
+  }
+
+  /** Publishes again when the ConfigMap or a CA has changed. */
+  follow(onFailure: (error: unknown) => void): { stop(): void } {
+    let isStopped = false;
+    const publish = async (): Promise<void> => {
+      if (!isStopped) await this.#publishConfigMap();
+    };
+    const registry = this.#options.stores.of(configMapResource);
+    const key = storageKey(registry.definition, this.#where);
+    followRegistry(registry, {
+      onLoaded: () => undefined,
+      onEvent: (event) => {
+        if (event.key === key && this.#writesSincePoll < maximumWritesBetweenPolls) publish().catch(onFailure);
+      },
+    });
+    const poll = async (): Promise<void> => {
+      this.#writesSincePoll = 0;
+      await publish();
+    };
+    const polling = periodically({ milliseconds: pollMilliseconds, task: poll, onFailure });
+    return {
+      stop() {
+        isStopped = true;
+        polling.stop();
+      },
+    };
+  }
+
+  async #publishConfigMap(): Promise<void> {
+    const { names, stores, client, clock, current, hasReplicas } = this.#options;
+    const configMaps = client.resource(configMapResource(names), this.#where.namespace);
+    const existing = stores.of(configMapResource).peek(this.#where)?.object;
+    const before = { data: existing?.data ?? {}, now: clock.now() };
+    const data = delegatedAuthenticationData(current(), hasReplicas ? before : undefined);
+    if (existing !== undefined && isDeepStrictEqual(existing.data, data)) return;
+    this.#writesSincePoll += 1;
+    if (existing === undefined) {
+      await configMaps.create({ apiVersion: "v1", kind: "ConfigMap", metadata: this.#where, data });
+    } else {
+      await configMaps.update({ ...existing, data });
+    }
+  }
+
+  async #publishRole(): Promise<void> {
+    const { names, stores, client } = this.#options;
+    const wanted = readerRole(names);
+    const roles = client.resource(roleResource(names), this.#where.namespace);
+    const { name = "" } = wanted.metadata;
+    const existing = stores.of(roleResource).peek({ ...this.#where, name })?.object;
+    const next = existing && reconcileRole(existing, { wanted, names });
+    if (existing === undefined) await roles.create(wanted);
+    else if (next !== undefined) await roles.update(next);
+  }
+}
+
+/** Who is bound to this role may read the ConfigMap (upstream's role of the same name). */
+function readerRole(names: Names): Role {
+  const { role, ruleIn } = rbacBuilder(names);
+  const configMaps = ruleIn("")(["get", "list", "watch"], ["configmaps"]);
+  return role({ name: "extension-apiserver-authentication-reader", namespace: names.namespaces.system }, [
+    { ...configMaps, resourceNames: [configMapName] },
+  ]);
+}

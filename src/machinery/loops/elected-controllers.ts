@@ -41,81 +41,90 @@ export interface ElectedControllers {
 
 /** Runs controllers while this process holds their lease. */
 export function startElectedControllers(options: ElectedControllersOptions): ElectedControllers {
-  const { names, client, clock, log, controllers } = options;
-  let running: { stop(): Promise<void> } | undefined;
-  let state: ElectedState = "standby";
-  let isRestarting = false;
-  // Each object that cannot be read is a failure.
-  const reportFailure = rateLimitedReport((failure: object, failures) =>
-    log.info({ ...failure, failures }, "an informer reports a failure, and continues"),
-  );
-  const restart = async (): Promise<void> => {
-    const ended = running;
-    // Several informers may lose changes at once.
-    if (ended === undefined || isRestarting) return;
-    isRestarting = true;
-    state = "starting";
-    await ended.stop();
-    isRestarting = false;
-    if (running === ended) start();
-  };
-  const start = (): void => {
-    state = "starting";
-    // New informers for each term: the old caches missed changes in between.
-    const informers = new InformerSet(client, {
-      open: options.openInformer,
-      onError(error, { group, plural }) {
-        reportFailure({ resource: group === "" ? plural : `${plural}.${group}`, error: messageOf(error) });
-        if (error instanceof ChangesLost) void restart();
-      },
-    });
-    const started = runControllers(controllers, {
-      names,
-      client,
-      informers,
-      clock,
-      schedule: systemSchedule,
-      log,
-      queueCounts: options.queueCounts,
-    });
-    running = started;
-    void started.synced.then(() => {
-      if (running === started) state = "running";
-    });
-  };
-  const stop = async (): Promise<void> => {
-    const ended = running;
-    running = undefined;
-    state = "standby";
-    await ended?.stop();
-  };
+  const terms = new Terms(options);
   if (!options.isElected) {
-    start();
-    return { state: () => state, stop };
+    terms.start();
+    return { state: () => terms.state, stop: () => terms.stop() };
   }
   const election = new LeaderElection({
     leases: options.leases,
     leaseName: controllersLeaseName,
     identity: processIdentity(),
-    clock,
+    clock: options.clock,
     monotonic: performance,
     schedule: systemSchedule,
-    log,
+    log: options.log,
     isHolderGone: hasProcessEnded,
-    onElected: start,
-    onDeposed: stop,
+    onElected: () => terms.start(),
+    onDeposed: () => terms.stop(),
   });
   election.start();
-  return { state: () => state, stop: () => election.stop() };
+  return { state: () => terms.state, stop: () => election.stop() };
 }
 
-/**
- * Starts controllers and their informers. The returned function stops them, and resolves when the current work is done.
- */
-export function runControllers(
-  controllers: readonly Controller[],
-  context: ControllerContext,
-): { readonly synced: Promise<void>; stop(): Promise<void> } {
+/** The times in which the loops run here. They also begin anew when an informer has lost changes. */
+class Terms {
+  state: ElectedState = "standby";
+  readonly #options: ElectedControllersOptions;
+  readonly #reportFailure: (failure: object) => void;
+  #running: RunningControllers | undefined;
+  #isRestarting = false;
+
+  constructor(options: ElectedControllersOptions) {
+    this.#options = options;
+    // Each object that cannot be read is a failure.
+    this.#reportFailure = rateLimitedReport((failure: object, failures) =>
+      options.log.info({ ...failure, failures }, "an informer reports a failure, and continues"),
+    );
+  }
+
+  start(): void {
+    this.state = "starting";
+    const { names, client, clock, log, queueCounts, controllers, openInformer } = this.#options;
+    // New informers for each term: the old caches missed changes in between.
+    const informers = new InformerSet(client, {
+      open: openInformer,
+      onError: (error, { group, plural }) => {
+        this.#reportFailure({ resource: group === "" ? plural : `${plural}.${group}`, error: messageOf(error) });
+        if (error instanceof ChangesLost) void this.#restart();
+      },
+    });
+    const context = { names, client, informers, clock, schedule: systemSchedule, log, queueCounts };
+    const started = runControllers(controllers, context);
+    this.#running = started;
+    void started.synced.then(() => {
+      if (this.#running === started) this.state = "running";
+    });
+  }
+
+  async stop(): Promise<void> {
+    const ended = this.#running;
+    this.#running = undefined;
+    this.state = "standby";
+    await ended?.stop();
+  }
+
+  async #restart(): Promise<void> {
+    const ended = this.#running;
+    // Several informers may lose changes at once.
+    if (ended === undefined || this.#isRestarting) return;
+    this.#isRestarting = true;
+    this.state = "starting";
+    await ended.stop();
+    this.#isRestarting = false;
+    if (this.#running === ended) this.start();
+  }
+}
+
+interface RunningControllers {
+  /** Resolves when the local caches have their first list. */
+  readonly synced: Promise<void>;
+  /** Resolves when the current work is done. */
+  stop(): Promise<void>;
+}
+
+/** Starts controllers and their informers. */
+export function runControllers(controllers: readonly Controller[], context: ControllerContext): RunningControllers {
   const stopping = new AbortController();
   const started = controllers.map((controller) => controller.start(context));
   const synced = context.informers.start(stopping.signal).then(() => {

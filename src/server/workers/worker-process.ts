@@ -64,31 +64,29 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
       process.exit(1);
     }
   };
-  const wanted = new Map<number, (texts: readonly string[]) => void>();
-  let nextId = 1;
-  const otherMetrics = (): Promise<readonly string[]> => {
-    const id = nextId++;
-    const { promise, resolve } = Promise.withResolvers<readonly string[]>();
-    wanted.set(id, resolve);
-    tell({ type: "collect-metrics", id });
-    return promise;
-  };
+  const others = new OtherMetrics(tell);
   const { promise: portToServe, resolve: serveOn } = Promise.withResolvers<number>();
   // Listen from the start: no message may arrive earlier.
   process.on("message", (message: ToWorker) => {
-    if (message.type === "serve") serveOn(message.port);
-    else if (message.type === "probe") tell({ type: "alive" });
-    else if (message.type === "stop") void stop(message.graceMilliseconds);
-    else if (message.type === "run-loops") server?.startLoops();
-    else if (message.type === "reload") {
-      log.level = message.logLevel;
-      server?.readFilesAgain();
-    } else if (message.type === "tell-metrics") {
-      void server?.metricsText().then((text) => tell({ type: "metrics", id: message.id, text }));
-    } else if (message.type === "collected-metrics") {
-      wanted.get(message.id)?.(message.texts);
-      wanted.delete(message.id);
-    } else if (message.type === "written") void catchUp(server?.store);
+    switch (message.type) {
+      case "serve":
+        return serveOn(message.port);
+      case "probe":
+        return tell({ type: "alive" });
+      case "stop":
+        return void stop(message.graceMilliseconds);
+      case "run-loops":
+        return server?.startLoops();
+      case "reload":
+        log.level = message.logLevel;
+        return server?.readFilesAgain();
+      case "tell-metrics":
+        return void server?.metricsText().then((text) => tell({ type: "metrics", id: message.id, text }));
+      case "collected-metrics":
+        return others.collected(message);
+      case "written":
+        return void catchUp(server?.store);
+    }
   });
   const port = await portToServe;
   try {
@@ -96,7 +94,15 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
     const store = await openStore(config, { onWritten: () => tell({ type: "written" }) });
     server = await startServer(
       { ...config, listener: { ...config.listener, port } },
-      { log, folder, store, loops: "when told", isStoreShared: true, isPortShared: true, otherMetrics },
+      {
+        log,
+        folder,
+        store,
+        loops: "when told",
+        isStoreShared: true,
+        isPortShared: true,
+        otherMetrics: () => others.collect(),
+      },
     );
   } catch (error) {
     // The channel must not keep a process alive that has nothing to do. The parent reads its exit code.
@@ -113,5 +119,29 @@ async function catchUp(store: Store | undefined): Promise<void> {
     store?.notify();
   } catch {
     // See above.
+  }
+}
+
+/** Asks the process that started this one for the metrics of the other workers. */
+class OtherMetrics {
+  readonly #tell: (message: FromWorker) => void;
+  readonly #asked = new Map<number, (texts: readonly string[]) => void>();
+  #nextId = 1;
+
+  constructor(tell: (message: FromWorker) => void) {
+    this.#tell = tell;
+  }
+
+  collect(): Promise<readonly string[]> {
+    const id = this.#nextId++;
+    const { promise, resolve } = Promise.withResolvers<readonly string[]>();
+    this.#asked.set(id, resolve);
+    this.#tell({ type: "collect-metrics", id });
+    return promise;
+  }
+
+  collected({ id, texts }: ToWorker & { readonly type: "collected-metrics" }): void {
+    this.#asked.get(id)?.(texts);
+    this.#asked.delete(id);
   }
 }

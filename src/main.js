@@ -14,4 +14,10 @@ if (Number.parseInt(process.versions.node, 10) < oldestMajor) {
 // there: never call this without a folder, since Node's default is in the temporary folder, which everybody may fill.
 const folder = compileCacheFolder();
 if (folder !== undefined) module.enableCompileCache(folder);
-await import("./signet.ts");
+await import("./signet.ts").catch((error) => {
+  // Commands report what they could not load themselves. Here it is a package that every command needs.
+  if (error.code !== "ERR_MODULE_NOT_FOUND") throw error;
+  const reason = error.message.split("\n", 1)[0];
+  console.error(`signet: its npm packages are not complete (${reason}); run npm ci in its folder, or install it again`);
+  process.exit(2);
+});

@@ -1,6 +1,6 @@
 import { CommanderError } from "commander";
 import type { Command } from "commander";
-import { exitCodes } from "../machinery/command-line/command-failure.ts";
+import { exitCodes, SeveralFailures } from "../machinery/command-line/command-failure.ts";
 import { didYouMean } from "../machinery/command-line/did-you-mean.ts";
 import { fileFailureReason } from "../machinery/files/unusable-file.ts";
 import { arrangeHelp } from "./arrange-help.ts";
@@ -18,16 +18,18 @@ export async function runCommandLine(argv: readonly string[], program: Command):
     arrangeHelp(command);
     command.configureOutput({ outputError: () => {} }).exitOverride((error) => {
       commandPath = path;
-      throw unknownCommand(error, command) ?? verbFirst(error, program) ?? error;
+      throw unknownCommand(error, command) ?? unknownFlag(error, command) ?? verbFirst(error, program) ?? error;
     });
   }
   reportOutputFailures();
   try {
     await program.parseAsync(askedFor(argv, program));
   } catch (error) {
-    const { exitCode, message } = failureReport(error, commandPath);
-    process.exitCode = exitCode;
-    if (message !== "") console.error(`signet: ${message}`);
+    for (const failure of error instanceof SeveralFailures ? error.failures : [error]) {
+      const { exitCode, message } = failureReport(failure, commandPath);
+      process.exitCode = exitCode;
+      if (message !== "") console.error(`signet: ${message}`);
+    }
   }
 }
 
@@ -42,6 +44,18 @@ function unknownCommand({ code, exitCode }: CommanderError, command: Command): C
   return new CommanderError(exitCode, "commander.unknownCommand", `unknown command '${name}'${meant}`);
 }
 
+/** For a misspelled required flag: commander calls it missing. */
+function unknownFlag({ code, exitCode }: CommanderError, command: Command): CommanderError | undefined {
+  const given = command.args.find((one) => /^--?[a-z]/i.test(one));
+  if (code !== "commander.missingMandatoryOptionValue" || given === undefined) return undefined;
+  const [flag = ""] = given.split("=");
+  const meant = didYouMean(
+    flag,
+    command.options.map(({ long }) => long ?? ""),
+  );
+  return new CommanderError(exitCode, "commander.unknownOption", `unknown option '${flag}'${meant}`);
+}
+
 /** For kubectl's order of words, as in `get csr`: here the verb comes second. */
 function verbFirst({ code, exitCode }: CommanderError, program: Command): CommanderError | undefined {
   const [verb, noun] = program.args;
@@ -51,14 +65,23 @@ function verbFirst({ code, exitCode }: CommanderError, program: Command): Comman
   return new CommanderError(exitCode, code, `unknown command '${verb}' (did you mean signet ${noun} ${verb}?)`);
 }
 
-/** The command line. For the help of an unknown command it is that command: commander would show the help of all others. */
+/**
+ * The command line. `help csr create` asks for the help of that command, where commander would show the help of `csr`. For the help
+ * of an unknown command it is that command, which is refused.
+ */
 function askedFor(argv: readonly string[], program: Command): string[] {
-  const [runtime = "", file = "", first, name] = argv;
-  const isUnknown =
-    first === "help" &&
-    name !== undefined &&
-    !program.commands.some((command) => [command.name(), ...command.aliases()].includes(name));
-  return isUnknown ? [runtime, file, name] : [...argv];
+  const [runtime = "", file = "", first, ...more] = argv;
+  const names = more.filter((one) => !one.startsWith("-"));
+  if (first !== "help" || names.length === 0) return [...argv];
+  const path: string[] = [];
+  let command = program;
+  for (const name of names) {
+    const next = command.commands.find((one) => [one.name(), ...one.aliases()].includes(name));
+    if (next === undefined) return [runtime, file, ...path, command.commands.length > 0 ? name : "--help"];
+    path.push(name);
+    command = next;
+  }
+  return [runtime, file, ...path, "--help"];
 }
 
 interface NamedCommand {

@@ -61,6 +61,20 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
     assert.equal((await signet("auth can-i list csr --as anna --as-group dev")).code, 1);
   });
 
+  it("delete and lock what they can of several names, and report each that is refused", async () => {
+    await succeed("role create there --verb get --resource pods");
+    const deleted = await signet("role delete gone there lost");
+    assert.deepEqual([deleted.code, deleted.stdout], [1, "role there deleted\n"]);
+    assert.match(deleted.stderr, /^signet: [^\n]+"gone" not found[^\n]+\nsignet: [^\n]+"lost" not found[^\n]+\n$/);
+    const locked = await signet("node lock edge-1 Edge_2 edge-3");
+    assert.deepEqual([locked.code, locked.stdout], [1, "node edge-1 locked\nnode edge-3 locked\n"]);
+    assert.match(locked.stderr, /^signet: [^\n]+"Edge_2" is invalid[^\n]+\n$/);
+    const unlocked = await signet("node unlock edge-1 a/b edge-3");
+    assert.deepEqual([unlocked.code, unlocked.stdout], [1, "node edge-1 unlocked\nnode edge-3 unlocked\n"]);
+    const tokens = await signet("bootstrap-token delete abcdef abcdeg");
+    assert.deepEqual([tokens.code, tokens.stderr.split("\n").length], [1, 3]);
+  });
+
   it("warn of a verb that no request has, and do what was asked", async () => {
     const { code, stderr } = await signet("role create slip --verb gett,list --resource secrets");
     assert.deepEqual([code, stderr], [0, "warning: no request to the server has the verb gett (did you mean get?)\n"]);

@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { arrangeHelp } from "../../src/cli/arrange-help.ts";
 import { signetCommand } from "../../src/cli/program.ts";
 import { programs } from "../../src/programs.ts";
+import { HostedSignet } from "./hosted-signet.ts";
 
 const withSubcommands = (command: Command): Command[] => [command, ...command.commands.flatMap(withSubcommands)];
 
@@ -22,6 +23,18 @@ describe("the help", () => {
         .map((line) => `${command.name()}: ${line}`),
     );
     assert.deepEqual(wide, []);
+  });
+
+  it("of a command below another is shown in each way to ask for it", async (context) => {
+    const host = new HostedSignet();
+    context.after(() => host.stop());
+    for (const line of ["csr create --help", "help csr create", "csr help create", "help csr create --help"]) {
+      const { code, stdout } = await host.run(line.split(" "));
+      assert.equal(code, 0, line);
+      assert.match(stdout, /^Usage: signet csr create /, line);
+    }
+    // This must not run the agent.
+    assert.match((await host.run(["help", "agent", "--once"])).stdout, /^Usage: signet agent /);
   });
 
   it("puts the description of a long flag below the flag", () => {

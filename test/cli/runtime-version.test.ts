@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
 
@@ -19,6 +20,19 @@ it("on an older Node.js, one line names the required version and where it is", (
   assert.match(
     stderr,
     /^signet: Node\.js 26 or later is needed, and this is v20\.20\.2; [^\n]+node_modules\/\.bin\/node[^\n]+\n$/,
+  );
+});
+
+it("in a checkout without its packages, one line says how to install them", (context) => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-checkout-"));
+  context.after(() => rmSync(folder, { recursive: true }));
+  cpSync(join(import.meta.dirname, "../../src"), join(folder, "src"), { recursive: true });
+  writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+  const { status, stderr } = spawnSync(process.execPath, [join(folder, "src/main.js"), "serve"], { encoding: "utf8" });
+  assert.equal(status, 2);
+  assert.match(
+    stderr,
+    /^signet: its npm packages are not complete \(Cannot find package '[^\n]+\); run npm ci in its folder[^\n]+\n$/,
   );
 });
 

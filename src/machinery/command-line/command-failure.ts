@@ -34,3 +34,14 @@ export class CommandFailure extends Error {
     this.exitCode = exitCodes[exit].code;
   }
 }
+
+/** Several parts of a command's work failed. Each has a line of its own, and the last decides the exit code. */
+export class SeveralFailures extends Error {
+  override readonly name: string = "SeveralFailures";
+  readonly failures: readonly unknown[];
+
+  constructor(failures: readonly unknown[]) {
+    super(`${failures.length} failures`);
+    this.failures = failures;
+  }
+}

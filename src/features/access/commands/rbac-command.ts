@@ -5,6 +5,7 @@ import type { ResourceClient } from "../../../machinery/client/api-client.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
+import { forEachName } from "../../../machinery/command-line/for-each-name.ts";
 import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { printList, printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
@@ -96,12 +97,12 @@ export const deleteCommand = <T extends ApiObject>(kind: RbacKind<T>): Command =
       .description(`delete ${kind.noun}s`)
       .argument("<name...>", "the names")
       .action((given: readonly string[], flags: ConnectionFlags) =>
-        withServer(flags, async (connection) => {
-          for (const name of given) {
+        withServer(flags, (connection) =>
+          forEachName(given, async (name) => {
             await objectsOf(kind, connection).delete(name);
             console.log(`${kind.noun} ${printable(name)} deleted`);
-          }
-        }),
+          }),
+        ),
       ),
     ["Delete one", `signet ${kind.word} delete readers`],
   );

@@ -12,6 +12,7 @@ import { withConnectionFlags, withServer } from "../../../machinery/command-line
 import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { forEachName } from "../../../machinery/command-line/for-each-name.ts";
 import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { durationOption, repeatedOption } from "../../../machinery/command-line/options.ts";
 import {
@@ -154,12 +155,12 @@ const remove = (): Command =>
           if (id !== undefined) return id;
           throw new UsageError("not a bootstrap token: give its ID (six lowercase letters and digits) or ID.SECRET");
         });
-        await withServer(flags, async (connection) => {
-          for (const id of ids) {
+        await withServer(flags, (connection) =>
+          forEachName(ids, async (id) => {
             await systemSecrets(connection).delete(`bootstrap-token-${id}`).catch(explainMissing(id));
             console.log(`bootstrap token ${id} deleted`);
-          }
-        });
+          }),
+        );
       }),
     ["Delete a token by its ID", "signet bootstrap-token delete ctdamn"],
   );

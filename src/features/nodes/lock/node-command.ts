@@ -3,6 +3,7 @@ import { ApiError } from "../../../machinery/api/api-error.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
+import { forEachName } from "../../../machinery/command-line/for-each-name.ts";
 import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { printList, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
@@ -32,15 +33,14 @@ const lock = (): Command =>
       .argument("<node...>", "the names of the nodes; there need not be a Node of the name")
       .option("--reason <text>", "why, for people")
       .action((nodes: readonly string[], flags: LockFlags) =>
-        withServer(flags, async ({ client, names }) => {
-          const resource = client.resource(nodeLockResource(names));
-          for (const name of nodes) {
+        withServer(flags, ({ client, names }) =>
+          forEachName(nodes, async (name) => {
             const spec = { ...(flags.reason !== undefined && { reason: flags.reason }) };
-            const locking = resource.create({ apiVersion: "", kind: "", metadata: { name }, spec });
-            const isNew = await isDone(locking, 409);
+            const lockOfNode = { apiVersion: "", kind: "", metadata: { name }, spec };
+            const isNew = await isDone(client.resource(nodeLockResource(names)).create(lockOfNode), 409);
             console.log(`node ${printable(name)} ${isNew ? "locked" : "was locked already"}`);
-          }
-        }),
+          }),
+        ),
       ),
     ["Lock a stolen machine out", 'signet node lock edge-1 --reason "stolen on Monday"'],
   );
@@ -51,13 +51,13 @@ const unlock = (): Command =>
       .description("let a machine in again, with the certificates that it has")
       .argument("<node...>", "the names of the nodes")
       .action((nodes: readonly string[], flags: ConnectionFlags) =>
-        withServer(flags, async ({ client, names }) => {
-          for (const name of nodes) {
+        withServer(flags, ({ client, names }) =>
+          forEachName(nodes, async (name) => {
             const unlocking = client.resource(nodeLockResource(names)).delete(name);
             const wasLocked = await isDone(unlocking, 404);
             console.log(`node ${printable(name)} ${wasLocked ? "unlocked" : "was not locked"}`);
-          }
-        }),
+          }),
+        ),
       ),
     ["Let a machine in again", "signet node unlock edge-1"],
   );

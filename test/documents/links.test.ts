@@ -79,6 +79,14 @@ describe("the Markdown files", () => {
     }
   });
 
+  it("say of each decision whether it is in force", () => {
+    const state = /^# \d+\. [^\n]+\n\nDate: \d{4}-\d\d-\d\d\. State: (?:in force\.|superseded by \[Decision )/;
+    const silent = pages.filter(
+      (page) => page.startsWith("docs/decisions/") && !state.test(readFileSync(join(root, page), "utf8")),
+    );
+    assert.deepEqual(silent, []);
+  });
+
   it("are all in docs/README.md; the pages of kinds in docs/reference/api.md", () => {
     const listed = (index: string): string[] => linksOf(index).map(({ path }) => path);
     const reachable = new Set([...listed("docs/README.md"), ...listed("docs/reference/api.md"), "docs/README.md"]);

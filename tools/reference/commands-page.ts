@@ -2,6 +2,8 @@
 import { Command } from "commander";
 import type { Option } from "commander";
 import { withConnectionFlags } from "../../src/machinery/command-line/connection.ts";
+import { serveFlags } from "../../src/server/server-config.ts";
+import { withServerSettings } from "../../src/cli/server-settings.ts";
 import { examplesOf } from "../../src/machinery/command-line/examples.ts";
 import { exitCodes } from "../../src/machinery/command-line/command-failure.ts";
 import { withOutputFlag } from "../../src/machinery/command-line/output.ts";
@@ -47,19 +49,37 @@ const isOfConnection = ({ flags, description }: Option): boolean =>
   connectionOptions.some((option) => option.flags === flags && option.description === description);
 const [outputOption] = withOutputFlag(new Command()).options;
 const isOutput = ({ flags }: Option): boolean => flags === outputOption?.flags;
+const [settingsFile, ...serverSettings] = withServerSettings(new Command(), serveFlags).options;
+/** `signet agent` has flags of its own with the names of some of these. */
+const isSetting = ({ flags, description }: Option): boolean =>
+  serverSettings.some((option) => option.flags === flags && option.description === description);
+
+/** Settings of the server are explained once, on their page. */
+function settingsText(settings: readonly Option[]): string {
+  if (settings.length === 0) return "";
+  const which =
+    settings.length === serverSettings.length
+      ? "the [settings of the server](settings.md)"
+      : `these [settings of the server](settings.md): ${settings.map(({ long }) => code(long ?? "")).join(", ")}`;
+  return `It takes ${code(settingsFile?.flags ?? "")} and ${which}.`;
+}
 
 function commandSection({ command, words }: LeafCommand): string {
   const usage = [words, ...command.registeredArguments.map(argumentText)].join(" ");
   const explained = command.registeredArguments.filter(({ description }) => description !== "");
-  const isServe = command.name() === "serve";
-  const own = isServe ? [] : command.options.filter((option) => !isOfConnection(option) && !isOutput(option));
+  const settings = command.options.filter(isSetting);
+  const isElsewhere = (option: Option): boolean =>
+    isOfConnection(option) ||
+    isOutput(option) ||
+    (settings.length > 0 && (isSetting(option) || option.flags === settingsFile?.flags));
+  const own = command.options.filter((option) => !isElsewhere(option));
   const isConnected = command.options.some(isOfConnection);
   const output = command.options.find(isOutput);
   return page(
     `## ${words}`,
     `${sentence(command.description())} Usage: ${code(`${usage} [flags]`)}.`,
     explained.map((one) => `- ${code(argumentText(one))}: ${cell(one.description)}`).join("\n"),
-    isServe ? "Its flags are the [settings of the server](settings.md), and `--config <file>`." : "",
+    settingsText(settings),
     own.length === 0 ? "" : optionTable(own),
     [
       ...(output === undefined ? [] : [`${code("-o")} [formats](#output): ${(output.argChoices ?? []).join(", ")}.`]),

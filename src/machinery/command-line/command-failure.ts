@@ -12,7 +12,7 @@ export const exitCodes = {
   unreachable: { code: 3, meaning: "The server cannot be reached, cannot be trusted, or did not answer in time." },
   unauthenticated: { code: 4, meaning: "The server does not accept the credentials, or they have expired." },
   unwritable: { code: 5, meaning: "The output, or a file for it, cannot be written." },
-  pending: { code: 6, meaning: "What --wait waits for did not happen in time. It may still happen." },
+  pending: { code: 6, meaning: "What the command waits for did not happen in time. It may still happen." },
   bug: { code: 70, meaning: "A fault in Signet. Please report it with what is printed." },
   interrupted: { code: 130, meaning: "Ctrl-C (SIGINT) ended the command before it was done." },
   readerGone: {

@@ -64,13 +64,14 @@ for (const file of files) {
   await Promise.all(Array.from({ length: parallel }, work));
   for (const key of ["steps", ...levels] as const) total[key] += tally[key];
   byFile.set(basename(file), tally);
-  console.log(line(basename(file), tally));
+  if (tally.steps > 0) console.log(line(basename(file), tally));
 }
 console.log(line("all", total));
 if (json !== undefined) writeFileSync(json, JSON.stringify({ total, differences: differing }, null, 1));
 target.agent.destroy();
 await server.stop();
-process.exitCode = areFloorsHeld() ? 0 : 1;
+if (total.steps === 0) console.error(`no scenario has a name that holds ${JSON.stringify(only)}`);
+process.exitCode = total.steps > 0 && areFloorsHeld() ? 0 : 1;
 
 function count(scenario: Scenario, results: readonly StepResult[], tally: Tally, file: string): void {
   for (const { index, step, actual } of results) {

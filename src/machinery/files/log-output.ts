@@ -4,12 +4,14 @@ import {
   fchmodSync,
   fstatSync,
   ftruncateSync,
+  lstatSync,
   openSync,
   readSync,
   statSync,
   writeSync,
 } from "node:fs";
 import type { Stats } from "node:fs";
+import { errorCode } from "../api/thrown-error.ts";
 
 /** Where log lines are appended. */
 export interface LogOutput {
@@ -56,7 +58,13 @@ function openFile(path: string): number {
   const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() ?? true;
   // A pipe that is opened for reading and writing would be its own reader.
   const access = isFile ? O_RDWR | O_CREAT : O_WRONLY;
-  return openSync(path, access | O_APPEND | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0o600);
+  try {
+    return openSync(path, access | O_APPEND | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0o600);
+  } catch (error) {
+    // The system answers as for a loop of links.
+    if (errorCode(error) !== "ELOOP" || !lstatSync(path).isSymbolicLink()) throw error;
+    throw new Error("it is a symbolic link; name a file", { cause: error });
+  }
 }
 
 function keepPrivate(fd: number, { uid, mode, nlink }: Stats): void {

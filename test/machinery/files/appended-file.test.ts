@@ -66,6 +66,10 @@ describe("an appended file", () => {
     for (const refused of [symbolic, hard, path, root, pipe]) {
       assert.throws(() => openLogFile(refused, { tornLine: "end" }), refused);
     }
+    assert.throws(() => openLogFile(symbolic, { tornLine: "end" }), /^Error: it is a symbolic link; name a file$/);
+    const missing = newPath();
+    symlinkSync(join(root, "nothing"), missing);
+    assert.throws(() => openLogFile(missing, { tornLine: "end" }), /^Error: it is a symbolic link/);
   });
 
   it("is created again after it was moved or removed", async () => {

@@ -11,6 +11,16 @@ import { endsWithParent } from "../../bench/ends-with-parent.ts";
 const root = join(import.meta.dirname, "../..");
 const has = (program: string): boolean => spawnSync(program, ["--version"]).status === 0;
 
+it("the units of server and agent reload with SIGHUP", () => {
+  for (const unit of ["signet.service", "signet-agent.service"]) {
+    assert.match(
+      readFileSync(join(root, "packaging/systemd", unit), "utf8"),
+      /^ExecReload=\/bin\/kill -HUP \$MAINPID$/m,
+      unit,
+    );
+  }
+});
+
 describe(
   "signet serve, started by systemd",
   { skip: !(has("python3") && has("systemd-notify")) && "no systemd" },

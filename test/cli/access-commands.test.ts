@@ -75,6 +75,24 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
     assert.deepEqual([tokens.code, tokens.stderr.split("\n").length], [1, 3]);
   });
 
+  it("take the names that -o name prints", async () => {
+    const named = async (line: string): Promise<string> => (await succeed(`${line} -o name`)).trim();
+    const request = `x --key-file ${join(folder, "x.key")}`;
+    assert.equal(await named(`csr describe ${await named(`csr create ${request}`)}`), await named("csr list"));
+    await succeed(`csr approve --yes ${await named("csr list")} --wait`);
+    assert.match(await succeed(`csr get ${await named("csr list")}`), /^-----BEGIN CERTIFICATE-----$/m);
+    const record = (await named("certificates list")).split("\n").at(-1);
+    assert.equal(await named(`certificates describe ${record}`), record);
+    await succeed(`role delete ${await named("role create r --verb get --resource pods")}`);
+    await succeed("node lock node/edge-4");
+    assert.equal(await succeed(`node unlock ${await named("node locks")}`), "node edge-4 unlocked\n");
+    await succeed("bootstrap-token create");
+    await succeed(`bootstrap-token delete ${await named("bootstrap-token list")}`);
+    await succeed("token create serviceaccount/default");
+    const [bundle = ""] = (await named("trust list")).split("\n");
+    await succeed(`trust describe ${bundle}`);
+  });
+
   it("warn of a verb that no request has, and do what was asked", async () => {
     const { code, stderr } = await signet("role create slip --verb gett,list --resource secrets");
     assert.deepEqual([code, stderr], [0, "warning: no request to the server has the verb gett (did you mean get?)\n"]);

@@ -9,6 +9,7 @@ import { durationOption, repeatedOption, secondsOf } from "../../machinery/comma
 import { print, withAnswerOutputFlag } from "../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../machinery/command-line/output.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
+import { plainName } from "../../machinery/command-line/plain-name.ts";
 import { revocationsCommand } from "../revocation/index.ts";
 import { readTokenInput, revokeToken } from "./token-revoke-command.ts";
 import { serviceAccountResource } from "./resources.ts";
@@ -58,7 +59,7 @@ const create = (): Command =>
   withExamples(
     withAnswerOutputFlag(withConnectionFlags(new Command("create")))
       .description("issue a token for a service account")
-      .argument("<service-account>", "the account's name")
+      .argument("<service-account>", "the account's name", plainName("serviceaccount"))
       .addOption(repeatedOption("--audience <audience>", "an audience of the token; default: the API server"))
       .addOption(
         durationOption("--duration <duration>", "the lifetime, such as 10m or 30d; default: the server decides"),

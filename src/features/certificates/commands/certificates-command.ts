@@ -10,6 +10,7 @@ import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { durationOption } from "../../../machinery/command-line/options.ts";
 import { printList, printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
+import { plainName } from "../../../machinery/command-line/plain-name.ts";
 import { issuedCertificateResource } from "../resources.ts";
 import { revocationsCommand } from "../../revocation/index.ts";
 import { revokeCertificates } from "./certificates-revoke.ts";
@@ -89,7 +90,11 @@ const describe = (): Command =>
   withExamples(
     withOutputFlag(withConnectionFlags(new Command("describe")))
       .description("show the record of an issued certificate")
-      .argument("<name>", "the record's name, or the certificate's serial number in hexadecimal digits")
+      .argument(
+        "<name>",
+        "the record's name, or the certificate's serial number in hexadecimal digits",
+        plainName("issuedcertificate"),
+      )
       .action((name: string, flags: ConnectionFlags & OutputFlags) =>
         withServer(flags, async (connection) => {
           const type = issuedCertificateResource(connection.names);

@@ -7,6 +7,7 @@ import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { withOutputFlag } from "../../../machinery/command-line/output.ts";
 import { parseSettingsFile } from "../../../machinery/command-line/settings-files.ts";
+import { plainName } from "../../../machinery/command-line/plain-name.ts";
 import { serialNumberHex } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
@@ -32,7 +33,11 @@ export const revokeCertificates = (): Command =>
   withExamples(
     withOutputFlag(withConnectionFlags(new Command("revoke")))
       .description("refuse client certificates from the next request on")
-      .argument("[name]", "the record's name, or the certificate's serial number in hexadecimal digits")
+      .argument(
+        "[name]",
+        "the record's name, or the certificate's serial number in hexadecimal digits",
+        plainName("issuedcertificate"),
+      )
       .option("--file <file>", "the first certificate in a PEM file")
       .option("--subject <name>", "all certificates of a whole subject, such as CN=ann,O=ops; there are no patterns")
       .addOption(issuedBeforeOption("with --subject: only those that are valid from before; default: now"))

@@ -19,7 +19,7 @@ import { certificateSigningRequestResource } from "../resources.ts";
 import { awaitCertificate } from "./await-certificate.ts";
 import { certificateRequestSummary } from "../requests/certificate-request-state.ts";
 import { createCertificateRequest } from "./csr-create.ts";
-import { describeCertificateRequest, reportFor } from "./csr-describe.ts";
+import { describeCertificateRequest, reportFor, requestName } from "./csr-describe.ts";
 import { isRequestFor, subjectFilterHelp } from "./names-filter.ts";
 
 type CommonFlags = ConnectionFlags & OutputFlags;
@@ -84,7 +84,7 @@ interface DecisionFlags extends CommonFlags {
 const decisionCommand = (verb: "approve" | "deny", reason: string): Command =>
   withOutputFlag(withConnectionFlags(new Command(verb)))
     .description(`${verb} a certificate request; this cannot be undone`)
-    .argument("<name>", "the request's name")
+    .argument("<name>", "the request's name", requestName)
     .option("--reason <word>", "the condition's reason", reason)
     .option("--message <text>", "the condition's message");
 
@@ -185,7 +185,7 @@ const get = (): Command =>
   withExamples(
     withOutputFlag(withConnectionFlags(new Command("get")))
       .description("write the certificate of a request: PEM, with its chain")
-      .argument("<name>", "the request's name")
+      .argument("<name>", "the request's name", requestName)
       .option("--output-file <file>", "where to write it; default: standard output")
       .option("--wait", "wait until the certificate is issued")
       .action(async (name: string, flags: GetFlags) => {

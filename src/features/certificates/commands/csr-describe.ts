@@ -5,6 +5,7 @@ import { withConnectionFlags, withServer } from "../../../machinery/command-line
 import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { objectName, print, withOutputFlag } from "../../../machinery/command-line/output.ts";
+import { plainName } from "../../../machinery/command-line/plain-name.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { nodeResource } from "../../nodes/index.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
@@ -20,11 +21,14 @@ import { fieldsText } from "../../../machinery/command-line/text-table.ts";
 import type { TextField } from "../../../machinery/command-line/text-table.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 
+/** Reads the name of a request. */
+export const requestName = plainName("certificatesigningrequest");
+
 export const describeCertificateRequest = (): Command =>
   withExamples(
     withOutputFlag(withConnectionFlags(new Command("describe")))
       .description("decode a request, and show what to check before approving it")
-      .argument("<name>", "the request's name")
+      .argument("<name>", "the request's name", requestName)
       .action((name: string, flags: ConnectionFlags & OutputFlags) =>
         withServer(flags, async (connection) => {
           const type = certificateSigningRequestResource(connection.names);

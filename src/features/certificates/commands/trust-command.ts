@@ -20,6 +20,7 @@ import {
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 import { readSettingsFile } from "../../../machinery/command-line/settings-files.ts";
+import { plainName } from "../../../machinery/command-line/plain-name.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { parseCertificatesPem, validateTrustAnchors } from "../../../pki/trust-anchors.ts";
@@ -90,7 +91,7 @@ const describe = (): Command =>
   withExamples(
     withOutputFlag(withConnectionFlags(new Command("describe")))
       .description("decode the CAs of a trust bundle")
-      .argument("<name>", "the bundle's name")
+      .argument("<name>", "the bundle's name", plainName("clustertrustbundle"))
       .action((name: string, flags: CommonFlags) =>
         withServer(flags, async ({ client, names }) => {
           const type = clusterTrustBundleResource(names);

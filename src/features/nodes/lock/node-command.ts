@@ -7,6 +7,7 @@ import { forEachName } from "../../../machinery/command-line/for-each-name.ts";
 import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { printList, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
+import { plainName } from "../../../machinery/command-line/plain-name.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
 import { nodeLockResource } from "../resources.ts";
@@ -19,6 +20,9 @@ export const node = (): Command =>
     .addCommand(lock())
     .addCommand(unlock())
     .addCommand(locks());
+
+/** Reads the name of a node, or of its lock. */
+const nodeName = (given: string): string => plainName("node")(plainName("nodelock")(given));
 
 interface LockFlags extends ConnectionFlags {
   readonly reason?: string;
@@ -34,7 +38,7 @@ const lock = (): Command =>
       .option("--reason <text>", "why, for people")
       .action((nodes: readonly string[], flags: LockFlags) =>
         withServer(flags, ({ client, names }) =>
-          forEachName(nodes, async (name) => {
+          forEachName(nodes.map(nodeName), async (name) => {
             const spec = { ...(flags.reason !== undefined && { reason: flags.reason }) };
             const lockOfNode = { apiVersion: "", kind: "", metadata: { name }, spec };
             const isNew = await isDone(client.resource(nodeLockResource(names)).create(lockOfNode), 409);
@@ -52,7 +56,7 @@ const unlock = (): Command =>
       .argument("<node...>", "the names of the nodes")
       .action((nodes: readonly string[], flags: ConnectionFlags) =>
         withServer(flags, ({ client, names }) =>
-          forEachName(nodes, async (name) => {
+          forEachName(nodes.map(nodeName), async (name) => {
             const unlocking = client.resource(nodeLockResource(names)).delete(name);
             const wasLocked = await isDone(unlocking, 404);
             console.log(`node ${printable(name)} ${wasLocked ? "unlocked" : "was not locked"}`);

@@ -1,0 +1,11 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { plainName } from "../../../src/machinery/command-line/plain-name.ts";
+
+it("the name of an object may be written as -o name prints it, for its own kind alone", () => {
+  const roleName = plainName("role");
+  for (const given of ["a", "role/a", "role.rbac.authorization.k8s.io/a", "role.rbac.authorization.platform.io/a"]) {
+    assert.equal(roleName(given), "a");
+  }
+  for (const given of ["rolebinding/a", "a/b", "role/a/b", "role", ""]) assert.equal(roleName(given), given);
+});

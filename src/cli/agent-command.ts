@@ -30,7 +30,9 @@ type RunAgent = (program: AgentProgram) => Promise<void>;
 export function agent(path: AgentCommandPath, run: RunAgent): Command {
   const command = withFlags(new Command(path.split(" ").at(-1)))
     .description("maintain this machine's identity and the certificates of its services")
-    .action(async (_flags: AgentCommandLine, self: Command) => run({ type: "run", ...sourceOf(self) }));
+    .action(async (_flags: AgentCommandLine, self: Command) => run({ type: "run", ...sourceOf(self) }))
+    // A command that runs by itself has none unless it says so.
+    .helpCommand("help [command]", "display help for command");
   // The flags above are theirs too: commander takes them before and after the name of a subcommand.
   for (const subcommand of subcommands(path, run)) command.addCommand(subcommand);
   return withExamples(

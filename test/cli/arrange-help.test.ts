@@ -33,8 +33,11 @@ describe("the help", () => {
       assert.equal(code, 0, line);
       assert.match(stdout, /^Usage: signet csr create /, line);
     }
-    // This must not run the agent.
-    assert.match((await host.run(["help", "agent", "--once"])).stdout, /^Usage: signet agent /);
+    // These must not run the agent.
+    for (const line of ["help agent --once", "agent help"]) {
+      assert.match((await host.run(line.split(" "))).stdout, /^Usage: signet agent /, line);
+    }
+    assert.match((await host.run(["agent", "help", "renew"])).stdout, /^Usage: signet agent renew /);
   });
 
   it("puts the description of a long flag below the flag", () => {

@@ -70,6 +70,8 @@ function flagsOf(root: Fields, folder: string): Partial<AgentFlags> {
   };
   const listen = root.fields("listen");
   const port = listen.integer("port", { from: 0, to: 65_535 });
+  const listenAddress = listen.text("address");
+  if (listenAddress === "") listen.fault("address", "must not be empty");
   const nodeName = root.text("nodeName");
   if (nodeName !== undefined) {
     const fault = validateDnsSubdomainName(nodeName, { isPrefix: false })[0];
@@ -102,7 +104,7 @@ function flagsOf(root: Fields, folder: string): Partial<AgentFlags> {
     clientKey: fileOf("clientKeyFile"),
     nodeName,
     dataDir: fileOf("dataDirectory"),
-    listenAddress: listen.text("address"),
+    listenAddress,
     port: port === undefined ? undefined : String(port),
     nodeIp: root.texts("nodeAddresses", (text) =>
       parseIpAddress(text) === undefined ? "must be an IP address" : undefined,

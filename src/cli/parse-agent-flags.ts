@@ -21,7 +21,6 @@ export function parseAgentFlags(flags: AgentCommandLine, configuration: AgentCon
     flags.onChange === undefined
       ? configuration.hook
       : { command: flags.onChange, check: undefined, timeoutMilliseconds: hookTimeoutMilliseconds };
-  if (flags.dataDir === "") throw new UsageError("--data-dir is empty; name a folder (is a shell variable not set?)");
   return {
     ...serverAccess(flags),
     nodeName: flags.nodeName,

@@ -115,11 +115,10 @@ function reportOutputFailures(): void {
 
 /**
  * Refuses empty arguments and flags: they come from shell variables that are not set. An empty name would be read as the
- * list of all objects, and an empty token as no credentials. Settings of servers are checked by their types.
+ * list of all objects, an empty token as no credentials, and an empty address as all that the machine has.
  */
 function refuseEmptyValues(command: Command): void {
   if (command.args.includes("")) throw empty("an argument");
-  if (!command.options.some(({ long }) => long === "--timeout")) return;
   for (const option of command.options) {
     const value: unknown = command.getOptionValue(option.attributeName());
     if (value === "" || (Array.isArray(value) && value.includes(""))) throw empty(option.long ?? "a flag");

@@ -138,7 +138,6 @@ const listObjectBytes = 1_048_576;
 export function parseServerConfig(given: GivenFlags): ServerConfig {
   const values = resolveFlags(serveFlags, given);
   const dataDirectory = values["data-dir"];
-  if (dataDirectory === "") throw new UsageError("--data-dir is empty; name a folder (is a shell variable not set?)");
   if (values.profile === "kubernetes" && !values["upstream-names"]) {
     throw new UsageError("--upstream-names=false is not for --profile kubernetes: it has upstream's names alone");
   }

@@ -125,6 +125,13 @@ more: true
   );
 });
 
+test("an empty address to listen on is refused: it would be every one of the machine", () => {
+  assert.throws(
+    () => parseAgentConfiguration(`${header}\nlisten: { address: "" }`, "/"),
+    /listen\.address: must not be empty/,
+  );
+});
+
 test("a file that two settings would write, or that another setting reads, is refused", () => {
   const text = `${header}
 caFile: ca.pem

@@ -111,6 +111,9 @@ function parseValue(flag: Flag, { raw, given }: { readonly raw: unknown; readonl
   const refuse = (wanted: string): never => {
     throw new UsageError(`${given}: ${JSON.stringify(raw)} is not ${wanted}`);
   };
+  const refuseEmpty = (): never => {
+    throw new UsageError(`${given} is empty; give a value, or leave it out (is a shell variable not set?)`);
+  };
   const isList = flag.type === "strings" && Array.isArray(raw);
   // In the file, a list or a mapping would become a text such as "[object Object]", and a folder of that name.
   if ((isList ? raw : [raw]).some((one) => typeof one === "object")) {
@@ -127,15 +130,18 @@ function parseValue(flag: Flag, { raw, given }: { readonly raw: unknown; readonl
     }
     case "duration":
       return parseDuration(text) ?? refuse("a duration such as 90s, 10m, 24h or 30d");
-    case "strings":
-      return (isList ? raw : [raw])
+    case "strings": {
+      const texts = (isList ? raw : [raw])
         .flatMap((one) => (flag.hasCommasInTexts ? [String(one)] : String(one).split(",")))
-        .filter((one) => one !== "")
-        .map((one) => chosen(flag, { text: one, given }));
+        .filter((one) => one !== "");
+      // In the file, a list may be empty on purpose.
+      if (texts.length === 0 && !(isList && raw.length === 0)) refuseEmpty();
+      return texts.map((one) => chosen(flag, { text: one, given }));
+    }
     case "file":
-      return text === "" ? refuse("a file name") : text;
+      return text === "" ? refuseEmpty() : text;
     case "string":
-      return chosen(flag, { text, given });
+      return text === "" ? refuseEmpty() : chosen(flag, { text, given });
   }
 }
 

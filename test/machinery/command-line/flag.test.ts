@@ -10,6 +10,7 @@ const flags = {
   list: { type: "strings", help: "" },
   modes: { type: "strings", default: ["a"], choices: ["a", "b"], help: "" },
   mode: { type: "string", default: "a", choices: ["a", "b"], help: "" },
+  path: { type: "file", help: "" },
 } as const satisfies Flags;
 
 const resolve = (commandLine: Record<string, unknown>, file: Record<string, unknown> = {}) =>
@@ -42,12 +43,25 @@ test("values are parsed according to the type of their flag", () => {
     list: ["a", "b", "c"],
     modes: ["b", "a"],
     mode: "b",
+    path: undefined,
   });
 });
 
 test("a list setting may be a list or one value in the file", () => {
   assert.deepEqual(resolve({}, { list: ["a", "b"] }).list, ["a", "b"]);
   assert.deepEqual(resolve({}, { list: "a" }).list, ["a"]);
+});
+
+test("an empty text is refused, but not an empty list of the file", () => {
+  const empty = /^UsageError: .*(--|configuration file: )\w+ is empty; give a value, or leave it out/;
+  for (const name of ["list", "modes", "mode", "path"]) {
+    assert.throws(() => resolve({ [name]: "" }), empty, name);
+    assert.throws(() => resolve({}, { [name]: "" }), empty, name);
+  }
+  assert.throws(() => resolve({ list: [","] }), empty);
+  assert.throws(() => resolve({}, { list: [""] }), empty);
+  assert.deepEqual(resolve({ list: ["a,"] }).list, ["a"]);
+  assert.deepEqual(resolve({}, { modes: [] }).modes, []);
 });
 
 test("a wrong value is refused with its flag's name", () => {

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { cpSync, rmSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { EtcdStore } from "../../../src/machinery/storage/backends/etcd.ts";
-import { EtcdClient } from "../../../src/machinery/storage/etcd/etcd-client.ts";
+import { EtcdClient, transactionPath } from "../../../src/machinery/storage/etcd/etcd-client.ts";
+import { decodeRange, encodePut, encodeSwap } from "../../../src/machinery/storage/etcd/etcd-messages.ts";
 import { EtcdPrefix } from "../../../src/machinery/storage/etcd/etcd-prefix.ts";
 import { KeySpace } from "../../../src/machinery/storage/etcd/key-space.ts";
 import { groupedRevisions, plainRevisions } from "../../../src/machinery/storage/etcd/revision-form.ts";
@@ -94,6 +95,24 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     assert.deepEqual(await stateAt(third), ["/a=/a", "/b=new", "/c=/c"]);
     const part = await store.range({ ...everyKey, revision: second, limit: 2 });
     assert.deepEqual([part.entries.length, part.hasMore], [2, false]);
+  });
+
+  it("are not read where the state of their prefix was changed or removed: their revisions would go back", async () => {
+    const store = await newStore();
+    await put(store, "/a", "{}");
+    const prefix = `/s${stores - 1}`;
+    const key = `${prefix}/platform.state`;
+    const again = storeOn(etcd, prefix);
+    const message = encodePut(key, Buffer.from("nothing"));
+    const written = decodeRange(await client.call({ path: "/etcdserverpb.KV/Put", message, isRepeatable: true }));
+    await assert.rejects(again.open(), {
+      message: `etcd's key ${key} was changed by another program: restore it from a snapshot of etcd`,
+    });
+    const removal = encodeSwap({ key, value: undefined, expectedRevision: written.revision });
+    await client.call({ path: transactionPath, message: removal, isRepeatable: false });
+    const removed = /\.state was removed, .*; or restore a backup to another --etcd-prefix \(signet restore\)$/;
+    await assert.rejects(again.open(), removed);
+    await assert.rejects(again.open({ mayBegin: false }), removed);
   });
 
   it("succeed or fail independently", async () => {

@@ -5,7 +5,8 @@ import { decodeRange, decodeSwap, decodeTransaction, encodeFirst, encodeRange, e
 import type { GuardMessage, KeyValue } from "./etcd-messages.ts";
 import { UnusablePrefix } from "./key-space.ts";
 import type { EtcdRange, KeySpace } from "./key-space.ts";
-import { groupedRevisions, plainRevisions } from "./revision-form.ts";
+import { everyKey } from "../key-range.ts";
+import { groupedRevisions, isMarkedObject, plainRevisions } from "./revision-form.ts";
 import type { RevisionForm } from "./revision-form.ts";
 
 /**
@@ -55,7 +56,7 @@ export class EtcdPrefix {
 
   /**
    * Checks the prefix, and tells how it is used. Begins an empty one where it may. Rejects with UnusablePrefix when it
-   * belongs to another naming profile or its objects are elsewhere, and with StoreUnavailable.
+   * belongs to another naming profile, its objects are elsewhere or its state is lost, and with StoreUnavailable.
    */
   async open({ mayBegin }: { readonly mayBegin: boolean }): Promise<OpenedPrefix> {
     await this.#refuseForeign();
@@ -74,6 +75,7 @@ export class EtcdPrefix {
           `a new one: etcdctl del --prefix ${root}`,
       );
     }
+    if (state === undefined) await this.#refuseLostState();
     const shift = state?.shift ?? 0;
     if (state?.type !== "grouped") return { form: plainRevisions, shift, guard: undefined };
     return { form: groupedRevisions, shift, guard: this.#guard(found?.modRevision ?? 0) };
@@ -154,9 +156,20 @@ export class EtcdPrefix {
     }
   }
 
+  /** Without its state, grouped revisions would be read as plain ones: they would go back. */
+  async #refuseLostState(): Promise<void> {
+    const { root, stateKey } = this.#keys;
+    const first = await this.#firstOf(this.#keys.etcdRange(everyKey.start, everyKey.end));
+    if (first === undefined || !isMarkedObject(first.value)) return;
+    throw new UnusablePrefix(
+      `etcd's key ${stateKey} was removed, and the objects of ${root} can't be read without it: restore it, or all of etcd, from a ` +
+        "snapshot; or restore a backup to another --etcd-prefix (signet restore)",
+    );
+  }
+
   async #read(): Promise<ReadState | undefined> {
     const found = await this.#firstOf({ key: this.#keys.stateKey, rangeEnd: "" });
-    return found && { state: parseState(found.value), modRevision: found.modRevision };
+    return found && { state: parseState(found), modRevision: found.modRevision };
   }
 
   async #firstOf(range: EtcdRange): Promise<KeyValue | undefined> {
@@ -167,9 +180,9 @@ export class EtcdPrefix {
 
 const formatState = (state: EtcdPrefixState): Buffer => Buffer.from(JSON.stringify(state));
 
-/** Throws UnusablePrefix for a state that a later version wrote. */
-function parseState(value: Buffer): EtcdPrefixState {
-  const parsed: unknown = JSON.parse(value.toString("utf8"));
+/** Throws UnusablePrefix for a state that a later version wrote, or another program. */
+function parseState({ key, value }: KeyValue): EtcdPrefixState {
+  const parsed = parseJson(value);
   const fields = new Map<string, unknown>(typeof parsed === "object" && parsed !== null ? Object.entries(parsed) : []);
   const type = fields.get("type");
   const shift = fields.get("shift");
@@ -177,6 +190,16 @@ function parseState(value: Buffer): EtcdPrefixState {
   const hasShift = typeof shift === "number" && Number.isSafeInteger(shift) && shift >= 0;
   if ((type === "imported" || type === "grouped") && hasShift) return { type, shift };
   throw new UnusablePrefix(
-    `etcd's prefix has the unknown state ${JSON.stringify(type)}: use a later version of Signet`,
+    type === undefined
+      ? `etcd's key ${key} was changed by another program: restore it from a snapshot of etcd`
+      : `etcd's prefix has the unknown state ${JSON.stringify(type)}: use a later version of Signet`,
   );
+}
+
+function parseJson(value: Buffer): unknown {
+  try {
+    return JSON.parse(value.toString("utf8"));
+  } catch {
+    return undefined;
+  }
 }

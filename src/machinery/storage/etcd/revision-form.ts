@@ -86,20 +86,25 @@ export class RevisionForm {
   }
 
   #laterWrites(value: Buffer): number {
-    return Math.max(0, this.#markOf(value));
+    return Math.max(0, this.markOf(value));
   }
 
   #unmarked(value: Buffer): Buffer {
-    return this.#markOf(value) === -1 ? value : value.subarray(0, -1);
+    return this.markOf(value) === -1 ? value : value.subarray(0, -1);
   }
 
-  /** -1 for a value without one, which another program wrote. */
-  #markOf(value: Buffer): number {
+  /** How many writes follow that of the value in its transaction. -1 for a value without a mark, which another program wrote. */
+  markOf(value: Buffer): number {
     if (this.step === 1) return -1;
     const mark = (value.at(-1) ?? 0) - firstMark;
     return mark >= 0 && mark < this.step ? mark : -1;
   }
 }
+
+const brace = 0x7b;
+
+/** Whether a value is a JSON object with a mark: it was written with grouped revisions. False for what is no JSON object. */
+export const isMarkedObject = (value: Buffer): boolean => value[0] === brace && groupedRevisions.markOf(value) !== -1;
 
 /** etcd's own revisions: the writes of a transaction share theirs. Every server of etcd's API can do this. */
 export const plainRevisions = new RevisionForm({ step: 1, revisionsPerWrite: 1 });

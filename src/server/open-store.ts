@@ -1,5 +1,6 @@
 import { rmSync, existsSync, readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
+import type { Logger } from "pino";
 import { namesFor } from "../machinery/api/names.ts";
 import type { Names } from "../machinery/api/names.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
@@ -30,9 +31,19 @@ interface OpenStoreOptions {
    * itself.
    */
   onWritten?(): void;
+  /** Called when the data directory's store can't be used until the process is restarted. */
+  onBroken?(error: Error): void;
   /** Whether an empty prefix of etcd begins as the store of a server. Default: true. */
   readonly mayBegin?: boolean;
 }
+
+/** For a server's store: ends the process, so that its supervisor, or the one that started the workers, starts another. */
+export const endingProcess = (log: Pick<Logger, "fatal">): Pick<OpenStoreOptions, "onBroken"> => ({
+  onBroken(error) {
+    log.fatal({ err: error }, "the process ends and must be restarted");
+    process.exit(1);
+  },
+});
 
 /**
  * Opens the configured store: etcd, or the one in the data directory. Rejects with UsageError for invalid settings,
@@ -40,12 +51,12 @@ interface OpenStoreOptions {
  */
 export async function openStore(
   { dataDirectory, storage, names: { profile } }: Omit<StoreLocation, "encryption">,
-  { onWritten = () => {}, mayBegin = true }: OpenStoreOptions = {},
+  { onWritten = () => {}, onBroken = () => {}, mayBegin = true }: OpenStoreOptions = {},
 ): Promise<Store> {
   if (storage.type === "own") {
     try {
       refuseMovedStore(dataDirectory);
-      return new LmdbStore({ directory: storeDirectory(dataDirectory), profile, onWritten });
+      return new LmdbStore({ directory: storeDirectory(dataDirectory), profile, onWritten, onBroken });
     } catch (cause) {
       throw new UsageError(`--data-dir: ${unusableStoreReason(dataDirectory, cause)}`, { cause });
     }

@@ -13,7 +13,7 @@ import { derivedAesGcm } from "../../machinery/storage/encryption/aes-gcm.ts";
 import type { NamedKey } from "../../machinery/storage/encryption/aes-gcm.ts";
 import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
 import type { Store } from "../../machinery/storage/store.ts";
-import { openStore } from "../open-store.ts";
+import { endingProcess, openStore } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { storedResources } from "../served-kinds.ts";
 import { secretsPrefix, secretsRules } from "./compile-encryption.ts";
@@ -209,11 +209,15 @@ interface ServerStore {
 /** Opens a server's store with its encryption, whose key it makes where none was. `given` replaces the configured store. */
 export async function openServerStore(
   location: StoreLocation,
-  { given, ...options }: Pick<OpenEncryptionOptions, "log" | "followed"> & { readonly given: Store | undefined },
+  {
+    given,
+    log,
+    followed,
+  }: Pick<OpenEncryptionOptions, "followed"> & { readonly given: Store | undefined; readonly log: Logger },
 ): Promise<ServerStore> {
-  const stored = given ?? (await openStore(location));
+  const stored = given ?? (await openStore(location, endingProcess(log)));
   try {
-    const { store, encryption } = await openEncryption(location, { ...options, store: stored, makesKey: true });
+    const { store, encryption } = await openEncryption(location, { log, followed, store: stored, makesKey: true });
     return {
       store,
       healthChecks: encryption.healthChecks,

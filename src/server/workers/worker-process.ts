@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { joinFolder } from "../../machinery/files/owned-folder.ts";
-import { openStore } from "../open-store.ts";
+import { endingProcess, openStore } from "../open-store.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { startServer } from "../start-server.ts";
 import type { RunningServer } from "../start-server.ts";
@@ -91,7 +91,7 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
   const port = await portToServe;
   try {
     const folder = joinFolder(config.dataDirectory);
-    const store = await openStore(config, { onWritten: () => tell({ type: "written" }) });
+    const store = await openStore(config, { ...endingProcess(log), onWritten: () => tell({ type: "written" }) });
     server = await startServer(
       { ...config, listener: { ...config.listener, port } },
       {

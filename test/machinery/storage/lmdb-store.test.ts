@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
-import { readdirSync, statSync } from "node:fs";
+import { cpSync, readdirSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
 import { closeEnvironment, openEnvironment } from "../../../src/machinery/storage/backends/lmdb-environment.ts";
+import { commitFailure } from "../../../src/machinery/storage/backends/lmdb-commit-failure.ts";
 import { derivedAesGcm } from "../../../src/machinery/storage/encryption/aes-gcm.ts";
 import { EncryptedStore } from "../../../src/machinery/storage/encryption/encrypted-store.ts";
 import { EncryptionRules } from "../../../src/machinery/storage/encryption/encryption-rules.ts";
-import { StoreUnavailable } from "../../../src/machinery/storage/store.ts";
+import { StoreUnavailable, WriteOutcomeUnknown } from "../../../src/machinery/storage/store.ts";
 import type { Store } from "../../../src/machinery/storage/store.ts";
 import { put, takeChanges, testStore } from "./store-contract.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
@@ -86,6 +87,56 @@ describe("a directory of the LMDB store", () => {
         ["{}", "{}", "other", undefined],
       );
       await again.close();
+    }),
+  );
+
+  it(
+    "takes no write while one of its files is not the one that it has opened, and loses nothing",
+    withDirectory(async (directory) => {
+      const store = new LmdbStore({ directory, profile: "platform" });
+      await put(store, "/a", "1");
+      const elsewhere = `${directory}.elsewhere`;
+      const isRefused = async (file: string): Promise<void> => {
+        const write = store.write({ key: "/b", value: Buffer.from("1"), expectedRevision: 0 });
+        const message = new RegExp(`${file} was removed or replaced while it is in use; stop all processes`);
+        await assert.rejects(write, (error: Error) => error instanceof StoreUnavailable && message.test(error.message));
+      };
+      for (const name of ["store.mdb", "store.mdb-lock", "opening.lock"]) {
+        const file = join(directory, name);
+        renameSync(file, elsewhere);
+        await isRefused(name);
+        cpSync(elsewhere, file);
+        await isRefused(name);
+        renameSync(elsewhere, file);
+      }
+      renameSync(directory, elsewhere);
+      await isRefused("store.mdb");
+      await assert.rejects(store.compact(await store.latestRevision()), StoreUnavailable);
+      renameSync(elsewhere, directory);
+      await put(store, "/b", "2");
+      await store.close();
+    }),
+  );
+
+  it(
+    "is broken when LMDB refuses everything: the outcome of the write is unknown, and its opener is told",
+    withDirectory(async (directory) => {
+      const broken: Error[] = [];
+      const environment = openEnvironment({ directory, profile: "platform", onBroken: (error) => broken.push(error) });
+      const failed = await commitFailure(environment, new Error("no space"));
+      assert.deepEqual([failed instanceof WriteOutcomeUnknown, broken], [false, []]);
+      const panics = Object.create(environment.meta, {
+        getBinaryFast: {
+          value() {
+            throw new Error("Invalid argument: MDB_PANIC: Update of meta page failed or environment had fatal error");
+          },
+        },
+      }) as typeof environment.meta; // the same table, with one function of its own
+      const unknown = await commitFailure({ ...environment, meta: panics }, new Error("Input/output error"));
+      assert.ok(unknown instanceof WriteOutcomeUnknown);
+      assert.equal(unknown.message, "the store can't be used until the process is restarted: Input/output error");
+      assert.deepEqual(broken, [unknown]);
+      await closeEnvironment(environment);
     }),
   );
 

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { RootDatabase } from "lmdb";
 import { messageOf } from "../../api/thrown-error.ts";
-import { StoreUnavailable } from "../store.ts";
+import { StoreUnavailable, WriteOutcomeUnknown } from "../store.ts";
 import { freeBytesIn, NoRoomOnDisk } from "./disk-room.ts";
-import type { DiskRoom } from "./disk-room.ts";
+import type { LmdbEnvironment } from "./lmdb-environment.ts";
 
 /** The part of lmdb's native environment that its JavaScript calls; its types leave it out. */
 interface NativeEnvironment {
@@ -35,11 +35,12 @@ function withoutPrinting(call: () => unknown): unknown {
 
 const causeWaitMilliseconds = 100;
 
-/** Converts the rejection of a commit, lmdb's mostly, to an error for clients. Nothing of the transaction was written. */
-export async function commitFailure(
-  { directory, room }: { readonly directory: string; readonly room: DiskRoom },
-  rejection: unknown,
-): Promise<StoreUnavailable> {
+/**
+ * Converts the rejection of a commit, lmdb's mostly, to an error for clients. Nothing of the transaction was written, except for
+ * WriteOutcomeUnknown: then the environment is broken, and has been told so.
+ */
+export async function commitFailure(environment: LmdbEnvironment, rejection: unknown): Promise<StoreUnavailable> {
+  const { directory, room } = environment;
   room.doubt();
   let cause = rejection;
   if (rejection instanceof Error && "commitError" in rejection) {
@@ -54,7 +55,28 @@ export async function commitFailure(
     cause instanceof NoRoomOnDisk || isFull(directory)
       ? `no space is left on the server's disk; make room (${messageOf(cause)})`
       : messageOf(cause);
+  if (isBroken(environment)) {
+    const broken = new WriteOutcomeUnknown(`the store can't be used until the process is restarted: ${reason}`, {
+      cause,
+    });
+    environment.onBroken(broken);
+    return broken;
+  }
   return new StoreUnavailable(`the store can't be written: ${reason}`, { cause });
+}
+
+/**
+ * Where the system does not write the page that names a transaction's roots, LMDB does not know which roots the file has, and
+ * refuses everything from then on (MDB_PANIC), reads too.
+ */
+function isBroken(environment: Pick<LmdbEnvironment, "root" | "meta">): boolean {
+  try {
+    environment.root.resetReadTxn();
+    environment.meta.getBinaryFast("revision");
+    return false;
+  } catch (error) {
+    return messageOf(error).includes("MDB_PANIC");
+  }
 }
 
 /** Less than a transaction may take. */

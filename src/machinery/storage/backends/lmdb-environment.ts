@@ -3,8 +3,9 @@ import { getLastVersion, open } from "lmdb";
 import type { Database, RootDatabase } from "lmdb";
 import { messageOf } from "../../api/thrown-error.ts";
 import { DiskRoom } from "./disk-room.ts";
+import { FilesInPlace } from "./files-in-place.ts";
 import { silenceCommitErrors } from "./lmdb-commit-failure.ts";
-import { makeStoreFiles, makeStoreFolder, openingLockIn, storeFileIn } from "./lmdb-files.ts";
+import { makeStoreFiles, makeStoreFolder, openingLockIn, storeFileIn, storeFilesIn } from "./lmdb-files.ts";
 import { copied, decodeHead, decodeLogHead, revisionBytes } from "./lmdb-records.ts";
 import type { LogHead, WriteHead } from "./lmdb-records.ts";
 import { OpeningLock } from "./opening-lock.ts";
@@ -17,8 +18,11 @@ export interface LmdbEnvironment {
   readonly directory: string;
   /** Commit with it. */
   readonly opening: OpeningLock;
-  /** Ask it before each commit. */
+  /** Ask them before each commit. */
   readonly room: DiskRoom;
+  readonly files: FilesInPlace;
+  /** See LmdbEnvironmentOptions. */
+  readonly onBroken: (error: Error) => void;
   readonly root: RootDatabase<Buffer, Buffer>;
   /** Revision -> the write, see lmdb-records.ts. */
   readonly log: Database<Buffer, Buffer>;
@@ -68,6 +72,8 @@ export interface LmdbEnvironmentOptions {
   readonly profile: string;
   /** The revision of a new store. Default 1, as an empty etcd's: 0 is not a valid resourceVersion. */
   readonly firstRevision?: number;
+  /** Called when every read and write of this process fails from now on: only a restart helps. Of the first that opens it. */
+  readonly onBroken?: (error: Error) => void;
 }
 
 /** An environment that this process has open, by the real path of its directory. */
@@ -78,7 +84,12 @@ const opened = new Map<string, { readonly environment: LmdbEnvironment; users: n
  * locks if it opened a file twice. Close it once for each time. Throws when it has another format version or belongs to another
  * naming profile, and when other processes do not let it be opened.
  */
-export function openEnvironment({ directory, profile, firstRevision = 1 }: LmdbEnvironmentOptions): LmdbEnvironment {
+export function openEnvironment({
+  directory,
+  profile,
+  firstRevision = 1,
+  onBroken = () => {},
+}: LmdbEnvironmentOptions): LmdbEnvironment {
   makeStoreFolder(directory);
   const path = realpathSync(directory);
   const shared = opened.get(path);
@@ -90,7 +101,9 @@ export function openEnvironment({ directory, profile, firstRevision = 1 }: LmdbE
   chmodSync(directory, 0o700);
   const opening = new OpeningLock(openingLockIn(directory));
   const openTablesIn = (root: RootDatabase<Buffer, Buffer>): LmdbEnvironment => {
-    const environment = { directory, opening, room: new DiskRoom(directory), root, ...openTables(root) };
+    const room = new DiskRoom(directory);
+    const files = new FilesInPlace(storeFilesIn(directory));
+    const environment = { directory, opening, room, files, onBroken, root, ...openTables(root) };
     checkFormat(environment, { profile, firstRevision });
     counterOf(environment, "revision"); // the first read takes a place for readers, and there may be none
     return environment;
@@ -147,7 +160,7 @@ function openRoot(file: string): RootDatabase<Buffer, Buffer> {
 
 function openTables(
   root: RootDatabase<Buffer, Buffer>,
-): Omit<LmdbEnvironment, "directory" | "opening" | "room" | "root"> {
+): Omit<LmdbEnvironment, "directory" | "opening" | "room" | "files" | "onBroken" | "root"> {
   const binary = { encoding: "binary", keyEncoding: "binary" } as const;
   return {
     log: root.openDB<Buffer, Buffer>("log", binary),

@@ -22,6 +22,13 @@ const lockFileIn = (directory: string): string => join(directory, `${fileName}-l
 /** See OpeningLock. */
 export const openingLockIn = (directory: string): string => join(directory, "opening.lock");
 
+/** All files that a process that uses the store has open. */
+export const storeFilesIn = (directory: string): string[] => [
+  storeFileIn(directory),
+  lockFileIn(directory),
+  openingLockIn(directory),
+];
+
 /** The size of a store's file; undefined when there is none. */
 export const storeBytes = (directory: string): number | undefined =>
   statSync(storeFileIn(directory), { throwIfNoEntry: false })?.size;

@@ -205,7 +205,8 @@ export class WriteQueue {
   /** False when another process wrote first: then nothing was written. */
   async #write(latestRevision: number, writes: readonly PlannedWrite[]): Promise<boolean> {
     const { environment } = this.#options;
-    const { room, meta, opening } = environment;
+    const { files, room, meta, opening } = environment;
+    files.check();
     room.check({ bytes: bytesOf(writes), pages: writes.length * pagesOfAWrite });
     return await opening.commit(() => meta.ifVersion("revision", latestRevision, () => putAll(environment, writes)));
   }

@@ -64,6 +64,7 @@ async function sweepStep(
       writes.push(meta.put("swept", nothing, looked < stepLength ? upTo : last));
     });
   try {
+    environment.files.check();
     environment.room.check({ bytes: 0, pages: records.length * pagesOfARemoval });
     const outcomes = await opening.commit(() => {
       const batch = sweep(); // fills the writes
@@ -85,6 +86,7 @@ async function raiseCompacted(environment: LmdbEnvironment, revision: number): P
     const current = counterOf(environment, "compacted");
     if (current >= revision) return current;
     try {
+      environment.files.check();
       environment.room.check({ bytes: 0, pages: 0 });
       if (await opening.commit(() => meta.put("compacted", nothing, revision, current))) return revision;
     } catch (error) {

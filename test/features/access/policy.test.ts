@@ -4,6 +4,7 @@ import { kubernetesNames, platformNames } from "../../../src/machinery/api/names
 import type { PolicyRule } from "../../../src/features/access/rbac/policy-rule.ts";
 import type { ClusterRole } from "../../../src/features/access/rbac/roles.ts";
 import { aggregateRules } from "../../../src/features/access/rbac/cluster-role-aggregation.ts";
+import { controllerManagerUsername } from "../../../src/features/access/policy/controller-policy.ts";
 import { bootstrapPolicy } from "../../../src/features/access/policy/bootstrap-policy.ts";
 import { createAuthorization } from "../../../src/machinery/authorization/authorizer.ts";
 import { rbac } from "../../../src/features/access/rbac/rbac-authorizer.ts";
@@ -187,6 +188,12 @@ for (const names of [platformNames, kubernetesNames]) {
       assert.ok(await may(bundles, "system:authenticated"));
       assert.ok(!(await may(bundles, "system:unauthenticated")));
       assert.ok(await may(asksPath("/openid/v1/jwks"), "system:serviceaccounts"));
+    });
+
+    it("lets the controllers' user review tokens and permissions, as kube-controller-manager does in their place", async () => {
+      const controllers = user(controllerManagerUsername(names));
+      for (const review of [create("authentication", "tokenreviews"), create("authorization", "subjectaccessreviews")])
+        assert.equal((await authorize({ ...review, user: controllers })).decision, "allow");
     });
 
     it("gives admin everything of edit, and edit everything of view", () => {

@@ -29,6 +29,7 @@ export function controllerPolicy(
   const { clusterRole, clusterRoleBinding, ruleIn, user } = rbacBuilder(names);
   const inCore = ruleIn("");
   const inCertificates = ruleIn(names.group("certificates"));
+  const inAuthentication = ruleIn(names.group("authentication"));
   const inAuthorization = ruleIn(names.group("authorization"));
   const inCoordination = ruleIn(names.group("coordination"));
   const inRbac = ruleIn(names.group("rbac.authorization"));
@@ -64,6 +65,8 @@ export function controllerPolicy(
     inRbac(["escalate"], ["clusterroles"]),
     // leader election
     inCoordination(["create"], ["leases"]),
+    // kube-controller-manager, in the place of these controllers, asks who reads its metrics
+    inAuthentication(["create"], ["tokenreviews"]),
   ];
   return {
     clusterRole: clusterRole(username, rules),

@@ -3,18 +3,17 @@ import { memberNodeNameOf } from "../machinery/api/user-info.ts";
 import type { UserInfo } from "../machinery/api/user-info.ts";
 import { connectNodeAuthorizer } from "../features/nodes/feature.ts";
 import { everyPermission } from "../features/access/rbac/policy-rule.ts";
-import type { KnownRules } from "../features/access/reviews/self-subject-rules-reviews.ts";
-import type { RuleResolver } from "../features/access/rbac/rule-resolver.ts";
+import type { ResolvedRules, RuleResolver } from "../features/access/rbac/rule-resolver.ts";
 import { andThen } from "../machinery/api/maybe-promise.ts";
 import { alwaysAllow, alwaysDeny, publicFolder, publicPaths } from "../machinery/authorization/authorizer.ts";
-import type { Authorizer, AuthorizerInMemory } from "../machinery/authorization/authorizer.ts";
+import type { Authorizer } from "../machinery/authorization/authorizer.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { Stores } from "../machinery/registry/stores.ts";
 
 export interface AuthorizersOptions {
   readonly names: Names;
   readonly stores: Stores;
-  readonly rbac: AuthorizerInMemory;
+  readonly rbac: Authorizer;
   /** Knows the rules that RBAC grants. */
   readonly resolver: RuleResolver;
   /** The authorizers that are configured now, in order. */
@@ -39,7 +38,7 @@ export interface Authorizers {
   /** Whether one of them lets everyone do everything. */
   allowEverything(): boolean;
   /** What all of them together know of a user's rules. */
-  rulesFor(user: UserInfo, namespace: string): KnownRules;
+  rulesFor(user: UserInfo, namespace: string): Promise<ResolvedRules>;
   counts(): Iterable<DecisionCount>;
 }
 
@@ -88,14 +87,16 @@ export function openAuthorizers({
       return chain;
     },
     allowEverything: () => configured().some(({ type }) => type === "AlwaysAllow"),
-    rulesFor: (user, namespace) =>
+    rulesFor: async (user, namespace) =>
       joined(
-        configured().map(({ type }) => {
-          if (type === "RBAC") return { ...resolver.rulesFor(user, namespace), isIncomplete: false };
-          if (type === "AlwaysAllow") return { ...noRules, rules: everyPermission };
-          if (type === "Webhook") return unlistedRules("webhook");
-          return type === "Node" && memberNodeNameOf(user) !== undefined ? unlistedRules("node") : noRules;
-        }),
+        await Promise.all(
+          configured().map(async ({ type }) => {
+            if (type === "RBAC") return resolver.rulesFor(user, namespace);
+            if (type === "AlwaysAllow") return { ...noRules, rules: everyPermission };
+            if (type === "Webhook") return unlistedRules("webhook");
+            return type === "Node" && memberNodeNameOf(user) !== undefined ? unlistedRules("node") : noRules;
+          }),
+        ),
       ),
     counts: () => counts.values(),
   };
@@ -103,17 +104,17 @@ export function openAuthorizers({
 
 const issuerPaths = ["/.well-known/openid-configuration", "/openid/v1/jwks"];
 
-const noRules: KnownRules = { rules: [], isIncomplete: false, errors: [] };
+const noRules: ResolvedRules = { rules: [], isIncomplete: false, errors: [] };
 
 /** Upstream's words of an authorizer that answers questions, and lists nothing. */
-const unlistedRules = (authorizer: string): KnownRules => ({
+const unlistedRules = (authorizer: string): ResolvedRules => ({
   rules: [],
   isIncomplete: true,
   errors: [`${authorizer} authorizer does not support user rule resolution`],
 });
 
 /** Upstream: `unionAuthzRulesHandler`. */
-const joined = (parts: readonly KnownRules[]): KnownRules => ({
+const joined = (parts: readonly ResolvedRules[]): ResolvedRules => ({
   rules: parts.flatMap(({ rules }) => rules),
   isIncomplete: parts.some(({ isIncomplete }) => isIncomplete),
   errors: parts.flatMap(({ errors }) => errors),

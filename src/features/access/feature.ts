@@ -5,7 +5,7 @@ import type { Names } from "../../machinery/api/names.ts";
 import type { UserInfo } from "../../machinery/api/user-info.ts";
 import type { Credential } from "../../machinery/authentication/credential.ts";
 import type { AccessSpelling, SpellObjectName } from "../../machinery/authorization/access-spelling.ts";
-import type { AuthorizerInMemory } from "../../machinery/authorization/authorizer.ts";
+import type { Authorizer } from "../../machinery/authorization/authorizer.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
 import { parseSettingsFile, readCertificates } from "../../machinery/command-line/settings-files.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
@@ -46,7 +46,7 @@ export const accessKinds = [kind(clusterRoleBindings), kind(clusterRoles), kind(
 export function connectRbac(
   stores: Stores,
   spelling: AccessSpelling | undefined,
-): { readonly resolver: RuleResolver; rbac: AuthorizerInMemory } {
+): { readonly resolver: RuleResolver; rbac: Authorizer } {
   const resolver = new RuleResolver(rbacObjects(stores), spelling);
   return { resolver, rbac: rbac(resolver) };
 }

@@ -28,6 +28,13 @@ export function storageKey(location: Location, { namespace, name }: ObjectName):
   return isTooLongKey(keyAfter(key)) ? undefined : key;
 }
 
+/** The name of the object that has a key of `storageKey`. */
+export function nameOfKey(location: Location, key: string): ObjectName {
+  const path = key.slice(resourcePrefix(location).length);
+  const slash = path.indexOf("/");
+  return { namespace: path.slice(0, Math.max(slash, 0)), name: path.slice(slash + 1) };
+}
+
 /** How many bytes a name in a namespace may have, so that every backend can store its key. */
 export const maximumNameBytes = (location: Location, namespace: string): number =>
   Math.max(0, maximumKeyBytes - 1 - Buffer.byteLength(collectionPrefix(location, namespace)));

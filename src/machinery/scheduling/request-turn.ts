@@ -25,6 +25,9 @@ export function requestTurn(user: UserInfo): Promise<void> {
   });
 }
 
+/** Whether work that began then has lasted as long as a turn: then it waits for its next one. */
+export const isTurnOver = (startedAt: number): boolean => performance.now() - startedAt >= turnMilliseconds;
+
 function beginTurn(): void {
   turnStartedAt = performance.now();
   giveTurn();
@@ -42,6 +45,6 @@ function giveTurn(): void {
 }
 
 function goOn(): void {
-  if (performance.now() - turnStartedAt < turnMilliseconds) giveTurn();
-  else setImmediate(beginTurn);
+  if (isTurnOver(turnStartedAt)) setImmediate(beginTurn);
+  else giveTurn();
 }

@@ -142,9 +142,9 @@ for (const names of [platformNames, kubernetesNames]) {
     const policyOnly = [
       rbac(
         new RuleResolver({
-          generation: () => 1,
-          listClusterRoleBindings: () => policy.clusterRoleBindings,
-          listRoleBindings: () => [],
+          followBindings: ({ onLoaded }) => onLoaded(),
+          listBindings: (namespace) => (namespace === "" ? policy.clusterRoleBindings : []),
+          getBinding: () => undefined,
           getClusterRole: (name) => clusterRoles.get(name),
           getRole: () => undefined,
         }),

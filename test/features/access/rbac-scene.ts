@@ -5,7 +5,8 @@ import type { RoleBinding } from "../../../src/features/access/rbac/role-binding
 import type { ClusterRole, Role } from "../../../src/features/access/rbac/roles.ts";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { rbac } from "../../../src/features/access/rbac/rbac-authorizer.ts";
-import type { RbacObjects } from "../../../src/features/access/rbac/rbac-objects.ts";
+import type { BindingFollower, RbacObjects } from "../../../src/features/access/rbac/rbac-objects.ts";
+import type { ObjectName } from "../../../src/machinery/registry/storage-key.ts";
 import { RuleResolver } from "../../../src/features/access/rbac/rule-resolver.ts";
 
 const apiVersion = "rbac.authorization.platform.io/v1";
@@ -41,18 +42,19 @@ export const readPods: PolicyRule = { verbs: ["get"], apiGroups: [""], resources
 export class TestRbac implements RbacObjects {
   readonly clusterRoles = new Map<string, ClusterRole>();
   readonly roles = new Map<string, Role>();
-  clusterBindings: RoleBinding[] = [];
-  bindings: RoleBinding[] = [];
-  changes = 0;
+  readonly #bindings = new Map<string, RoleBinding>();
+  readonly #followers: BindingFollower[] = [];
+  #roleCount = 0;
 
-  generation(): number {
-    return this.changes;
+  followBindings(follower: BindingFollower): void {
+    follower.onLoaded();
+    this.#followers.push(follower);
   }
-  listClusterRoleBindings(): readonly RoleBinding[] {
-    return this.clusterBindings;
+  listBindings(namespace: string): readonly RoleBinding[] {
+    return [...this.#bindings.values()].filter(({ metadata }) => (metadata.namespace ?? "") === namespace);
   }
-  listRoleBindings(namespace: string): readonly RoleBinding[] {
-    return this.bindings.filter((binding) => binding.metadata.namespace === namespace);
+  getBinding({ namespace, name }: ObjectName): RoleBinding | undefined {
+    return this.#bindings.get(`${namespace}/${name}`);
   }
   getClusterRole(name: string): ClusterRole | undefined {
     return this.clusterRoles.get(name);
@@ -61,43 +63,46 @@ export class TestRbac implements RbacObjects {
     return this.roles.get(`${namespace}/${name}`);
   }
 
+  /** Writes a binding, over that of the same name. */
+  put(binding: RoleBinding): this {
+    const { namespace = "", name = "" } = binding.metadata;
+    this.#bindings.set(`${namespace}/${name}`, binding);
+    for (const { onChanged } of this.#followers) onChanged({ namespace, name });
+    return this;
+  }
+
+  remove({ namespace, name }: ObjectName): void {
+    this.#bindings.delete(`${namespace}/${name}`);
+    for (const { onChanged } of this.#followers) onChanged({ namespace, name });
+  }
+
   /** Grants rules in the whole cluster. */
   grant(rules: PolicyRule[], ...subjects: Subject[]): this {
-    const name = `c${++this.changes}`;
+    const name = `c${++this.#roleCount}`;
     this.clusterRoles.set(name, { apiVersion, kind: "ClusterRole", metadata: { name }, rules });
     return this.bindCluster(name, ...subjects);
   }
 
   /** Grants rules in one namespace. */
   grantIn(namespace: string, rules: PolicyRule[], ...subjects: Subject[]): this {
-    const name = `r${++this.changes}`;
+    const name = `r${++this.#roleCount}`;
     this.roles.set(`${namespace}/${name}`, { apiVersion, kind: "Role", metadata: { name, namespace }, rules });
     return this.bind(namespace, { kind: "Role", name }, ...subjects);
   }
 
   bindCluster(name: string, ...subjects: Subject[]): this {
-    this.changes++;
-    this.clusterBindings = [
-      ...this.clusterBindings,
-      {
-        apiVersion,
-        kind: "ClusterRoleBinding",
-        metadata: { name: `${name}-binding` },
-        subjects,
-        roleRef: roleRef("ClusterRole", name),
-      },
-    ];
-    return this;
+    return this.put({
+      apiVersion,
+      kind: "ClusterRoleBinding",
+      metadata: { name: `${name}-binding` },
+      subjects,
+      roleRef: roleRef("ClusterRole", name),
+    });
   }
 
   bind(namespace: string, { kind, name }: { kind: string; name: string }, ...subjects: Subject[]): this {
-    this.changes++;
     const metadata = { name: `${name}-binding`, namespace };
-    this.bindings = [
-      ...this.bindings,
-      { apiVersion, kind: "RoleBinding", metadata, subjects, roleRef: roleRef(kind, name) },
-    ];
-    return this;
+    return this.put({ apiVersion, kind: "RoleBinding", metadata, subjects, roleRef: roleRef(kind, name) });
   }
 
   resolver(): RuleResolver {

@@ -2,18 +2,20 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AuthorizationAttributes } from "../../../src/machinery/api/attributes.ts";
 import type { PolicyRule } from "../../../src/features/access/rbac/policy-rule.ts";
+import type { Role } from "../../../src/features/access/rbac/roles.ts";
+import { isTurnOver } from "../../../src/machinery/scheduling/request-turn.ts";
 import { alwaysAllow, createAuthorization } from "../../../src/machinery/authorization/authorizer.ts";
 import { alice, asks, asksPath, readPods, TestRbac, toGroup, toUser, user } from "./rbac-scene.ts";
 
 const toAlice = toUser("alice");
-const allows = (rule: PolicyRule, attributes: AuthorizationAttributes): boolean =>
-  new TestRbac().grant([rule], toAlice).authorizer()(attributes).decision === "allow";
+const allows = async (rule: PolicyRule, attributes: AuthorizationAttributes): Promise<boolean> =>
+  (await new TestRbac().grant([rule], toAlice).authorizer()(attributes)).decision === "allow";
 
 describe("a rule", () => {
   const rule = (bent: Partial<PolicyRule>): PolicyRule => ({ ...readPods, ...bent });
 
-  it("allows its verbs, groups and resources, case-sensitively, and no others", () => {
-    assert.ok(allows(readPods, asks()));
+  it("allows its verbs, groups and resources, case-sensitively, and no others", async () => {
+    assert.ok(await allows(readPods, asks()));
     for (const other of [
       { verb: "list" },
       { verb: "GET" },
@@ -21,123 +23,194 @@ describe("a rule", () => {
       { resource: "Pods" },
       { resource: "secrets" },
     ]) {
-      assert.ok(!allows(readPods, asks(other)), JSON.stringify(other));
+      assert.ok(!(await allows(readPods, asks(other))), JSON.stringify(other));
     }
   });
 
-  it("may have wildcards for each of them", () => {
-    assert.ok(allows(rule({ verbs: ["*"] }), asks({ verb: "frob" })));
-    assert.ok(allows(rule({ apiGroups: ["*"] }), asks({ group: "apps" })));
-    assert.ok(allows(rule({ resources: ["*"] }), asks({ resource: "secrets", subresource: "x" })));
+  it("may have wildcards for each of them", async () => {
+    assert.ok(await allows(rule({ verbs: ["*"] }), asks({ verb: "frob" })));
+    assert.ok(await allows(rule({ apiGroups: ["*"] }), asks({ group: "apps" })));
+    assert.ok(await allows(rule({ resources: ["*"] }), asks({ resource: "secrets", subresource: "x" })));
   });
 
-  it("does not allow subresources with their resource", () => {
-    assert.ok(!allows(readPods, asks({ subresource: "status" })));
-    assert.ok(allows(rule({ resources: ["pods/status"] }), asks({ subresource: "status" })));
-    assert.ok(!allows(rule({ resources: ["pods/status"] }), asks()));
-    assert.ok(allows(rule({ resources: ["*/status"] }), asks({ subresource: "status" })));
-    assert.ok(!allows(rule({ resources: ["*/status"] }), asks({ subresource: "log" })));
-    assert.ok(!allows(rule({ resources: ["pods/*"] }), asks({ subresource: "status" })), "pods/* is no pattern");
+  it("does not allow subresources with their resource", async () => {
+    assert.ok(!(await allows(readPods, asks({ subresource: "status" }))));
+    assert.ok(await allows(rule({ resources: ["pods/status"] }), asks({ subresource: "status" })));
+    assert.ok(!(await allows(rule({ resources: ["pods/status"] }), asks())));
+    assert.ok(await allows(rule({ resources: ["*/status"] }), asks({ subresource: "status" })));
+    assert.ok(!(await allows(rule({ resources: ["*/status"] }), asks({ subresource: "log" }))));
+    assert.ok(
+      !(await allows(rule({ resources: ["pods/*"] }), asks({ subresource: "status" }))),
+      "pods/* is no pattern",
+    );
   });
 
-  it("with names allows those only, and a list only where the request names one", () => {
+  it("with names allows those only, and a list only where the request names one", async () => {
     const named = rule({ verbs: ["get", "list", "watch", "deletecollection", "create"], resourceNames: ["a"] });
-    assert.ok(allows(named, asks({ name: "a" })));
-    assert.ok(!allows(named, asks({ name: "b" })));
+    assert.ok(await allows(named, asks({ name: "a" })));
+    assert.ok(!(await allows(named, asks({ name: "b" }))));
     for (const verb of ["list", "watch", "deletecollection", "create"]) {
-      assert.ok(!allows(named, asks({ verb })), verb);
-      assert.ok(allows(named, asks({ verb, name: "a" })), verb);
+      assert.ok(!(await allows(named, asks({ verb }))), verb);
+      assert.ok(await allows(named, asks({ verb, name: "a" })), verb);
     }
   });
 
-  it("for paths allows them and, with a star, every path with that prefix", () => {
+  it("for paths allows them and, with a star, every path with that prefix", async () => {
     const paths = (...nonResourceURLs: string[]): PolicyRule => ({ verbs: ["get"], nonResourceURLs });
-    assert.ok(allows(paths("/healthz"), asksPath("/healthz")));
-    assert.ok(!allows(paths("/healthz"), asksPath("/healthz/x")));
-    assert.ok(!allows(paths("/healthz"), asksPath("/healthz", "post")));
-    assert.ok(allows(paths("/healthz/*"), asksPath("/healthz/x/y")));
-    assert.ok(!allows(paths("/healthz/*"), asksPath("/healthz")));
-    assert.ok(allows(paths("*"), asksPath("/any")));
-    assert.ok(!allows(paths("*"), asks()), "a path is no resource");
-    assert.ok(!allows({ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }, asksPath("/any")));
+    assert.ok(await allows(paths("/healthz"), asksPath("/healthz")));
+    assert.ok(!(await allows(paths("/healthz"), asksPath("/healthz/x"))));
+    assert.ok(!(await allows(paths("/healthz"), asksPath("/healthz", "post"))));
+    assert.ok(await allows(paths("/healthz/*"), asksPath("/healthz/x/y")));
+    assert.ok(!(await allows(paths("/healthz/*"), asksPath("/healthz"))));
+    assert.ok(await allows(paths("*"), asksPath("/any")));
+    assert.ok(!(await allows(paths("*"), asks())), "a path is no resource");
+    assert.ok(!(await allows({ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }, asksPath("/any"))));
   });
 
-  it("without verbs or resources allows nothing", () => {
+  it("without verbs or resources allows nothing", async () => {
     for (const empty of [{ verbs: null }, { verbs: [] }, { resources: [] }, { apiGroups: [] }]) {
-      assert.ok(!allows(rule(empty), asks()));
+      assert.ok(!(await allows(rule(empty), asks())));
     }
   });
 
-  it("does not match names of JavaScript's built-in properties", () => {
+  it("does not match names of JavaScript's built-in properties", async () => {
     for (const word of ["__proto__", "constructor", "toString"]) {
-      assert.ok(!allows(readPods, asks({ verb: word, resource: word, group: word, namespace: word, name: word })));
+      assert.ok(
+        !(await allows(readPods, asks({ verb: word, resource: word, group: word, namespace: word, name: word }))),
+      );
     }
   });
 });
 
 describe("a binding", () => {
-  it("of a role or a cluster role in a namespace is valid only there", () => {
+  it("of a role or a cluster role in a namespace is valid only there", async () => {
     const objects = new TestRbac().grantIn("ns", [readPods], toAlice).grant([readPods]);
     objects.bind("other", { kind: "ClusterRole", name: [...objects.clusterRoles.keys()][0] ?? "" }, toAlice);
     const authorize = objects.authorizer();
-    assert.equal(authorize(asks()).decision, "allow");
-    assert.equal(authorize(asks({ namespace: "other" })).decision, "allow");
-    assert.equal(authorize(asks({ namespace: "third" })).decision, "noOpinion");
-    assert.equal(authorize(asks({ namespace: "" })).decision, "noOpinion");
+    assert.equal((await authorize(asks())).decision, "allow");
+    assert.equal((await authorize(asks({ namespace: "other" }))).decision, "allow");
+    assert.equal((await authorize(asks({ namespace: "third" }))).decision, "noOpinion");
+    assert.equal((await authorize(asks({ namespace: "" }))).decision, "noOpinion");
   });
 
-  it("of a namespace does not allow paths", () => {
-    const objects = new TestRbac().grantIn("", [{ verbs: ["get"], nonResourceURLs: ["*"] }], toAlice);
-    assert.equal(objects.authorizer()(asksPath("/x")).decision, "noOpinion");
+  it("of a namespace does not allow paths", async () => {
+    const objects = new TestRbac().grantIn("ns", [{ verbs: ["get"], nonResourceURLs: ["*"] }], toAlice);
+    assert.equal((await objects.authorizer()(asksPath("/x"))).decision, "noOpinion");
   });
 
-  it("matches users, groups and accounts only by their own names", () => {
+  it("matches users, groups and accounts only by their own names", async () => {
     const by = (...subjects: Parameters<TestRbac["grant"]>[1][]) =>
       new TestRbac().grantIn("ns", [readPods], ...subjects).authorizer();
     const account = user("system:serviceaccount:ns:bob");
-    assert.equal(by(toGroup("dev"))(asks()).decision, "allow");
-    assert.equal(by(toUser("dev"))(asks()).decision, "noOpinion");
-    assert.equal(by(toGroup("alice"))(asks()).decision, "noOpinion");
-    assert.equal(by({ kind: "ServiceAccount", name: "bob" })(asks({ user: account })).decision, "allow");
+    assert.equal((await by(toGroup("dev"))(asks())).decision, "allow");
+    assert.equal((await by(toUser("dev"))(asks())).decision, "noOpinion");
+    assert.equal((await by(toGroup("alice"))(asks())).decision, "noOpinion");
+    assert.equal((await by({ kind: "ServiceAccount", name: "bob" })(asks({ user: account }))).decision, "allow");
     assert.equal(
-      by({ kind: "ServiceAccount", name: "bob", namespace: "x" })(asks({ user: account })).decision,
+      (await by({ kind: "ServiceAccount", name: "bob", namespace: "x" })(asks({ user: account }))).decision,
       "noOpinion",
     );
-    assert.equal(by(toUser(account.username))(asks({ user: account })).decision, "allow");
+    assert.equal((await by(toUser(account.username))(asks({ user: account }))).decision, "allow");
   });
 
-  it("gives its reason for allowing, in upstream's words", () => {
-    const reason = (objects: TestRbac): string => objects.authorizer()(asks()).reason;
+  it("gives its reason for allowing, in upstream's words", async () => {
+    const reason = async (objects: TestRbac): Promise<string> => (await objects.authorizer()(asks())).reason;
     assert.equal(
-      reason(new TestRbac().grant([readPods], toAlice)),
+      await reason(new TestRbac().grant([readPods], toAlice)),
       'RBAC: allowed by ClusterRoleBinding "c1-binding" of ClusterRole "c1" to User "alice"',
     );
     assert.equal(
-      reason(new TestRbac().grantIn("ns", [readPods], toGroup("dev"))),
+      await reason(new TestRbac().grantIn("ns", [readPods], toGroup("dev"))),
       'RBAC: allowed by RoleBinding "r1-binding/ns" of Role "r1" to Group "dev"',
     );
   });
 
-  it("of a role that does not exist is reported when the request is not allowed otherwise", () => {
+  it("of a role that does not exist is reported when the request is not allowed otherwise", async () => {
     const objects = new TestRbac().bindCluster("gone", toAlice).bind("ns", { kind: "Role", name: "lost" }, toAlice);
-    assert.deepEqual(objects.authorizer()(asks()), {
+    assert.deepEqual(await objects.authorizer()(asks()), {
       decision: "noOpinion",
       reason:
         'RBAC: [clusterrole.rbac.authorization.platform.io "gone" not found, role.rbac.authorization.platform.io "lost" not found]',
     });
     objects.grant([readPods], toAlice);
-    assert.equal(objects.authorizer()(asks()).decision, "allow");
+    assert.equal((await objects.authorizer()(asks())).decision, "allow");
   });
 
-  it("takes effect as soon as the generation changes", () => {
+  it("of one of a thousand roles that do not exist makes no long reason", async () => {
+    const objects = new TestRbac();
+    for (let role = 0; role < 1000; role++) objects.bind("ns", { kind: "Role", name: `lost-${role}` }, toAlice);
+    const { reason } = await objects.authorizer()(asks());
+    assert.match(reason, /"lost-0" not found/);
+    assert.ok(reason.length < 5000, String(reason.length));
+  });
+
+  it("takes effect as soon as it is written, and until it is deleted", async () => {
     const objects = new TestRbac();
     const authorize = objects.authorizer();
-    assert.equal(authorize(asks()).decision, "noOpinion");
+    assert.equal((await authorize(asks())).decision, "noOpinion");
     objects.grantIn("ns", [readPods], toAlice);
-    assert.equal(authorize(asks()).decision, "allow");
-    objects.bindings = [];
-    objects.changes++;
-    assert.equal(authorize(asks()).decision, "noOpinion");
+    assert.equal((await authorize(asks())).decision, "allow");
+    objects.remove({ namespace: "ns", name: "r1-binding" });
+    assert.equal((await authorize(asks())).decision, "noOpinion");
+  });
+});
+
+describe("a user with roles that take long to read", () => {
+  /** Reading a role takes longer than a turn. */
+  class SlowRbac extends TestRbac {
+    override getRole(namespace: string, name: string): Role | undefined {
+      const startedAt = performance.now();
+      while (!isTurnOver(startedAt));
+      return super.getRole(namespace, name);
+    }
+  }
+  const roleCount = 4;
+  const objects = new SlowRbac();
+  for (let role = 0; role < roleCount; role++) objects.grantIn("ns", [readPods], toAlice);
+
+  const turnsDuring = async (work: () => unknown): Promise<number> => {
+    let turns = 0;
+    let isOver = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    await work();
+    isOver = true;
+    return turns;
+  };
+
+  it("keeps others waiting for one role only, when a request is decided and when the rules are gathered", async () => {
+    const authorize = objects.authorizer();
+    const decided = await turnsDuring(async () => {
+      assert.equal((await authorize(asks({ verb: "delete" }))).decision, "noOpinion");
+    });
+    assert.ok(decided >= roleCount - 1, String(decided));
+    const gathered = await turnsDuring(async () => {
+      assert.equal((await objects.resolver().rulesFor(alice, "ns")).rules.length, roleCount);
+    });
+    assert.ok(gathered >= roleCount - 1, String(gathered));
+  });
+
+  it("is still allowed by the last of them", async () => {
+    const allowing = new SlowRbac();
+    for (const verb of ["get", "list", "delete"]) allowing.grantIn("ns", [{ ...readPods, verbs: [verb] }], toAlice);
+    assert.equal((await allowing.authorizer()(asks({ verb: "delete" }))).decision, "allow");
+  });
+});
+
+describe("the rules of a user", () => {
+  it("are incomplete when they are larger than any role", async () => {
+    const objects = new TestRbac();
+    const resourceNames = Array.from({ length: 10_000 }, (_, n) => `${"n".repeat(100)}${n}`);
+    const large = { ...readPods, resourceNames };
+    for (let role = 0; role < 3; role++) objects.grantIn("ns", [large], toAlice);
+    assert.deepEqual(await objects.resolver().rulesFor(alice, "ns"), {
+      rules: [large],
+      isIncomplete: true,
+      errors: ["the user has more rules than can be listed: not all of them are there"],
+    });
   });
 });
 

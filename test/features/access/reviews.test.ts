@@ -9,7 +9,7 @@ import {
 } from "../../../src/features/access/reviews/subject-access-reviews.ts";
 import { selfSubjectReviews } from "../../../src/features/access/reviews/self-subject-reviews.ts";
 import { selfSubjectRulesReviews } from "../../../src/features/access/reviews/self-subject-rules-reviews.ts";
-import type { KnownRules } from "../../../src/features/access/reviews/self-subject-rules-reviews.ts";
+import type { ResolvedRules } from "../../../src/features/access/rbac/rule-resolver.ts";
 import { tokenReviews } from "../../../src/features/accounts/token-reviews.ts";
 import { answer } from "../review-scene.ts";
 
@@ -201,10 +201,10 @@ describe("an access review", () => {
 });
 
 describe("a rules review", () => {
-  const reviewOf = (known: Partial<KnownRules>) =>
+  const reviewOf = (known: Partial<ResolvedRules>) =>
     selfSubjectRulesReviews(platformNames, {
       spellObjectName: (_names, name) => name,
-      rulesFor: () => ({ rules: [], isIncomplete: false, errors: [], ...known }),
+      rulesFor: () => Promise.resolve({ rules: [], isIncomplete: false, errors: [], ...known }),
     });
   const review = reviewOf({
     rules: [

@@ -33,13 +33,13 @@ export function roleEscalation(names: Names, options: EscalationOptions): Admiss
       const { user, resource, name, object, oldObject } = attributes;
       if (object === undefined || isMaster(user) || changesOnlyGarbageCollection(attributes)) return undefined;
       if (await hasEscalationVerb(options, { attributes, verb: "escalate", resource, name })) return undefined;
-      const refusal = escalationError(options, {
+      const refusal = await escalationError(options, {
         attributes,
         wanted: options.resolver.ownRules(asRole(object).rules ?? []),
       });
       if (refusal !== undefined) throw refusal;
       const needsEverything = hasAggregationRule(object) || (oldObject !== undefined && hasAggregationRule(oldObject));
-      if (needsEverything && escalationError(options, { attributes, wanted: everyPermission }) !== undefined) {
+      if (needsEverything && (await escalationError(options, { attributes, wanted: everyPermission })) !== undefined) {
         const message = "must have cluster-admin privileges to use the aggregationRule";
         throw forbidden({ group: attributes.requestedGroup, resource }, { name, message });
       }
@@ -82,7 +82,7 @@ export function bindingEscalation(names: Names, options: EscalationOptions): Adm
       if (roleRef.name === "") throw badRequest("Name parameter required.");
       const wanted = options.resolver.rulesOfRole(roleRef, namespace);
       if (wanted === undefined) throw notFound({ group: requestedGroup, resource }, roleRef.name);
-      const refusal = escalationError(options, { attributes, wanted });
+      const refusal = await escalationError(options, { attributes, wanted });
       if (refusal !== undefined) throw refusal;
       return undefined;
     },
@@ -129,12 +129,12 @@ async function hasEscalationVerb(
  * The error when the author does not hold the rules of a role. Undefined when they do (upstream:
  * `validation.ConfirmNoEscalation`).
  */
-function escalationError(
+async function escalationError(
   { resolver }: EscalationOptions,
   { attributes, wanted }: { readonly attributes: AdmissionAttributes; readonly wanted: readonly PolicyRule[] },
-): ApiError | undefined {
+): Promise<ApiError | undefined> {
   const { user, requestedGroup: group, resource, namespace, name } = attributes;
-  const { rules, errors } = resolver.rulesFor(user, namespace);
+  const { rules, errors } = await resolver.rulesFor(user, namespace);
   const { uncovered, isCutShort } = compareRules(rules, wanted);
   if (uncovered.length === 0) return undefined;
   const who = `user ${JSON.stringify(user.username)} (groups=${quoted(user.groups)})`;

@@ -4,8 +4,11 @@ import type {
   PathAttributes,
   ResourceAttributes,
 } from "../../../machinery/api/attributes.ts";
+import { shortened } from "../../../machinery/api/format-value.ts";
+import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
+import { isTurnOver, requestTurn } from "../../../machinery/scheduling/request-turn.ts";
 import { joinedErrors } from "../../../machinery/authorization/authorizer.ts";
-import type { AuthorizerInMemory } from "../../../machinery/authorization/authorizer.ts";
+import type { Authorizer } from "../../../machinery/authorization/authorizer.ts";
 import type { Grant } from "./binding-index.ts";
 import type { RuleResolver } from "./rule-resolver.ts";
 import type { PolicyRule } from "./policy-rule.ts";
@@ -13,19 +16,43 @@ import type { PolicyRule } from "./policy-rule.ts";
 /**
  * Role based access control (upstream: `rbac.RBACAuthorizer`). Permissions add up; there are no deny rules. The search
  * ends at the first grant that allows the request. The reason names missing roles, because they may explain why a
- * permission is missing.
+ * permission is missing. A promise only where the user's roles are so many or so large that the search is divided into turns.
  */
-export function rbac(resolver: RuleResolver): AuthorizerInMemory {
+export function rbac(resolver: RuleResolver): Authorizer {
   return (attributes) => {
     const namespace = attributes.kind === "resource" ? attributes.namespace : "";
-    let missing: Set<string> | undefined;
-    for (const grant of resolver.grants(attributes.user, namespace)) {
-      const { roleRef, metadata } = grant.binding;
-      const rules = resolver.rulesOfRole(roleRef, metadata.namespace ?? "");
-      if (rules === undefined) (missing ??= new Set()).add(resolver.missingRole(roleRef));
-      else if (isAllowedByOne(rules, attributes)) return { decision: "allow", reason: reasonOf(grant) };
+    const grants = resolver.grants(attributes.user, namespace);
+    return search({ resolver, attributes, grants, next: 0, missing: undefined });
+  };
+}
+
+/** How far the search for a grant has come. */
+interface GrantSearch {
+  readonly resolver: RuleResolver;
+  readonly attributes: AuthorizationAttributes;
+  readonly grants: readonly Grant[];
+  /** The index of the grant to look at next. */
+  readonly next: number;
+  readonly missing: Set<string> | undefined;
+}
+
+function search({ resolver, attributes, grants, next, missing: known }: GrantSearch): MaybePromise<Decision> {
+  let missing = known;
+  const startedAt = performance.now();
+  for (let index = next; index < grants.length; index += 1) {
+    if (isTurnOver(startedAt)) {
+      const rest = { resolver, attributes, grants, next: index, missing };
+      return requestTurn(attributes.askedBy ?? attributes.user).then(() => search(rest));
     }
-    return { decision: "noOpinion", reason: missing === undefined ? "" : `RBAC: ${joinedErrors([...missing])}` };
+    const grant = grants[index] as Grant; // the index is below the length
+    const { roleRef, metadata } = grant.binding;
+    const rules = resolver.rulesOfRole(roleRef, metadata.namespace ?? "");
+    if (rules === undefined) (missing ??= new Set()).add(resolver.missingRole(roleRef));
+    else if (isAllowedByOne(rules, attributes)) return { decision: "allow", reason: reasonOf(grant) };
+  }
+  return {
+    decision: "noOpinion",
+    reason: missing === undefined ? "" : `RBAC: ${shortened(joinedErrors([...missing]))}`,
   };
 }
 

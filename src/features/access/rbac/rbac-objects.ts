@@ -1,19 +1,25 @@
-import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { RoleBinding } from "./role-bindings.ts";
 import type { ClusterRole, Role } from "./roles.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
 import { followRegistry, readableObjects } from "../../../machinery/registry/follow-registry.ts";
+import { nameOfKey } from "../../../machinery/registry/storage-key.ts";
+import type { ObjectName } from "../../../machinery/registry/storage-key.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import { clusterRoleBindingResource, clusterRoleResource, roleBindingResource, roleResource } from "../resources.ts";
 
-/** Cached roles and bindings. */
+/** Hears what happens to bindings. */
+export interface BindingFollower {
+  /** Any binding may have changed. Called at the start too. */
+  onLoaded(): void;
+  /** One binding was written or deleted. */
+  onChanged(name: ObjectName): void;
+}
+
+/** Cached roles and bindings. The namespace "" is that of ClusterRoleBindings. */
 export interface RbacObjects {
-  /**
-   * Grows with every change of a binding. Results about who is bound to which role are valid while it stays the same.
-   */
-  generation(): number;
-  listClusterRoleBindings(): readonly RoleBinding[];
-  listRoleBindings(namespace: string): readonly RoleBinding[];
+  followBindings(follower: BindingFollower): void;
+  listBindings(namespace: string): readonly RoleBinding[];
+  getBinding(name: ObjectName): RoleBinding | undefined;
   getClusterRole(name: string): ClusterRole | undefined;
   getRole(namespace: string, name: string): Role | undefined;
 }
@@ -24,20 +30,20 @@ export function rbacObjects(stores: Stores): RbacObjects {
   const roles = stores.of(roleResource);
   const clusterRoleBindings = stores.of(clusterRoleBindingResource);
   const roleBindings = stores.of(roleBindingResource);
-  let generation = 0;
-  const onChange = (): void => void generation++;
-  const follower = { onLoaded: onChange, onEvent: onChange };
-  followRegistry(clusterRoleBindings, follower);
-  followRegistry(roleBindings, follower);
+  const bindingsOf = (namespace: string): ResourceRegistry<RoleBinding> =>
+    namespace === "" ? clusterRoleBindings : roleBindings;
   return {
-    generation: () => generation,
+    followBindings({ onLoaded, onChanged }) {
+      for (const registry of [clusterRoleBindings, roleBindings]) {
+        const onEvent = ({ key }: { readonly key: string }): void => onChanged(nameOfKey(registry.definition, key));
+        followRegistry(registry, { onLoaded, onEvent });
+      }
+    },
+    // A binding that can't be decrypted grants nothing.
+    listBindings: (namespace) =>
+      readableObjects(bindingsOf(namespace), namespace === "" ? "" : `${namespace}/`).map(({ object }) => object),
+    getBinding: (name) => bindingsOf(name.namespace).peek(name)?.object,
     getClusterRole: (name) => clusterRoles.peek({ namespace: "", name })?.object,
     getRole: (namespace, name) => roles.peek({ namespace, name })?.object,
-    listClusterRoleBindings: () => objectsBelow(clusterRoleBindings, ""),
-    listRoleBindings: (namespace) => objectsBelow(roleBindings, `${namespace}/`),
   };
 }
-
-/** A binding that can't be decrypted grants nothing. */
-const objectsBelow = <T extends ApiObject>(registry: ResourceRegistry<T>, below: string): T[] =>
-  readableObjects(registry, below).map(({ object }) => object);

@@ -2,15 +2,22 @@ import type { RoleRef } from "./binding.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import type { AccessSpelling } from "../../../machinery/authorization/access-spelling.ts";
+import { isTurnOver, requestTurn } from "../../../machinery/scheduling/request-turn.ts";
 import { BindingIndex, roleKeyOf } from "./binding-index.ts";
 import type { Grant } from "./binding-index.ts";
 import type { RbacObjects } from "./rbac-objects.ts";
 
 export interface ResolvedRules {
   readonly rules: readonly PolicyRule[];
-  /** What could not be resolved: roles that bindings name but that do not exist. */
+  /** Whether the user may have more rules than these. */
+  readonly isIncomplete: boolean;
+  /** What could not be resolved, such as roles that bindings name but that do not exist. */
   readonly errors: readonly string[];
 }
+
+/** How much of a user's rules is gathered, in characters: more than the largest role has, and much more than users need. */
+const maximumCharacters = 2 * 1024 * 1024;
+const tooManyRules = "the user has more rules than can be listed: not all of them are there";
 
 /**
  * Finds the rules of a user (upstream: `validation.DefaultRuleResolver`). They have every name in the server's own spelling,
@@ -31,8 +38,8 @@ export class RuleResolver {
 
   /** Cluster-wide grants first, then the namespace's. "" returns only the cluster-wide ones. */
   grants(user: UserInfo, namespace: string): Grant[] {
-    const cluster = this.#index.clusterGrants(user);
-    return namespace === "" ? cluster : cluster.concat(this.#index.namespaceGrants(user, namespace));
+    const cluster = this.#index.grants(user, "");
+    return namespace === "" ? cluster : cluster.concat(this.#index.grants(user, namespace));
   }
 
   /** The rules of a role. Undefined when the role does not exist. */
@@ -52,25 +59,49 @@ export class RuleResolver {
     return own;
   }
 
-  /** Every rule of a user in a namespace. Each role counts once. */
-  rulesFor(user: UserInfo, namespace: string): ResolvedRules {
+  /** The rules of a user in a namespace, up to a bound. Each role counts once. Users with many or large roles take turns. */
+  async rulesFor(user: UserInfo, namespace: string): Promise<ResolvedRules> {
     const rules: (readonly PolicyRule[])[] = [];
     const errors = new Set<string>();
     const seen = new Set<string>();
+    let characters = 0;
+    let turnStartedAt = performance.now();
     for (const { binding } of this.grants(user, namespace)) {
+      if (isTurnOver(turnStartedAt)) {
+        await requestTurn(user);
+        turnStartedAt = performance.now();
+      }
       const role = roleKeyOf(binding);
       if (seen.has(role)) continue;
       seen.add(role);
       const found = this.rulesOfRole(binding.roleRef, binding.metadata.namespace ?? "");
-      if (found === undefined) errors.add(this.missingRole(binding.roleRef));
-      else rules.push(found);
+      if (found === undefined) {
+        errors.add(this.missingRole(binding.roleRef));
+        continue;
+      }
+      characters += charactersOf(found);
+      if (characters > maximumCharacters) {
+        return { rules: rules.flat(), isIncomplete: true, errors: [...errors, tooManyRules] };
+      }
+      rules.push(found);
     }
-    return { rules: rules.flat(), errors: [...errors] };
+    return { rules: rules.flat(), isIncomplete: false, errors: [...errors] };
   }
 
   missingRole({ apiGroup, kind, name }: RoleRef): string {
     return `${kind.toLowerCase()}.${apiGroup} ${JSON.stringify(name)} not found`;
   }
+}
+
+/** About as many as the rules take as JSON. */
+function charactersOf(rules: readonly PolicyRule[]): number {
+  let characters = 0;
+  for (const { verbs, apiGroups, resources, resourceNames, nonResourceURLs } of rules) {
+    for (const list of [verbs, apiGroups, resources, resourceNames, nonResourceURLs]) {
+      for (const text of list ?? []) characters += text.length + 4;
+    }
+  }
+  return characters;
 }
 
 /** The rules with every name in one spelling: for comparisons, and for an answer in the spelling of its request. */

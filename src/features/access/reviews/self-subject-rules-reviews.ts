@@ -65,16 +65,13 @@ const selfSubjectRulesReviewSchema = struct(
 
 export type SelfSubjectRulesReview = Infer<typeof selfSubjectRulesReviewSchema>;
 
-/** What authorizers know of a user's rules. */
-export interface KnownRules extends ResolvedRules {
-  /** An authorizer cannot list its rules. A role that does not exist has none: its binding is an error only. */
-  readonly isIncomplete: boolean;
-}
-
 export interface RulesReviewOptions {
   readonly spellObjectName: SpellObjectName;
-  /** A user's rules in a namespace, including cluster-wide ones. */
-  rulesFor(user: UserInfo, namespace: string): KnownRules;
+  /**
+   * What authorizers know of a user's rules in a namespace, including cluster-wide ones. Incomplete where an authorizer cannot list
+   * its rules. A role that does not exist has none: its binding is an error only.
+   */
+  rulesFor(user: UserInfo, namespace: string): Promise<ResolvedRules>;
 }
 
 export const selfSubjectRulesReviews = (
@@ -92,7 +89,7 @@ export const selfSubjectRulesReviews = (
     create: async ({ apiVersion, kind, spec }, { user, requestedGroup }) => {
       const namespace = spec.namespace ?? "";
       if (namespace === "") throw badRequest("no namespace on request");
-      const { rules: ownRules, isIncomplete, errors } = rulesFor(user, namespace);
+      const { rules: ownRules, isIncomplete, errors } = await rulesFor(user, namespace);
       const rules = respelledRules(ownRules, accessSpelling(names.spellingOf(requestedGroup), spellObjectName));
       const status: SelfSubjectRulesReview["status"] = {
         resourceRules: rules.filter(({ resources }) => (resources ?? []).length > 0).map(shownResourceRule),

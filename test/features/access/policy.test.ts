@@ -6,6 +6,7 @@ import type { ClusterRole } from "../../../src/features/access/rbac/roles.ts";
 import { aggregateRules } from "../../../src/features/access/rbac/cluster-role-aggregation.ts";
 import { controllerManagerUsername } from "../../../src/features/access/policy/controller-policy.ts";
 import { bootstrapPolicy } from "../../../src/features/access/policy/bootstrap-policy.ts";
+import { isTurnOver } from "../../../src/machinery/scheduling/request-turn.ts";
 import { createAuthorization } from "../../../src/machinery/authorization/authorizer.ts";
 import { rbac } from "../../../src/features/access/rbac/rbac-authorizer.ts";
 import { reconcileBinding, reconcileRole } from "../../../src/features/access/policy/reconcile-policy.ts";
@@ -20,6 +21,10 @@ const role = (name: string, bent: Partial<ClusterRole> = {}): ClusterRole => ({
   metadata: { name },
   rules: [readPods],
   ...bent,
+});
+const knownRoles = (...all: readonly ClusterRole[]) => ({
+  labels: new Map(all.map(({ metadata }) => [metadata.name ?? "", metadata.labels])),
+  get: (name: string) => all.find(({ metadata }) => metadata.name === name),
 });
 const names = platformNames;
 const autoupdateOff = { "rbac.authorization.platform.io/autoupdate": "false" };
@@ -103,40 +108,67 @@ describe("an aggregated role", () => {
     });
   const part = (name: string, rules: PolicyRule[]): ClusterRole =>
     role(name, { metadata: { name, labels: { part: "yes" } }, rules });
-  const parts = [part("b", [listPods, readPods]), part("a", [readPods]), role("other", { rules: [{ verbs: ["*"] }] })];
+  const parts = knownRoles(
+    part("b", [listPods, readPods]),
+    part("a", [readPods]),
+    role("other", { rules: [{ verbs: ["*"] }] }),
+  );
 
-  it("has the rules of its parts, in the order of their names, each once", () => {
-    assert.deepEqual(aggregateRules(whole(null, { matchLabels: { part: "yes" } }), parts), [readPods, listPods]);
+  it("has the rules of its parts, in the order of their names, each once", async () => {
+    assert.deepEqual(await aggregateRules(whole(null, { matchLabels: { part: "yes" } }), parts), [readPods, listPods]);
   });
 
-  it("that has them already does not change, nor does one without the rule", () => {
-    assert.equal(aggregateRules(whole([readPods, listPods], { matchLabels: { part: "yes" } }), parts), undefined);
-    assert.equal(aggregateRules(role("plain"), parts), undefined);
+  it("that has them already does not change, nor does one without the rule", async () => {
+    assert.equal(await aggregateRules(whole([readPods, listPods], { matchLabels: { part: "yes" } }), parts), undefined);
+    assert.equal(await aggregateRules(role("plain"), parts), undefined);
   });
 
-  it("never aggregates its own rules", () => {
+  it("never aggregates its own rules", async () => {
     const self = whole([{ verbs: ["*"] }], { matchLabels: { part: "yes" } });
-    assert.deepEqual(aggregateRules(self, [self]), []);
+    assert.deepEqual(await aggregateRules(self, knownRoles(self)), []);
   });
 
-  it("may select by expressions", () => {
+  it("lets others run between parts that take long to read, and has at most as many rules as a role can have", async () => {
+    let turns = 0;
+    let isOver = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const many = Array.from({ length: 6000 }, (_, n): PolicyRule => ({ ...readPods, resourceNames: [`${n}`] }));
+    const slow = knownRoles(part("a", many), part("b", many), part("c", many), part("d", [readPods]));
+    const wanted = whole(null, { matchLabels: { part: "yes" } });
+    const get = (name: string): ClusterRole | undefined => {
+      const startedAt = performance.now();
+      while (!isTurnOver(startedAt));
+      return slow.get(name);
+    };
+    assert.equal((await aggregateRules(wanted, { ...slow, get }))?.length, 6001);
+    isOver = true;
+    assert.ok(turns >= 3, String(turns));
+    const others = many.map((rule): PolicyRule => ({ ...rule, verbs: ["list"] }));
+    await assert.rejects(aggregateRules(wanted, knownRoles(part("a", many), part("b", others))), { code: 413 });
+  });
+
+  it("may select by expressions", async () => {
     const by = (operator: string, values?: string[]) =>
       aggregateRules(whole(null, { matchExpressions: [{ key: "part", operator, ...(values && { values }) }] }), parts);
-    assert.equal(by("In", ["yes"])?.length, 2);
-    assert.equal(by("NotIn", ["yes"])?.length, 1);
-    assert.equal(by("Exists")?.length, 2);
-    assert.equal(by("DoesNotExist")?.length, 1);
+    assert.equal((await by("In", ["yes"]))?.length, 2);
+    assert.equal((await by("NotIn", ["yes"]))?.length, 1);
+    assert.equal((await by("Exists"))?.length, 2);
+    assert.equal((await by("DoesNotExist"))?.length, 1);
     // Validation refuses it.
-    assert.throws(() => by("Unknown"), /not an operator of a label selector/);
+    await assert.rejects(by("Unknown"), /not an operator of a label selector/);
   });
 });
 
 for (const names of [platformNames, kubernetesNames]) {
-  describe(`the default policy of profile ${names.profile}`, () => {
+  describe(`the default policy of profile ${names.profile}`, async () => {
     const policy = bootstrapPolicy(names, wellKnownSignerGrants(names));
     const clusterRoles = new Map(policy.clusterRoles.map((one) => [one.metadata.name ?? "", one]));
     for (const [name, one] of clusterRoles) {
-      const rules = aggregateRules(one, policy.clusterRoles);
+      const rules = await aggregateRules(one, knownRoles(...policy.clusterRoles));
       if (rules !== undefined) clusterRoles.set(name, { ...one, rules });
     }
     const policyOnly = [

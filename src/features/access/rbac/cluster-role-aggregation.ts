@@ -1,10 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ClusterRole } from "./roles.ts";
+import { tooLarge } from "../../../machinery/api/api-error.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
+import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { clusterRoleResource } from "../resources.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import { matchesLabels, requirementsOf } from "../../../machinery/api/label-selector.ts";
+import type { Labels, LabelSelector } from "../../../machinery/api/label-selector.ts";
 
 /** Keeps the rules of every aggregated ClusterRole equal to the union of the selected roles' rules. */
 export const clusterRoleAggregation: Controller = {
@@ -12,51 +15,97 @@ export const clusterRoleAggregation: Controller = {
   start(context) {
     const { client, informers, names } = context;
     const roles = informers.of(clusterRoleResource(names));
+    const labels = new Map<string, Labels | undefined>();
+    const selectors = new Map<string, readonly LabelSelector[]>();
     const queue = controllerQueue(context, {
       name: this.name,
       reconcile: async (name) => {
         const role = roles.get(name);
         if (role?.aggregationRule === undefined) return "nothing to do: the role has no aggregation rule";
-        const rules = aggregateRules(role, [...roles.list()]);
+        const rules = await aggregateRules(role, { labels, get: (part) => roles.get(part) });
         if (rules === undefined) return "nothing to do: the rules are current";
         await client.resource(clusterRoleResource(names)).update({ ...role, rules });
         return "updated the rules";
       },
     });
-    /** Any change of a role may change what an aggregated role selects. */
-    const addAggregating = (): void => {
-      for (const role of roles.list()) if (role.aggregationRule !== undefined) queue.add(role.metadata.name ?? "");
+    /** A change of a role matters to itself, and to the roles that select it or did. */
+    const addAggregating = (...versions: readonly ClusterRole[]): void => {
+      const isConcerned = (name: string, own: readonly LabelSelector[]): boolean =>
+        versions.some(({ metadata }) => metadata.name === name || matchesAny(own, metadata.labels));
+      for (const [name, own] of selectors) if (isConcerned(name, own)) queue.add(name);
     };
-    roles.addHandler({ onAdd: addAggregating, onUpdate: addAggregating, onDelete: addAggregating });
+    const remember = ({ metadata: { name = "", labels: own }, aggregationRule }: ClusterRole): void => {
+      labels.set(name, own);
+      if (aggregationRule === undefined) selectors.delete(name);
+      else selectors.set(name, selectorsOf(aggregationRule));
+    };
+    roles.addHandler({
+      onAdd(role) {
+        remember(role);
+        addAggregating(role);
+      },
+      onUpdate(role, previous) {
+        remember(role);
+        addAggregating(role, previous);
+      },
+      onDelete(role) {
+        const { name = "" } = role.metadata;
+        labels.delete(name);
+        selectors.delete(name);
+        addAggregating(role);
+      },
+    });
     return { queue };
   },
 };
 
+/** The roles among which an aggregated role selects its parts. */
+interface KnownRoles {
+  /** By the roles' names. */
+  readonly labels: ReadonlyMap<string, Labels | undefined>;
+  get(name: string): ClusterRole | undefined;
+}
+
+/** No role with more rules can be written. */
+const maximumRules = 10_000;
+
 /**
  * Computes the rules of an aggregated role: those of every other role that matches one of its selectors, selector by
- * selector, sorted by name within each, without duplicates (upstream: the clusterroleaggregation controller). Undefined
- * when the role has no aggregation rule or already has these rules.
+ * selector, sorted by name within each, without duplicates (upstream: the clusterroleaggregation controller). Resolves to undefined
+ * when the role has no aggregation rule or already has these rules. Rejects with a 413 ApiError for more rules than a role can have.
  */
-export function aggregateRules(role: ClusterRole, all: readonly ClusterRole[]): PolicyRule[] | undefined {
-  if (role.aggregationRule === undefined) return undefined;
+export async function aggregateRules(
+  { metadata, aggregationRule, rules: current }: ClusterRole,
+  { labels, get }: KnownRoles,
+): Promise<PolicyRule[] | undefined> {
+  if (aggregationRule === undefined) return undefined;
   const rules: PolicyRule[] = [];
-  const gathered = new Set<ClusterRole>();
+  const gathered = new Set<string>();
   const seen = new Set<string>();
-  const byName = all.toSorted((one, other) => compareNames(one.metadata.name ?? "", other.metadata.name ?? ""));
-  for (const selector of (role.aggregationRule.clusterRoleSelectors ?? []).map(requirementsOf)) {
-    for (const part of byName) {
-      if (gathered.has(part) || part.metadata.name === role.metadata.name) continue;
-      if (!matchesLabels(selector, part.metadata.labels)) continue;
-      gathered.add(part);
-      for (const rule of part.rules ?? []) {
+  const work = new LongWork();
+  for (const selector of selectorsOf(aggregationRule)) {
+    const parts = [...labels].filter(([name, own]) => name !== metadata.name && matchesLabels(selector, own));
+    for (const name of parts.map(([part]) => part).sort(compareNames)) {
+      if (gathered.has(name)) continue;
+      gathered.add(name);
+      const pause = work.pause();
+      if (pause !== undefined) await pause;
+      for (const rule of get(name)?.rules ?? []) {
         const key = keyOf(rule);
         if (!seen.has(key)) rules.push(rule);
         seen.add(key);
       }
+      if (rules.length > maximumRules) throw tooLarge("the roles that it aggregates have too many rules for one role");
     }
   }
-  return isDeepStrictEqual(rules, role.rules ?? []) ? undefined : rules;
+  return isDeepStrictEqual(rules, current ?? []) ? undefined : rules;
 }
+
+const selectorsOf = ({ clusterRoleSelectors = [] }: NonNullable<ClusterRole["aggregationRule"]>): LabelSelector[] =>
+  clusterRoleSelectors.map(requirementsOf);
+
+const matchesAny = (selectors: readonly LabelSelector[], labels: Labels | undefined): boolean =>
+  selectors.some((selector) => matchesLabels(selector, labels));
 
 const compareNames = (one: string, other: string): number => (one < other ? -1 : Number(one > other));
 

@@ -66,7 +66,10 @@ class SubjectIndex {
   /** Of many, one for each role: a review may repeat a group thousands of times, or name thousands with the same roles. */
   grants(user: UserInfo): Grant[] {
     const found: Grant[] = [];
-    const take = ([first]: readonly Grant[]): void => void (first !== undefined && found.push(first));
+    const take = (grants: readonly Grant[]): void => {
+      const first = grants[0]; // a pattern would make an iterator
+      if (first !== undefined) found.push(first);
+    };
     this.#users.get(user.username)?.forEach(take);
     const groups = user.groups.length > fewGrants ? new Set(user.groups) : user.groups;
     for (const group of groups) this.#groups.get(group)?.forEach(take);

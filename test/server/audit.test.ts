@@ -99,6 +99,26 @@ describe("the audit log with a policy", () => {
     assert.match(readFileSync(path, "utf8"), /"auditID":"at-once","stage":"ResponseComplete"/);
   });
 
+  it("records a write whose answer is a long object in YAML, and a list in YAML that is too long without its body", async () => {
+    const data = { a: "x: y\n".repeat(60_000) };
+    const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "long" }, data };
+    const headers = { accept: "application/yaml" };
+    const written = await lastOf(configMaps, { method: "POST", headers, body });
+    assert.deepEqual([written.stage, written.responseStatus?.["code"]], ["ResponseComplete", 201]);
+    assert.deepEqual(written.responseObject?.["data"], data);
+    const deleted = await lastOf(`${configMaps}?fieldSelector=metadata.name%3Dlong`, { method: "DELETE", headers });
+    assert.deepEqual([deleted.verb, deleted.responseStatus?.["code"]], ["deletecollection", 200]);
+    assert.deepEqual([deleted.responseObject, deleted.annotations?.["audit.k8s.io/truncated"]], [undefined, "true"]);
+  });
+
+  it("records a patch that is nested too deeply to be written, without its body", async () => {
+    const nested = `{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
+    const headers = { "content-type": "application/merge-patch+json" };
+    const patch = await lastOf(`${configMaps}/one`, { method: "PATCH", headers, body: nested });
+    assert.deepEqual([patch.stage, patch.responseStatus?.["code"]], ["ResponseComplete", 400]);
+    assert.deepEqual([patch.requestObject, patch.annotations?.["audit.k8s.io/truncated"]], [undefined, "true"]);
+  });
+
   it("records every verb", async () => {
     const seen = async (method: string, target: string, sent: object = {}): Promise<string> => {
       const { verb, level, stage, requestObject, responseObject } = await lastOf(target, { method, ...sent });

@@ -60,7 +60,10 @@ export interface HttpResponse {
   /** Lower-case names. The listener adds content-length. */
   readonly headers: Record<string, string | string[]>;
   readonly body: ResponseBody;
-  /** The JSON value of the body, for a caller in the server's own process. Immutable. */
+  /**
+   * The JSON value of the body, for a caller in the server's own process, and for the audit log where the body is slow to read.
+   * Immutable.
+   */
   readonly value?: object;
   /** Details of the answer for the audit log. */
   readonly audited?: AuditedAnswer;

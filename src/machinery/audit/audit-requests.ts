@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { internalError } from "../api/api-error.ts";
+import { ApiError, internalError } from "../api/api-error.ts";
 import { microTimestamp } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { HttpRequest } from "../api/http-message.ts";
@@ -66,7 +66,7 @@ export const auditRequests = (options: AuditOptions): RequestAudit => ({
   },
 });
 
-/** What is parsed and recorded of one body. Larger ones are left out, and an annotation says so. */
+/** What is parsed and recorded of one body. Larger ones are left out, and so are those that cannot be read; an annotation says so. */
 const maximumBodyBytes = 4 * 1024 * 1024;
 /** Upstream's limit. */
 const longestUserAgent = 1024;
@@ -163,11 +163,16 @@ class RecordedRequest implements AuditedRequest {
     }
     let object: unknown;
     const read = (): unknown => (object ??= bodies.objectOf(response));
-    this.annotate(response.status < 400 ? annotate(info, read) : undefined);
-    if (!isWanted) return;
-    const { omitManagedFields } = this.#decision;
-    if (read() !== undefined)
-      this.#responseObject = recordedObject(read(), { rule: this.#bodyRule, omitManagedFields });
+    try {
+      this.annotate(response.status < 400 ? annotate(info, read) : undefined);
+      if (!isWanted) return;
+      const { omitManagedFields } = this.#decision;
+      if (read() !== undefined)
+        this.#responseObject = recordedObject(read(), { rule: this.#bodyRule, omitManagedFields });
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.annotate(truncatedAnnotation);
+    }
   }
 
   annotate(annotations: Readonly<Record<string, string>> | undefined): void {

@@ -56,8 +56,12 @@ export class AuditedBodies {
     return stricter(rule, this.#ruleOf(object));
   }
 
-  /** The object of an answer. Undefined for an answer that is not an object of the API. */
-  objectOf({ headers, body }: HttpResponse): unknown {
+  /**
+   * The object of an answer. Undefined for an answer that is not an object of the API. Throws an ApiError for a list in YAML that is too
+   * long to be read again.
+   */
+  objectOf({ headers, body, value }: HttpResponse): unknown {
+    if (value !== undefined) return value;
     const type = String(headers["content-type"] ?? "");
     if (typeof body !== "string" && !Buffer.isBuffer(body)) return undefined;
     if (type.startsWith(contentTypes.json)) return JSON.parse(String(body));

@@ -20,7 +20,7 @@ const encodeJson = (value: unknown, options: { readonly isPretty: boolean }): st
  * it falls back to JSON.
  */
 export function textResponse(
-  value: unknown,
+  value: object,
   {
     request,
     status,
@@ -28,7 +28,7 @@ export function textResponse(
   }: { readonly request: HttpRequest; readonly status: number; readonly mediaType: MediaType },
 ): HttpResponse {
   return mediaType.format === "yaml"
-    ? { status, headers: { "content-type": contentTypes.yaml }, body: writeYaml(value) }
+    ? { status, headers: { "content-type": contentTypes.yaml }, body: writeYaml(value), value }
     : {
         status,
         headers: { "content-type": contentTypes.json },

@@ -33,6 +33,8 @@ export class PublishedCertificate {
   readonly #options: PublishedCertificateOptions;
   #digest: string | undefined;
   #fault: string | undefined;
+  /** Aborts when files could not be written. */
+  #failed = new AbortController();
 
   constructor(options: PublishedCertificateOptions) {
     this.#options = options;
@@ -43,31 +45,47 @@ export class PublishedCertificate {
     return this.#fault;
   }
 
-  /** Writes the files unless they are right already. A failure is logged, and tried again by `run`. */
+  /**
+   * Writes the files unless they are right already, and runs the hook once all of them are. One that cannot be written does not hold
+   * back the others: it is logged, and tried again by `run`.
+   */
   publish(): void {
     const { name, current, file, outputs, hook, hooks, log, changedFile } = this.#options;
     const pair = current();
     if (pair === undefined) return;
-    try {
-      const digests = outputs.map((output) => writeCertificateOutput(output, pair));
-      const digest = createHash("sha256").update(formatKeyPair(pair)).update(digests.join()).digest("hex");
-      const files = outputs.map(outputPath);
-      if (files.length > 0 && digest !== this.#digest) log.info({ certificate: name, files }, "the files are written");
-      this.#digest = digest;
-      this.#fault = undefined;
-      if (hook !== undefined)
-        hooks.changed({ change: `${name}-certificate`, file: changedFile ?? files[0] ?? file, digest, hook });
-    } catch (error) {
-      const fault = messageOf(error);
-      if (fault !== this.#fault) log.error({ certificate: name }, `the files stay as they were: ${fault}`);
-      this.#fault = fault;
+    const digests: string[] = [];
+    const faults: string[] = [];
+    for (const output of outputs) {
+      try {
+        digests.push(writeCertificateOutput(output, pair));
+      } catch (error) {
+        faults.push(messageOf(error));
+      }
     }
+    if (faults.length > 0) return this.#fail(faults.join("; "));
+    this.#fault = undefined;
+    const digest = createHash("sha256").update(formatKeyPair(pair)).update(digests.join()).digest("hex");
+    const files = outputs.map(outputPath);
+    if (files.length > 0 && digest !== this.#digest) log.info({ certificate: name, files }, "the files are written");
+    this.#digest = digest;
+    if (hook !== undefined)
+      hooks.changed({ change: `${name}-certificate`, file: changedFile ?? files[0] ?? file, digest, hook });
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    const { sleep } = this.#options;
     while (!signal.aborted) {
+      this.#failed = new AbortController();
       this.publish();
-      await this.#options.sleep(this.#fault === undefined ? checkMilliseconds : retryMilliseconds, signal);
+      await sleep(checkMilliseconds, AbortSignal.any([signal, this.#failed.signal]));
+      if (this.#fault !== undefined) await sleep(retryMilliseconds, signal);
     }
+  }
+
+  #fail(fault: string): void {
+    const { name, log } = this.#options;
+    if (fault !== this.#fault) log.error({ certificate: name }, `not all files are written: ${fault}`);
+    this.#fault = fault;
+    this.#failed.abort();
   }
 }

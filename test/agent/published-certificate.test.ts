@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import type { TestContext } from "node:test";
+import { HookMemory } from "../../src/agent/hook-memory.ts";
+import { HookRunner } from "../../src/agent/hook-runner.ts";
+import { formatKeyPair } from "../../src/agent/key-pair.ts";
+import { PublishedCertificate } from "../../src/agent/published-certificate.ts";
+import { logTo } from "./log-to.ts";
+import { newPair } from "./new-pair.ts";
+import { VirtualTime } from "./virtual-time.ts";
+
+/** A certificate with the files `one.pem` and `two.pem`. */
+function scene(context: TestContext) {
+  const folder = mkdtempSync(join(tmpdir(), "signet-published-"));
+  const stopping = new AbortController();
+  context.after(() => {
+    stopping.abort();
+    rmSync(folder, { recursive: true });
+  });
+  const time = new VirtualTime(0);
+  const log = logTo(() => {});
+  let pair = newPair();
+  const published = new PublishedCertificate({
+    name: "web",
+    current: () => pair,
+    file: join(folder, "own.pem"),
+    outputs: ["one", "two"].map((name) => ({
+      type: "pem",
+      file: join(folder, `${name}.pem`),
+      ownership: { mode: 0o600 },
+    })),
+    hook: undefined,
+    hooks: new HookRunner({
+      memory: new HookMemory(folder, log),
+      log,
+      monotonic: time,
+      random: () => 0,
+      sleep: time.sleep,
+    }),
+    sleep: time.sleep,
+    log,
+  });
+  void published.run(stopping.signal);
+  return {
+    published,
+    time,
+    fileOf: (name: string) => join(folder, `${name}.pem`),
+    renew(): void {
+      pair = newPair();
+      published.publish();
+    },
+    isCurrent: (name: string) => readFileSync(join(folder, `${name}.pem`), "utf8") === formatKeyPair(pair),
+  };
+}
+
+describe("the files of a renewed certificate", () => {
+  it("are written although one of them cannot be, and the fault names that one", (context) => {
+    const { published, fileOf, renew, isCurrent } = scene(context);
+    rmSync(fileOf("one"));
+    mkdirSync(fileOf("one"));
+    renew();
+    assert.ok(isCurrent("two"));
+    assert.match(published.fault ?? "", /^[^;]*one\.pem is a folder[^;]*; name a file$/);
+  });
+
+  it("are written ten seconds after they could not be", async (context) => {
+    const { published, time, fileOf, renew, isCurrent } = scene(context);
+    rmSync(fileOf("two"));
+    mkdirSync(fileOf("two"));
+    renew();
+    assert.match(published.fault ?? "", /two\.pem is a folder/);
+    rmdirSync(fileOf("two"));
+    await time.advance(10_000);
+    assert.ok(isCurrent("two"));
+    assert.equal(published.fault, undefined);
+  });
+});

@@ -58,14 +58,15 @@ export class CertificateStore {
   install(pair: KeyPair, { now, wantedDigest }: { readonly now: number; readonly wantedDigest: string }): void {
     const previous = linkTarget(this.file);
     const dated = `${this.#name}-${new Date(now).toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.pem`;
+    // Before the write: each retry of one that failed makes another file.
+    for (const file of readdirSync(this.#directory)) {
+      if (this.#isDated(file) && file !== previous) rmSync(join(this.#directory, file));
+    }
     writePrivateFile(join(this.#directory, dated), formatKeyPair(pair));
     replaceLink(this.file, dated);
     // After the pair: a kill between the two leads to one more renewal, not to a pair without a purpose.
     writePrivateFile(this.#wantedDigestFile, wantedDigest);
     this.forgetPendingKey();
-    for (const file of readdirSync(this.#directory)) {
-      if (this.#isDated(file) && file !== dated && file !== previous) rmSync(join(this.#directory, file));
-    }
   }
 
   /** The key of the pending request. PEM, secret. A key that other users can read, or this one cannot, counts as missing. */

@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
-import { writePublicFile } from "../machinery/files/atomic-file.ts";
+import { removeUnfinished, writePublicFile } from "../machinery/files/atomic-file.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
 import { readRegularFile } from "../machinery/files/regular-file.ts";
 import { Informer } from "../machinery/loops/informer.ts";
@@ -102,6 +102,7 @@ function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundle
     if (!isWritten) {
       makeFolder(dirname(file), { mode: 0o755 });
       writePublicFile(file, pem);
+      removeUnfinished(file);
     }
     onAnchors(file, { anchors });
     if (isWritten) return "written";

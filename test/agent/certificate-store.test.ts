@@ -5,9 +5,11 @@ import { once } from "node:events";
 import {
   chmodSync,
   lstatSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -61,6 +63,23 @@ describe("the files of a certificate", () => {
       "client-current.pem",
       "client-wanted",
     ]);
+  });
+
+  it("do not pile up while they cannot be put into use", (context) => {
+    const folder = folderFor(context);
+    const store = new CertificateStore(folder, "client");
+    const install = (second: number): void => store.install(newPair(), { now: second * 1000, wantedDigest });
+    const datedFiles = (): string[] => readdirSync(folder).filter((file) => file.startsWith("client-1970"));
+    for (const inTheWay of ["client-wanted", "client-current.pem"]) {
+      install(1);
+      rmSync(join(folder, inTheWay));
+      mkdirSync(join(folder, inTheWay));
+      for (const second of [2, 3, 4, 5]) {
+        assert.throws(() => install(second), new RegExp(`^UnusableFile: .*${inTheWay}`));
+      }
+      assert.ok(datedFiles().length <= 2, datedFiles().join());
+      rmdirSync(join(folder, inTheWay));
+    }
   });
 
   it("leave other certificates' files alone, also those whose name begins with this one's", (context) => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, test } from "node:test";
@@ -122,6 +122,18 @@ describe("a followed trust bundle", () => {
     await bundles.delete("mine");
     await soon("the deletion", () => seen.count === 0);
     assert.equal(readFileSync(file, "utf8"), one);
+  });
+
+  it("takes away what a kill during an earlier write has left beside its file", async (context) => {
+    const { bundles, folder, follow, holds } = await scene(context, { bundleName: "mine" });
+    mkdirSync(join(folder, "trust"));
+    for (const left of ["anchors.pem.0123456789ab.new", "anchors.pem.mine.new"]) {
+      writeFileSync(join(folder, "trust", left), "a half");
+    }
+    await bundles.create(bundle("mine", one));
+    follow();
+    await holds(one);
+    assert.deepEqual(readdirSync(join(folder, "trust")).sort(), ["anchors.pem", "anchors.pem.mine.new"]);
   });
 
   it("is written again later when a write failed", async (context) => {

@@ -153,15 +153,18 @@ export const writePrivateFile = (file: string, contents: string | Uint8Array): v
 export const writePublicFile = (file: string, contents: string | Uint8Array): void =>
   writeFileAtomically(file, { contents, mode: 0o644 });
 
-/** Changes the target of a symbolic link. A reader, or a crash at any point, finds either the old or the new target. */
+/**
+ * Changes the target of a symbolic link. A reader, or a crash at any point, finds either the old or the new target. Throws
+ * UnusableFile, which names the link.
+ */
 export function replaceLink(link: string, target: string): void {
   const temporary = `${link}.${randomBytes(6).toString("hex")}.new`;
-  symlinkSync(target, temporary);
   try {
+    symlinkSync(target, temporary);
     renameSync(temporary, link);
+    flushFolder(dirname(link));
   } catch (error) {
     rmSync(temporary, { force: true });
-    throw error;
+    throw new UnusableFile(`cannot write ${link}: ${fileFailureReason(error)}`, { cause: error });
   }
-  flushFolder(dirname(link));
 }

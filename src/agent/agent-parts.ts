@@ -1,3 +1,4 @@
+import type { Clock } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { Sleep } from "../machinery/loops/repetition.ts";
 import type { AgentListener } from "./agent-listener.ts";
@@ -17,6 +18,8 @@ export interface AgentParts {
   readonly metrics: AgentMetrics;
   readonly identity: NodeIdentity;
   readonly serverClock: ServerClock;
+  /** A clock that is never set. */
+  readonly monotonic: Clock;
   readonly random: () => number;
   readonly sleep: Sleep;
   readonly listener: AgentListener;

@@ -10,6 +10,7 @@ import { traced } from "../machinery/tracing/loop-trace.ts";
 import { serialNumberHex } from "../pki/certificate.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import type { AgentLog } from "./agent-log.ts";
+import { FailureLog } from "./failure-log.ts";
 import { failureReason } from "./failure-reason.ts";
 import { certificateState, nextStep, renewalTime, requestState } from "./certificate-renewal.ts";
 import type { CertificateState, RenewalStep } from "./certificate-renewal.ts";
@@ -79,6 +80,7 @@ export class CertificateManager {
   readonly #options: CertificateManagerOptions;
   #current: KeyPair | undefined;
   #specification: CertificateSpecification | undefined;
+  readonly #failureLog: FailureLog;
   #renewAt = 0;
   #retryAt = 0;
   #failures = 0;
@@ -90,6 +92,7 @@ export class CertificateManager {
   constructor(options: CertificateManagerOptions) {
     this.#options = options;
     const { store, log, name } = options;
+    this.#failureLog = new FailureLog({ ...options, failure: "no new certificate" });
     store.removeLeftovers();
     this.#use(
       readUsable(store, (fault) => log.warn({ certificate: name, fault }, "the saved certificate cannot be used")),
@@ -202,6 +205,7 @@ export class CertificateManager {
       // A signer whose certificates are due at once, or lack names, must not be asked again without a pause.
       if (state !== "current") throw new RequestRefused(`the signer issued a certificate that is already ${state}`);
       this.#failure = undefined;
+      this.#failureLog.succeeded();
       // What takes the place of a refused certificate may be refused too: the next one must not follow without a pause.
       if (reason === "refused") this.#pause(refusedBackoff);
       else this.#failures = 0;
@@ -257,16 +261,13 @@ export class CertificateManager {
   }
 
   #fail(error: unknown): void {
-    const { name, log, onFailed } = this.#options;
+    const { name, onFailed } = this.#options;
     this.#failure = failureReason(error);
     if (error instanceof RequestRefused) this.#pendingRequest = undefined;
     const backoff = error instanceof RequestRefused ? refusedBackoff : unreachableBackoff;
     const requested = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
     const wait = this.#pause(backoff, Math.min(requested, longestRequestedPauseMilliseconds));
-    log.warn(
-      { certificate: name, failures: this.#failures, retryInSeconds: Math.ceil(wait / 1000) },
-      `no new certificate: ${this.#failure}`,
-    );
+    this.#failureLog.failed(error, { certificate: name, retryInSeconds: Math.ceil(wait / 1000) });
     onFailed(error);
   }
 

@@ -5,7 +5,7 @@ import { Repetition } from "../machinery/loops/repetition.ts";
 import type { Backoff } from "../machinery/loops/repetition.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
 import type { AgentParts, NodeParts } from "./agent-parts.ts";
-import { failureReason } from "./failure-reason.ts";
+import { FailureLog } from "./failure-log.ts";
 import { LeaseHeartbeat, renewalIntervalMilliseconds } from "./lease-heartbeat.ts";
 import { NodeReporter } from "./node-reporter.ts";
 import { followTrustBundles } from "./trust-bundle-follower.ts";
@@ -36,10 +36,16 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
 
 /** Detects the naming profile of the server. Undefined when the agent was stopped before the server answered. */
 async function findNames(
-  { identity, log, random, sleep }: AgentParts,
+  { identity, log, monotonic, random, sleep }: AgentParts,
   signal: AbortSignal,
 ): Promise<Names | undefined> {
   const found = new AbortController();
+  const outage = new FailureLog({
+    log,
+    monotonic,
+    failure: "not connected to the server",
+    recovery: "connected to the server",
+  });
   let names: Names | undefined;
   const search = new Repetition(
     async () => {
@@ -47,13 +53,14 @@ async function findNames(
       if (client === undefined) throw new Error(identity.missingCredential);
       names = await namesOfServer(client);
       if (names === undefined) throw new Error("the server offers no authentication API");
+      outage.succeeded();
       found.abort();
     },
     {
       intervalMilliseconds: 0,
       random,
       sleep,
-      onFailure: (error, failures) => log.warn({ failures }, `not connected to the server: ${failureReason(error)}`),
+      onFailure: (error) => outage.failed(error),
     },
   );
   await search.run(AbortSignal.any([signal, found.signal]));
@@ -62,7 +69,7 @@ async function findNames(
 
 /** Everything that a machine with an identity does. */
 async function runNode(parts: NodeParts, signal: AbortSignal): Promise<void> {
-  const { names, log, identity, random, sleep, serving, services } = parts;
+  const { names, log, identity, monotonic, random, sleep, serving, services } = parts;
   const reporter = new NodeReporter(parts, signal);
   parts.certificateInstalled.addEventListener("serving", () => reporter.reports.now(), { signal });
   const bundles = identity.connection.node.resource(clusterTrustBundleResource(names));
@@ -73,7 +80,7 @@ async function runNode(parts: NodeParts, signal: AbortSignal): Promise<void> {
     ...services.map(({ manager }) => manager.run(signal)),
     heartbeats(parts, () => reporter.registeredUid()).run(signal),
     ...parts.settings.trustBundles.map((followed) =>
-      followTrustBundles({ followed, bundles, random, sleep, log, onContents, onAnchors }, signal),
+      followTrustBundles({ followed, bundles, monotonic, random, sleep, log, onContents, onAnchors }, signal),
     ),
   ]);
 }
@@ -87,6 +94,7 @@ function heartbeats(
     metrics,
     identity,
     serverClock,
+    monotonic,
     random,
     sleep,
   }: NodeParts,
@@ -100,6 +108,12 @@ function heartbeats(
     clock: serverClock,
     registeredNodeUid,
   });
+  const outage = new FailureLog({
+    log,
+    monotonic,
+    failure: "could not renew the node's lease",
+    recovery: "renewed the node's lease again",
+  });
   const beat = traced("lease", async () => {
     await heartbeat.beat();
     return "renewed";
@@ -108,15 +122,16 @@ function heartbeats(
     async () => {
       await beat(nodeName);
       metrics.leaseRenewal("success");
+      outage.succeeded();
     },
     {
       intervalMilliseconds: renewalIntervalMilliseconds(leaseDurationSeconds),
       backoff: leaseBackoff,
       random,
       sleep,
-      onFailure: (error, failures) => {
+      onFailure: (error) => {
         metrics.leaseRenewal("failure");
-        log.warn({ failures }, `could not renew the node's lease: ${failureReason(error)}`);
+        outage.failed(error);
       },
     },
   );

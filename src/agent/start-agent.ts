@@ -65,7 +65,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   const serverClock = new ServerClock({ local: clock, onSkew });
   const hooks = new HookRunner({ memory: new HookMemory(settings.dataDirectory, log), log, monotonic, random, sleep });
   const certificateInstalled = new EventTarget();
-  const shared = { settings, version, log, metrics, serverClock, random, sleep, certificateInstalled };
+  const shared = { settings, version, log, metrics, serverClock, monotonic, random, sleep, certificateInstalled };
 
   const identity = new NodeIdentity({
     settings,

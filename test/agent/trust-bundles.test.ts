@@ -53,6 +53,7 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
       {
         followed: { source, file, hook: undefined },
         bundles: asNode,
+        monotonic: time,
         random: () => 0,
         sleep: time.sleep,
         log: { info() {}, warn: () => void seen.warnings++, error: () => void seen.faults++ },

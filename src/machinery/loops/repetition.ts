@@ -36,8 +36,7 @@ export interface RepeatOptions {
   /** Returns random numbers from 0 to 1, as `Math.random` does. */
   readonly random: () => number;
   readonly sleep: Sleep;
-  /** Called with each failure and how many there were in a row. */
-  readonly onFailure: (error: unknown, failures: number) => void;
+  readonly onFailure: (error: unknown) => void;
 }
 
 /**
@@ -71,7 +70,8 @@ export class Repetition {
         failures = 0;
       } catch (error) {
         if (signal.aborted) return;
-        onFailure(error, ++failures);
+        failures++;
+        onFailure(error);
       }
       const wait =
         failures === 0

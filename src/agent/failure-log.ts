@@ -1,0 +1,52 @@
+import type { Clock } from "../machinery/api/clock.ts";
+import type { AgentLog } from "./agent-log.ts";
+import { failureReason } from "./failure-reason.ts";
+
+interface FailureLogOptions {
+  readonly log: AgentLog;
+  /** A clock that is never set. */
+  readonly monotonic: Clock;
+  /** What has failed; the reason follows it. */
+  readonly failure: string;
+  /** What is in order again. Undefined: another line says it. */
+  readonly recovery?: string;
+}
+
+const reminderMilliseconds = 15 * 60_000;
+/** A server's text may be another one each time. */
+const mostReasons = 16;
+
+/**
+ * Logs the failures of what is tried again and again: each reason once, and again every quarter of an hour, and that it works again.
+ * So an outage of days does not fill the log, and its end is in it.
+ */
+export class FailureLog {
+  readonly #options: FailureLogOptions;
+  /** When each reason was logged. */
+  readonly #logged = new Map<string, number>();
+  #failures = 0;
+  #isRecoveryNews = false;
+
+  constructor(options: FailureLogOptions) {
+    this.#options = options;
+  }
+
+  failed(error: unknown, fields: Record<string, unknown> = {}): void {
+    const { log, monotonic, failure } = this.#options;
+    this.#failures++;
+    const reason = failureReason(error);
+    const now = monotonic.now();
+    if (now - (this.#logged.get(reason) ?? -Infinity) < reminderMilliseconds) return;
+    if (this.#logged.size === mostReasons) this.#logged.clear();
+    this.#logged.set(reason, now);
+    this.#isRecoveryNews = true;
+    log.warn({ ...fields, failures: this.#failures }, `${failure}: ${reason}`);
+  }
+
+  succeeded(): void {
+    const { log, recovery } = this.#options;
+    if (this.#isRecoveryNews && recovery !== undefined) log.info({ failures: this.#failures }, recovery);
+    this.#isRecoveryNews = false;
+    this.#failures = 0;
+  }
+}

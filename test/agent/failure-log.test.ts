@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { FailureLog } from "../../src/agent/failure-log.ts";
+import { logTo } from "./log-to.ts";
+import { VirtualTime } from "./virtual-time.ts";
+
+function scene() {
+  const time = new VirtualTime(0);
+  const lines: string[] = [];
+  const log = logTo(({ failures }, message) => void lines.push(`${message} (${String(failures)})`));
+  const failures = new FailureLog({ log, monotonic: time, failure: "no lease", recovery: "a lease again" });
+  return { time, lines, failures };
+}
+
+describe("the log of an outage", () => {
+  it("has each reason once, again after a quarter of an hour, and the end", () => {
+    const { time, lines, failures } = scene();
+    for (let second = 0; second < 1000; second++) {
+      failures.failed(new Error(second % 2 === 0 ? "the first server is away" : "the second server is away"));
+      time.jump(1000);
+    }
+    failures.succeeded();
+    failures.succeeded();
+    assert.deepEqual(lines, [
+      "no lease: the first server is away (1)",
+      "no lease: the second server is away (2)",
+      "no lease: the first server is away (901)",
+      "no lease: the second server is away (902)",
+      "a lease again (1000)",
+    ]);
+  });
+
+  it("is no longer when the server comes and goes", () => {
+    const { time, lines, failures } = scene();
+    for (let second = 0; second < 1000; second++) {
+      failures.failed(new Error("away"));
+      failures.succeeded();
+      time.jump(1000);
+    }
+    assert.deepEqual(lines, ["no lease: away (1)", "a lease again (1)", "no lease: away (1)", "a lease again (1)"]);
+  });
+
+  it("remembers few of the reasons that are another one each time", () => {
+    const { lines, failures } = scene();
+    for (let number = 0; number < 17; number++) failures.failed(new Error(`reason ${number}`));
+    failures.failed(new Error("reason 16"));
+    failures.failed(new Error("reason 1"));
+    assert.equal(lines.length, 18);
+  });
+});

@@ -186,7 +186,7 @@ async function asAgent(
 ): Promise<Finding> {
   const identity = new NodeIdentity({
     settings,
-    serverClock: new ServerClock({ local: systemClock, onSkew: () => {} }),
+    serverClock: new ServerClock({ local: systemClock, monotonic: performance, onSkew: () => {} }),
     localClock: systemClock,
     monotonic: performance,
     userAgent: `signet-agent/${version}`,

@@ -5,6 +5,8 @@ import type { AgentLog } from "./agent-log.ts";
 export interface ServerClockOptions {
   /** The machine's own clock. */
   readonly local: Clock;
+  /** A clock that is never set. */
+  readonly monotonic: Clock;
   /** Called when the difference to the server has become worth a warning, and when it has disappeared (0). */
   readonly onSkew: (skewMilliseconds: number) => void;
 }
@@ -17,20 +19,29 @@ const firstImpossibleDate = Date.UTC(9999, 0);
 /**
  * The server's time, from its answers. The server issues and checks certificates by its own clock, so an agent on a machine
  * with a wrong clock must use it too. Until the first answer, and when they differ by less than 30 s, it is the machine's own.
+ *
+ * When the machine's clock was set, or the machine slept, only the next answer tells which. Until then it is the earlier of the two
+ * times: a later one would let certificates expire that are good.
  */
 export class ServerClock implements Clock {
   readonly #local: Clock;
+  readonly #monotonic: Clock;
   readonly #onSkew: (skewMilliseconds: number) => void;
   /** How far the server is ahead of the machine; 0 within the tolerance. */
   #skew = 0;
+  /** The server's time less that of the monotonic clock, at the last answer. Before the first, no time is too late. */
+  #monotonicSkew = Infinity;
 
-  constructor({ local, onSkew }: ServerClockOptions) {
+  constructor({ local, monotonic, onSkew }: ServerClockOptions) {
     this.#local = local;
+    this.#monotonic = monotonic;
     this.#onSkew = onSkew;
   }
 
   now(): number {
-    return this.#local.now() + this.#skew;
+    const byLocal = this.#local.now() + this.#skew;
+    const byMonotonic = this.#monotonic.now() + this.#monotonicSkew;
+    return byLocal - byMonotonic > toleranceMilliseconds ? byMonotonic : byLocal;
   }
 
   /**
@@ -47,6 +58,7 @@ export class ServerClock implements Clock {
     const skew = Math.abs(difference) > uncertainty ? difference : 0;
     const isNews = (skew === 0) !== (this.#skew === 0) || Math.abs(skew - this.#skew) > toleranceMilliseconds;
     this.#skew = skew;
+    this.#monotonicSkew = receivedAt + skew - this.#monotonic.now();
     if (isNews) this.#onSkew(skew);
   }
 }

@@ -62,7 +62,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     metrics.clockSkew(milliseconds);
     logSkew(milliseconds, log);
   };
-  const serverClock = new ServerClock({ local: clock, onSkew });
+  const serverClock = new ServerClock({ local: clock, monotonic, onSkew });
   const hooks = new HookRunner({ memory: new HookMemory(settings.dataDirectory, log), log, monotonic, random, sleep });
   const certificateInstalled = new EventTarget();
   const shared = { settings, version, log, metrics, serverClock, monotonic, random, sleep, certificateInstalled };

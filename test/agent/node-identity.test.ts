@@ -21,7 +21,11 @@ test("a refused certificate and a refused token are tried in turn, and the one t
   const pair = newPair({ notBefore: Date.now() - 1000, notAfter: Date.now() + 1e9 });
   const identity = new NodeIdentity({
     settings,
-    serverClock: new ServerClock({ local: systemClock, onSkew: () => assert.fail("the clock is right") }),
+    serverClock: new ServerClock({
+      local: systemClock,
+      monotonic: performance,
+      onSkew: () => assert.fail("the clock is right"),
+    }),
     localClock: systemClock,
     monotonic: performance,
     userAgent: "test",

@@ -5,7 +5,8 @@ import { ServerClock } from "../../src/agent/server-clock.ts";
 test("the server's time is the machine's until an answer differs by more than half a minute", () => {
   let machine = Date.UTC(2026, 0);
   const told: number[] = [];
-  const clock = new ServerClock({ local: { now: () => machine }, onSkew: (skew) => told.push(skew) });
+  const local = { now: () => machine };
+  const clock = new ServerClock({ local, monotonic: local, onSkew: (skew) => told.push(skew) });
   const observe = (aheadMilliseconds: number, tookMilliseconds = 0): void => {
     const sentAt = machine;
     machine += tookMilliseconds;
@@ -29,9 +30,52 @@ test("the server's time is the machine's until an answer differs by more than ha
   assert.equal(told.length, 3);
 });
 
+test("a clock that is set does not bring a later time before the next answer of the server", () => {
+  const day = 86_400_000;
+  const start = Date.UTC(2026, 0);
+  let [machine, elapsed] = [start, 0];
+  const monotonic = { now: () => elapsed };
+  const clock = new ServerClock({ local: { now: () => machine }, monotonic, onSkew: () => {} });
+  const pass = (milliseconds: number): void =>
+    void ([machine, elapsed] = [machine + milliseconds, elapsed + milliseconds]);
+  const observe = (): void =>
+    clock.observe({ headers: { date: new Date(start + elapsed - 500).toUTCString() } }, machine);
+  const isRight = (): void => assert.ok(Math.abs(clock.now() - start - elapsed) <= 1000, `${clock.now() - start}`);
+  machine += day;
+  assert.equal(clock.now(), start + day, "before the first answer there is nothing to compare with");
+  // The clock is a month early, as on a machine without a battery, until it hears of the time.
+  machine = start - 30 * day;
+  observe();
+  isRight();
+  machine += 30 * day;
+  isRight();
+  pass(60_000);
+  isRight();
+  observe();
+  pass(day);
+  isRight();
+  machine += 3 * day;
+  isRight();
+  observe();
+  isRight();
+});
+
+test("a machine that has slept has the earlier time until the next answer of the server", () => {
+  const hour = 3_600_000;
+  let machine = Date.UTC(2026, 0);
+  const clock = new ServerClock({ local: { now: () => machine }, monotonic: { now: () => 0 }, onSkew: () => {} });
+  const observe = (): void => clock.observe({ headers: { date: new Date(machine).toUTCString() } }, machine);
+  observe();
+  machine += 8 * hour;
+  assert.equal(clock.now(), machine - 8 * hour);
+  observe();
+  assert.equal(clock.now(), machine);
+});
+
 test("a date that no server's clock has is ignored", () => {
   const machine = Date.UTC(2026, 0);
-  const clock = new ServerClock({ local: { now: () => machine }, onSkew: () => assert.fail("there is no skew") });
+  const local = { now: () => machine };
+  const clock = new ServerClock({ local, monotonic: local, onSkew: () => assert.fail("there is no skew") });
   for (const year of ["275760", "10000", "9999", "1969", "1601"]) {
     clock.observe({ headers: { date: `Sat, 13 Sep ${year} 00:00:00 GMT` } }, machine);
   }

@@ -126,4 +126,14 @@ describe("a pod's service account", () => {
       refused("a mirror pod may not reference service accounts"),
     );
   });
+
+  it("gives a mirror pod neither its Secrets nor its tokens", async () => {
+    const mirror = { name: "p", annotations: { "platform.io/config.mirror": "x" } };
+    const mounting = (source: object) => create({ volumes: [{ name: "v", ...source }] }, mirror);
+    assert.equal(await mounting({ secret: { secretName: "s" } }), refused("a mirror pod may not reference secrets"));
+    assert.equal(
+      await mounting({ projected: { sources: [{ serviceAccountToken: { path: "token" } }] } }),
+      refused("a mirror pod may not use ServiceAccountToken volume projections"),
+    );
+  });
 });

@@ -1,4 +1,4 @@
-import { invalid, badRequest } from "../../../machinery/api/api-error.ts";
+import { invalid } from "../../../machinery/api/api-error.ts";
 import type { Authorize } from "../../../machinery/api/attributes.ts";
 import { firstFaults, invalidValue } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
@@ -156,16 +156,12 @@ export function localSubjectAccessReviews(
     schema: localSubjectAccessReviewSchema,
     create: async (review, { user, namespace, requestedGroup }) => {
       const { metadata, spec } = review;
-      const { namespace: ownNamespace = namespace } = metadata;
       const faults = firstFaults(() => [
         ...validateAccessReviewSpec(spec),
-        ...validateLocalMetadata({ ...metadata, namespace: ownNamespace }),
-        ...validateLocality(spec, ownNamespace),
+        ...validateLocalMetadata(metadata),
+        ...validateLocality(spec, namespace),
       ]);
       if (faults.length > 0) throw invalid({ group: requestedGroup, resource: "" }, { faults });
-      if (ownNamespace !== namespace) {
-        throw badRequest(`spec.resourceAttributes.namespace must match namespace: ${namespace}`);
-      }
       return {
         object: { ...review, status: await reviewAccess(spec, { user: userOf(spec), asker: user, authorize }) },
       };

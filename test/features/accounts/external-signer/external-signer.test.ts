@@ -113,6 +113,27 @@ describe("an external signer", () => {
     });
   }
 
+  for (const [what, respell, reason] of [
+    ["that is empty", () => "", /has no signature/],
+    ["with padding", (signature: string) => `${signature}==`, /not base64url without padding/],
+    [
+      "that is longer than any",
+      (signature: string) => signature + "A".repeat(5000),
+      /signature of its token is too long/,
+    ],
+  ] as const) {
+    it(`has a signature refused ${what}`, async () => {
+      const { client, refused, lines } = await openScene();
+      const { signed } = client;
+      client.signed = async (claims) => {
+        const answer = await signed(claims);
+        return { ...answer, signature: respell(answer.signature) };
+      };
+      await refused();
+      assert.match(lines.join(), reason);
+    });
+  }
+
   it("has a signature refused that another key has made than it says", async () => {
     const { client, refused, lines } = await openScene();
     client.published = () => Promise.resolve(answerOf(newSignerKey("first")));
@@ -248,6 +269,11 @@ describe("an external signer", () => {
     ["no refresh hint", { refreshHintSeconds: 0 }, /refresh hint is 0 s/],
     ["no timestamp", { dataTimestampSeconds: undefined }, /data_timestamp/],
     ["a key without id", { keys: [{ ...fetched(newSignerKey("x")), keyId: "" }] }, /has 0 bytes/],
+    [
+      "a key with an endless id",
+      { keys: [{ ...fetched(newSignerKey("x")), keyId: "k".repeat(1025) }] },
+      /has 1025 bytes/,
+    ],
     ["an invalid key", { keys: [{ ...fetched(newSignerKey("x")), spki: Buffer.from("x") }] }, /can't be used/],
   ] as const) {
     it(`may not publish ${what}`, () => {

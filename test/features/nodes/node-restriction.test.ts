@@ -66,6 +66,8 @@ describe("a node's Node", () => {
       { operation: "DELETE", resource: "nodes", name: "n2" },
       /node "n1" is not allowed to modify node "n2"$/,
     );
+    // The path of a create has no name.
+    await refuses({ resource: "nodes", name: "", object: own({ name: "n2" }) }, /is not allowed to modify node "n2"$/);
   });
 
   it("cannot change its taints, nor its owners, by which it would delete itself", async () => {
@@ -92,6 +94,15 @@ describe("a node's Node", () => {
     await refuses(
       labelled({ "platform.io/hostname": "h", "node-restriction.platform.io/a": "b", "platform.io/role": "x" }),
       /is not allowed to modify labels: node-restriction.platform.io\/a, platform.io\/role$/,
+    );
+    await allows(labelled({ "kubelet.platform.io/a": "b", "a.node.platform.io/c": "d" }));
+    await refuses(labelled({ "a.platform.io/role": "x" }), /modify labels: a.platform.io\/role$/);
+    const attracting = own({ labels: { "node-restriction.platform.io/a": "b" } });
+    await allows({ ...update(attracting), oldObject: attracting });
+    await refuses({ ...update(own()), oldObject: attracting }, /modify labels: node-restriction.platform.io\/a$/);
+    await refuses(
+      { resource: "nodes", name: "n1", object: attracting },
+      /is not allowed to set the following labels: node-restriction.platform.io\/a$/,
     );
   });
 });
@@ -122,6 +133,12 @@ describe("a node's pods", () => {
     await refuses({ ...eviction, name: "other" }, /node n1 can only evict pods with spec.nodeName set to itself$/);
     await refuses({ ...eviction, name: "gone" }, /pods "gone" not found$/);
     await refuses({ operation: "UPDATE", resource: "pods", name: "mine" }, /can only create and delete mirror pods$/);
+    for (const subresource of ["binding", "ephemeralcontainers"]) {
+      const other = { resource: "pods", subresource, name: "mine", object: pod("n1"), oldObject: pod("n1") };
+      await refuses({ ...other, operation: "UPDATE" }, /unexpected pod subresource ".*", only 'status' and 'eviction'/);
+    }
+    await refuses({ ...status, operation: "CREATE", object: pod("n1") }, /unexpected operation "CREATE"$/);
+    await refuses({ ...eviction, operation: "UPDATE", name: "mine" }, /unexpected operation "UPDATE"$/);
   });
 
   it("are created as its own mirror Pods, without references", async () => {
@@ -133,7 +150,17 @@ describe("a node's pods", () => {
     await refuses(create(pod("n1")), /pod does not have "platform.io\/config.mirror" annotation/);
     await refuses(create(pod("n2", mirror)), /can only create pods with spec.nodeName set to itself$/);
     await refuses(create(pod("n1", { annotations })), /with an owner reference set to itself$/);
-    await refuses(create(pod("n1", { annotations, ownerReferences: [{ ...owner, uid: "x" }] })), /UID mismatch/);
+    for (const [ownerReferences, fault] of [
+      [[{ ...owner, uid: "x" }], /UID mismatch/],
+      [[owner, { ...owner, kind: "ConfigMap" }], /with a single owner reference set to itself$/],
+      [[{ ...owner, kind: "ConfigMap" }], /with an owner reference set to itself$/],
+      [[{ ...owner, apiVersion: "v2" }], /with an owner reference set to itself$/],
+      [[{ ...owner, name: "n2" }], /with an owner reference set to itself$/],
+      [[{ ...owner, controller: false }], /with a controller owner reference set to itself$/],
+      [[{ ...owner, blockOwnerDeletion: true }], /must not set blockOwnerDeletion on an owner reference$/],
+    ] as const) {
+      await refuses(create(pod("n1", { annotations, ownerReferences })), fault);
+    }
     for (const [spec, resource] of [
       [{ serviceAccountName: "bot" }, "serviceaccounts"],
       [{ volumes: [{ name: "v", secret: { secretName: "s" } }] }, "secrets"],
@@ -166,7 +193,10 @@ describe("a node's pods", () => {
     const bound = { apiVersion: "v1", kind: "Pod", name: "mine", uid: "pu" };
     await allows(token(bound));
     await refuses(token(null), /node requested token not bound to a pod$/);
-    await refuses(token({ ...bound, kind: "Node", name: "n1" }), /not bound to a pod$/);
+    for (const other of [{ kind: "Node", name: "n1" }, { apiVersion: "v2" }, { name: "" }]) {
+      await refuses(token({ ...bound, ...other }), /not bound to a pod$/);
+    }
+    await refuses(token({ ...bound, name: "gone" }), /^404 pods "gone" not found$/);
     await refuses(token({ ...bound, uid: "" }), /without a uid$/);
     await refuses(token({ ...bound, uid: "x" }), /does not match the UID in record/);
     await refuses(token({ ...bound, name: "other" }), /a pod scheduled on a different node$/);
@@ -190,6 +220,10 @@ describe("a node's lease and certificates", () => {
     await allows({ ...lease, namespace: "platform-node-lease", name: "n1", object });
     await refuses(
       { ...lease, namespace: "platform-node-lease", name: "n2" },
+      /with the same name as the requesting node$/,
+    );
+    await refuses(
+      { ...lease, namespace: "platform-node-lease", name: "", object: apiObject({ metadata: { name: "n2" } }) },
       /with the same name as the requesting node$/,
     );
     await refuses({ ...lease, namespace: "ns", name: "n1" }, /can only access leases in the "platform-node-lease"/);

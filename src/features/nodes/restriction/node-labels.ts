@@ -20,7 +20,6 @@ export function forbiddenNodeLabels(
 
 function isForbidden(key: string, names: Names): boolean {
   const domain = key.includes("/") ? (key.split("/", 1)[0] ?? "") : "";
-  if (isWithin(domain, `node-restriction.${names.domain}`)) return true;
   const domains = names.profile === "kubernetes" ? [names.domain, "k8s.io"] : [names.domain];
   return domains.some((one) => isWithin(domain, one)) && !isOfMachine(key, { domain, names });
 }

@@ -78,6 +78,30 @@ describe("an extension of a certificate that grants nothing", () => {
   });
 });
 
+describe("an extension that must not be critical", () => {
+  const marked = (name: string) => new RegExp(`^PkiError: x509: ${name} incorrectly marked critical$`);
+
+  for (const [extension, value, name] of [
+    [oids.subjectKeyIdentifier, encodeElement(4, Buffer.of(1)), "subject key identifier"],
+    [oids.authorityKeyIdentifier, encodeSequence(encodeElement(0x80, Buffer.of(1))), "authority key identifier"],
+    [oids.authorityInfoAccess, list(Buffer.concat([id, uri])), "authority info access"],
+  ] as const) {
+    it(`is refused when it is, as Go does: the ${name}`, () => {
+      reading(extension, value);
+      assert.throws(() => reading(extension, value, true), marked(name));
+    });
+  }
+});
+
+it("a CA's path is not shorter than nothing", () => {
+  const constraints = (length: Buffer): Buffer => encodeSequence(encodeElement(1, Buffer.of(0xff)), length);
+  assert.equal(reading(oids.basicConstraints, constraints(encodeSmallInteger(0))).maxPathLength, 0);
+  assert.throws(
+    () => reading(oids.basicConstraints, constraints(encodeElement(2, Buffer.of(0xff)))),
+    /invalid basic constraints/,
+  );
+});
+
 describe("a policy of a certificate", () => {
   const required = encodeSequence(encodeElement(0x80, Buffer.of(0)));
 

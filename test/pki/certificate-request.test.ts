@@ -34,11 +34,17 @@ const der = decodeFirstPemBlock(pem)?.bytes ?? Buffer.alloc(0);
 const nothing = encodeElement(0xa0);
 
 /** A request with these parts. The signature may be anything. */
-const requestOf = (parts: { spki?: Buffer; attributes?: Buffer; algorithm?: Buffer; signature?: Buffer }): Buffer =>
+const requestOf = (parts: {
+  spki?: Buffer;
+  attributes?: Buffer;
+  algorithm?: Buffer;
+  signature?: Buffer;
+  unusedBits?: number;
+}): Buffer =>
   encodeSequence(
     infoOf(parts),
     parts.algorithm ?? encodeSequence(encodeObjectIdentifier(oids.ecdsaWithSha256)),
-    encodeBitString(parts.signature ?? Buffer.alloc(64)),
+    encodeBitString(parts.signature ?? Buffer.alloc(64), parts.unusedBits),
   );
 
 const infoOf = ({ spki, attributes }: { spki?: Buffer; attributes?: Buffer }): Buffer =>
@@ -106,6 +112,32 @@ describe("parseCertificateRequest", () => {
     ]) {
       assert.throws(() => parseCertificateRequest(requestOf({ attributes })), {
         message: "x509: certificate request contains duplicate requested extensions",
+      });
+    }
+  });
+
+  it("refuses a signature that ends within an octet", () => {
+    assert.throws(() => parseCertificateRequest(requestOf({ unusedBits: 4 })), {
+      message: "x509: malformed signature",
+    });
+  });
+
+  it("refuses a second list of extensions in an attribute, and a value that no decoder would accept", () => {
+    const attributes = (id: string, ...values: readonly Buffer[]): Buffer =>
+      encodeElement(0xa0, encodeSequence(encodeObjectIdentifier(id), encodeElement(tags.set, ...values)));
+    const extensions = encodeSequence();
+    assert.throws(
+      () =>
+        parseCertificateRequest(requestOf({ attributes: attributes(oids.extensionRequest, extensions, extensions) })),
+      { message: "asn1: syntax error: trailing data" },
+    );
+    for (const value of [encodeElement(0), encodeElement(0x10), encodeElement(0x22), encodeElement(5, Buffer.of(0))]) {
+      assert.throws(() => parseCertificateRequest(requestOf({ attributes: attributes("1.2.3", value) })), {
+        message: "asn1: structure error: malformed value",
+      });
+      const algorithm = encodeSequence(encodeObjectIdentifier(oids.ecdsaWithSha256), value);
+      assert.throws(() => parseCertificateRequest(requestOf({ algorithm })), {
+        message: "asn1: structure error: malformed value",
       });
     }
   });

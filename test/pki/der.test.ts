@@ -68,13 +68,33 @@ describe("DerReader", () => {
     assert.throws(reading("1f 81 01 00"), /high tag number/);
     assert.throws(() => new DerReader(hex("01 01 01")).readBoolean(), /invalid boolean/);
     assert.throws(() => new DerReader(hex("02 02 00 01")).readInteger(), /not minimally-encoded/);
-    assert.throws(() => new DerReader(hex("03 02 01 01")).readBitString(), /padding bits/);
+    for (const integer of ["02 02 00 01", "02 02 ff 80", "02 00"]) {
+      assert.throws(() => new DerReader(hex(integer)).readSmallInteger(), /not minimally-encoded|empty integer/);
+    }
+    for (const bits of ["03 02 01 01", "03 02 08 00", "03 01 01"]) {
+      assert.throws(() => new DerReader(hex(bits)).readBitString(), /padding bits/);
+    }
+    assert.throws(() => new DerReader(hex("03 00")).readBitString(), /zero length BIT STRING/);
   });
 
   it("refuses lengths beyond the input and beyond reason", () => {
     assert.throws(reading("04 02 00"), /data truncated/);
     assert.throws(reading("04 84 7f ff ff ff"), /length too large/);
-    assert.throws(reading("04"), /truncated tag or length/);
+    for (const octets of ["04", "04 82 01"]) assert.throws(reading(octets), /truncated tag or length/);
+    assert.throws(reading(""), /sequence truncated/);
+    assert.throws(() => new DerReader(hex("02 07 01 00 00 00 00 00 00")).readSmallInteger(), /integer too large/);
+  });
+
+  it("refuses object identifiers that are malformed, or have arcs or a length beyond reason", () => {
+    const readingId = (content: string) => () =>
+      new DerReader(Buffer.concat([Buffer.of(6, hex(content).length), hex(content)])).readObjectIdentifier();
+    assert.throws(readingId(""), /zero length OBJECT IDENTIFIER/);
+    assert.throws(readingId("2a 80 01"), /not minimally encoded/);
+    assert.throws(readingId("2a 88 80 80 80 00"), /base 128 integer too large/);
+    assert.throws(readingId("2a 81"), /truncated base 128 integer/);
+    assert.throws(readingId("01 ".repeat(65)), /OBJECT IDENTIFIER too long/);
+    assert.equal(readingId("2a 87 ff ff ff 7f")(), "1.2.2147483647");
+    assert.equal(readingId("01 ".repeat(64))().split(".").length, 65);
   });
 });
 

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { encodeSequence } from "../../src/pki/der-writer.ts";
+import { encodeElement, encodeObjectIdentifier, encodeSequence } from "../../src/pki/der-writer.ts";
+import { tags } from "../../src/pki/der.ts";
 import {
   encodeDistinguishedName,
   formatDistinguishedName,
@@ -29,6 +30,28 @@ describe("a distinguished name", () => {
       parseDistinguishedName(encodeDistinguishedName({ organizationalUnits: units(count) })).organizationalUnits.length;
     assert.equal(parsed(1000), 1000);
     assert.throws(() => parsed(1001), /^PkiError: x509: too many attributes in a name$/);
+  });
+
+  it("is a sequence of sets that are not empty, of strings in the characters of their types", () => {
+    const name = (...values: readonly Buffer[]): Buffer =>
+      encodeSequence(
+        encodeElement(tags.set, ...values.map((value) => encodeSequence(encodeObjectIdentifier("2.5.4.3"), value))),
+      );
+    const string = (tag: number, text: string): Buffer => encodeElement(tag, Buffer.from(text, "latin1"));
+    assert.throws(() => parseDistinguishedName(encodeElement(tags.set)), /invalid RDNSequence$/);
+    assert.throws(() => parseDistinguishedName(name()), /invalid RDNSequence$/);
+    for (const [tag, text, type] of [
+      [tags.utf8String, "\u00ff", "UTF-8 string"],
+      [tags.printableString, "a_b", "PrintableString"],
+      [tags.ia5String, "\u0080", "IA5String"],
+      [tags.numericString, "1a", "NumericString"],
+    ] as const) {
+      assert.throws(() => parseDistinguishedName(name(string(tag, text))), new RegExp(`invalid ${type}$`));
+    }
+    assert.throws(() => parseDistinguishedName(name(string(tags.octetString, "a"))), /unsupported string type: 4$/);
+    for (const tag of [tags.utf8String, tags.printableString, tags.ia5String, tags.numericString, tags.t61String]) {
+      assert.equal(parseDistinguishedName(name(string(tag, "1 2"))).commonName, "1 2");
+    }
   });
 
   it("has its attributes in Go's order, whatever order they came in", () => {
@@ -131,6 +154,33 @@ describe("subject alternative names", () => {
       parseSubjectAltNames(encodeSubjectAltNames({ ...noSubjectAltNames, dnsNames: dnsNames(count) })).dnsNames.length;
     assert.equal(parsed(1000), 1000);
     assert.throws(() => parsed(1001), /^PkiError: x509: too many subject alternative names$/);
+  });
+
+  it("are refused when their encoding is malformed", () => {
+    const parsing =
+      (tag: number, ...octets: readonly number[]) =>
+      () =>
+        parseSubjectAltNames(encodeSequence(encodeElement(tag, Buffer.from(octets))));
+    assert.throws(() => parseSubjectAltNames(encodeElement(tags.set)), /invalid subject alternative names$/);
+    for (const length of [0, 3, 5, 8, 17]) {
+      assert.throws(parsing(0x87, ...Buffer.alloc(length)), new RegExp(`IP address of length ${length}$`));
+    }
+    for (const [tag, kind] of [
+      [0x81, "rfc822Name"],
+      [0x82, "dNSName"],
+      [0x86, "uniformResourceIdentifier"],
+    ] as const) {
+      assert.throws(parsing(tag, 0xe9), new RegExp(`SAN ${kind} is malformed$`));
+    }
+  });
+
+  it("are not written when they are no addresses", () => {
+    for (const address of ["", "10.0.0", "a.example.com"]) {
+      assert.throws(
+        () => encodeSubjectAltNames({ ...noSubjectAltNames, ipAddresses: [address] }),
+        /is not an IP address$/,
+      );
+    }
   });
 
   it("refuse URIs that cannot be parsed and text that is not ASCII", () => {

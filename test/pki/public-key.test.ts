@@ -3,7 +3,17 @@ import { generateKeyPairSync } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { describe, it } from "node:test";
 import { checkSignature } from "../../src/pki/check-signature.ts";
+import {
+  encodeBitString,
+  encodeElement,
+  encodeObjectIdentifier,
+  encodeSequence,
+  encodeSmallInteger,
+  encodeUnsignedInteger,
+} from "../../src/pki/der-writer.ts";
+import { tags } from "../../src/pki/der.ts";
 import { publicKeyInfoOf } from "../../src/pki/keys.ts";
+import { oids } from "../../src/pki/object-identifiers.ts";
 import { parsePublicKeyInfo } from "../../src/pki/public-key.ts";
 import { parseTokenSigningKey, parseVerificationKeys } from "../../src/features/accounts/tokens/token-key.ts";
 import { forgeableRsaKey, modulusOf, rsaModulus, rsaPublicKeyInfo } from "./rsa-keys.ts";
@@ -39,6 +49,50 @@ describe("the check for weak RSA keys", () => {
     assert.throws(() => parsePublicKeyInfo(rsaPublicKeyInfo(0n, 3n)), /modulus is not a positive number/);
     assert.throws(() => parsePublicKeyInfo(rsaPublicKeyInfo(modulus, 1n << 64n)), /invalid RSA public exponent/);
   });
+});
+
+describe("a public key", () => {
+  const rsaKey = encodeSequence(encodeUnsignedInteger(Buffer.alloc(256, 0xff)), encodeSmallInteger(65_537));
+  const keyInfo = (id: string, parameters: readonly Buffer[], key: Buffer): Buffer =>
+    encodeSequence(encodeSequence(encodeObjectIdentifier(id), ...parameters), key);
+  const nothing = encodeElement(tags.null);
+
+  for (const [what, spki, message] of [
+    [
+      "that ends within an octet",
+      keyInfo(oids.ed25519, [], encodeBitString(Buffer.alloc(32), 1)),
+      /malformed subjectPublicKey/,
+    ],
+    [
+      "of RSA without NULL parameters",
+      keyInfo(oids.rsaEncryption, [], encodeBitString(rsaKey)),
+      /missing NULL parameters/,
+    ],
+    [
+      "of RSA that is no sequence",
+      keyInfo(oids.rsaEncryption, [nothing], encodeBitString(nothing)),
+      /invalid RSA public key/,
+    ],
+    [
+      "of Ed25519 with parameters",
+      keyInfo(oids.ed25519, [nothing], encodeBitString(Buffer.alloc(32))),
+      /illegal parameters/,
+    ],
+    [
+      "of Ed25519 of another size",
+      keyInfo(oids.ed25519, [], encodeBitString(Buffer.alloc(33))),
+      /wrong Ed25519 public key size/,
+    ],
+    [
+      "of an elliptic curve without its name",
+      keyInfo(oids.ecPublicKey, [nothing], encodeBitString(Buffer.alloc(65))),
+      /invalid ECDSA parameters/,
+    ],
+  ] as const) {
+    it(`is refused ${what}`, () => {
+      assert.throws(() => parsePublicKeyInfo(spki), message);
+    });
+  }
 });
 
 describe("checkSignature", () => {

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { parseYamlSettings } from "../../src/machinery/command-line/parse-yaml-settings.ts";
 import { parseAgentConfiguration } from "../../src/cli/agent-configuration.ts";
+import { withUnknownFields } from "../machinery/command-line/with-unknown-fields.ts";
 
 const header = "apiVersion: signet.platform.io/v1\nkind: AgentConfiguration\n";
-
-test("a configuration file has everything that flags have, and the certificates of services", () => {
-  const { flags, certificates, trustBundles, hook } = parseAgentConfiguration(
-    `${header}
+const everything = `${header}
 servers: ["https://one.example:6443", "https://two.example:6443"]
 caFile: ca.crt
 caBundle: example:server-ca
@@ -32,9 +31,10 @@ certificates:
       - { folder: tls, key: server.key, certificate: server.crt, chain: chain.crt }
       - { pkcs12: web.p12, passwordFile: password }
     hook: { check: nginx -t, command: nginx -s reload }
-`,
-    "/etc/signet",
-  );
+`;
+
+test("a configuration file has everything that flags have, and the certificates of services", () => {
+  const { flags, certificates, trustBundles, hook } = parseAgentConfiguration(everything, "/etc/signet");
   assert.deepEqual(flags, {
     server: ["https://one.example:6443", "https://two.example:6443"],
     caFile: "/etc/signet/ca.crt",
@@ -80,6 +80,15 @@ certificates:
     ],
   );
   assert.deepEqual(outputs[0]?.ownership, { mode: 0o640, uid: 33, gid: 33 });
+});
+
+test("a field of a configuration file that there is not is refused, wherever it is", () => {
+  for (const { path, content } of withUnknownFields(parseYamlSettings(everything))) {
+    assert.throws(
+      () => parseAgentConfiguration(JSON.stringify(content), "/etc/signet"),
+      (error: Error) => error.message.includes(`${path}: unknown field`),
+    );
+  }
 });
 
 test("every fault of a configuration file is reported with the path of its field", () => {

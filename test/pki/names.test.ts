@@ -174,7 +174,10 @@ describe("subject alternative names", () => {
     }
   });
 
-  it("are not written when they are no addresses", () => {
+  it("are not written when they are no addresses or no ASCII", () => {
+    for (const kind of ["dnsNames", "emailAddresses", "uris"] as const) {
+      assert.throws(() => encodeSubjectAltNames({ ...noSubjectAltNames, [kind]: ["é"] }), /cannot be encoded/);
+    }
     for (const address of ["", "10.0.0", "a.example.com"]) {
       assert.throws(
         () => encodeSubjectAltNames({ ...noSubjectAltNames, ipAddresses: [address] }),

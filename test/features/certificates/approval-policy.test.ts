@@ -13,7 +13,9 @@ import { approvalCondition, decideApproval } from "../../../src/features/certifi
 import type { ApprovalDecision, ApprovalContext } from "../../../src/features/certificates/policy/decide-approval.ts";
 import type { NodeNames } from "../../../src/features/certificates/signers/node-names.ts";
 import { namePattern } from "../../../src/features/certificates/policy/name-pattern.ts";
+import { parseYamlSettings } from "../../../src/machinery/command-line/parse-yaml-settings.ts";
 import { settingsFaults } from "../../machinery/command-line/settings-faults.ts";
+import { withUnknownFields } from "../../machinery/command-line/with-unknown-fields.ts";
 
 const nodeServing = `
 rules:
@@ -169,6 +171,12 @@ describe("decideApproval", () => {
 });
 
 describe("parseApprovalPolicy", () => {
+  it("refuses a field that there is not, wherever it is: a misspelt requirement would approve too much", () => {
+    for (const { path, content } of withUnknownFields(parseYamlSettings(nodeServing))) {
+      assert.deepEqual(faultsOf(JSON.stringify(content)), [`${path}: unknown field`]);
+    }
+  });
+
   it("names every fault with its path", () => {
     const faults = faultsOf(`
 rules:

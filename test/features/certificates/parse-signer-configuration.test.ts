@@ -5,6 +5,7 @@ import { describe, it } from "node:test";
 import { stringify } from "yaml";
 import { parseSignerConfiguration } from "../../../src/features/certificates/signers/parse-signer-configuration.ts";
 import { settingsFaults } from "../../machinery/command-line/settings-faults.ts";
+import { withUnknownFields } from "../../machinery/command-line/with-unknown-fields.ts";
 
 const signer = {
   name: "example.com/services",
@@ -172,6 +173,18 @@ describe("the signer configuration", () => {
       );
     });
   }
+
+  it("refuses a field that there is not, wherever it is", () => {
+    const files = { certificateFile: "ca.crt", keyFile: "ca.key" };
+    const subject = { commonNames: ["*"], organizations: ["dev"] };
+    const all = withSigners(
+      { ...signer, subject },
+      { ...signer, name: "example.com/files", certificateAuthority: files },
+    );
+    assert.deepEqual(faultsOf(all), []);
+    for (const { path, content } of withUnknownFields(all))
+      assert.deepEqual(faultsOf(content), [`${path}: unknown field`]);
+  });
 
   it("names the fields of the file itself", () => {
     assert.match(faultsOf({ ...header, kind: "Signers", signers: [] }).join(), /^kind: must be SignerConfiguration$/);

@@ -5,6 +5,7 @@ import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { decideAudit, parseAuditPolicy } from "../../../src/machinery/audit/audit-policy.ts";
 import type { AuditPolicy } from "../../../src/machinery/audit/audit-policy.ts";
 import { requestInfo } from "../../../src/machinery/http/request-info.ts";
+import { withUnknownFields } from "../command-line/with-unknown-fields.ts";
 
 const names = namesFor("platform", { hasUpstreamNames: true });
 const jane: UserInfo = { username: "jane", groups: ["devs", "system:authenticated"], extra: {} };
@@ -108,6 +109,17 @@ describe("an audit policy", () => {
     assert.equal(levelOf(clusterScoped, "GET /api/v1/namespaces"), "Metadata");
     assert.equal(levelOf(clusterScoped, `GET ${pod}`), "None");
     assert.equal(levelOf(clusterScoped, "GET /version"), "None");
+  });
+
+  it("refuses a field that there is not, wherever it is: a rule without a limit would keep too much or nothing", () => {
+    const resources = [{ group: "", resources: ["secrets"], resourceNames: ["a"] }];
+    const policy = { apiVersion: "audit.k8s.io/v1", kind: "Policy", rules: [{ level: "Metadata", resources }] };
+    parseAuditPolicy(JSON.stringify(policy), platformNames);
+    for (const { path, content } of withUnknownFields(policy)) {
+      assert.throws(() => parseAuditPolicy(JSON.stringify(content), platformNames), {
+        message: `${path}: unknown field`,
+      });
+    }
   });
 
   it("names the field of each fault", () => {

@@ -4,6 +4,7 @@ import { namesFor } from "../../../src/machinery/api/names.ts";
 import { entriesByPrefix } from "../../../src/server/encryption/encrypted-resources.ts";
 import { parseEncryptionConfiguration } from "../../../src/server/encryption/encryption-configuration.ts";
 import { storedResources } from "../../../src/server/served-kinds.ts";
+import { withUnknownFields } from "../../machinery/command-line/with-unknown-fields.ts";
 
 const secret = Buffer.alloc(32, 7).toString("base64");
 const aesgcm = { aesgcm: { keys: [{ name: "key1", secret }] } };
@@ -52,6 +53,20 @@ resources:
     const [entry] = parseEncryptionConfiguration(kms({ timeout: "30d" }));
     const [provider] = entry?.providers ?? [];
     assert.equal(provider?.type === "kms" && provider.timeoutMilliseconds, 2 ** 31 - 1);
+  });
+
+  it("is refused with a field that there is not, wherever it is", () => {
+    const keys = [{ name: "key1", secret }];
+    const plugin = { apiVersion: "v2", name: "vault", endpoint: "unix:///run/kms.sock" };
+    const whole = {
+      apiVersion: "apiserver.config.k8s.io/v1",
+      kind: "EncryptionConfiguration",
+      resources: [{ resources: ["secrets"], providers: [{ aescbc: { keys } }, { kms: plugin }, { identity: {} }] }],
+    };
+    parseEncryptionConfiguration(JSON.stringify(whole));
+    for (const { path, content } of withUnknownFields(whole)) {
+      assert.throws(() => parseEncryptionConfiguration(JSON.stringify(content)), { message: `${path}: unknown field` });
+    }
   });
 
   const refused: readonly [what: string, text: string, message: RegExp][] = [

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { generateKeyPairSync, sign } from "node:crypto";
 import { describe, it } from "node:test";
 import {
   createCertificateAuthority,
@@ -9,7 +10,8 @@ import {
 import type { CertificateTemplate } from "../../src/pki/certificate-template.ts";
 import { parseCertificate, type Certificate } from "../../src/pki/certificate.ts";
 import { verifyChain, type ChainInput } from "../../src/pki/certificate-chain.ts";
-import { encodeElement, encodeSequence } from "../../src/pki/der-writer.ts";
+import { encodeBitString, encodeElement, encodeObjectIdentifier, encodeSequence } from "../../src/pki/der-writer.ts";
+import { DerReader } from "../../src/pki/der.ts";
 import { parsePublicKeyInfo } from "../../src/pki/public-key.ts";
 import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys.ts";
 import { oids } from "../../src/pki/object-identifiers.ts";
@@ -186,6 +188,20 @@ describe("verifyChain", () => {
     assert.equal(leafWith(rsaModulus(2048), 3n), "leaf < root");
   });
 
+  it("refuses a certificate that is signed over a SHA-1 hash", () => {
+    const signed = (id: string, hash: string): Certificate => {
+      const parts: Buffer[] = [];
+      const reader = new DerReader(new DerReader(issue(root, "leaf").tbsCertificate).readElement().content);
+      while (!reader.isAtEnd) parts.push(reader.readElement().bytes);
+      const algorithm = encodeSequence(encodeObjectIdentifier(id));
+      parts[2] = algorithm; // after version and serialNumber (RFC 5280 section 4.1)
+      const tbs = encodeSequence(...parts);
+      return parseCertificate(encodeSequence(tbs, algorithm, encodeBitString(sign(hash, tbs, root.privateKey))));
+    };
+    assert.equal(reasonFor(signed(oids.ecdsaWithSha256, "sha256")), "leaf < root");
+    assert.match(reasonFor(signed(oids.ecdsaWithSha1, "sha1")), /insecure algorithm ECDSA-SHA1/);
+  });
+
   it("gives up on many issuers with the same name", { timeout: 20_000 }, () => {
     const crowd = Array.from({ length: 300 }, () =>
       createCertificateAuthority({
@@ -228,6 +244,21 @@ describe("loadCertificateAuthority", () => {
     assert.throws(
       () => loadCertificateAuthority({ certificate: leaf, privateKey: otherKey }),
       /is not a CA certificate/,
+    );
+  });
+
+  it("refuses a CA whose key is too small to rely on", () => {
+    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 512 });
+    const small = createCertificateAuthority({
+      subject: { commonName: "small" },
+      privateKey,
+      notBefore: now,
+      notAfter: now + day,
+    });
+    const certificate = encodePem("CERTIFICATE", small.certificate.der);
+    assert.throws(
+      () => loadCertificateAuthority({ certificate, privateKey: encodePrivateKeyPem(privateKey) }),
+      /512-bit keys are insecure/,
     );
   });
 

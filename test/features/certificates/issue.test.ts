@@ -17,7 +17,14 @@ import { generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys.ts";
 import { extendedKeyUsages, oids } from "../../../src/pki/object-identifiers.ts";
 import { signData, signatureSchemeOf } from "../../../src/pki/sign.ts";
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
-import { issueCertificate, lifetimeSeconds } from "../../../src/features/certificates/signers/issue.ts";
+import type { Certificate } from "../../../src/pki/certificate.ts";
+import { keyInProcess } from "../../../src/pki/signing-key.ts";
+import type { SigningKey } from "../../../src/pki/signing-key.ts";
+import {
+  issueCertificate,
+  issueCertificateWith,
+  lifetimeSeconds,
+} from "../../../src/features/certificates/signers/issue.ts";
 import type { IssueOptions } from "../../../src/features/certificates/signers/issue.ts";
 import { certificateUsagesOf } from "../../../src/features/certificates/signers/usages.ts";
 import { encodeExtension } from "../../../src/pki/extension.ts";
@@ -65,6 +72,30 @@ describe("issueCertificate", () => {
     assert.equal(secondsAfterNow(issue({ expirationSeconds: 8 * hour - 1 }).notAfter), 8 * hour - 1);
     assert.equal(secondsAfterNow(issue({ expirationSeconds: 8 * hour }).notAfter), 8 * hour - 300);
     assert.equal(secondsAfterNow(issue().notAfter), 24 * hour - 300);
+  });
+
+  it("hands out nothing that the CA's key has not signed, or that another CA's name is on", async () => {
+    const { publicKey, sign } = keyInProcess(authority.privateKey);
+    const other = createCertificateAuthority({
+      subject: { commonName: "other" },
+      privateKey: generatePrivateKey("ECDSA P-256"),
+      notBefore: now,
+      notAfter: now + hour * 1000,
+    });
+    const by = (certificate: Certificate, signing: SigningKey["sign"]) =>
+      issueCertificateWith({
+        request,
+        usages: ["client auth"],
+        expirationSeconds: undefined,
+        authority: { certificate, privateKey: { publicKey, sign: signing } },
+        maximumLifetimeSeconds: hour,
+        now,
+      });
+    assert.equal((await by(authority.certificate, sign)).certificate.subject.commonName, "a");
+    const failure = { name: "PkiError", message: "x509: ECDSA verification failure" };
+    await assert.rejects(by(authority.certificate, keyInProcess(other.privateKey).sign), failure);
+    await assert.rejects(by(other.certificate, sign), failure);
+    assert.throws(() => issue({ authority: { ...authority, certificate: other.certificate } }), failure);
   });
 
   it("never outlives its CA", () => {

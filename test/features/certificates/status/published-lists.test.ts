@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { authorityId } from "../../../../src/features/certificates/status/addresses.ts";
+import { PublishedLists } from "../../../../src/features/certificates/status/published-lists.ts";
+import { storedListName, storedListObjects } from "../../../../src/features/certificates/status/stored-list.ts";
+import { configMaps } from "../../../../src/features/core/config-maps.ts";
+import type { ConfigMap } from "../../../../src/features/core/config-maps.ts";
+import { platformNames as names } from "../../../../src/machinery/api/names.ts";
+import { createObject } from "../../../../src/machinery/registry/create-object.ts";
+import { ResourceRegistry } from "../../../../src/machinery/registry/resource-registry.ts";
+import { MemoryStore } from "../../../../src/machinery/storage/backends/memory.ts";
+import { ChangeFeed } from "../../../../src/machinery/storage/change-feed.ts";
+import { createCertificateAuthority } from "../../../../src/pki/certificate-authority.ts";
+import { signRevocationList } from "../../../../src/pki/certificate-revocation-list.ts";
+import { generatePrivateKey } from "../../../../src/pki/keys.ts";
+
+const hour = 3_600_000;
+const start = Date.UTC(2026, 0, 1);
+const authority = (commonName: string): ReturnType<typeof createCertificateAuthority> =>
+  createCertificateAuthority({
+    subject: { commonName },
+    privateKey: generatePrivateKey("ECDSA P-256"),
+    notBefore: start,
+    notAfter: start + hour,
+  });
+
+test("a list in the store is served only when the CA of its name has signed it", async () => {
+  const store = new MemoryStore();
+  const registry = new ResourceRegistry<ConfigMap>({
+    definition: configMaps(names),
+    store,
+    feed: new ChangeFeed({ store }),
+  });
+  await registry.start();
+  const faults: string[] = [];
+  const lists = new PublishedLists({
+    configMaps: registry,
+    namespace: "system",
+    onBadList: (name, fault) => faults.push(`${name}: ${(fault as Error).message}`),
+  });
+  const caller = {
+    user: { username: "anyone", groups: [], extra: {} },
+    isDryRun: false,
+    signal: new AbortController().signal,
+    warn: () => {},
+  };
+  const write = async (name: string, { issuer, by }: Record<"issuer" | "by", typeof ours>): Promise<void> => {
+    const times = { thisUpdate: start, nextUpdate: start + hour };
+    const der = await signRevocationList({ entries: Buffer.alloc(0), number: 1, ...times }, by);
+    const list = { number: 1, issuer: issuer.certificate.der, der };
+    for (const object of storedListObjects({ name, namespace: "system", list })) {
+      await createObject(registry, { namespace: "system", object, manager: "test", caller });
+    }
+  };
+  const [ours, copied, replaced] = [authority("ours"), authority("copied"), authority("replaced")];
+  const nameOf = ({ certificate }: typeof ours): string => storedListName(authorityId(certificate), undefined);
+  await write(nameOf(ours), { issuer: ours, by: ours });
+  await write(nameOf(copied), { issuer: copied, by: ours });
+  await write(nameOf(replaced), { issuer: ours, by: ours });
+  await lists.ready();
+  assert.deepEqual([...lists.all().keys()], [nameOf(ours)]);
+  assert.deepEqual(faults, [
+    `${nameOf(copied)}: x509: ECDSA verification failure`,
+    `${nameOf(replaced)}: it is not of the CA of its name`,
+  ]);
+});

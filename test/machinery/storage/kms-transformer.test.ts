@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { kmsClient } from "../../../src/machinery/storage/encryption/kms/kms-client.ts";
 import { KmsTransformer } from "../../../src/machinery/storage/encryption/kms/kms-transformer.ts";
+import { encodeEncryptedObject } from "../../../src/machinery/storage/encryption/kms/kms-messages.ts";
 import type { KmsEvent } from "../../../src/machinery/storage/encryption/kms/kms-transformer.ts";
 import { UndecryptableValue } from "../../../src/machinery/storage/encryption/value-transformer.ts";
 import { KmsPlugin } from "./kms-plugin.ts";
@@ -145,6 +146,37 @@ describe("a KMS v2 provider", () => {
     });
   }
 
+  const good = { version: "v2", health: "ok", keyId: "key-1" };
+  const wrapped = { ciphertext: Buffer.of(1), keyId: "key-1", annotations: new Map<string, Buffer>() };
+  const annotated = (name: string, bytes = 1) => ({ annotations: new Map([[name, Buffer.alloc(bytes)]]) });
+  for (const [what, status, answer, reason] of [
+    ["of another version", { version: "v1" }, {}, /it has version "v1", not v2/],
+    ["whose key has an endless id", { keyId: "k".repeat(1025) }, {}, /the id of its key has 1025 bytes/],
+    ["that encrypts with another key than it names", {}, { keyId: "key-2" }, /it has just changed its key/],
+    ["that encrypts with a key without an id", {}, { keyId: "" }, /its key has no id/],
+    ["that encrypts a key to nothing", {}, { ciphertext: Buffer.alloc(0) }, /it encrypted a key to 0 bytes/],
+    ["that encrypts a key to very much", {}, { ciphertext: Buffer.alloc(1025) }, /it encrypted a key to 1025 bytes/],
+    ["that annotates with a name of no domain", {}, annotated("name"), /not a fully qualified domain name/],
+    ["that annotates with an invalid name", {}, annotated("Not.A.Domain"), /not a fully qualified domain name/],
+    ["that annotates with very much", {}, annotated("a.example", 32 * 1024), /its annotations have 32777 bytes/],
+  ] as const) {
+    it(`writes nothing with a plugin ${what}`, async () => {
+      const transformer = new KmsTransformer({
+        name: "vault",
+        client: {
+          status: () => Promise.resolve({ ...good, ...status }),
+          encrypt: () => Promise.resolve({ ...wrapped, ...answer }),
+          decrypt: () => Promise.reject(new Error("nothing was encrypted")),
+          close: () => {},
+        },
+        clock: { now: () => 0 },
+        onReadable: () => {},
+        onEvent: () => {},
+      });
+      await assert.rejects(async () => transformer.encrypt(plain, storageKey), reason);
+    });
+  }
+
   it("is asked again at once after the clock was set back", async () => {
     const stored = await process().transformer.encrypt(plain, storageKey);
     const scene = process();
@@ -252,12 +284,15 @@ describe("a KMS v2 provider", () => {
   it("refuses values that no plugin can have made", async () => {
     const scene = process();
     const stored = await scene.transformer.encrypt(plain, storageKey);
+    const object = { encryptedData: Buffer.of(1), wrappedKey: { ...wrapped, keyId: "k".repeat(1025) }, keySource: 1 };
+    const withEndlessKeyId = Buffer.concat([Buffer.from(scene.transformer.prefix), encodeEncryptedObject(object)]);
     for (const value of [
       stored.subarray(0, 40),
       Buffer.concat([stored, Buffer.of(0xff)]),
       Buffer.from(scene.transformer.prefix),
+      withEndlessKeyId,
     ]) {
-      await assert.rejects(scene.decrypt(value), UndecryptableValue);
+      await assert.rejects(scene.decrypt(value), (error) => error instanceof UndecryptableValue && !error.isTemporary);
     }
   });
 });

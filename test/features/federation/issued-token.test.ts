@@ -118,6 +118,7 @@ describe("a token of an OpenID Connect issuer", () => {
     "that has not begun": [{ nbf: 4_000_000_000 }, /before the nbf/],
     "without a name": [{ sub: undefined }, /parse username claims "sub": claim not present/],
     "with an empty name": [{ sub: "" }, /username is empty/],
+    "whose name is no text": [{ sub: ["ada"] }, /parse username claims "sub": it is not a string/],
     "whose claims are nested very deep": [
       { deep: JSON.parse(`${"[".repeat(200)}${"]".repeat(200)}`) as unknown },
       /nested deeper than 100/,
@@ -190,8 +191,12 @@ describe("a token of an OpenID Connect issuer", () => {
     const answer = async (claims: object): Promise<string> =>
       messageOf(await issuers.verify(await tokenOf(claims), api));
     assert.equal(await answer({ email: "a@example.com" }), "authenticated");
+    assert.equal(await answer({ email: "a@example.com", email_verified: true }), "authenticated");
     assert.match(await answer({ email: "a@example.com", email_verified: false }), /email not verified/);
     assert.match(await answer({ email: "a@example.com", email_verified: "true" }), /email not verified/);
+    using byName = disposable(await ready());
+    const token = await tokenOf({ email: "a@example.com", email_verified: false });
+    assert.equal((await byName.verify(token, api)).outcome, "authenticated");
   });
 });
 
@@ -297,6 +302,21 @@ describe("an issuer", () => {
       assert.match(messageOf(await issuers.verify(await tokenOf(), api)), /not initialized/);
     }
   });
+});
+
+describe("the keys of an issuer", () => {
+  for (const [what, keySet, fault] of [
+    ["that are no list", { keys: {} }, /its answer is not a JSON Web Key Set/],
+    ["of which there are very many", { keys: Array.from({ length: 65 }, () => ({})) }, /it has more than 64 keys/],
+    ["of types that sign no tokens", { keys: [{ kty: "oct", k: "c2VjcmV0" }] }, /no key that can verify tokens/],
+  ] as const) {
+    it(`verify nothing: keys ${what}`, async () => {
+      issuer.keySet = keySet;
+      using issuers = disposable(await ready());
+      assert.notEqual((await issuers.verify(await tokenOf(), api)).outcome, "authenticated");
+      assert.match(log.lines.join(), fault);
+    });
+  }
 });
 
 describe("the authentication configuration", () => {

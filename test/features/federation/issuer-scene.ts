@@ -12,6 +12,8 @@ export class TestIssuer {
   /** What the issuer does: answer, answer an error, or nothing until `release`. */
   isAway = false;
   document: unknown;
+  /** What it answers in place of its keys. */
+  keySet: unknown;
   #keys: { readonly kid: string; readonly privateKey: KeyObject; readonly jwk: object }[] = [];
 
   constructor(url: string) {
@@ -35,7 +37,9 @@ export class TestIssuer {
   readonly fetch: FetchDocument = async (url) => {
     this.fetches++;
     if (this.isAway) throw new Error(`${url}: connect ECONNREFUSED`);
-    const value = url === this.keysUrl ? { keys: this.#keys.map(({ jwk }) => jwk) } : this.document;
+    const keys = this.#keys.map(({ jwk }) => jwk);
+    const areKeys = URL.parse(url)?.pathname === "/keys"; // also without TLS, as any network could answer
+    const value = areKeys ? (this.keySet ?? { keys }) : this.document;
     return { value, maximumAgeMilliseconds: undefined };
   };
 

@@ -142,9 +142,9 @@ describe("a token that a webhook checks", () => {
 
 describe("a request to a webhook", () => {
   const answers = (...statuses: readonly number[]) => answersWith({ user: { username: "eve" } }, statuses);
-  const answersWith = (fields: object, statuses: readonly number[] = [200]) => {
+  const answersWith = (fields: object, statuses: readonly number[] = [200], kind = "TokenReview") => {
     const sent: ClientRequest[] = [];
-    const body = JSON.stringify({ kind: "TokenReview", status: { authenticated: true, ...fields } });
+    const body = JSON.stringify({ kind, status: { authenticated: true, ...fields } });
     const ask = askWebhook({
       version: "v1",
       schedule: (callback) => (setImmediate(callback), () => {}),
@@ -196,6 +196,16 @@ describe("a request to a webhook", () => {
       const { ask } = answersWith({ user: { username: "eve" }, ...fields });
       await assert.rejects(ask("opaque", []), UnusableAnswer, JSON.stringify(fields));
     }
+  });
+
+  it("names nobody when the answer is of another kind, or has no name for a user who is authenticated", async () => {
+    const other = answersWith({ user: { username: "eve" } }, [200], "SubjectAccessReview");
+    await assert.rejects(other.ask("opaque", []), UnusableAnswer);
+    for (const user of [{}, { username: "" }, { groups: ["system:masters"] }]) {
+      await assert.rejects(answersWith({ user }).ask("opaque", []), UnusableAnswer);
+    }
+    const stranger = await answersWith({ authenticated: false, error: "who?" }).ask("opaque", []);
+    assert.deepEqual([stranger.isAuthenticated, stranger.error], [false, "who?"]);
   });
 
   it("is not sent again after a 401", async () => {

@@ -316,8 +316,35 @@ describe("a server, like upstream,", () => {
         assert.deepEqual([status, message], [400, `Name parameter invalid: ${fault}`]);
       }
     }
+    const token = { method: "POST", path: `${objects}/serviceaccounts/a%25b/token`, body: {} };
+    assert.equal((await answer(token))[1].message, `Name parameter invalid: "a%b": may not contain '%'`);
     const [, { message }] = await answer({ path: `${objects}/configmaps/a%00` });
     assert.equal(message, 'configmaps "a\\x00" not found');
+  });
+
+  it("names the faults of strict decoding in the order of a JSON body, and by name of YAML and of patched objects", async () => {
+    const path = `${objects}/configmaps`;
+    const told = async (request: ApiRequest): Promise<unknown> => {
+      const [, { message }] = await answer({ ...request, path: `${request.path}?fieldValidation=Strict` });
+      return message.slice(message.indexOf("strict decoding error: ") + "strict decoding error: ".length);
+    };
+    const json = '{"z":1,"metadata":{"name":"strict","b":1},"data":{"a":"1","a":"2"},"c":1}';
+    assert.equal(
+      await told({ method: "POST", path, body: Buffer.from(json), headers: { "content-type": "application/json" } }),
+      'unknown field "z", unknown field "metadata.b", duplicate field "data.a", unknown field "c"',
+    );
+    const yaml = "z: 1\nmetadata: {name: strict, b: 1, a: 1}\nc: 1\n";
+    assert.equal(
+      await told({ method: "POST", path, body: Buffer.from(yaml), headers: { "content-type": "application/yaml" } }),
+      'unknown field "c", unknown field "metadata.a", unknown field "metadata.b", unknown field "z"',
+    );
+    await answer({ method: "POST", path, body: { metadata: { name: "strict" } } });
+    const added = ["/z", "/metadata/b", "/c"].map((member) => ({ op: "add", path: member, value: 1 }));
+    const headers = { "content-type": "application/json-patch+json" };
+    assert.equal(
+      await told({ method: "PATCH", path: `${path}/strict`, body: added, headers }),
+      'unknown field "c", unknown field "metadata.b", unknown field "z"',
+    );
   });
 
   it("misses the namespace or the name that a path leaves empty", async () => {

@@ -60,7 +60,8 @@ export function answerTokenRequest(options: TokenRequestOptions): AnswerCreate {
     const nameFaults = metadataFaults(request, { namespace, name });
     if (nameFaults.length > 0) throw invalid(kind, { name, faults: nameFaults });
     const account = options.findServiceAccount(namespace, name);
-    if (account === undefined) throw notFound({ group: "", resource: "serviceaccounts" }, name);
+    if (account === undefined)
+      throw invalidNameParameter(name) ?? notFound({ group: "", resource: "serviceaccounts" }, name);
     const { uid: wantedUid = "" } = request.metadata;
     if (wantedUid !== "" && wantedUid !== account.uid) {
       const message = `the UID in the token request (${wantedUid}) does not match the UID of the service account (${account.uid})`;

@@ -6,7 +6,7 @@ import type { Decoded } from "../schema/compile-decoder.ts";
 import { parseJson } from "../schema/parse-json.ts";
 import { strictFaults } from "../schema/decode-faults.ts";
 
-const apiVersions = ["apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1beta1"];
+const apiVersions = ["v1", "v1beta1", "v1alpha1"].map((version) => `apiserver.config.k8s.io/${version}`);
 
 export interface ConfigurationKind<T> {
   readonly kind: string;

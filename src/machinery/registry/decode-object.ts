@@ -1,6 +1,7 @@
 import type { ApiObject } from "../api/object-meta.ts";
 import type { Reading } from "../schema/decode-context.ts";
 import { strictFaults } from "../schema/decode-faults.ts";
+import type { MemberPlace } from "../schema/parse-json.ts";
 import type { CompiledSchema } from "./compiled-schema.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 
@@ -12,8 +13,8 @@ export interface DecodedObject<T> {
 
 export interface DecodeRequest {
   readonly value: unknown;
-  /** Paths of repeated members in the document that the value was parsed from. */
-  readonly duplicateFields?: readonly string[];
+  /** The repeated members in the document that the value was parsed from. */
+  readonly duplicateFields?: readonly MemberPlace[];
   readonly reading?: Reading;
 }
 

@@ -4,7 +4,12 @@ import { plainApiVersion } from "../api/resource-type.ts";
 import { maximumPatchValues } from "../schema/value-limit.ts";
 import { JsonSyntaxError, parseJson } from "../schema/parse-json.ts";
 import type { RepeatedKey } from "../schema/parse-json.ts";
-import { repeatedKeyFault, repeatedKeysFault, TypeMismatch } from "../schema/decode-faults.ts";
+import {
+  repeatedKeyFault,
+  repeatedKeysFault,
+  strictFaults as faultsOf,
+  TypeMismatch,
+} from "../schema/decode-faults.ts";
 import { applyConfiguration, nameOf, parseConfiguration } from "./apply/apply-configuration.ts";
 import type { ApplyRequest } from "./apply/apply-configuration.ts";
 import { trackUpdate } from "./apply/track-update.ts";
@@ -63,8 +68,8 @@ function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     patch ??= parsePatch(registry, request);
     const value = patch.apply(registry.served(previous));
     const { object, strictFaults } = fitted(registry, { value, shown: patch.shown });
-    // Upstream decodes a strategic merge patch from its map, which has no order, and sorts what it does not know.
-    const unknownFields = request.type === "strategic" ? strictFaults.toSorted() : strictFaults;
+    // Upstream decodes the result from maps, which have no order, and sorts what it does not know.
+    const unknownFields = strictFaults.toSorted();
     reportStrictFaults([...patch.strictFaults, ...unknownFields], { request, shown: patch.shown });
     const placed = placedObject(registry, { object, request });
     return trackUpdate({ ...fieldWrite(registry, request), previous, next: placed }) as T; // changes only managedFields
@@ -157,14 +162,15 @@ function parsePatch<T extends ApiObject>(
     refusal: type === "strategic" ? badRequest : undecodablePatch,
     ...(type === "json" && { maximumValues: maximumPatchValues }),
   });
-  const duplicates = duplicateFields.map((path) => `duplicate field "${path}"`);
   if (type === "json") {
     const operations = parseJsonPatch(value);
+    const faults = faultsOf({ duplicateFields, unknownFields: unknownOperationFields(value) });
     return {
       apply: (document) => applyJsonPatch(document, operations),
-      strictFaults: [...duplicates, ...unknownOperationFields(value)].map((fault) => `json patch ${fault}`),
+      strictFaults: faults.map((fault) => `json patch ${fault}`),
     };
   }
+  const duplicates = faultsOf({ duplicateFields, unknownFields: [] });
   if (type === "merge") {
     const patch = parseMergePatch(value);
     return { apply: (document) => applyMergePatch(document, patch), strictFaults: duplicates };

@@ -2,14 +2,15 @@ import { DecodeContext, MapKey } from "./decode-context.ts";
 import type { Reading } from "./decode-context.ts";
 import type { Decoder } from "./decode-scalar.ts";
 import { scalarDecoder } from "./decode-scalar.ts";
+import type { MemberPlace } from "./json-reader.ts";
 import type { ArraySchema, Field, MapSchema, ObjectSchema, ScalarType, Schema } from "./schema.ts";
 
 export { TypeMismatch } from "./decode-faults.ts";
 
 export interface Decoded<T> {
   readonly value: T;
-  /** Paths of members that are not in the schema, such as `secrets[0].y`: in document order, at most 100. */
-  readonly unknownFields: string[];
+  /** Members that are not in the schema, such as `secrets[0].y`: in document order, at most 100. */
+  readonly unknownFields: MemberPlace[];
 }
 
 /**
@@ -58,7 +59,7 @@ function objectDecoder(schema: ObjectSchema): Decoder {
       const field = index === undefined ? undefined : fields[index];
       const member = value[key];
       if (index === undefined || field === undefined) {
-        context.addUnknownField(key, depth);
+        context.addUnknownField(key, { object: value, depth });
       } else if (member !== null && member !== undefined) {
         context.path[depth] = key;
         context.container = value;

@@ -1,4 +1,6 @@
 import { maximumShownLength, shortened } from "../api/format-value.ts";
+import { positionOfMember } from "./json-reader.ts";
+import type { MemberPlace } from "./json-reader.ts";
 import type { ScalarType, Schema } from "./schema.ts";
 import { conversionFault, isTime } from "./conversion-fault.ts";
 import { TypeMismatch } from "./decode-faults.ts";
@@ -24,7 +26,7 @@ export type Reading = "parsed" | "converted";
 export class DecodeContext {
   readonly #reading: Reading;
   readonly path: PathStep[] = [];
-  readonly unknownFields: string[] = [];
+  readonly unknownFields: MemberPlace[] = [];
   /** The Go type that the innermost field belongs to. */
   struct = "";
   /** The object or list that contains the value that is being decoded. */
@@ -35,9 +37,10 @@ export class DecodeContext {
   }
 
   /** Records an unknown member of the object whose path has `depth` elements. */
-  addUnknownField(name: string, depth: number): void {
+  addUnknownField(name: string, { object, depth }: { readonly object: object; readonly depth: number }): void {
     if (this.unknownFields.length >= maximumUnknownFields) return;
-    this.unknownFields.push(strictPath([...this.path.slice(0, depth), name]));
+    const path = strictPath([...this.path.slice(0, depth), name]);
+    this.unknownFields.push({ path, position: positionOfMember(object, name) });
   }
 
   /** The fault of a value that is not of the schema's type. `literal` is that of a number, where it matters. */

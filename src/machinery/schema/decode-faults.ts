@@ -1,23 +1,25 @@
-import type { RepeatedKey } from "./json-reader.ts";
+import type { MemberPlace, RepeatedKey } from "./json-reader.ts";
 
 /**
- * The faults of strict decoding, in upstream's form: `duplicate field "metadata.labels.d"`, `unknown field "x"`, at
- * most 100. The content of an unknown field is ignored.
+ * The faults of strict decoding, in upstream's form: `duplicate field "metadata.labels.d"`, `unknown field "x"`, in
+ * document order, at most 100. The content of an unknown field is ignored.
  */
 export function strictFaults({
   duplicateFields,
   unknownFields,
 }: {
-  readonly duplicateFields: readonly string[];
-  readonly unknownFields: readonly string[];
+  readonly duplicateFields: readonly MemberPlace[];
+  readonly unknownFields: readonly MemberPlace[];
 }): string[] {
   if (duplicateFields.length + unknownFields.length === 0) return [];
-  const isKnown = (path: string): boolean =>
-    !unknownFields.some((field) => path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`));
-  return [
-    ...duplicateFields.filter(isKnown).map((path) => `duplicate field ${JSON.stringify(path)}`),
-    ...new Set(unknownFields.map((path) => `unknown field ${JSON.stringify(path)}`)),
-  ].slice(0, 100);
+  const isKnown = ({ path }: MemberPlace): boolean =>
+    !unknownFields.some(
+      ({ path: unknown }) => path === unknown || path.startsWith(`${unknown}.`) || path.startsWith(`${unknown}[`),
+    );
+  const worded = (fault: string, places: readonly MemberPlace[]) =>
+    places.map(({ path, position }) => ({ text: `${fault} field ${JSON.stringify(path)}`, position }));
+  const faults = [...worded("duplicate", duplicateFields.filter(isKnown)), ...worded("unknown", unknownFields)];
+  return [...new Set(faults.sort((one, other) => one.position - other.position).map(({ text }) => text))].slice(0, 100);
 }
 
 /** Strict YAML reading's message for a key that occurs twice in an object. */

@@ -30,6 +30,19 @@ const numberLiterals = new WeakMap<object, Map<string, string>>();
 export const numberLiteralAt = (container: object, key: string | number): string | undefined =>
   numberLiterals.get(container)?.get(String(key));
 
+/** A member that strict decoding refuses. */
+export interface MemberPlace {
+  /** `metadata.labels.d` */
+  readonly path: string;
+  /** Where its key is in the text. 0 in a text without repeated members: there the value has the text's order. */
+  readonly position: number;
+}
+
+const memberPositions = new WeakMap<object, Map<string, number>>();
+
+/** Where a member of an object first is in the text; see `MemberPlace`. */
+export const positionOfMember = (object: object, key: string): number => memberPositions.get(object)?.get(key) ?? 0;
+
 export interface JsonReading {
   /** Text that is not UTF-8 is read as Latin-1, one character per byte, so that a fault can name the byte. */
   readonly isLatin1?: boolean;
@@ -43,7 +56,8 @@ export class JsonReader {
   #position = 0;
   #depth = 0;
   readonly #path: string[] = [];
-  readonly #duplicateFields = new Set<string>();
+  /** Positions by path. */
+  readonly #duplicateFields = new Map<string, number>();
   readonly #repeatedKeys: RepeatedKey[] = [];
   #line = 1;
   #lineStart = 0;
@@ -57,12 +71,13 @@ export class JsonReader {
     this.#replacesRepeated = replacesRepeated;
   }
 
-  read(): { value: unknown; duplicateFields: string[]; repeatedKeys: RepeatedKey[] } {
+  read(): { value: unknown; duplicateFields: MemberPlace[]; repeatedKeys: RepeatedKey[] } {
     const holder: unknown[] = [];
     this.#readValueInto(holder, 0);
     this.#skipSpace();
     if (this.#position < this.#text.length) throw this.#fault("after top-level value");
-    return { value: holder[0], duplicateFields: [...this.#duplicateFields], repeatedKeys: this.#repeatedKeys };
+    const duplicateFields = Array.from(this.#duplicateFields, ([path, position]) => ({ path, position }));
+    return { value: holder[0], duplicateFields, repeatedKeys: this.#repeatedKeys };
   }
 
   #readValueInto(container: Container, key: string | number): void {
@@ -102,6 +117,7 @@ export class JsonReader {
 
   #readObject(object: Record<string, unknown>): Record<string, unknown> {
     const seen = new Set<string>();
+    const positions = positionsIn(object);
     this.#skipSpaceBeforeToken();
     if (this.#take("}")) return object;
     for (;;) {
@@ -114,6 +130,7 @@ export class JsonReader {
       this.#path.push(this.#path.length === 0 ? key : `.${key}`);
       if (seen.has(key)) this.#addRepeated(key, start);
       seen.add(key);
+      if (!positions.has(key)) positions.set(key, start);
       this.#readValueInto(object, key);
       this.#path.pop();
       this.#skipSpaceBeforeToken();
@@ -123,7 +140,10 @@ export class JsonReader {
   }
 
   #addRepeated(key: string, start: number): void {
-    if (this.#duplicateFields.size < maximumDuplicateFields) this.#duplicateFields.add(this.#pathText());
+    if (this.#duplicateFields.size < maximumDuplicateFields) {
+      const path = this.#pathText();
+      if (!this.#duplicateFields.has(path)) this.#duplicateFields.set(path, start);
+    }
     if (this.#repeatedKeys.length < maximumDuplicateFields) {
       this.#repeatedKeys.push({ key: shortened(key), line: this.#lineAt(start) });
     }
@@ -257,6 +277,12 @@ function previousObject(container: Container, key: string | number): Record<stri
   return typeof previous === "object" && previous !== null && !Array.isArray(previous)
     ? (previous as Record<string, unknown>) // an object that this reader made
     : {};
+}
+
+function positionsIn(object: object): Map<string, number> {
+  const positions = memberPositions.get(object) ?? new Map<string, number>();
+  memberPositions.set(object, positions);
+  return positions;
 }
 
 function literalsOf(container: Container): Map<string, string> {

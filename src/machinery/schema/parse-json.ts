@@ -2,17 +2,15 @@ import { isUtf8 } from "node:buffer";
 import { decodeUtf8 } from "./decode-utf8.ts";
 import { checkValueCount, endOfString, maximumValues } from "./value-limit.ts";
 import { isDigit, JsonReader, maximumJsonDepth } from "./json-reader.ts";
-import type { JsonReading, RepeatedKey } from "./json-reader.ts";
+import type { JsonReading, MemberPlace, RepeatedKey } from "./json-reader.ts";
 
-export { JsonSyntaxError, maximumJsonDepth } from "./json-reader.ts";
-export type { RepeatedKey } from "./json-reader.ts";
+export { JsonSyntaxError, maximumJsonDepth, positionOfMember } from "./json-reader.ts";
+export type { MemberPlace, RepeatedKey } from "./json-reader.ts";
 
 export interface ParsedJson {
   readonly value: unknown;
-  /**
-   * Paths of members that occur more than once in an object, in document order, each listed once: `metadata.labels.d`.
-   */
-  readonly duplicateFields: string[];
+  /** The members that occur more than once in an object, in document order, each listed once. */
+  readonly duplicateFields: MemberPlace[];
   /** Each repetition of such a key with its line, at most 100. */
   readonly repeatedKeys: readonly RepeatedKey[];
 }

@@ -59,6 +59,12 @@ anonymous:
 
   it("may have no issuer yet", () => assert.deepEqual(parse(head), { trusted: [], anonymous: undefined }));
 
+  it("may be of each version that upstream reads", () => {
+    for (const version of ["v1", "v1beta1", "v1alpha1"]) {
+      assert.deepEqual(parse(head.replace("k8s.io/v1", `k8s.io/${version}`)).trusted, []);
+    }
+  });
+
   const faults: Readonly<Record<string, readonly [text: string, fault: RegExp]>> = {
     "no YAML": ["a: [", /./],
     "another version": [

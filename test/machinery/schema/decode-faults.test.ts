@@ -19,8 +19,20 @@ test("strict validation reports the same faults as Kubernetes", () => {
 
 test("duplicate members inside an unknown field are ignored", () => {
   assert.deepEqual(faultsOf('{"x":{"a":1,"a":2},"x":1,"xy":[{"b":1,"b":2}],"metadata":{"name":"a","name":"b"}}'), [
-    'duplicate field "metadata.name"',
     'unknown field "x"',
     'unknown field "xy"',
+    'duplicate field "metadata.name"',
+  ]);
+});
+
+test("unknown and duplicate fields are named in the order in which the text has them", () => {
+  const text = '{"z":1,"metadata":{"name":"a","q":1,"name":"b"},"kind":"","secrets":[{"b":1}],"kind":"","a":1}';
+  assert.deepEqual(faultsOf(text), [
+    'unknown field "z"',
+    'unknown field "metadata.q"',
+    'duplicate field "metadata.name"',
+    'unknown field "secrets[0].b"',
+    'duplicate field "kind"',
+    'unknown field "a"',
   ]);
 });

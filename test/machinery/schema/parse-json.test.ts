@@ -66,7 +66,11 @@ test("a duplicate member is named by its path, and the last one wins", () => {
   const text = '{"metadata":{"labels":{"d":"1","d":"2","d":"3"}},"secrets":[{"y":1,"y":2}],"a:b":":","x":"\\"","x":1}';
   assert.deepEqual(parseJson(text), {
     value: { metadata: { labels: { d: "3" } }, secrets: [{ y: 2 }], "a:b": ":", x: 1 },
-    duplicateFields: ["metadata.labels.d", "secrets[0].y", "x"],
+    duplicateFields: [
+      { path: "metadata.labels.d", position: text.indexOf('"d":"2"') },
+      { path: "secrets[0].y", position: text.indexOf('"y":2') },
+      { path: "x", position: text.indexOf('"x":1') },
+    ],
     repeatedKeys: ["d", "d", "y", "x"].map((key) => ({ key, line: 1 })),
   });
 });

@@ -3,7 +3,7 @@ import { shortTextLength } from "../../scheduling/request-turn.ts";
 import { apiVersionOf, plainApiVersion } from "../../api/resource-type.ts";
 import { decodeUtf8 } from "../../schema/decode-utf8.ts";
 import { JsonSyntaxError, parsedValue, parseJson, parseJsonBytes } from "../../schema/parse-json.ts";
-import type { RepeatedKey } from "../../schema/parse-json.ts";
+import type { MemberPlace, RepeatedKey } from "../../schema/parse-json.ts";
 import { ProtobufError } from "../../schema/protobuf.ts";
 import { decodeEnvelope } from "../../schema/protobuf-envelope.ts";
 import { repeatedKeyFault, repeatedKeysFault, TypeMismatch } from "../../schema/decode-faults.ts";
@@ -92,7 +92,9 @@ export function decodeBody<T>(body: RequestBody, options: DecodeOptions<T>): T {
     );
   }
   try {
-    const { object, strictFaults } = options.decode({ value, duplicateFields });
+    const { object, strictFaults: found } = options.decode({ value, duplicateFields });
+    // Upstream makes JSON of YAML through a map, and sorts its members.
+    const strictFaults = body.format === "yaml" ? found.toSorted() : found;
     if (strictFaults.length + repeatedKeys.length > 0 && fieldValidation === "Strict") {
       const faults = [...(repeatedKeys.length > 0 ? [repeatedKeysFault(repeatedKeys)] : []), ...strictFaults];
       throw refuse(`strict decoding error: ${faults.join(", ")}`);
@@ -109,7 +111,7 @@ export function decodeBody<T>(body: RequestBody, options: DecodeOptions<T>): T {
 
 interface ParsedBody {
   readonly value: unknown;
-  readonly duplicateFields: readonly string[];
+  readonly duplicateFields: readonly MemberPlace[];
   /** For YAML, whose strict errors name lines instead of paths. */
   readonly repeatedKeys: readonly RepeatedKey[];
   /** The kind and version in the body. Parts that are left out count as expected. */

@@ -3,6 +3,8 @@ import { maximumFaults } from "../../api/field-error.ts";
 import { shortened } from "../../api/format-value.ts";
 import { PatchedDocument, parseJsonPointer } from "./patched-document.ts";
 import { isJsonObject, memberOf } from "../../api/json-object.ts";
+import { positionOfMember } from "../../schema/parse-json.ts";
+import type { MemberPlace } from "../../schema/parse-json.ts";
 import { maximumValues, tooManyValues } from "../../schema/value-limit.ts";
 import { isDeeperThan, isSameJson, jsonTypeName, maximumDepth, valueCount } from "./json-value.ts";
 import { operationFailed, undecodablePatch } from "./patch-error.ts";
@@ -68,19 +70,19 @@ export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
 
 const knownMembers = new Set(["op", "path", "from", "value"]);
 
-/** The faults that strict field validation finds in the operations. Upstream writes `json patch ` before each. */
-export function unknownOperationFields(body: unknown): string[] {
+/** The members of operations that strict field validation refuses. */
+export function unknownOperationFields(body: unknown): MemberPlace[] {
   if (!Array.isArray(body)) return [];
-  const faults: string[] = [];
+  const places: MemberPlace[] = [];
   for (const [index, operation] of body.entries()) {
     if (!isJsonObject(operation)) continue;
     for (const key in operation) {
       if (knownMembers.has(key)) continue;
-      faults.push(`unknown field "[${index}].${shortened(key)}"`);
-      if (faults.length === maximumFaults) return faults;
+      places.push({ path: `[${index}].${shortened(key)}`, position: positionOfMember(operation, key) });
+      if (places.length === maximumFaults) return places;
     }
   }
-  return faults;
+  return places;
 }
 
 const tokensOf = (pointer: string | undefined): string[] => {

@@ -32,7 +32,10 @@ export interface CompiledKind<T extends ApiObject = ApiObject> {
   readonly apiVersion: string;
   /** The apiVersion of the objects that hooks and admission see. */
   readonly storedApiVersion: string;
-  /** The apiVersions of all versions that serve the kind: who owns a field under one of them owns it under all. */
+  /**
+   * The apiVersions under which who owns a field owns it under all. As in upstream, writes under `/api` and those under `/apis`
+   * do not know each other's owners.
+   */
   readonly apiVersions: ReadonlySet<string>;
   /** The resource, as errors name it. */
   readonly resource: Named;
@@ -76,7 +79,11 @@ export function compileKind<T extends ApiObject>(
       ),
     apiVersion,
     storedApiVersion: apiVersionOf(storedAs(definition)),
-    apiVersions: new Set([storedAs(definition), ...alsoServedAs].map(apiVersionOf)),
+    apiVersions: new Set(
+      [storedAs(definition), ...alsoServedAs]
+        .filter((version) => (version.group === "") === (group === ""))
+        .map(apiVersionOf),
+    ),
     resource: { group, resource: plural },
     kind: { group: definition.renames === undefined ? group : storedAs(definition).group, resource: kind },
     resetFields: new Map(

@@ -10,7 +10,12 @@ import {
 import { compileDecoder } from "../../src/machinery/schema/compile-decoder.ts";
 import { deleteOptionsSchema, statusSchema } from "../../src/machinery/schema/meta-schemas.ts";
 import { compileProtobuf } from "../../src/machinery/schema/protobuf.ts";
-import { decodeEnvelope, encodeEnvelope } from "../../src/machinery/schema/protobuf-envelope.ts";
+import {
+  decodeEnvelope,
+  encodeEnvelope,
+  envelopeEnd,
+  envelopeStart,
+} from "../../src/machinery/schema/protobuf-envelope.ts";
 import { bytes, object, string } from "../../src/machinery/schema/schema.ts";
 import type { ObjectSchema } from "../../src/machinery/schema/schema.ts";
 import { tokenRequestSchema } from "../../src/features/accounts/token-request-schema.ts";
@@ -100,6 +105,22 @@ describe("a client that prefers protobuf", () => {
       assert.deepEqual([status.kind, status.code], ["Status", code]);
       assert.notEqual(status.message, "");
     }
+  });
+
+  it("is told whether the envelope or the message in it is faulty, as in upstream", async () => {
+    const told = async (body: Buffer): Promise<string> =>
+      valueOf(await post(collection, body), statusSchema).message ?? "";
+    const cut = configMap("cut").subarray(0, -10);
+    assert.match(
+      await told(cut),
+      /^the object provided is unrecognized \(must be of type ConfigMap\): unexpected EOF \(6b38/,
+    );
+    const tooShort = Buffer.from([0x0a, 0x05]);
+    const start = envelopeStart({ kind: "ConfigMap", apiVersion: "v1" }, tooShort.length);
+    assert.equal(
+      await told(Buffer.concat([start, tooShort, envelopeEnd])),
+      'ConfigMap in version "v1" cannot be handled as a ConfigMap: unexpected EOF',
+    );
   });
 
   it("may send an apiVersion that cannot be read, as if it were left out", async () => {

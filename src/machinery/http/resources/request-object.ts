@@ -6,6 +6,7 @@ import { JsonSyntaxError, parsedValue, parseJson, parseJsonBytes } from "../../s
 import type { MemberPlace, RepeatedKey } from "../../schema/parse-json.ts";
 import { ProtobufError } from "../../schema/protobuf.ts";
 import { decodeEnvelope } from "../../schema/protobuf-envelope.ts";
+import type { Envelope } from "../../schema/protobuf-envelope.ts";
 import { repeatedKeyFault, repeatedKeysFault, TypeMismatch } from "../../schema/decode-faults.ts";
 import type { CompiledSchema } from "../../registry/compiled-schema.ts";
 import type { DecodedObject, DecodeRequest } from "../../registry/decode-object.ts";
@@ -76,10 +77,7 @@ export interface DecodeOptions<T> {
 export function decodeBody<T>(body: RequestBody, options: DecodeOptions<T>): T {
   const { expected, fieldValidation, warnings } = options;
   const { value, duplicateFields, repeatedKeys, sent } = parseBody(body, options);
-  const refuse = (fault: string): Error =>
-    badRequest(
-      `${sent.kind} in version ${JSON.stringify(sent.version)} cannot be handled as a ${expected.kind}: ${fault}`,
-    );
+  const refuse = (fault: string): Error => cannotBeHandled(fault, { sent, expected });
   if (sent.kind !== expected.kind) {
     const [from, to] = [`${sent.version}.${sent.kind}`, goTypeName(expected)];
     throw refuse(`converting (${from}) to (${to}): unknown conversion`);
@@ -109,13 +107,41 @@ export function decodeBody<T>(body: RequestBody, options: DecodeOptions<T>): T {
   }
 }
 
+interface SentType {
+  readonly kind: string;
+  readonly apiVersion: string;
+  readonly version: string;
+}
+
+/** The kind and version in a body. Parts that are left out count as expected. */
+function sentType(
+  { kind, apiVersion }: { readonly kind: string; readonly apiVersion: string },
+  expected: ExpectedKind,
+): SentType {
+  const sentVersion = isReadable(apiVersion) ? plainApiVersion(apiVersion, expected) : apiVersionOf(expected);
+  return {
+    kind: kind === "" ? expected.kind : kind,
+    apiVersion: sentVersion,
+    version: sentVersion.slice(sentVersion.indexOf("/") + 1),
+  };
+}
+
+const isReadable = (apiVersion: string): boolean => apiVersion.indexOf("/") === apiVersion.lastIndexOf("/");
+
+const cannotBeHandled = (
+  fault: string,
+  { sent, expected }: { readonly sent: SentType; readonly expected: ExpectedKind },
+): Error =>
+  badRequest(
+    `${sent.kind} in version ${JSON.stringify(sent.version)} cannot be handled as a ${expected.kind}: ${fault}`,
+  );
+
 interface ParsedBody {
   readonly value: unknown;
   readonly duplicateFields: readonly MemberPlace[];
   /** For YAML, whose strict errors name lines instead of paths. */
   readonly repeatedKeys: readonly RepeatedKey[];
-  /** The kind and version in the body. Parts that are left out count as expected. */
-  readonly sent: { readonly kind: string; readonly apiVersion: string; readonly version: string };
+  readonly sent: SentType;
 }
 
 function parseBody(
@@ -126,39 +152,51 @@ function parseBody(
     badRequest(
       `the object provided is unrecognized (must be of type ${expected.kind}): ${fault} (${summarize(body.bytes)})`,
     );
-  const { value, duplicateFields, repeatedKeys } = parseValue(body, { schema, refuse: unrecognized });
-  const { kind, apiVersion } = typeOf(value, unrecognized);
-  const isReadable = apiVersion.indexOf("/") === apiVersion.lastIndexOf("/");
+  const { value, duplicateFields, repeatedKeys } = parseValue(body, {
+    schema,
+    refuse: unrecognized,
+    refuseContent: (fault, type) => cannotBeHandled(fault, { sent: sentType(type, expected), expected }),
+  });
+  const type = typeOf(value, unrecognized);
   // In protobuf, upstream treats an apiVersion that it can't read as one that is left out.
-  if (!isReadable && body.format !== "protobuf") throw unrecognized(`unexpected GroupVersion string: ${apiVersion}`);
-  const sentVersion = isReadable ? plainApiVersion(apiVersion, expected) : apiVersionOf(expected);
+  if (!isReadable(type.apiVersion) && body.format !== "protobuf") {
+    throw unrecognized(`unexpected GroupVersion string: ${type.apiVersion}`);
+  }
   return {
     value: value ?? {},
     ...(body.format === "yaml" ? { duplicateFields: [], repeatedKeys } : { duplicateFields, repeatedKeys: [] }),
-    sent: {
-      kind: kind === "" ? expected.kind : kind,
-      apiVersion: sentVersion,
-      version: sentVersion.slice(sentVersion.indexOf("/") + 1),
-    },
+    sent: sentType(type, expected),
   };
 }
 
-/** Parses the JSON value of a body in any format. `refuse` creates the 400. */
+interface ValueParsing {
+  readonly schema: CompiledSchema;
+  /** Creates the 400. */
+  readonly refuse: (fault: string) => Error;
+  /** Creates the 400 for a faulty protobuf message whose envelope says what it is. Default: `refuse`. */
+  readonly refuseContent?: (fault: string, type: { readonly kind: string; readonly apiVersion: string }) => Error;
+}
+
+/** Parses the JSON value of a body in any format. */
 export function parseValue(
   { format, bytes, value }: RequestBody,
-  { schema, refuse }: { readonly schema: CompiledSchema; readonly refuse: (fault: string) => Error },
+  { schema, refuse, refuseContent = refuse }: ValueParsing,
 ): ReturnType<typeof parseJson> {
+  let envelope: Envelope | undefined;
   try {
     if (value !== undefined) return parsedValue(value);
     if (format === "json") return parseJsonBytes(bytes);
     if (format === "yaml") return parseJson(yamlToJson(decodeUtf8(bytes)));
-    const { kind, apiVersion, raw } = decodeEnvelope(bytes);
+    envelope = decodeEnvelope(bytes);
+    const { kind, apiVersion, raw } = envelope;
     return { value: { kind, apiVersion, ...schema.protobuf.decode(raw) }, duplicateFields: [], repeatedKeys: [] };
   } catch (error) {
     if (error instanceof JsonSyntaxError) {
       throw refuse(`couldn't get version/kind; json parse error: ${error.message}`);
     }
-    if (error instanceof ProtobufError) throw refuse(error.message);
+    if (error instanceof ProtobufError) {
+      throw envelope === undefined ? refuse(error.message) : refuseContent(error.message, envelope);
+    }
     throw error;
   }
 }

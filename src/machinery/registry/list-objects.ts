@@ -40,9 +40,12 @@ export async function listObjects<T extends ApiObject>(
   options: WaitingListOptions<T>,
 ): Promise<ObjectList<T>> {
   const { waiter, selector, resourceVersion, resourceVersionMatch: match, limit } = options;
+  // Version 0 asks for what is in memory: all of it (upstream: `computeListLimit`).
+  const isWhole = resourceVersion === "0" && registry.definition.isReadFromStorage !== true;
+  const limited = isWhole ? { ...options, limit: 0 } : options;
   const preparing = selector.lookup && registry.cache.prepareLookUp(selector.lookup);
   if (preparing !== undefined) await preparing; // before the revision is chosen
-  if (options.continueToken !== "") return nextPage(registry, options);
+  if (options.continueToken !== "") return nextPage(registry, limited);
   const revision = parseResourceVersion(resourceVersion);
   // A limit together with a version means exactly that version. This rule is older than the match parameter.
   const isExact = revision > 0 && (match === "Exact" || (match === "" && limit > 0));
@@ -51,9 +54,6 @@ export async function listObjects<T extends ApiObject>(
   // "00" is the storage's 0: the newest state (upstream refuses only "0" to be exact).
   if (resourceVersion === "" || match === "Exact") await registry.waitForFreshCache(waiter);
   else if (registry.cache.revision < revision) await registry.waitForRevision(revision);
-  // Version 0 asks for what is in memory: all of it (upstream: `computeListLimit`).
-  const isWhole = resourceVersion === "0" && registry.definition.isReadFromStorage !== true;
-  const limited = isWhole ? { ...options, limit: 0 } : options;
   return listCached(registry, { range: selector.range, options: limited });
 }
 

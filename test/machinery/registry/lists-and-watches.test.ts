@@ -163,6 +163,9 @@ describe("a list", () => {
 
   it("is whole at version 0 in spite of a limit, but for what upstream reads from its storage", async () => {
     assert.deepEqual(await names(await filled(2), "resourceVersion=0&limit=1"), ["toy-0", "toy-1"]);
+    const box = await filled(3);
+    const { continueToken } = await list(box, "limit=1");
+    assert.deepEqual(await names(box, `resourceVersion=0&limit=1&continue=${continueToken}`), ["toy-1", "toy-2"]);
     const uncached = await toyBox({ definition: { ...toys, isReadFromStorage: true } });
     await uncached.add("toy-0");
     await uncached.add("toy-1");

@@ -75,7 +75,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     userAgent: `signet-agent/${version}`,
     connect: options.connect,
   });
-  const { client, serving, services } = ownedCertificates({ ...shared, hooks, monotonic }, identity);
+  const { client, serving, services } = ownedCertificates({ ...shared, hooks }, identity);
   checkIdentity(identity, { settings, log });
   const certificates = [client, serving, ...services];
   const bundles = new Map<string, TrustBundleState>();

@@ -42,7 +42,7 @@ export function parseListOptions<T extends ApiObject>(
   const timeoutSeconds = parseInteger(parameters, "timeoutSeconds");
   const limit = parseInteger(parameters, "limit") ?? 0;
   const resourceVersion = parameters.get("resourceVersion") ?? "";
-  const { match, sendsInitialEvents } = initialState(parameters, isWatch);
+  const { match, sendsInitialEvents } = isWatch ? initialStateOf(parameters) : versionMatchOf(parameters);
   const continueToken = parameters.get("continue") ?? "";
   const selectorRequest = {
     namespace,
@@ -67,16 +67,19 @@ export function parseListOptions<T extends ApiObject>(
   };
 }
 
+type VersionMatch = Pick<SentVersions, "match" | "sendsInitialEvents">;
+
+const versionMatchOf = (parameters: URLSearchParams): VersionMatch => ({
+  match: parameters.get("resourceVersionMatch") ?? "",
+  sendsInitialEvents: parseBoolean(parameters, "sendInitialEvents"),
+});
+
 /** A watch without a version begins with the state as if it had asked for that (upstream: `SetListOptionsDefaults`). */
-function initialState(
-  parameters: URLSearchParams,
-  isWatch: boolean,
-): Pick<SentVersions, "match" | "sendsInitialEvents"> {
-  const sendsInitialEvents = parseBoolean(parameters, "sendInitialEvents");
-  const match = parameters.get("resourceVersionMatch") ?? "";
+function initialStateOf(parameters: URLSearchParams): VersionMatch {
+  const sent = versionMatchOf(parameters);
   const hasNoVersion = ["", "0"].includes(parameters.get("resourceVersion") ?? "");
-  const isDefaulted = isWatch && hasNoVersion && match === "" && sendsInitialEvents === undefined;
-  return isDefaulted ? { match: "NotOlderThan", sendsInitialEvents: true } : { match, sendsInitialEvents };
+  const isDefaulted = hasNoVersion && sent.match === "" && sent.sendsInitialEvents === undefined;
+  return isDefaulted ? { match: "NotOlderThan", sendsInitialEvents: true } : sent;
 }
 
 interface SentVersions {

@@ -18,8 +18,10 @@ export interface Call {
   send(message: Uint8Array): void;
   /** No more messages will be sent. */
   end(): void;
-  /** Lets the other side send no more than its window, or lets it go on. */
-  pause(isPaused: boolean): void;
+  /** Lets the other side send no more than its window. */
+  pause(): void;
+  /** Lets it go on. */
+  resume(): void;
   /** Ends the call. No callback runs afterwards. */
   cancel(): void;
 }
@@ -60,8 +62,12 @@ export class GrpcCall implements Call, ClientExchange {
     this.#stream.end();
   }
 
-  pause(isPaused: boolean): void {
-    this.#stream.pause(isPaused);
+  pause(): void {
+    this.#stream.pause();
+  }
+
+  resume(): void {
+    this.#stream.resume();
   }
 
   cancel(): void {

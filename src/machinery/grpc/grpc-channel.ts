@@ -154,7 +154,7 @@ export class GrpcChannel {
     if (!this.isOpen) {
       const error = unavailable(`${this.url} is not connected`, { mayHaveRun: false });
       const ending = setImmediate(() => observer.onEnd(error));
-      return { send: () => {}, end: () => {}, pause: () => {}, cancel: () => clearImmediate(ending) };
+      return { send: () => {}, end: () => {}, pause: () => {}, resume: () => {}, cancel: () => clearImmediate(ending) };
     }
     const { url } = this;
     return new GrpcCall({

@@ -66,9 +66,14 @@ export class Http2ClientStream {
     this.#connection.schedule(this);
   }
 
-  /** Lets the server send no more than the window of the stream, or lets it go on. Other streams are not affected. */
-  pause(isPaused: boolean): void {
-    this.isPaused = isPaused;
+  /** Lets the server send no more than the window of the stream. Other streams are not affected. */
+  pause(): void {
+    this.isPaused = true;
+  }
+
+  /** Lets the server go on. */
+  resume(): void {
+    this.isPaused = false;
     this.#connection.askForMore(this);
   }
 

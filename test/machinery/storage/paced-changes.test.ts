@@ -14,12 +14,13 @@ interface Delivered {
   readonly upTo: number;
 }
 
-function paced(): { readonly delivered: Delivered[]; readonly pauses: boolean[]; readonly target: PacedChanges } {
+function paced(): { readonly delivered: Delivered[]; readonly pauses: string[]; readonly target: PacedChanges } {
   const delivered: Delivered[] = [];
-  const pauses: boolean[] = [];
+  const pauses: string[] = [];
   const target = new PacedChanges({
     deliver: (some, upTo) => void delivered.push({ revisions: some.map(({ revision }) => revision), upTo }),
-    pause: (isPaused) => void pauses.push(isPaused),
+    pause: () => void pauses.push("paused"),
+    resume: () => void pauses.push("resumed"),
   });
   return { delivered, pauses, target };
 }
@@ -63,9 +64,9 @@ describe("paced changes", () => {
   it("are fewer in a turn when they are long, and pause their source until some are delivered", async () => {
     const { delivered, pauses, target } = paced();
     target.add(changes(30, 2 ** 20), 30);
-    assert.deepEqual([delivered[0]?.revisions.length, pauses], [4, [true]]);
+    assert.deepEqual([delivered[0]?.revisions.length, pauses], [4, ["paused"]]);
     await turns(10);
-    assert.deepEqual(pauses, [true, false]);
+    assert.deepEqual(pauses, ["paused", "resumed"]);
     assert.equal(delivered.at(-1)?.upTo, 30);
   });
 

@@ -33,7 +33,8 @@ export class EtcdWatch {
   readonly #waiters = new Set<Waiter>();
   readonly #paced = new PacedChanges({
     deliver: (changes, revision) => this.#deliver(changes, revision),
-    pause: (isPaused) => this.#call?.pause(isPaused),
+    pause: () => this.#call?.pause(),
+    resume: () => this.#call?.resume(),
   });
   /** The events of etcd's newest revision. More of the same revision may follow. */
   #events: readonly WatchEvent[] = [];

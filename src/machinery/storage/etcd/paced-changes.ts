@@ -7,8 +7,10 @@ const maximumWaitingBytes = 16 * 2 ** 20;
 export interface PacedChangesOptions {
   /** Receives changes, and the revision up to which all changes are delivered then. */
   readonly deliver: (changes: readonly Change[], revision: number) => void;
-  /** Stops and continues what brings changes. */
-  readonly pause: (isPaused: boolean) => void;
+  /** Stops what brings changes. */
+  readonly pause: () => void;
+  /** Continues it. */
+  readonly resume: () => void;
 }
 
 /**
@@ -69,7 +71,9 @@ export class PacedChanges {
 
   #pace(): void {
     const isPaused = this.#waitingBytes > maximumWaitingBytes;
-    if (isPaused !== this.#isPaused) this.#options.pause((this.#isPaused = isPaused));
+    if (isPaused && !this.#isPaused) this.#options.pause();
+    if (!isPaused && this.#isPaused) this.#options.resume();
+    this.#isPaused = isPaused;
     if (this.#waiting.length === 0) return;
     this.#immediate ??= setImmediate(() => {
       this.#immediate = undefined;

@@ -3,8 +3,8 @@ import type { MaybePromise } from "../api/maybe-promise.ts";
 import { mastersGroup } from "../api/user-info.ts";
 
 /**
- * One authorizer. Never throws. A promise only where something outside this process must be asked; it rejects with a 429 ApiError
- * when too many questions wait there.
+ * One authorizer. Never throws. A promise only where long work is divided into turns, or something outside this process must be asked;
+ * it rejects with a 429 ApiError when too many questions wait there.
  */
 export type Authorizer = (attributes: AuthorizationAttributes) => MaybePromise<Decision>;
 

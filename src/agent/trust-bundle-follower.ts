@@ -43,6 +43,8 @@ const checkMilliseconds = 60_000;
 const shortestPauseMilliseconds = 1000;
 /** The wait before a failed write is tried again, for example on a full disk. */
 const rewriteMilliseconds = 10_000;
+/** All of them are in memory, and each may have a mebibyte. */
+const mostBundles = 100;
 /** A larger file than any answer of a server is not one that the agent has written. */
 const largestBundleBytes = 64 * 2 ** 20;
 
@@ -60,6 +62,7 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
   const outage = new FailureLog({ log, monotonic, failure: "cannot follow the trust bundles" });
   const informer = new Informer(bundles, {
     selectors: { fieldSelector: bundleSelector(source) },
+    mostObjects: mostBundles,
     onError: (error) => outage.failed(error, { ...source }),
     backoffMilliseconds: (failures) =>
       backoffMilliseconds(unreachableBackoff, { failures: failures + 1, random: random() }),

@@ -3,7 +3,7 @@ import { ApiError } from "../api/api-error.ts";
 import { withoutManagedFields } from "../api/object-meta.ts";
 import type { Clock } from "../api/clock.ts";
 import type { ApiObject } from "../api/object-meta.ts";
-import { listPages } from "../client/list-pages.ts";
+import { EndlessList, listPages } from "../client/list-pages.ts";
 import type { ListOptions, ResourceClient, ApiClient } from "../client/api-client.ts";
 import type { ResourceType } from "../api/resource-type.ts";
 
@@ -51,6 +51,10 @@ export interface InformerOptions {
   readonly backoffMilliseconds?: (failures: number) => number;
   /** A clock that is never set. */
   readonly monotonic?: Clock;
+  /**
+   * At most a page of a list. While there are more objects, that is an error, and the copy stays as it was before. Default: no limit.
+   */
+  readonly mostObjects?: number;
 }
 
 /** A watch that ends sooner has failed, whatever it said (client-go: `VeryShortWatch`, which also asks that it said nothing). */
@@ -119,11 +123,14 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
           isHeard = true;
           version = object.metadata.resourceVersion ?? version;
           if (type === "DELETED") this.#remove(object);
-          else if (type !== "BOOKMARK") this.#put(object);
+          else if (type !== "BOOKMARK") {
+            if (!this.#objects.has(objectKey(object))) this.#checkNumber(this.#objects.size + 1);
+            this.#put(object);
+          }
         }
       } catch (error) {
         if (signal.aborted) break;
-        if (error instanceof ApiError && error.code === 410) version = "";
+        if (error instanceof EndlessList || (error instanceof ApiError && error.code === 410)) version = "";
         this.#options.onError?.(error);
       }
       if (isHeard && monotonic.now() - watchedSince >= shortestWatchMilliseconds) failures = 0;
@@ -142,6 +149,7 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
     const seen = new Set<string>();
     let version = "";
     for await (const { items, metadata } of listPages(this.#resource, { ...this.#options.selectors, signal })) {
+      this.#checkNumber(items.length + (metadata.continue ? Infinity : 0));
       for (const object of items) {
         seen.add(objectKey(object));
         this.#put(object);
@@ -150,6 +158,11 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
     }
     for (const [key, object] of this.#objects) if (!seen.has(key)) this.#remove(object);
     return version;
+  }
+
+  #checkNumber(objects: number): void {
+    const { mostObjects = Infinity } = this.#options;
+    if (objects > mostObjects) throw new EndlessList(`there are more than ${mostObjects} objects`);
   }
 
   #put(received: T): void {

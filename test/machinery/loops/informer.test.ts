@@ -55,6 +55,41 @@ test("a watch asks the server to end it after five to ten minutes", async () => 
   assert.ok(seconds >= 300 && seconds <= 600, query);
 });
 
+test("an informer keeps no more objects than it may, and follows again when there are fewer", async (context) => {
+  const server = await startTestServer({ settings: { controllers: false } });
+  const stopping = new AbortController();
+  context.after(async () => {
+    stopping.abort();
+    await server.stop();
+  });
+  const objects = server.client.resource(configMaps, "default");
+  const create = (name: string) =>
+    objects.create({ apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: "default" } });
+  const follow = () => {
+    const errors: unknown[] = [];
+    const informer = new Informer(objects, {
+      mostObjects: 2,
+      onError: (error) => errors.push(error),
+      backoffMilliseconds: () => 10,
+    });
+    const started = informer.start(stopping.signal);
+    const names = () => [...informer.list()].map(({ metadata }) => metadata.name ?? "").sort();
+    return { errors, started, names };
+  };
+  const early = follow();
+  await early.started;
+  for (const name of ["a", "b", "c"]) await create(name);
+  const late = follow();
+  for (const { errors } of [early, late]) {
+    await eventually("the third object", () => errors.length > 1);
+    assert.match(String(errors[0]), /there are more than 2 objects/);
+  }
+  assert.deepEqual([early.names(), late.names()], [["a", "b"], []]);
+  await objects.delete("a");
+  for (const { names } of [early, late]) await eventually("the other two", () => names().join() === "b,c");
+  await late.started;
+});
+
 test("an informer continues after a handler that throws, and tells the other handlers", async (context) => {
   const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "news", namespace: "default" } };
   const events = ["2", "3"].map((resourceVersion) => ({

@@ -89,6 +89,28 @@ describe("YAML", () => {
     refuses("[".repeat(100_000));
     refuses(Array.from({ length: 600 }, (_, depth) => `${" ".repeat(depth)}a:`).join("\n"));
     refuses(`a: ${"x".repeat(300_000)}`, 413);
+    refuses(`[${"1,".repeat(25_000)}1]`, 413);
+  });
+
+  it("bounds each of them where the others are small", () => {
+    const fault = (text: string): string => {
+      try {
+        return typeof yamlToJson(text);
+      } catch (error) {
+        return error instanceof ApiError ? error.message : String(error);
+      }
+    };
+    const aliases = (count: number): string => `a: &x 1\nb: [${Array.from({ length: count }, () => "*x").join()}]`;
+    assert.equal(fault(aliases(100)), "string");
+    assert.match(fault(aliases(101)), /too many aliases$/);
+    const expanded = (count: number): string => aliases(count).replace("1", `"${"x".repeat(100_000)}"`);
+    assert.equal(fault(expanded(30)), "string");
+    assert.match(fault(expanded(32)), /too large when expanded$/);
+    assert.equal(fault(`${"- ".repeat(256)}x`), "string");
+    assert.match(fault(`${"- ".repeat(257)}x`), /nested too deeply$/);
+    const merged = (count: number): string => `${"<<: {".repeat(count).replace("{", "\n  {")}a: 1${"}".repeat(count)}`;
+    assert.equal(fault(merged(256)), "string");
+    assert.match(fault(merged(257)), /nested too deeply$/);
   });
 
   it("bounds quotes, escapes, anchors, aliases and tags, each of which is slow to parse", () => {

@@ -49,6 +49,7 @@ describe("a node", () => {
     const token = { resource: "serviceaccounts", subresource: "token", verb: "create" };
     assert.ok(may({ ...token, name: "used" }));
     assert.ok(!may({ ...token, name: "other" }));
+    for (const verb of ["update", "delete", "get"]) assert.ok(!may({ ...token, verb, name: "used" }));
     assert.ok(may({ resource: "serviceaccounts", name: "used" }));
     assert.ok(!may({ resource: "serviceaccounts", verb: "list" }));
   });
@@ -63,6 +64,10 @@ describe("a node", () => {
     assert.ok(may({ ...pods, verb: "list", fieldSelector: parseFieldSelector("spec.nodeName=n1") }));
     assert.ok(!may({ ...pods, verb: "list", fieldSelector: parseFieldSelector("spec.nodeName=n2") }));
     assert.ok(!may({ ...pods, verb: "list", fieldSelector: parseFieldSelector("spec.nodeName=n11") }));
+    for (const others of ["spec.nodeName!=n1", "metadata.name=n1"]) {
+      assert.ok(!may({ ...pods, verb: "list", fieldSelector: parseFieldSelector(others) }));
+      assert.ok(!may({ ...pods, verb: "watch", fieldSelector: parseFieldSelector(others) }));
+    }
     // It selects nothing.
     assert.ok(may({ ...pods, verb: "list", fieldSelector: parseFieldSelector("spec.nodeName=n2,spec.nodeName=n1") }));
   });
@@ -71,6 +76,7 @@ describe("a node", () => {
     const node = { resource: "nodes", namespace: "" };
     assert.ok(may({ ...node, name: "n1" }));
     assert.ok(may({ ...node, verb: "patch", subresource: "status", name: "n1" }));
+    for (const subresource of ["proxy", "status"]) assert.ok(!may({ ...node, subresource, name: "n1" }));
     assert.ok(!may({ ...node, name: "n2" }));
     assert.ok(!may({ ...node, verb: "list" }));
     assert.ok(!may({ ...node, verb: "delete", name: "n1" }));

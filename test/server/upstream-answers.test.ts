@@ -347,6 +347,15 @@ describe("a server, like upstream,", () => {
     );
   });
 
+  it("lists in OpenAPI which values a field can have", async () => {
+    const [, { components }] = await answer({ path: "/openapi/v3/apis/certificates.k8s.io/v1" });
+    const { usages } = components.schemas["io.k8s.api.certificates.v1.CertificateSigningRequestSpec"].properties;
+    assert.deepEqual(usages.items.enum.slice(0, 3), ["any", "cert sign", "client auth"]);
+    const [, { definitions }] = await answer({ path: "/openapi/v2" });
+    const { effect } = definitions["io.k8s.api.core.v1.Taint"].properties;
+    assert.deepEqual(effect.enum, ["NoExecute", "NoSchedule", "PreferNoSchedule"]);
+  });
+
   it("misses the namespace or the name that a path leaves empty", async () => {
     const told = async (method: string, path: string): Promise<readonly unknown[]> => {
       const body = ["POST", "PUT"].includes(method) ? { metadata: { name: "x" } } : undefined;

@@ -10,6 +10,7 @@ export interface OpenApiSchema {
   readonly format?: string;
   readonly description?: string;
   readonly default?: unknown;
+  readonly enum?: readonly string[];
   readonly required?: readonly string[];
   readonly properties?: Readonly<Record<string, OpenApiSchema>>;
   readonly additionalProperties?: OpenApiSchema;
@@ -99,7 +100,8 @@ export class DefinitionCollector {
       const isAtomic = schema.isAtomic === true && { "x-kubernetes-map-type": "atomic" };
       return { type: "object", additionalProperties: this.#schema(schema.values, group), ...isAtomic };
     }
-    return (this.#openApi === 3 ? unionTypes[schema.type] : undefined) ?? scalarTypes[schema.type];
+    const scalar = (this.#openApi === 3 ? unionTypes[schema.type] : undefined) ?? scalarTypes[schema.type];
+    return schema.enum === undefined ? scalar : { ...scalar, enum: schema.enum.toSorted() };
   }
 }
 

@@ -164,6 +164,7 @@ const schemaMessage = (schema: OpenApiSchema): Message => [
   [4, schema.description],
   [5, schema.default === undefined ? undefined : anyValue(schema.default)],
   ...repeated(19, schema.required),
+  ...repeated(20, schema.enum?.map(anyValue)),
   [21, schema.additionalProperties && [[1, schemaMessage(schema.additionalProperties)]]],
   [22, schema.type === undefined ? undefined : [[1, schema.type]]],
   [23, schema.items && [[1, schemaMessage(schema.items)]]],

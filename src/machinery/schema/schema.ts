@@ -26,6 +26,8 @@ export interface ScalarSchema<T = unknown> {
   readonly type: ScalarType;
   /** The Go name of a named type, as in upstream's decoding errors: `v1.KeyUsage`. */
   readonly goType?: string;
+  /** The values that validation lets pass, for OpenAPI: decoding takes others too. Default: not listed. */
+  readonly enum?: readonly string[];
   readonly [typed]?: T;
 }
 
@@ -144,6 +146,9 @@ export const microTime: ScalarSchema<string> = scalar("microTime");
 export const quantity: ScalarSchema<string> = scalar("quantity");
 export const intOrString: ScalarSchema<number | string> = scalar("intOrString");
 export const any: AnySchema = { type: "any" };
+
+/** A text that must be one of these; see `ScalarSchema.enum`. */
+export const oneOf = (values: readonly string[]): ScalarSchema<string> => ({ ...string, enum: values });
 
 /** Gives a scalar the name of a Go type: `named(string, "v1.RequestConditionType")`. */
 export const named = <T>(schema: ScalarSchema<T>, goType: string): ScalarSchema<T> => ({ ...schema, goType });

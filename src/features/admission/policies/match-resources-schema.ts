@@ -1,11 +1,15 @@
 import { labelSelector, validateLabelSelector } from "../../../machinery/schema/label-selector-schema.ts";
-import { atomicList, embeddedIn, named, string } from "../../../machinery/schema/schema.ts";
+import { atomicList, embeddedIn, named, oneOf, string } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { atomicStruct, omitEmpty, pointer } from "../../../machinery/schema/struct.ts";
 import { NamedText } from "../../../machinery/api/format-value.ts";
 import { duplicate, forbiddenField, invalidValue, notSupported, required } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { validatePathSegmentName } from "../../../machinery/api/name-validation.ts";
+
+const operations = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
+const scopes = ["*", "Cluster", "Namespaced"];
+const policies = ["Equivalent", "Exact"];
 
 const rule = {
   apiGroups: omitEmpty(
@@ -20,7 +24,7 @@ const rule = {
     "The resources, such as `configmaps` or `serviceaccounts/token`. `*` means all resources, `*/*` those and all " +
       "subresources, `serviceaccounts/*` one with all its subresources.",
   ),
-  scope: pointer(4, named(string, "v1.ScopeType"), "Cluster, Namespaced or *.", { default: "*" }),
+  scope: pointer(4, named(oneOf(scopes), "v1.ScopeType"), "Cluster, Namespaced or *.", { default: "*" }),
 };
 
 const namedRule = atomicStruct("v1.NamedRuleWithOperations", "Which operations on which resources are meant.", {
@@ -28,7 +32,7 @@ const namedRule = atomicStruct("v1.NamedRuleWithOperations", "Which operations o
   ...embeddedIn(2, {
     operations: omitEmpty(
       1,
-      atomicList(named(string, "v1.OperationType")),
+      atomicList(named(oneOf(operations), "v1.OperationType")),
       "CREATE, UPDATE, DELETE, CONNECT, or * for all.",
     ),
     ...embeddedIn(2, rule),
@@ -54,7 +58,7 @@ export const matchResources = atomicStruct("v1.MatchResources", "Which writes ar
   excludeResourceRules: omitEmpty(4, atomicList(namedRule), "Writes that are not meant, whatever resourceRules say."),
   matchPolicy: pointer(
     7,
-    named(string, "v1.MatchPolicyType"),
+    named(oneOf(policies), "v1.MatchPolicyType"),
     "Exact: only the versions that the rules name. Equivalent: the same objects under other versions too.",
     { default: "Equivalent" },
   ),
@@ -63,8 +67,6 @@ export const matchResources = atomicStruct("v1.MatchResources", "Which writes ar
 export type MatchResources = Infer<typeof matchResources>;
 export type NamedRule = Infer<typeof namedRule>;
 
-const operations = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
-const scopes = ["*", "Cluster", "Namespaced"];
 /** Rules are compared with every write. */
 const maximumRules = 1000;
 
@@ -77,7 +79,6 @@ export function validateMatchResources(match: MatchResources, field: string): Fi
     resourceRules = [],
     excludeResourceRules = [],
   } = match;
-  const policies = ["Equivalent", "Exact"];
   return [
     ...(matchPolicy === undefined || policies.includes(matchPolicy)
       ? []

@@ -7,12 +7,15 @@ import {
   mapList,
   named,
   object,
+  oneOf,
   string,
   time,
 } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { always, atomicStruct, omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
 import { matchResources } from "./match-resources-schema.ts";
+
+export const failurePolicies = ["Fail", "Ignore"];
 
 const expression = "CEL on object, oldObject, request, params, namespaceObject, variables and authorizer.";
 
@@ -43,7 +46,7 @@ const policySpec = struct(
     validations: omitEmpty(3, atomicList(validation), "What must be true of them. All are checked."),
     failurePolicy: pointer(
       4,
-      named(string, "v1.FailurePolicyType"),
+      named(oneOf(failurePolicies), "v1.FailurePolicyType"),
       "What an expression or a binding that fails means: Fail refuses the write, Ignore lets it pass.",
       { default: "Fail" },
     ),

@@ -15,7 +15,7 @@ import { ageColumn, nameColumn } from "../../../machinery/registry/columns.ts";
 import { defineResource } from "../../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
 import { policyResource } from "../resources.ts";
-import { policySchema } from "./policy-schema.ts";
+import { failurePolicies, policySchema } from "./policy-schema.ts";
 import type { PolicySpec, Validation, ValidatingAdmissionPolicy } from "./policy-schema.ts";
 import { validateMatchResources } from "./match-resources-schema.ts";
 
@@ -129,7 +129,6 @@ const validateStatus = ({ typeChecking, conditions = [] }: ValidatingAdmissionPo
 function validateSpec(spec: PolicySpec, name: string): FieldError[] {
   const { failurePolicy, paramKind, matchConstraints, validations = [], auditAnnotations = [] } = spec;
   const { matchConditions = [], variables = [] } = spec;
-  const policies = ["Fail", "Ignore"];
   const expressions = validations.length + auditAnnotations.length + matchConditions.length + variables.length;
   if (expressions > maximumExpressions) {
     return [
@@ -137,9 +136,9 @@ function validateSpec(spec: PolicySpec, name: string): FieldError[] {
     ];
   }
   return [
-    ...(failurePolicy === undefined || policies.includes(failurePolicy)
+    ...(failurePolicy === undefined || failurePolicies.includes(failurePolicy)
       ? []
-      : [notSupported("spec.failurePolicy", { value: new NamedText(failurePolicy), supported: policies })]),
+      : [notSupported("spec.failurePolicy", { value: new NamedText(failurePolicy), supported: failurePolicies })]),
     ...(paramKind === undefined ? [] : validateParamKind(paramKind)),
     ...(matchConstraints === undefined
       ? [required("spec.matchConstraints", "")]

@@ -11,7 +11,7 @@ import { validateUsedLabelSelector, labelSelector } from "../../../machinery/sch
 import { policyBindingResource } from "../resources.ts";
 import { nameAndSelector, validateMatchResources, matchResources } from "./match-resources-schema.ts";
 import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
-import { named, string, uniqueList } from "../../../machinery/schema/schema.ts";
+import { named, oneOf, string, uniqueList } from "../../../machinery/schema/schema.ts";
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { always, atomicStruct, omitEmpty, pointer, struct } from "../../../machinery/schema/struct.ts";
 
@@ -30,6 +30,8 @@ const paramRef = atomicStruct("v1.ParamRef", "Objects that a policy reads as par
   ),
 });
 
+const actions = ["Audit", "Deny", "Warn"];
+
 const bindingSpec = struct("v1.ValidatingAdmissionPolicyBindingSpec", "Where a policy applies, and what it does.", {
   policyName: omitEmpty(1, string, "The name of the policy. A policy that does not exist does nothing.", {
     isRequired: true,
@@ -38,7 +40,7 @@ const bindingSpec = struct("v1.ValidatingAdmissionPolicyBindingSpec", "Where a p
   matchResources: pointer(3, matchResources, "Which of the writes that the policy checks are meant. Absent: all."),
   validationActions: omitEmpty(
     4,
-    uniqueList(named(string, "v1.ValidationAction")),
+    uniqueList(named(oneOf(actions), "v1.ValidationAction")),
     "What a failed validation does: Deny refuses the write, Warn sends a warning, Audit annotates the audit event.",
     { isRequired: true },
   ),
@@ -52,8 +54,6 @@ const bindingSchema = struct("v1.ValidatingAdmissionPolicyBinding", "Puts a Vali
 export type ValidatingAdmissionPolicyBinding = Infer<typeof bindingSchema>;
 type BindingSpec = Infer<typeof bindingSpec>;
 export type ParamRef = Infer<typeof paramRef>;
-
-const actions = ["Audit", "Deny", "Warn"];
 
 /** Puts policies into force. */
 export const validatingAdmissionPolicyBindings = (names: Names): ResourceDefinition<ValidatingAdmissionPolicyBinding> =>

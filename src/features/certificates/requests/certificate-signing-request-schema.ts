@@ -7,6 +7,7 @@ import {
   mapOf,
   named,
   namedStringList,
+  oneOf,
   string,
   time,
 } from "../../../machinery/schema/schema.ts";
@@ -89,7 +90,7 @@ const spec = struct(
     ),
     usages: omitEmpty(
       5,
-      atomicList({ ...named(string, "v1.KeyUsage"), enum: keyUsages }),
+      atomicList(named(oneOf(keyUsages), "v1.KeyUsage")),
       "The requested usages of the certificate's key. For a TLS client: digital signature, key encipherment, client auth. " +
         "For a TLS server: key encipherment, digital signature, server auth.",
     ),

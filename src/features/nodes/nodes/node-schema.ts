@@ -6,6 +6,7 @@ import {
   mapList,
   named,
   atomicListWithMergeKey,
+  oneOf,
   string,
   time,
   setOf,
@@ -16,10 +17,13 @@ import { conditionFields, objectFields } from "../../../machinery/schema/meta-sc
 import { always, omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
 import { resourceList } from "../pods/container-resources.ts";
 
+/** What a taint can do to Pods, in the order in which upstream lists it. */
+export const taintEffects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
 const taint = struct("v1.Taint", "Keeps Pods away that do not tolerate it.", {
   key: required(1, string, "The taint's key."),
   value: omitEmpty(2, string, "The taint's value."),
-  effect: required(3, named(string, "v1.TaintEffect"), "NoSchedule, PreferNoSchedule or NoExecute."),
+  effect: required(3, named(oneOf(taintEffects), "v1.TaintEffect"), "NoSchedule, PreferNoSchedule or NoExecute."),
   timeAdded: pointer(4, time, "When it was added."),
 });
 

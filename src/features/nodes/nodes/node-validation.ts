@@ -4,6 +4,7 @@ import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
 import type { KindFault } from "../../../machinery/registry/kind-faults.ts";
+import { taintEffects } from "./node-schema.ts";
 import type { Node } from "./node-schema.ts";
 import { validatePodRanges, validateResources } from "./node-values.ts";
 import type { NodeBefore } from "./node-values.ts";
@@ -49,9 +50,6 @@ function validateChange(next: Node, previous: Node): KindFault[] {
   }
   return faults;
 }
-
-/** What a taint can do to Pods, in the order in which upstream lists it. */
-export const taintEffects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /** Upstream names the place of taints before they were in the spec. */
 function validateTaints(taints: readonly Taint[]): FieldError[] {

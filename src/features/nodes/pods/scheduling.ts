@@ -1,5 +1,6 @@
-import { atomicList, int32, int64, named, string } from "../../../machinery/schema/schema.ts";
+import { atomicList, int32, int64, named, oneOf, string } from "../../../machinery/schema/schema.ts";
 import { atomicStruct, omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
+import { taintEffects } from "../nodes/node-schema.ts";
 import { labelSelector } from "../../../machinery/schema/label-selector-schema.ts";
 
 const nodeSelectorRequirement = struct("v1.NodeSelectorRequirement", "A condition on a label or a field.", {
@@ -110,6 +111,6 @@ export const toleration = struct("v1.Toleration", "A taint that a Pod puts up wi
   key: omitEmpty(1, string, "The taint's key; empty with operator Exists: all taints."),
   operator: omitEmpty(2, named(string, "v1.TolerationOperator"), "Exists, Equal, Lt or Gt."),
   value: omitEmpty(3, string, "The taint's value."),
-  effect: omitEmpty(4, named(string, "v1.TaintEffect"), "The taint's effect; empty: all effects."),
+  effect: omitEmpty(4, named(oneOf(taintEffects), "v1.TaintEffect"), "The taint's effect; empty: all effects."),
   tolerationSeconds: pointer(5, int64, "Seconds for which a NoExecute taint is put up with."),
 });

@@ -2,7 +2,7 @@ import { NamedText } from "../../../machinery/api/format-value.ts";
 import { forbiddenField, invalidValue, notSupported } from "../../../machinery/api/field-error.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
 import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
-import { taintEffects } from "../nodes/node-validation.ts";
+import { taintEffects } from "../nodes/node-schema.ts";
 import type { Pod } from "./pod-schema.ts";
 
 type Toleration = NonNullable<Pod["spec"]["tolerations"]>[number];

@@ -133,6 +133,22 @@ describe("the commands for certificates", { concurrency: 1 }, () => {
     assert.equal((await scene.requests.get("other")).status.conditions?.[0]?.reason, "Meant");
   });
 
+  it("approve or deny several requests, and go on after one that cannot be decided any more", async () => {
+    for (const name of ["one", "two", "three"]) {
+      await scene.request({ name, signerName: signerNames.apiserverClient(names), commonName: "somebody" });
+    }
+    await succeed("csr", "deny", "one");
+    const approved = await signet("csr", "approve", "one", "none", "two", "three", "--yes");
+    assert.deepEqual(
+      [approved.code, approved.stdout.split("\n"), approved.stderr.split("\n").length],
+      [1, ["certificate request two approved", "certificate request three approved", ""], 3],
+    );
+    assert.match(approved.stderr, /request one was denied already.*\n.*"none" not found/);
+    const denied = await signet("csr", "deny", "two", "one");
+    assert.equal(denied.stdout, "certificate request one denied\n");
+    assert.match(denied.stderr, /request two was approved already/);
+  });
+
   it("list certificates by their end, or only those that expire soon", async () => {
     const wish = { signerName: signerNames.apiserverClient(names), commonName: "alice" };
     await scene.obtain({ ...wish, name: "late", expirationSeconds: 7 * 86_400 });

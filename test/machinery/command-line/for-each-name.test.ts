@@ -29,6 +29,11 @@ describe("the work of a command for each of several names", () => {
     assert.deepEqual(await outcomeOf({ a: explained }), { tried: ["a", "b", "c"], thrown: explained });
   });
 
+  it("goes on after a name whose wait is over", async () => {
+    const pending = new CommandFailure("a has no certificate yet", { exit: "pending" });
+    assert.deepEqual(await outcomeOf({ a: pending }), { tried: ["a", "b", "c"], thrown: pending });
+  });
+
   it("throws all refusals when there are several", async () => {
     const { thrown } = await outcomeOf({ a: missing, c: missing });
     assert.ok(thrown instanceof SeveralFailures);

@@ -7,6 +7,7 @@ import type { ConnectionFlags, ServerConnection } from "../../../machinery/comma
 import { confirm } from "../../../machinery/command-line/confirm.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
+import { forEachName } from "../../../machinery/command-line/for-each-name.ts";
 import { listAll } from "../../../machinery/command-line/list-all.ts";
 import { printList, printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
@@ -83,8 +84,8 @@ interface DecisionFlags extends CommonFlags {
 
 const decisionCommand = (verb: "approve" | "deny", reason: string): Command =>
   withOutputFlag(withConnectionFlags(new Command(verb)))
-    .description(`${verb} a certificate request; this cannot be undone`)
-    .argument("<name>", "the request's name", requestName)
+    .description(`${verb} certificate requests; this cannot be undone`)
+    .argument("<name...>", "the requests' names")
     .option("--reason <word>", "the condition's reason", reason)
     .option("--message <text>", "the condition's message");
 
@@ -93,17 +94,19 @@ const approve = (): Command =>
     decisionCommand("approve", "SignetApproved")
       .option("--yes", "approve without confirmation, even if there are warnings")
       .option("--wait", "wait until the certificate is issued")
-      .action((name: string, flags: DecisionFlags) =>
-        withServer(flags, async (connection) => {
-          const request = await requestsOf(connection).get(name);
-          refuseDecided(request, "Denied");
-          if (flags.yes !== true) await refuseUnlessMeant(connection, request);
-          const approved = await decide(connection, { request, flags, type: "Approved" });
-          const shown =
-            flags.wait === true ? await awaitCertificate(connection, { name, uid: approved.metadata.uid }) : approved;
-          const done = flags.wait === true ? "approved, and its certificate is issued" : "approved";
-          show(connection, { request: shown, flags, text: `certificate request ${printable(name)} ${done}` });
-        }),
+      .action((given: readonly string[], flags: DecisionFlags) =>
+        withServer(flags, (connection) =>
+          forEachName(given.map(requestName), async (name) => {
+            const request = await requestsOf(connection).get(name);
+            refuseDecided(request, "Denied");
+            if (flags.yes !== true) await refuseUnlessMeant(connection, request);
+            const approved = await decide(connection, { request, flags, type: "Approved" });
+            const shown =
+              flags.wait === true ? await awaitCertificate(connection, { name, uid: approved.metadata.uid }) : approved;
+            const done = flags.wait === true ? "approved, and its certificate is issued" : "approved";
+            show(connection, { request: shown, flags, text: `certificate request ${printable(name)} ${done}` });
+          }),
+        ),
       ),
     ["Look at a request, then approve it", "signet csr describe ann && signet csr approve ann"],
     ["Approve in a script, and wait for the certificate", "signet csr approve ann --yes --wait --timeout 1m"],
@@ -111,13 +114,15 @@ const approve = (): Command =>
 
 const deny = (): Command =>
   withExamples(
-    decisionCommand("deny", "SignetDenied").action((name: string, flags: DecisionFlags) =>
-      withServer(flags, async (connection) => {
-        const request = await requestsOf(connection).get(name);
-        refuseDecided(request, "Approved");
-        const denied = await decide(connection, { request, flags, type: "Denied" });
-        show(connection, { request: denied, flags, text: `certificate request ${printable(name)} denied` });
-      }),
+    decisionCommand("deny", "SignetDenied").action((given: readonly string[], flags: DecisionFlags) =>
+      withServer(flags, (connection) =>
+        forEachName(given.map(requestName), async (name) => {
+          const request = await requestsOf(connection).get(name);
+          refuseDecided(request, "Approved");
+          const denied = await decide(connection, { request, flags, type: "Denied" });
+          show(connection, { request: denied, flags, text: `certificate request ${printable(name)} denied` });
+        }),
+      ),
     ),
     ["Deny a request, and say why", 'signet csr deny ann --message "ask for the group dev, not ops"'],
   );

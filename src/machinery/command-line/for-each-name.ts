@@ -20,9 +20,9 @@ export async function forEachName(names: readonly string[], work: (name: string)
   if (failures.length === 1) throw failures[0];
 }
 
-const exitsOfOneName: readonly number[] = [exitCodes.refused.code, exitCodes.pending.code];
+const exitsOfOneName: ReadonlySet<number> = new Set([exitCodes.refused.code, exitCodes.pending.code]);
 
 const concernsOneName = (error: unknown): boolean =>
   error instanceof CommandFailure
-    ? exitsOfOneName.includes(error.exitCode)
+    ? exitsOfOneName.has(error.exitCode)
     : error instanceof ApiError && error.code !== 401;

@@ -30,6 +30,9 @@ test("a list in the store is served only when the CA of its name has signed it",
     definition: configMaps(names),
     store,
     feed: new ChangeFeed({ store }),
+    maximumObjectBytes: Infinity,
+    onWritten: () => {},
+    onRefused: () => {},
   });
   await registry.start();
   const faults: string[] = [];

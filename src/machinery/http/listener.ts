@@ -64,7 +64,7 @@ export interface ListenerTls {
 export interface ListenerOptions {
   readonly handler: Handler;
   readonly certificate: ServingCertificate;
-  readonly tls?: ListenerTls;
+  readonly tls: ListenerTls;
   readonly limits: Partial<ListenerLimits>;
   readonly log: ListenerLog;
 }
@@ -184,7 +184,7 @@ export function createListener({ handler, certificate, tls, limits: changes, log
           resolve((server.address() as AddressInfo).port); // it listens on TCP
         });
       }),
-    setCertificate: (next) => server.setSecureContext(servingContextOptions(next, tls?.protocol)),
+    setCertificate: (next) => server.setSecureContext(servingContextOptions(next, tls.protocol)),
     openStreams: () => [...context.open].filter(({ isStream }) => isStream).length,
     sweep: () => sweep(parts),
     close: (options) => {
@@ -196,11 +196,10 @@ export function createListener({ handler, certificate, tls, limits: changes, log
 
 function createHttpsServer(
   certificate: ServingCertificate,
-  { tls, limits }: { readonly tls: ListenerTls | undefined; readonly limits: ListenerLimits },
+  { tls: { protocol, contextFor }, limits }: { readonly tls: ListenerTls; readonly limits: ListenerLimits },
 ): Server {
-  const contextFor = tls?.contextFor;
   const server = createServer({
-    ...servingContextOptions(certificate, tls?.protocol),
+    ...servingContextOptions(certificate, protocol),
     // Only when it is needed: with a callback, Node.js stops every handshake to ask it.
     ...(contextFor !== undefined && {
       SNICallback: (serverName: string, answer: (error: null, context?: SecureContext) => void) =>

@@ -18,15 +18,13 @@ export interface TlsProtocol {
   readonly ecdhCurve?: string;
 }
 
-const defaultProtocol: TlsProtocol = { minVersion: "TLSv1.2" };
-
 /** What a listener speaks after the handshake, best first (RFC 7301). */
 export const alpnProtocols: string[] = ["h2", "http/1.1"];
 
 /** The options of every context that a listener uses: its certificate's, and those for server names. */
 export const servingContextOptions = (
   { cert, key }: ServingCertificate,
-  protocol: TlsProtocol = defaultProtocol,
+  protocol: TlsProtocol,
 ): SecureContextOptions => ({
   cert,
   key,

@@ -21,7 +21,7 @@ import type { ConnectionOptions, TLSSocket } from "node:tls";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import type { ByteSink, Handler, HttpRequest, HttpResponse } from "../../../src/machinery/api/http-message.ts";
 import { createListener } from "../../../src/machinery/http/listener.ts";
-import type { Listener, ListenerLimits } from "../../../src/machinery/http/listener.ts";
+import type { Listener, ListenerLimits, ListenerTls } from "../../../src/machinery/http/listener.ts";
 import { errorResponse } from "../../../src/machinery/http/response.ts";
 import { protocols, sendThenLeave } from "./leaving-client.ts";
 import type { ServingCertificate } from "../../../src/machinery/http/serving-context.ts";
@@ -77,8 +77,16 @@ interface NewListener {
   readonly limits?: Partial<ListenerLimits>;
 }
 
+const tls: ListenerTls = { protocol: { minVersion: "TLSv1.2" }, contextFor: undefined };
+
 const newListener = ({ handler = echo, limits = {} }: NewListener = {}): Listener =>
-  createListener({ handler, certificate: serving, limits, log: { warn: () => undefined, error: () => undefined } });
+  createListener({
+    handler,
+    certificate: serving,
+    tls,
+    limits,
+    log: { warn: () => undefined, error: () => undefined },
+  });
 
 async function withListener(
   options: NewListener,

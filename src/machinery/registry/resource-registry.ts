@@ -1,7 +1,6 @@
 import type { AdmissionRule } from "../api/attributes.ts";
 import { conflict, invalid, requestCanceled, tooLarge } from "../api/api-error.ts";
 import type { ApiError, Named } from "../api/api-error.ts";
-import { systemClock } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import { tooLong } from "../api/field-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
@@ -45,8 +44,8 @@ export interface RegistryOptions<T extends ApiObject> {
   /** Follows the same store. All registries of the process share it. */
   readonly feed: ChangeFeed;
   /** In order: every `admit`, and after validation every `validate`. */
-  readonly admission?: () => readonly AdmissionRule[];
-  readonly clock?: Clock;
+  readonly admission: () => readonly AdmissionRule[];
+  readonly clock: Clock;
   /** How many versions to keep in memory for watches that start in the past. */
   readonly historyLength?: number;
   /** The largest stored form of an object (etcd: `--max-request-bytes`). */
@@ -106,8 +105,8 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     definition,
     store,
     feed,
-    admission = () => [],
-    clock = systemClock,
+    admission,
+    clock,
     historyLength = 10_000,
     maximumObjectBytes,
     futureWaitMilliseconds = 3000,

@@ -11,7 +11,10 @@ import { ResourceRegistry } from "./resource-registry.ts";
 import type { RegistryOptions, Waiter } from "./resource-registry.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 
-export interface StoresOptions extends Omit<RegistryOptions<ApiObject>, "definition" | "admission"> {
+export interface StoresOptions extends Omit<
+  RegistryOptions<ApiObject>,
+  "definition" | "admission" | "texts" | "stored"
+> {
   readonly names: Names;
   readonly definitions: readonly ResourceDefinition[];
 }

@@ -1,4 +1,5 @@
 import type { AdmissionRule } from "../../../src/machinery/api/attributes.ts";
+import { systemClock } from "../../../src/machinery/api/clock.ts";
 import type { Caller } from "../../../src/machinery/registry/caller.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { nameColumn } from "../../../src/machinery/registry/columns.ts";
@@ -79,6 +80,8 @@ export const toyRegistry = (given: ToyRegistryOptions): ResourceRegistry<Toy> =>
   new ResourceRegistry<Toy>({
     definition: toys,
     feed: new ChangeFeed({ store: given.store }),
+    admission: () => [],
+    clock: systemClock,
     maximumObjectBytes: 1_572_864,
     onWritten: () => undefined,
     onRefused: () => undefined,

@@ -30,7 +30,9 @@ export const serverAuthorityName = "ca";
  * only the server's CA; it is then used for everything. Throws UsageError when a signer's CA is missing, and PkiError
  * when a certificate and key do not match.
  */
-export function openClusterAuthorities(options: Omit<FollowedAuthorityOptions, "baseName">): ClusterAuthorities {
+export function openClusterAuthorities(
+  options: Pick<FollowedAuthorityOptions, "dataDirectory" | "clock" | "records" | "sealingKey" | "log">,
+): ClusterAuthorities {
   const open = (baseName: string): FollowedAuthority => new FollowedAuthority({ ...options, baseName });
   if (hasOneAuthority(options.dataDirectory)) {
     const server = open(serverAuthorityName);

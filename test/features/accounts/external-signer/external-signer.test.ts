@@ -73,7 +73,14 @@ async function openScene() {
     pausing.meanwhile();
     return Promise.resolve();
   };
-  const signer = await ExternalSigner.open({ socket: "/run/signer.sock", client, clock, pause, log });
+  const signer = await ExternalSigner.open({
+    socket: "/run/signer.sock",
+    client,
+    clock,
+    pause,
+    log,
+    observer: undefined,
+  });
   const sealed = (): Promise<string> => signer.signToken({ sub: "robot" });
   const refused = (): Promise<void> =>
     assert.rejects(sealed(), (error) => error instanceof ApiError && error.code === 503);

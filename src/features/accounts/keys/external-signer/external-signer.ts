@@ -22,7 +22,7 @@ export interface ExternalSignerOptions {
   /** Resolves after a time in milliseconds. */
   readonly pause: (milliseconds: number) => Promise<unknown>;
   readonly log: Pick<Logger, "info" | "error">;
-  readonly observer?: OutsideKeyObserver | undefined;
+  readonly observer: OutsideKeyObserver | undefined;
 }
 
 /** Upstream's `fallbackRefreshDuration`: when to ask again after a failure. */

@@ -102,6 +102,37 @@ describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
   });
 });
 
+describe("an etcd of another cluster", { skip: skipsEtcd }, () => {
+  it("is never used in place of the first one: it has other objects, and other revisions", async () => {
+    const clusters = [await startEtcd(), await startEtcd()];
+    const servers = clusters.flatMap(({ urls }) => urls);
+    const store = new EtcdStore({ servers, prefix: "/signet", profile: "platform", callMilliseconds: 1_500 });
+    try {
+      await put(store, "/a", "1");
+      // The store does not tell which one it has taken.
+      const copies = clusters.map(
+        ({ urls }) =>
+          new EtcdStore({ servers: urls, prefix: "/signet", profile: "platform", callMilliseconds: 60_000 }),
+      );
+      const found = await Promise.all(copies.map(async (copy) => (await copy.range(everyKey)).entries.length));
+      await Promise.all(copies.map((copy) => copy.close()));
+      const [taken, other] = found[0] === 1 ? clusters : clusters.toReversed();
+      assert.deepEqual(found.toSorted(), [0, 1]);
+      await taken?.members[0]?.kill();
+      const isRefused = ({ name, message }: Error): boolean =>
+        name === "StoreUnavailable" &&
+        message.includes(
+          `${other?.urls[0]} is of another cluster than the one that this process has used: if etcd was`,
+        );
+      await assert.rejects(store.write({ key: "/b", value: Buffer.from("1"), expectedRevision: 0 }), isRefused);
+      await assert.rejects(store.latestRevision(), isRefused);
+    } finally {
+      await store.close();
+      await Promise.all(clusters.map((cluster) => cluster.stop()));
+    }
+  });
+});
+
 describe("an etcd that does not answer", { skip: skipsEtcd }, () => {
   it("leaves the outcome of a write unknown, and serves again when etcd answers again", async () => {
     const etcd = await startEtcd();

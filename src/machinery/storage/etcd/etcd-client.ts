@@ -65,6 +65,8 @@ export class EtcdClient {
   #connection: Connection | undefined;
   #connecting: Promise<Connection> | undefined;
   #leftServer = "";
+  /** The cluster of the first connection: another one has other objects, and other revisions. */
+  #clusterId: number | undefined;
   #isClosed = false;
 
   constructor(options: EtcdClientOptions) {
@@ -146,7 +148,9 @@ export class EtcdClient {
     try {
       connection = await Promise.any(attempts);
     } catch (error) {
-      throw error instanceof AggregateError ? error.errors[0] : error;
+      if (!(error instanceof AggregateError)) throw error;
+      const errors: readonly unknown[] = error.errors;
+      throw errors.find((one) => one instanceof StoreUnavailable) ?? errors[0];
     }
     for (const attempt of attempts) {
       attempt.then(
@@ -173,7 +177,10 @@ export class EtcdClient {
         message: Buffer.alloc(0),
         timeoutMilliseconds: connectMilliseconds,
       });
-      return { channel, serverVersion: decodeStatus(status).version };
+      const { version, clusterId } = decodeStatus(status);
+      this.#clusterId ??= clusterId;
+      if (clusterId !== this.#clusterId) throw anotherCluster(url);
+      return { channel, serverVersion: version };
     } catch (error) {
       channel.close();
       throw error;
@@ -185,6 +192,12 @@ export class EtcdClient {
     channel.close();
   }
 }
+
+const anotherCluster = (url: string): StoreUnavailable =>
+  new StoreUnavailable(
+    `${url} is of another cluster than the one that this process has used: if etcd was restored, restart all servers; if not, ` +
+      "name members of one cluster",
+  );
 
 const unavailable = (cause: unknown): StoreUnavailable =>
   new StoreUnavailable(`etcd can't be reached: ${messageOf(cause)}`, { cause });

@@ -370,18 +370,25 @@ export interface EtcdStatus {
   readonly version: string;
   /** The size of its database's file. */
   readonly databaseBytes: number;
+  /** The same for all members of a cluster, and another one after a restore. 0: the server has none, as kine. */
+  readonly clusterId: number;
 }
 
 export function decodeStatus(message: Uint8Array): EtcdStatus {
   const reader = new ProtobufReader(message);
   let version = "";
   let databaseBytes = 0;
+  let clusterId = 0;
   while (reader.nextField()) {
-    if (reader.field === 2) version = reader.string();
+    if (reader.field === 1) clusterId = clusterIn(reader.message());
+    else if (reader.field === 2) version = reader.string();
     else if (reader.field === 3) databaseBytes = reader.int64();
   }
-  return { version, databaseBytes };
+  return { version, databaseBytes, clusterId };
 }
+
+/** The cluster's id in a `ResponseHeader`: of its 64 bits, 53 tell clusters apart well enough. */
+const clusterIn = (header: ProtobufReader): number => header.int64At(1);
 
 /** The revision in a `ResponseHeader`. */
 const revisionIn = (header: ProtobufReader): number => header.int64At(3);

@@ -117,7 +117,7 @@ describe("an etcd of another cluster", { skip: skipsEtcd }, () => {
       const found = await Promise.all(copies.map(async (copy) => (await copy.range(everyKey)).entries.length));
       await Promise.all(copies.map((copy) => copy.close()));
       const [taken, other] = found[0] === 1 ? clusters : clusters.toReversed();
-      assert.deepEqual(found.toSorted(), [0, 1]);
+      assert.equal((found[0] ?? 0) + (found[1] ?? 0), 1);
       await taken?.members[0]?.kill();
       const isRefused = ({ name, message }: Error): boolean =>
         name === "StoreUnavailable" &&

@@ -111,7 +111,7 @@ describe("a directory of the LMDB store", () => {
       }
       renameSync(directory, elsewhere);
       await isRefused("store.mdb");
-      await assert.rejects(store.compact(await store.latestRevision()), StoreUnavailable);
+      await assert.rejects(store.compact(store.latestRevision()), StoreUnavailable);
       renameSync(elsewhere, directory);
       await put(store, "/b", "2");
       await store.close();

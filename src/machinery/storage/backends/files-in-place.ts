@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 
 /** A file of the store is not the one any more that this process has open. Nothing was written. */
-export class FileReplaced extends Error {
+class FileReplaced extends Error {
   override readonly name = "FileReplaced";
 }
 

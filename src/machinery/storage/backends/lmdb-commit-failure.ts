@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { RootDatabase } from "lmdb";
+import type { Database, RootDatabase } from "lmdb";
 import { messageOf } from "../../api/thrown-error.ts";
 import { StoreUnavailable, WriteOutcomeUnknown } from "../store.ts";
 import { freeBytesIn, NoRoomOnDisk } from "./disk-room.ts";
-import type { LmdbEnvironment } from "./lmdb-environment.ts";
+import type { DiskRoom } from "./disk-room.ts";
 
 /** The part of lmdb's native environment that its JavaScript calls; its types leave it out. */
 interface NativeEnvironment {
@@ -35,11 +35,20 @@ function withoutPrinting(call: () => unknown): unknown {
 
 const causeWaitMilliseconds = 100;
 
+/** The part of an environment that a failure is about. */
+interface FailedEnvironment {
+  readonly directory: string;
+  readonly room: DiskRoom;
+  readonly onBroken: (error: Error) => void;
+  readonly root: Pick<RootDatabase<Buffer, Buffer>, "resetReadTxn">;
+  readonly meta: Pick<Database<Buffer, string>, "getBinaryFast">;
+}
+
 /**
  * Converts the rejection of a commit, lmdb's mostly, to an error for clients. Nothing of the transaction was written, except for
  * WriteOutcomeUnknown: then the environment is broken, and has been told so.
  */
-export async function commitFailure(environment: LmdbEnvironment, rejection: unknown): Promise<StoreUnavailable> {
+export async function commitFailure(environment: FailedEnvironment, rejection: unknown): Promise<StoreUnavailable> {
   const { directory, room } = environment;
   room.doubt();
   let cause = rejection;
@@ -69,7 +78,7 @@ export async function commitFailure(environment: LmdbEnvironment, rejection: unk
  * Where the system does not write the page that names a transaction's roots, LMDB does not know which roots the file has, and
  * refuses everything from then on (MDB_PANIC), reads too.
  */
-function isBroken(environment: Pick<LmdbEnvironment, "root" | "meta">): boolean {
+function isBroken(environment: Pick<FailedEnvironment, "root" | "meta">): boolean {
   try {
     environment.root.resetReadTxn();
     environment.meta.getBinaryFast("revision");

@@ -28,7 +28,9 @@ export async function runIssueProgram(program: IssueProgram): Promise<void> {
     onSkew: (skew) => logSkew(skew, log),
   });
   const toServer = (): ReturnType<typeof connect> =>
-    connect(program.connection, (transport) => setsClock(transport, { serverClock, local: systemClock }));
+    connect(program.connection, {
+      observed: (transport) => setsClock(transport, { serverClock, local: systemClock }),
+    });
   let connection = await toServer();
   process.once("SIGINT", onSignal).once("SIGTERM", onSignal);
   let reconnection = Promise.resolve();

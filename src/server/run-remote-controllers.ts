@@ -6,6 +6,7 @@ import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
 import { stopSignal } from "../machinery/command-line/stop-signal.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import { openProcessLog, openProcessOutput } from "../machinery/files/process-log.ts";
+import { currentCredentials } from "../machinery/client/https-transport.ts";
 import { servesGroup } from "../machinery/client/names-of-server.ts";
 import { sendTraces } from "../machinery/trace-export/send-traces.ts";
 import { logTraces } from "../machinery/tracing/trace-log.ts";
@@ -52,7 +53,10 @@ export async function runRemoteControllers(
       ).openControllersStatus({ address: metricsAddress, log, queueCounts, state })),
     (listener) => listener?.close(),
   );
-  const { client, names, transport } = await connect(connection, (plain) => status?.observed(plain) ?? plain);
+  const { client, names, transport } = await connect(connection, {
+    observed: (plain) => status?.observed(plain) ?? plain,
+    followed,
+  });
   opened.adopt(client, () => client.close());
   if (!(await servesGroup(client, names.group("signet")))) {
     const reason = `${transport.server} does not serve ${names.group("signet")}, so it is not a Signet server`;
@@ -76,7 +80,7 @@ export async function runRemoteControllers(
       settings: config,
       names,
       definitions: storedResources(names),
-      caCertificates: () => transport.caCertificates ?? "",
+      caCertificates: () => currentCredentials(transport).caCertificates ?? "",
       serverAnchors: undefined,
       isRetired: () => false,
       signers,

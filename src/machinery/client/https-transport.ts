@@ -39,6 +39,10 @@ export interface HttpsTransportOptions extends TlsCredentials, TlsServer {
   readonly watchIdleMilliseconds?: number;
 }
 
+/** The CAs and the client certificate of the next request. */
+export const currentCredentials = (options: HttpsTransportOptions): TlsCredentials =>
+  options.tlsCredentials?.() ?? options;
+
 /**
  * An HTTPS transport that keeps connections open: HTTP/2 where the server speaks it, else HTTP/1.1. It goes through the proxy
  * that HTTPS_PROXY names, except to the hosts of NO_PROXY.
@@ -86,12 +90,12 @@ class CurrentConnections {
 
   constructor(options: HttpsTransportOptions) {
     this.#options = options;
-    this.#credentials = options.tlsCredentials?.() ?? options;
+    this.#credentials = currentCredentials(options);
     this.#connections = this.#open();
   }
 
   get(): Connections {
-    const credentials = this.#options.tlsCredentials?.() ?? this.#options;
+    const credentials = currentCredentials(this.#options);
     if (credentials !== this.#credentials) {
       this.#credentials = credentials;
       this.#retire(this.#connections);

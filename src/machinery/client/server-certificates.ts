@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import https from "node:https";
 import type { TLSSocket } from "node:tls";
+import { currentCredentials } from "./https-transport.ts";
 import type { HttpsTransportOptions } from "./https-transport.ts";
 import { ProxyAgent, proxyFault } from "./proxy-agent.ts";
 import { tlsOptions } from "./tls-options.ts";
@@ -13,7 +14,7 @@ export async function serverCertificates(
   options: HttpsTransportOptions,
   timeoutMilliseconds: number,
 ): Promise<Buffer[]> {
-  const { caCertificates } = options.tlsCredentials?.() ?? options;
+  const { caCertificates } = currentCredentials(options);
   const agent = new ProxyAgent(options, tlsOptions(options, caCertificates === undefined ? {} : { caCertificates }));
   const signal = AbortSignal.timeout(timeoutMilliseconds);
   // For its connection: a request without an end is not sent.

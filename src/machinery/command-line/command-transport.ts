@@ -1,4 +1,4 @@
-import { httpsTransport } from "../client/https-transport.ts";
+import { currentCredentials, httpsTransport } from "../client/https-transport.ts";
 import type { HttpsTransportOptions } from "../client/https-transport.ts";
 import type { ClientRequest, ClientResponse, Transport } from "../client/transport.ts";
 import { CommandFailure } from "./command-failure.ts";
@@ -69,8 +69,11 @@ interface Refusal {
 }
 
 /** Whether a server refuses a request because of its credentials: they are wrong, or there are none. */
-const isRefusedLogin = (status: number, { bearerToken, clientCertificate }: HttpsTransportOptions): boolean =>
-  status === 401 || (status === 403 && bearerToken === undefined && clientCertificate === undefined);
+const isRefusedLogin = (status: number, transport: HttpsTransportOptions): boolean =>
+  status === 401 ||
+  (status === 403 &&
+    transport.bearerToken?.() === undefined &&
+    currentCredentials(transport).clientCertificate === undefined);
 
 /** Explains such a refusal by what can be seen of the credentials here, and says how to get better ones. */
 const refusedCredentials = (refusal: Refusal): CommandFailure =>
@@ -83,7 +86,7 @@ const refusedCredentials = (refusal: Refusal): CommandFailure =>
 
 function reasonFor({ transport, serverDate, now }: Refusal): string {
   const token = transport.bearerToken?.();
-  const certificate = transport.clientCertificate?.certificate;
+  const certificate = currentCredentials(transport).clientCertificate?.certificate;
   const validity = token !== undefined ? validityOfToken(token) : validityOfCertificate(certificate ?? "");
   const what = token !== undefined ? "token" : "client certificate";
   const renewal =

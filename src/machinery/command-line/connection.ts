@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { Option } from "commander";
 import type { Command } from "commander";
 import { actingHeaders } from "../client/acting-headers.ts";
@@ -8,9 +9,11 @@ import { answerFault } from "../client/answer-fault.ts";
 import { ApiClient } from "../client/api-client.ts";
 import type { HttpsTransportOptions } from "../client/https-transport.ts";
 import { isTokenText } from "../client/is-token-text.ts";
-import { readKubeconfig } from "../client/kubeconfig.ts";
+import { KubeconfigError, readKubeconfig } from "../client/kubeconfig.ts";
+import type { KubeconfigContext } from "../client/kubeconfig.ts";
 import { namesOfServer } from "../client/names-of-server.ts";
 import type { Transport } from "../client/transport.ts";
+import type { FollowedFiles } from "../files/followed-files.ts";
 import { CommandFailure } from "./command-failure.ts";
 import { commandTransport } from "./command-transport.ts";
 import { UsageError } from "./flag.ts";
@@ -64,24 +67,54 @@ export function withConnectionFlags(command: Command): Command {
   return command;
 }
 
+export interface ConnectOptions {
+  /** All requests go through it. */
+  readonly observed?: (transport: Transport) => Transport;
+  /** Reads the kubeconfig again when it or a file that it names changes. Default: it is read once. */
+  readonly followed?: FollowedFiles;
+}
+
 /**
- * Connects as the flags say, and detects the names that the server uses. All requests go through `observed`. Throws UsageError,
- * KubeconfigError or CommandFailure.
+ * Connects as the flags say, and detects the names that the server uses. From a followed kubeconfig, the next request has the new
+ * credentials and CAs; one with another server or user to act as is not used. Throws UsageError, KubeconfigError or CommandFailure.
  */
 export async function connect(
   flags: ConnectionFlags,
-  observed: (transport: Transport) => Transport = (transport) => transport,
+  { observed = (transport) => transport, followed }: ConnectOptions = {},
 ): Promise<ServerConnection> {
   const { token, timeout = defaultTimeout.milliseconds } = flags;
   const timeoutMilliseconds = Math.min(timeout, longestTimerMilliseconds);
   const actsAs = actingUserOf(flags);
-  const { transport: configured, namespace } = readKubeconfig({
-    ...(flags.kubeconfig !== undefined && { file: flags.kubeconfig }),
-    ...(flags.context !== undefined && { context: flags.context }),
-    isTokenGiven: token !== undefined,
+  const read = (): KubeconfigContext => {
+    const context = readKubeconfig({
+      ...(flags.kubeconfig !== undefined && { file: flags.kubeconfig }),
+      ...(flags.context !== undefined && { context: flags.context }),
+      isTokenGiven: token !== undefined,
+      isFollowed: followed !== undefined,
+    });
+    return { ...context, transport: withToken(context.transport, token) };
+  };
+  let current = read();
+  const { namespace } = current;
+  const isOfThisConnection = ({ server, headers }: HttpsTransportOptions): boolean =>
+    server === current.transport.server && isDeepStrictEqual(headers, current.transport.headers);
+  followed?.follow({
+    setting: "kubeconfig",
+    files: () => current.files,
+    load() {
+      const next = read();
+      if (!isOfThisConnection(next.transport)) {
+        throw new KubeconfigError("it names another server, or another user to act as: start again to use it");
+      }
+      return (current = next);
+    },
   });
   const transport = {
-    ...withToken(configured, token),
+    ...current.transport,
+    ...(followed !== undefined && {
+      tlsCredentials: () => current.transport,
+      bearerToken: () => current.transport.bearerToken?.(),
+    }),
     ...(actsAs !== undefined && { headers: actingHeaders(actsAs) }),
   };
   const client = new ApiClient(observed(commandTransport({ transport, timeoutMilliseconds })));

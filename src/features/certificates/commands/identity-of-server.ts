@@ -1,4 +1,5 @@
 import { serverCertificates } from "../../../machinery/client/server-certificates.ts";
+import { currentCredentials } from "../../../machinery/client/https-transport.ts";
 import type { HttpsTransportOptions } from "../../../machinery/client/https-transport.ts";
 import { connectionFailure } from "../../../machinery/command-line/connection-failure.ts";
 import { parseCertificate } from "../../../pki/certificate.ts";
@@ -27,7 +28,7 @@ export async function identityOfServer(
   const { hostname } = new URL(transport.server);
   return serverIdentity({
     shown: shown.map((der) => parseCertificate(der)),
-    trusted: parseCertificatesPem(transport.caCertificates ?? ""),
+    trusted: parseCertificatesPem(currentCredentials(transport).caCertificates ?? ""),
     hosts: [hostname.replace(/^\[|\]$/g, ""), ...(transport.serverName === undefined ? [] : [transport.serverName])],
   });
 }

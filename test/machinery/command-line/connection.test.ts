@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, it } from "node:test";
+import { issueOwnCertificate } from "../../../src/features/certificates/authorities/issue-own-certificate.ts";
+import { openClusterAuthority } from "../../../src/features/certificates/authorities/cluster-authority.ts";
+import { systemClock } from "../../../src/machinery/api/clock.ts";
+import type { ApiClient } from "../../../src/machinery/client/api-client.ts";
+import { connect } from "../../../src/machinery/command-line/connection.ts";
+import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
+import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import { startTestServer } from "../../test-server.ts";
+import type { TestServer } from "../../test-server.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "signet-connection-"));
+const file = (name: string): string => join(folder, name);
+const authority = openClusterAuthority({
+  ...{ dataDirectory: folder, clock: systemClock, baseName: "clients", commonName: "clients" },
+});
+let server: TestServer;
+
+before(async () => {
+  writeFileSync(file("clients.crt"), authority.pem);
+  server = await startTestServer({ settings: { "client-ca-file": file("clients.crt"), controllers: false } });
+});
+after(async () => {
+  await server.stop();
+  rmSync(folder, { recursive: true });
+});
+
+const kubeconfig = (user: object, ca = server.caCertificates): string =>
+  JSON.stringify({
+    "current-context": "test",
+    contexts: [{ name: "test", context: { cluster: "test", user: "test" } }],
+    clusters: [
+      {
+        name: "test",
+        cluster: { server: server.url, "certificate-authority-data": Buffer.from(ca).toString("base64") },
+      },
+    ],
+    users: [{ name: "test", user }],
+  });
+
+function writeCertificate(commonName: string): void {
+  const { certificate, key } = issueOwnCertificate(
+    { subject: { commonName }, extendedKeyUsages: ["clientAuth"], subjectAltNames: noSubjectAltNames },
+    { authority, clock: systemClock, lifetimeMilliseconds: 3_600_000 },
+  );
+  writeFileSync(file("user.crt"), certificate);
+  writeFileSync(file("user.key"), key, { mode: 0o600 });
+}
+
+const userOf = async (client: ApiClient): Promise<string> => {
+  const review = await client.request<{ status: { userInfo: { username: string } } }>(
+    "/apis/authentication.platform.io/v1/selfsubjectreviews",
+    { method: "POST", body: { apiVersion: "authentication.platform.io/v1", kind: "SelfSubjectReview" } },
+  );
+  return review.status.userInfo.username;
+};
+
+it("a followed kubeconfig gives the next request its new certificate or token; one that cannot be used changes nothing", async () => {
+  const errors: unknown[] = [];
+  using followed = new FollowedFiles({ log: { info() {}, error: (fields) => void errors.push(fields["setting"]) } });
+  writeCertificate("ann");
+  writeFileSync(file("kubeconfig"), kubeconfig({ "client-certificate": "user.crt", "client-key": "user.key" }));
+  const { client } = await connect({ kubeconfig: file("kubeconfig") }, { followed });
+  try {
+    assert.equal(await userOf(client), "ann");
+    writeCertificate("bob");
+    followed.refresh({ isForced: false });
+    assert.equal(await userOf(client), "bob");
+    for (const unusable of ["{", kubeconfig({ token: server.adminToken, as: "ann" })]) {
+      writeFileSync(file("kubeconfig"), unusable);
+      followed.refresh({ isForced: false });
+      assert.equal(await userOf(client), "bob");
+      assert.deepEqual(errors.splice(0), ["kubeconfig"]);
+    }
+    writeFileSync(file("kubeconfig"), kubeconfig({ token: server.adminToken }));
+    followed.refresh({ isForced: false });
+    assert.equal(await userOf(client), "admin");
+  } finally {
+    client.close();
+  }
+});

@@ -1,17 +1,20 @@
 // Speaks to a server with client-go: the typed clientset over protobuf, shared informers, the dynamic client, leader
-// election and its events. Prints one line for each thing that worked; the first that does not ends it with status 1.
+// election and its events, and a certificate from its request to its use. Prints one line for each thing that worked; the first that
+// does not ends it with status 1.
 //
 //	go run ./client-go KUBECONFIG
 package main
 
 import (
 	"context"
+	"crypto/x509/pkix"
 	"fmt"
 	"os"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +33,9 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/certificate/csr"
+	"k8s.io/client-go/util/keyutil"
 	"signet/test/clients/go/checks"
 )
 
@@ -64,6 +70,7 @@ func main() {
 	follow(ctx, typed)
 	objects(ctx, config)
 	lead(ctx, typed)
+	certify(ctx, typed, config)
 	checks.NoError("deletion", typed.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}))
 	checks.Done("everything")
 }
@@ -273,6 +280,39 @@ func lead(ctx context.Context, typed kubernetes.Interface) {
 	event := (<-events.ResultChan()).Object.(*corev1.Event)
 	checks.Same("event", event.Reason, "LeaderElection")
 	checks.Done("leader election and its events")
+}
+
+// A certificate as certificate managers get it: with a request that is found again, and a wait for its issue.
+func certify(ctx context.Context, typed kubernetes.Interface, config *rest.Config) {
+	keyPem, err := keyutil.MakeEllipticPrivateKeyPEM()
+	checks.NoError("key", err)
+	key, err := keyutil.ParsePrivateKeyPEM(keyPem)
+	checks.NoError("key", err)
+	request, err := cert.MakeCSR(key, &pkix.Name{CommonName: "ann"}, nil, nil)
+	checks.NoError("request", err)
+	lifetime := time.Hour
+	ask := func(name string) (string, types.UID, error) {
+		return csr.RequestCertificateWithContext(ctx, typed, request, name, certificatesv1.KubeAPIServerClientSignerName, &lifetime, []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}, key)
+	}
+	name, uid, err := ask("")
+	checks.NoError("request", err)
+	again, _, err := ask(name)
+	checks.NoError("the same request", err)
+	checks.Same("the same request", again, name)
+	requests := typed.CertificatesV1().CertificateSigningRequests()
+	approved, err := requests.Get(ctx, name, get)
+	checks.NoError("get the request", err)
+	approved.Status.Conditions = append(approved.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue})
+	_, err = requests.UpdateApproval(ctx, name, approved, metav1.UpdateOptions{})
+	checks.NoError("approval", err)
+	issued, err := csr.WaitForCertificate(ctx, typed, name, uid)
+	checks.NoError("certificate", err)
+	ann := rest.AnonymousClientConfig(config)
+	ann.CertData, ann.KeyData = issued, keyPem
+	self, err := kubernetes.NewForConfigOrDie(ann).AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, create)
+	checks.NoError("self review with the certificate", err)
+	checks.Same("self review with the certificate", self.Status.UserInfo.Username, "ann")
+	checks.Done("a certificate, from request to use")
 }
 
 func configMap(name string) *corev1.ConfigMap {

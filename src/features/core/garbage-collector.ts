@@ -8,6 +8,7 @@ import type { Controller, ControllerContext, StartedController } from "../../mac
 import type { InformerSet } from "../../machinery/loops/informer.ts";
 import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
 import type { ResourceType } from "../../machinery/api/resource-type.ts";
+import { LongWork } from "../../machinery/scheduling/long-work.ts";
 
 const foregroundFinalizer = "foregroundDeletion";
 const orphanFinalizer = "orphan";
@@ -92,7 +93,7 @@ class GarbageCollector {
   async #collect(node: GraphNode): Promise<string> {
     const owners = ownersOf(node.object);
     if (owners.length === 0) return "nothing to do: the object has no owner";
-    const states = await Promise.all(owners.map((owner) => this.#stateOf(owner, node)));
+    const states = await inTurns(owners, (owner) => this.#stateOf(owner, node));
     const { uid = "", name = "" } = node.object.metadata;
     const kept = owners.filter((_, index) => states[index] === "alive");
     if (kept.length === owners.length) return "nothing to do: all owners are alive";
@@ -128,12 +129,10 @@ class GarbageCollector {
 
   async #orphanDependents(node: GraphNode): Promise<string> {
     const { uid = "" } = node.object.metadata;
-    await Promise.all(
-      this.#graph.dependentsOf(uid).map((dependent) => {
-        const ownerReferences = ownersOf(dependent.object).filter((owner) => owner.uid !== uid);
-        return this.#patch(dependent, { ownerReferences });
-      }),
-    );
+    await inTurns(this.#graph.dependentsOf(uid), (dependent) => {
+      const ownerReferences = ownersOf(dependent.object).filter((owner) => owner.uid !== uid);
+      return this.#patch(dependent, { ownerReferences });
+    });
     await this.#removeFinalizer(node, orphanFinalizer);
     return "orphaned the dependents";
   }
@@ -166,6 +165,21 @@ class GarbageCollector {
   #clientOf({ resource, object }: GraphNode): ResourceClient<ApiObject> {
     return this.#client.resource(resource, object.metadata.namespace ?? "");
   }
+}
+
+/** Requests of one reconciliation at a time. */
+const maximumAtOnce = 16;
+
+/** An object may have thousands of owners and dependents: all requests at once would be refused, and would hold up everything else. */
+async function inTurns<T, R>(items: readonly T[], ask: (item: T) => Promise<R>): Promise<R[]> {
+  const work = new LongWork();
+  const answers: R[] = [];
+  for (let start = 0; start < items.length; start += maximumAtOnce) {
+    answers.push(...(await Promise.all(items.slice(start, start + maximumAtOnce).map(ask))));
+    const pause = work.pause();
+    if (pause !== undefined) await pause;
+  }
+  return answers;
 }
 
 /** A stored object and its resource. */

@@ -45,6 +45,12 @@ const ownedBy = ({ metadata }: ConfigMap, more: Partial<OwnerReference> = {}): O
 
 const isGone = (found: unknown): boolean => found === undefined;
 
+/** The line of the metric that counts how often a loop tried again. */
+async function retriesOf(loop: string, of: TestServer = server): Promise<string> {
+  const metrics = String((await new InProcess(of).send("/metrics")).body);
+  return metrics.split("\n").find((line) => line.startsWith(`workqueue_retries_total{name="${loop}"}`)) ?? "";
+}
+
 describe("every namespace", () => {
   test("gets its default service account back after it was deleted", async () => {
     const namespace = await makeNamespace();
@@ -222,6 +228,24 @@ describe("the garbage collector", () => {
     }
   });
 
+  test("asks for a few of an object's many owners and dependents at a time", async () => {
+    const settings = { "max-requests-inflight": 40, "max-mutating-requests-inflight": 40 };
+    const busy = await startTestServer({ storage: "lmdb", settings });
+    const configMaps = busy.client.resource(references.configMaps, "default");
+    const where = (name: string) => ({ namespace: "default", name });
+    const none = configMap("none");
+    const ownerReferences = Array.from({ length: 1000 }, (_, n) => ownedBy(none, { uid: `uid-${n}` }));
+    await configMaps.create(configMap("child", { ownerReferences }));
+    await waitForObject(busy.client, references.configMaps, where("child"), isGone);
+    const owner = await configMaps.create(configMap("owner"));
+    const held = { ownerReferences: [ownedBy(owner)] };
+    await Promise.all(Array.from({ length: 300 }, (_, n) => configMaps.create(configMap(`held-${n}`, held))));
+    await configMaps.delete("owner", { propagationPolicy: "Orphan" });
+    await waitForObject(busy.client, references.configMaps, where("owner"), isGone);
+    assert.match(await retriesOf("garbagecollector", busy), / 0$/);
+    await busy.stop();
+  });
+
   test("removes the owner references of dependents when the owner is deleted with the policy Orphan", async () => {
     const namespace = await makeNamespace();
     const configMaps = server.client.resource(references.configMaps, namespace);
@@ -236,11 +260,6 @@ describe("the garbage collector", () => {
 });
 
 describe("a service account token Secret", () => {
-  const retries = async (): Promise<string | undefined> =>
-    /^workqueue_retries_total\{name="serviceaccount-token"\} .*$/m.exec(
-      String((await new InProcess(server).send("/metrics")).body),
-    )?.[0];
-
   const secret = (name: string, account = "robot") => ({
     apiVersion: "v1",
     kind: "Secret",
@@ -262,7 +281,7 @@ describe("a service account token Secret", () => {
     await server.client
       .resource(references.serviceAccounts, namespace)
       .create({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } });
-    const retriesBefore = await retries();
+    const retriesBefore = await retriesOf("serviceaccount-token");
     await secrets.create({ ...secret("frozen"), immutable: true });
     await secrets.create(secret("filled"));
     await waitForObject(
@@ -272,7 +291,7 @@ describe("a service account token Secret", () => {
       (found) => "token" in (found?.data ?? {}),
     );
     assert.equal((await secrets.get("frozen")).data, undefined);
-    assert.equal(await retries(), retriesBefore);
+    assert.equal(await retriesOf("serviceaccount-token"), retriesBefore);
   });
 
   test("gets a token that authenticates as its account until the Secret is deleted", async () => {

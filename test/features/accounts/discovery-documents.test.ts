@@ -23,6 +23,23 @@ it("the discovery document names issuer, keys and each algorithm once", () => {
   assert.equal(documents.configuration.contentType, "application/json");
 });
 
+it("a key that is excluded from discovery is in neither document", () => {
+  const [rsa, ...others] = keys;
+  const hidden = discoveryDocuments({
+    issuer: "https://i.test",
+    keysUrl,
+    keys: [...(rsa === undefined ? [] : [{ ...rsa, isUnpublished: true }]), ...others],
+    cacheSeconds: 3600,
+  });
+  const { keys: published } = JSON.parse(hidden.keys.body) as { keys: Record<string, unknown>[] };
+  assert.deepEqual(
+    published.map((key) => key["kid"]),
+    others.map((key) => key.kid),
+  );
+  const configuration = JSON.parse(hidden.configuration.body) as Record<string, unknown>;
+  assert.deepEqual(configuration["id_token_signing_alg_values_supported"], ["ES256"]);
+});
+
 it("the key set holds public members only", () => {
   const { keys: published } = JSON.parse(documents.keys.body) as { keys: Record<string, unknown>[] };
   assert.deepEqual(

@@ -5,7 +5,7 @@ import {
   createSecretTokenIssuer,
   createSecretTokenVerifier,
 } from "../../../src/features/accounts/tokens/secret-tokens.ts";
-import { apiAudience, fixedTokenKeys, forge, scene } from "./token-scene.ts";
+import { apiAudience, fixedTokenKeys, forge, newKeyPem, scene } from "./token-scene.ts";
 
 const subject = { namespace: "ns", secretName: "t", serviceAccountName: "bob", serviceAccountUid: "bob-uid" };
 
@@ -40,6 +40,26 @@ it("a token in a Secret is valid for the API audiences while the Secret has it",
   assert.deepEqual(test.outcome(), { outcome: "refused", message: "Token does not match server's copy" });
   test.objects.secrets.set("ns/t", { uid: "s", token: test.token, deletionTimestamp: "2026-01-01T00:00:00Z" });
   assert.deepEqual(test.outcome(), { outcome: "refused", message: "Token has been invalidated" });
+});
+
+it("a token in a Secret is refused when another key has signed it: who writes Secrets makes no tokens", () => {
+  const test = secretScene();
+  const payload = {
+    iss: "platform/serviceaccount",
+    sub: "system:serviceaccount:ns:bob",
+    "platform.io/serviceaccount/namespace": "ns",
+    "platform.io/serviceaccount/secret.name": "t",
+    "platform.io/serviceaccount/service-account.name": "bob",
+    "platform.io/serviceaccount/service-account.uid": "bob-uid",
+  };
+  const outcomeOf = (pem: string, claims: object): ReturnType<typeof test.outcome> => {
+    const token = forge(pem, { header: { alg: "ES256" }, payload: claims });
+    test.objects.secrets.set("ns/t", { uid: "s", token });
+    return test.verifySecretToken(token, [apiAudience]);
+  };
+  assert.equal(outcomeOf(test.pem, payload).outcome, "authenticated");
+  assert.equal(outcomeOf(newKeyPem.ES256(), payload).outcome, "refused");
+  assert.equal(outcomeOf(test.pem, { ...payload, iss: "https://a.example" }).outcome, "notApplicable");
 });
 
 it("a token in a Secret is refused while the Secret is marked invalid", () => {

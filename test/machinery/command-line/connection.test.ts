@@ -3,21 +3,16 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, it } from "node:test";
-import { issueOwnCertificate } from "../../../src/features/certificates/authorities/issue-own-certificate.ts";
-import { openClusterAuthority } from "../../../src/features/certificates/authorities/cluster-authority.ts";
-import { systemClock } from "../../../src/machinery/api/clock.ts";
 import type { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { connect } from "../../../src/machinery/command-line/connection.ts";
 import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
-import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
+import { directoryAuthority, issuePair } from "../../features/certificates/directory-authority.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "signet-connection-"));
 const file = (name: string): string => join(folder, name);
-const authority = openClusterAuthority({
-  ...{ dataDirectory: folder, clock: systemClock, baseName: "clients", commonName: "clients" },
-});
+const authority = directoryAuthority(folder, { baseName: "clients", commonName: "clients" });
 let server: TestServer;
 
 before(async () => {
@@ -43,10 +38,7 @@ const kubeconfig = (user: object, ca = server.caCertificates): string =>
   });
 
 function writeCertificate(commonName: string): void {
-  const { certificate, key } = issueOwnCertificate(
-    { subject: { commonName }, extendedKeyUsages: ["clientAuth"], subjectAltNames: noSubjectAltNames },
-    { authority, clock: systemClock, lifetimeMilliseconds: 3_600_000 },
-  );
+  const { certificate, key } = issuePair(authority, { commonName });
   writeFileSync(file("user.crt"), certificate);
   writeFileSync(file("user.key"), key, { mode: 0o600 });
 }

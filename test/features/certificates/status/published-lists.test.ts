@@ -5,6 +5,7 @@ import { PublishedLists } from "../../../../src/features/certificates/status/pub
 import { storedListName, storedListObjects } from "../../../../src/features/certificates/status/stored-list.ts";
 import { configMaps } from "../../../../src/features/core/config-maps.ts";
 import type { ConfigMap } from "../../../../src/features/core/config-maps.ts";
+import { systemClock } from "../../../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../../../src/machinery/api/names.ts";
 import { createObject } from "../../../../src/machinery/registry/create-object.ts";
 import { ResourceRegistry } from "../../../../src/machinery/registry/resource-registry.ts";
@@ -30,6 +31,8 @@ test("a list in the store is served only when the CA of its name has signed it",
     definition: configMaps(names),
     store,
     feed: new ChangeFeed({ store }),
+    admission: () => [],
+    clock: systemClock,
     maximumObjectBytes: Infinity,
     onWritten: () => {},
     onRefused: () => {},

@@ -77,7 +77,7 @@ export async function checkAgent(settings: AgentSettings, { print, version }: Ch
   let answering: AgentSettings | undefined;
   for (const server of settings.servers) {
     const ofServer = { ...settings, servers: [server] };
-    const finding = unknown ?? (await foundBy(() => asAgent({ settings: ofServer, pair, version }, async () => ok)));
+    const finding = unknown ?? (await foundBy(() => asAgent({ settings: ofServer, pair, version }, mayRequest)));
     if (finding === ok) answering ??= ofServer;
     report(`the server ${server}`, finding);
   }
@@ -131,6 +131,25 @@ const subjectOf = (source: TrustBundleFile["source"]): string =>
   "bundleName" in source
     ? `the trust bundle ${source.bundleName}`
     : `the trust bundles of the signer ${source.signerName}`;
+
+/** Whether the server lets this credential request certificates. */
+async function mayRequest(client: ApiClient, names: Names): Promise<Finding> {
+  const apiVersion = `${names.group("authorization")}/v1`;
+  const kind = "SelfSubjectAccessReview";
+  const resourceAttributes = {
+    verb: "create",
+    group: names.group("certificates"),
+    resource: "certificatesigningrequests",
+  };
+  const review = await client.request<{ readonly status?: { readonly allowed?: boolean } }>(
+    `/apis/${apiVersion}/selfsubjectaccessreviews`,
+    { method: "POST", kinds: [kind], body: { apiVersion, kind, spec: { resourceAttributes } } },
+  );
+  if (review.status?.allowed === true) return ok;
+  return faulty(
+    "it accepts this credential, which may not request certificates; signet bootstrap-token create makes one that may",
+  );
+}
 
 interface BundleLook {
   /** The settings of a server that answers. Undefined: there is none. */

@@ -63,6 +63,18 @@ describe("the check of an agent's settings", () => {
     );
   });
 
+  it("finds a credential that the server accepts and that may not request certificates", async () => {
+    const { status } = await server.client.request<{ status: { token: string } }>(
+      "/api/v1/namespaces/default/serviceaccounts/default/token",
+      { method: "POST", body: { apiVersion: "authentication.platform.io/v1", kind: "TokenRequest", spec: {} } },
+    );
+    const bootstrap = { type: "token", source: "a test", token: () => status.token } as const;
+    assert.deepEqual(await check({ bootstrap }), [
+      `FAULT  the server ${server.url}: it accepts this credential, which may not request certificates; ` +
+        "signet bootstrap-token create makes one that may",
+    ]);
+  });
+
   it("says what to do when the server cannot be reached", async () => {
     const [line = ""] = await check({ servers: ["https://127.0.0.1:1"] });
     assert.match(

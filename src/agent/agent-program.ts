@@ -13,6 +13,7 @@ import { checkAgent } from "./check-agent.ts";
 import { runAgentUntilStopped } from "./run-agent-until-stopped.ts";
 import type { SettingsSource } from "./run-agent-until-stopped.ts";
 import { startAgent } from "./start-agent.ts";
+import { counted } from "../machinery/command-line/counted.ts";
 
 /** A command of `signet agent`. */
 export type AgentProgram = AgentSource &
@@ -128,7 +129,7 @@ export function statusText({
     ]),
     ...trustBundles.map(
       ({ file, anchors, fault }) =>
-        `${file}: ${fault ?? (anchors === undefined ? "not known yet" : `${anchors} ${anchors === 1 ? "anchor" : "anchors"}`)}`,
+        `${file}: ${fault ?? (anchors === undefined ? "not known yet" : counted(anchors, "anchor"))}`,
     ),
     ...hookFaults,
     ...(hasPendingHooks && hookFaults.length === 0 ? ["a hook runs"] : []),

@@ -4,6 +4,7 @@ import { CommandFailure } from "../machinery/command-line/command-failure.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import { printable } from "../machinery/command-line/printable.ts";
 import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings-files.ts";
+import { counted } from "../machinery/command-line/counted.ts";
 
 /** `signet audit`: checks the audit log as evidence. */
 export const audit = (): Command =>
@@ -28,9 +29,8 @@ const verify = (): Command =>
         const report = await reportOn(files, flags);
         for (const line of reportLines(report, flags)) console.log(printable(line));
         if (report.faults.length === 0) return;
-        const count = report.faults.length === 1 ? "1 fault" : `${report.faults.length} faults`;
         throw new CommandFailure(
-          `the log is not as it was written: ${count}; keep a copy of it, and compare with a backup`,
+          `the log is not as it was written: ${counted(report.faults.length, "fault")}; keep a copy of it, and compare with a backup`,
           {
             exit: "refused",
           },

@@ -13,6 +13,7 @@ import { stateOf } from "../../machinery/storage/copy-objects.ts";
 import { openExistingStore } from "../open-store.ts";
 import { signetVersion } from "../signet-version.ts";
 import { dataDirectoryPaths } from "./examine-files.ts";
+import { counted } from "../../machinery/command-line/counted.ts";
 
 const words: Readonly<Record<Finding["state"], string>> = { good: "ok", warning: "warning", bad: "BAD" };
 
@@ -24,7 +25,7 @@ export async function runDoctor(config: ServerConfig): Promise<void> {
     console.log(printable(line));
   }
   const count = (state: Finding["state"]): number => findings.filter((finding) => finding.state === state).length;
-  console.log(`${count("good")} ok, ${count("warning")} warnings, ${count("bad")} bad`);
+  console.log(`${count("good")} ok, ${counted(count("warning"), "warning")}, ${count("bad")} bad`);
   if (count("bad") > 0) process.exitCode = 1;
 }
 

@@ -6,6 +6,7 @@ import { surveyEncryption } from "../encryption/stored-encryption.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
+import { counted } from "../../machinery/command-line/counted.ts";
 
 const subject = "encryption";
 
@@ -22,13 +23,13 @@ export async function examineEncryption(location: StoreLocation): Promise<Findin
       const unreadable = count("unreadable");
       if (unreadable > 0) {
         const advice = "see signet encryption status; put their key back";
-        findings.push(bad(subject, { found: `${shown(unreadable)} can't be decrypted`, advice }));
+        findings.push(bad(subject, { found: `${counted(unreadable, "object")} can't be decrypted`, advice }));
       }
       const stale = count("stale");
       if (stale > 0) {
         findings.push(
           warning(subject, {
-            found: `${shown(stale)} not encrypted as the settings say`,
+            found: `${counted(stale, "object")} not encrypted as the settings say`,
             advice: "signet encryption rewrite",
           }),
         );
@@ -55,8 +56,6 @@ export async function examineEncryption(location: StoreLocation): Promise<Findin
 
 const isOff = ({ encryption: { configuration, keyFile } }: StoreLocation): boolean =>
   configuration === undefined && keyFile === undefined;
-
-const shown = (count: number): string => (count === 1 ? "1 object" : `${count} objects`);
 
 function rightsOf(file: string): Finding[] {
   const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0;

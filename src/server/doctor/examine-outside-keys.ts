@@ -3,6 +3,7 @@ import { keyNameOfUri } from "../../machinery/pkcs11/pkcs11-uri.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { bad, good } from "./finding.ts";
 import type { Finding } from "./finding.ts";
+import { counted } from "../../machinery/command-line/counted.ts";
 
 /** Whether keys outside this process can be used now: a key in a token signs a line, an external signer is asked for its keys. */
 export async function examineOutsideKeys(
@@ -38,7 +39,7 @@ async function examineExternalSigner(socket: string): Promise<Finding> {
   const client = externalSignerClient(socket);
   try {
     const { keys } = await client.fetchKeys();
-    return good(subject, `the external signer at ${socket} publishes ${keys.length} keys`);
+    return good(subject, `the external signer at ${socket} publishes ${counted(keys.length, "key")}`);
   } catch (error) {
     return bad(subject, {
       found: `the external signer at ${socket} does not answer: ${messageOf(error)}`,

@@ -17,6 +17,7 @@ import type { ReadableStore } from "./readable-store.ts";
 import { rewriteStale, surveyEncryption } from "./stored-encryption.ts";
 import type { EncryptionSurvey } from "./stored-encryption.ts";
 import { storedEntry } from "../../machinery/storage/stored-entries.ts";
+import { counted } from "../../machinery/command-line/counted.ts";
 
 /** `signet encryption`. */
 export function runEncryption(config: ServerConfig, action: EncryptionAction): Promise<void> {
@@ -75,7 +76,7 @@ async function rewrite(opened: ReadableStore): Promise<void> {
       (signal) => rewriteStale(opened, { signal, onProgress }),
     );
     progress.end();
-    console.log(`rewrote ${rewritten} ${rewritten === 1 ? "object" : "objects"}`);
+    console.log(`rewrote ${counted(rewritten, "object")}`);
     if (changedMeanwhile > 0)
       console.log(`  ${changedMeanwhile} others were changed meanwhile: run it again to be sure`);
     if (unreadable > 0)

@@ -171,7 +171,7 @@ describe("a signer of --signer-config", () => {
     });
     await verify(third);
     await verify(second);
-    await assert.rejects(retireAuthority(keys(), { ...rotation, isForced: false }), /1 certificates of the old CA/);
+    await assert.rejects(retireAuthority(keys(), { ...rotation, isForced: false }), /1 certificate of the old CA/);
     await retireAuthority(keys(), { ...rotation, isForced: true });
     await eventually("one CA", async () => (await bundle()).length === 1);
 

@@ -26,6 +26,7 @@ import { signerNames } from "../signer-names.ts";
 import { issuedCertificateResource } from "../resources.ts";
 import { resourceRange } from "../../../machinery/registry/storage-key.ts";
 import { storedEntries } from "../../../machinery/storage/stored-entries.ts";
+import { counted } from "../../../machinery/command-line/counted.ts";
 
 export interface NamedAuthority {
   /** The name of its files: `ca` for the CA of the server itself. */
@@ -111,7 +112,7 @@ export async function retireAuthority(
       const count = counts.get(subjectOf(generation)) ?? 0;
       if (count > 0) {
         throw refusedRotation(
-          `${count} certificates of the old CA are valid: signet ca list shows how many are left; wait until they are ` +
+          `${counted(count, "certificate")} of the old CA can be used: signet ca list shows how many are left; wait until they are ` +
             "renewed, or refuse them from now on with --force",
         );
       }

@@ -361,7 +361,7 @@ describe("signet doctor beside a running server", () => {
       "/api/v1/namespaces/default/serviceaccounts/default/token",
       { method: "POST", body: { apiVersion: version, kind: "TokenRequest", spec: {} }, token: staticToken },
     );
-    const bundle = gunzipSync(await writeSupportBundle(configOf({ "etcd-servers": "" }), Date.now())).toString();
+    const bundle = gunzipSync(await writeSupportBundle(configOf(), Date.now())).toString();
     const keyLines = readdirSync(dataDirectory)
       .map((name) => join(dataDirectory, name))
       .filter((file) => statSync(file).isFile() && /PRIVATE KEY|client-key-data/.test(readFileSync(file, "utf8")))

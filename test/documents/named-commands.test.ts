@@ -70,7 +70,14 @@ const allFlags = new Set([...optionsOf(program), "--help"]);
 
 /** These pages are about other programs too, such as kubectl or the benchmarks. */
 const pagesOfOtherFlags = /^docs\/(?:clients|conformance|performance|reliability|decisions\/.*)\.md$/;
-const flagsOfOthers = new Set(["--global", "--enable-feature", "--format", "--import", "--seed"]);
+const flagsOfOthers = new Set([
+  "--global",
+  "--enable-feature",
+  "--format",
+  "--import",
+  "--initial-cluster-token",
+  "--seed",
+]);
 
 describe("the pages", () => {
   it("name commands and flags of Signet that are there", () => {

@@ -36,7 +36,7 @@ describe("the records of the signers", () => {
       .filter((file) => /^(features\/(certificates|access|accounts|core)|server|cli)\//.test(file))
       .filter((file) => /signerNames\.(apiserverClient|nodeAgentServing)/.test(textOf(file)));
     // The column of a request's signer quotes upstream's description, which names them.
-    const columns = "features/certificates/requests/certificate-signing-requests.ts";
+    const columns = "features/certificates/requests/certificate-signing-request-columns.ts";
     assert.deepEqual(found.sort(), [columns, ...records].sort());
   });
 

@@ -94,7 +94,7 @@ class GarbageCollector {
     const owners = ownersOf(node.object);
     if (owners.length === 0) return "nothing to do: the object has no owner";
     const states = await inTurns(owners, (owner) => this.#stateOf(owner, node));
-    const { uid = "", name = "" } = node.object.metadata;
+    const { uid = "", name = "", resourceVersion = "" } = node.object.metadata;
     const kept = owners.filter((_, index) => states[index] === "alive");
     if (kept.length === owners.length) return "nothing to do: all owners are alive";
     if (kept.length > 0) {
@@ -108,7 +108,9 @@ class GarbageCollector {
     if (isAwaited && dependents.some(({ object }) => awaitsDependents(object))) {
       await this.#patch(node, { ownerReferences: owners.map((owner) => ({ ...owner, blockOwnerDeletion: false })) });
     }
-    await ignoreCodes([404, 409], this.#clientOf(node).delete(name, { uid, propagationPolicy }));
+    // Its owners may have been changed while they were asked for: then this is looked at again, as after each change.
+    const deleting = this.#clientOf(node).delete(name, { uid, resourceVersion, propagationPolicy });
+    await ignoreCodes([404, 409], deleting);
     return "deleted the object: its owners are gone";
   }
 

@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
+import { garbageCollector } from "../../../src/features/core/garbage-collector.ts";
+import type { Handler } from "../../../src/machinery/api/http-message.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { OwnerReference } from "../../../src/machinery/api/object-meta.ts";
+import { ManualTime } from "../../manual-time.ts";
+import { runLoop } from "../../run-loop.ts";
 import { resourceReferences } from "../../resource-references.ts";
 import type { ConfigMap } from "../../../src/features/core/config-maps.ts";
 import { InProcess } from "../../server/in-process.ts";
@@ -244,6 +248,26 @@ describe("the garbage collector", () => {
     await waitForObject(busy.client, references.configMaps, where("owner"), isGone);
     assert.match(await retriesOf("garbagecollector", busy), / 0$/);
     await busy.stop();
+  });
+
+  test("spares an object whose owners are taken away while they are asked for", async () => {
+    const quiet = await startTestServer({ settings: { controllers: false } });
+    const configMaps = quiet.client.resource(references.configMaps, "default");
+    const ownerReferences = [ownedBy(configMap("none"), { uid: "00000000-0000-4000-8000-000000000000" })];
+    await configMaps.create(configMap("child", { ownerReferences }));
+    const handler: Handler = async (request) => {
+      if (request.path.endsWith("/configmaps/none"))
+        await configMaps.patch("child", { body: { metadata: { ownerReferences: null } } });
+      return quiet.handler(request);
+    };
+    const collector = garbageCollector({ resources: [references.configMaps] });
+    const loop = await runLoop({ ...quiet, handler }, collector, { time: new ManualTime() });
+    await loop.queue.whenIdle();
+    const child = await configMaps.find("child");
+    await loop.stop();
+    await quiet.stop();
+    assert.notEqual(child, undefined);
+    assert.equal(child?.metadata.ownerReferences, undefined);
   });
 
   test("removes the owner references of dependents when the owner is deleted with the policy Orphan", async () => {

@@ -76,7 +76,8 @@ export interface ConnectOptions {
 
 /**
  * Connects as the flags say, and detects the names that the server uses. From a followed kubeconfig, the next request has the new
- * credentials and CAs; one with another server or user to act as is not used. Throws UsageError, KubeconfigError or CommandFailure.
+ * credentials and CAs; one with another server, way to it or user to act as is not used. Throws UsageError, KubeconfigError or
+ * CommandFailure.
  */
 export async function connect(
   flags: ConnectionFlags,
@@ -96,15 +97,15 @@ export async function connect(
   };
   let current = read();
   const { namespace } = current;
-  const isOfThisConnection = ({ server, headers }: HttpsTransportOptions): boolean =>
-    server === current.transport.server && isDeepStrictEqual(headers, current.transport.headers);
   followed?.follow({
     setting: "kubeconfig",
     files: () => current.files,
     load() {
       const next = read();
-      if (!isOfThisConnection(next.transport)) {
-        throw new KubeconfigError("it names another server, or another user to act as: start again to use it");
+      if (!isDeepStrictEqual(withoutCredentials(next.transport), withoutCredentials(current.transport))) {
+        throw new KubeconfigError(
+          "it names another server or way to it, or another user to act as: start again to use it",
+        );
       }
       return (current = next);
     },
@@ -144,6 +145,14 @@ export async function withServer(
     connection.client.close();
   }
 }
+
+/** The part of a kubeconfig that cannot change while it is followed. */
+const withoutCredentials = ({
+  caCertificates: _cas,
+  clientCertificate: _certificate,
+  bearerToken: _token,
+  ...others
+}: HttpsTransportOptions): object => others;
 
 function withToken(transport: HttpsTransportOptions, token: string | undefined): HttpsTransportOptions {
   if (token === undefined) return transport;

@@ -24,14 +24,18 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const kubeconfig = (user: object, ca = server.caCertificates): string =>
+const kubeconfig = (user: object, cluster: object = {}): string =>
   JSON.stringify({
     "current-context": "test",
     contexts: [{ name: "test", context: { cluster: "test", user: "test" } }],
     clusters: [
       {
         name: "test",
-        cluster: { server: server.url, "certificate-authority-data": Buffer.from(ca).toString("base64") },
+        cluster: {
+          server: server.url,
+          "certificate-authority-data": Buffer.from(server.caCertificates).toString("base64"),
+          ...cluster,
+        },
       },
     ],
     users: [{ name: "test", user }],
@@ -62,13 +66,20 @@ it("a followed kubeconfig gives the next request its new certificate or token; o
     writeCertificate("bob");
     followed.refresh({ isForced: false });
     assert.equal(await userOf(client), "bob");
-    for (const unusable of ["{", kubeconfig({ token: server.adminToken, as: "ann" })]) {
+    const ofAdmin = { token: server.adminToken };
+    const unusables = [
+      "{",
+      kubeconfig({ ...ofAdmin, as: "ann" }),
+      kubeconfig(ofAdmin, { "tls-server-name": "other" }),
+      kubeconfig(ofAdmin, { "insecure-skip-tls-verify": true }),
+    ];
+    for (const unusable of unusables) {
       writeFileSync(file("kubeconfig"), unusable);
       followed.refresh({ isForced: false });
       assert.equal(await userOf(client), "bob");
       assert.deepEqual(errors.splice(0), ["kubeconfig"]);
     }
-    writeFileSync(file("kubeconfig"), kubeconfig({ token: server.adminToken }));
+    writeFileSync(file("kubeconfig"), kubeconfig(ofAdmin));
     followed.refresh({ isForced: false });
     assert.equal(await userOf(client), "admin");
   } finally {

@@ -1,5 +1,5 @@
 import { lstatSync, readdirSync, readlinkSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { writePrivateFile, replaceLink } from "../machinery/files/atomic-file.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
@@ -98,9 +98,9 @@ export class CertificateStore {
 
 const datePattern = /^\d{4}(-\d\d){5}-\d{3}\.pem$/;
 
-/** Undefined when it is not a link: an administrator may have put a file there. */
-const linkTarget = (file: string): string | undefined =>
-  lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true ? readlinkSync(file) : undefined;
+/** The name of the file behind a link. Undefined when it is not a link: an administrator may have put a file there. */
+const linkTarget = (link: string): string | undefined =>
+  lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink() === true ? basename(readlinkSync(link)) : undefined;
 
 /** The pair in use. Undefined, with the reason to `onFault`, when it cannot be used. */
 export function readUsable(store: CertificateStore, onFault: (message: string) => void): KeyPair | undefined {

@@ -65,6 +65,16 @@ describe("the files of a certificate", () => {
     ]);
   });
 
+  it("keep the pair in use also behind a link with a whole path, as of a kubelet", (context) => {
+    const folder = folderFor(context);
+    const store = new CertificateStore(folder, "client");
+    store.install(newPair(), { now: 1000, wantedDigest });
+    rmSync(store.file);
+    symlinkSync(join(folder, "client-1970-01-01-00-00-01-000.pem"), store.file);
+    store.install(newPair(), { now: 2000, wantedDigest });
+    assert.ok(readdirSync(folder).includes("client-1970-01-01-00-00-01-000.pem"));
+  });
+
   it("do not pile up while they cannot be put into use", (context) => {
     const folder = folderFor(context);
     const store = new CertificateStore(folder, "client");

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
+import { parseAllDocuments } from "yaml";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
+import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
 import { parseCertificatesPem } from "../../src/pki/trust-anchors.ts";
 import {
   CertificateFolder,
@@ -147,6 +149,26 @@ describe("the commands for certificates", { concurrency: 1 }, () => {
     const denied = await signet("csr", "deny", "two", "one");
     assert.equal(denied.stdout, "certificate request one denied\n");
     assert.match(denied.stderr, /request two was approved already/);
+  });
+
+  it("approve the others of several requests where one lacks the confirmation", async () => {
+    await scene.request({ name: "doubtful", signerName: signerNames.apiserverClient(names), commonName: "somebody" });
+    await succeed("csr", "create", "mine", "--key-file", folder.file("mine.key"), "--common-name", "admin");
+    const approved = await signet("csr", "approve", "doubtful", "mine");
+    assert.deepEqual([approved.code, approved.stdout], [2, "certificate request mine approved\n"]);
+    assert.match(approved.stderr, /^signet: request doubtful is not approved: /m);
+  });
+
+  it("print several requests as one stream of YAML documents", async () => {
+    for (const name of ["first", "second"]) {
+      await scene.request({ name, signerName: signerNames.apiserverClient(names), commonName: "somebody" });
+    }
+    const documents = parseAllDocuments(await succeed("csr", "deny", "first", "second", "-o", "yaml"));
+    const printed = documents.map((document) => document.toJS() as ApiObject);
+    assert.deepEqual(
+      printed.map(({ metadata }) => metadata.name),
+      ["first", "second"],
+    );
   });
 
   it("list certificates by their end, or only those that expire soon", async () => {

@@ -3,8 +3,8 @@ import { answerFault } from "../client/answer-fault.ts";
 import { CommandFailure, exitCodes, SeveralFailures } from "./command-failure.ts";
 
 /**
- * Does the work of a command for each name in turn. A name that is refused, or takes too long, does not keep the later ones from being
- * done, as in kubectl. What is the same for all of them ends it: no connection, or no credentials. Throws what failed at the end.
+ * Does the work of a command for each name in turn. A name that is refused, takes too long, or is not confirmed, does not keep the later
+ * ones from being done, as in kubectl. What is the same for all of them ends it: no connection, or no credentials. Throws what failed at the end.
  */
 export async function forEachName(names: readonly string[], work: (name: string) => Promise<void>): Promise<void> {
   const failures: unknown[] = [];
@@ -20,7 +20,9 @@ export async function forEachName(names: readonly string[], work: (name: string)
   if (failures.length === 1) throw failures[0];
 }
 
-const exitsOfOneName: ReadonlySet<number> = new Set([exitCodes.refused.code, exitCodes.pending.code]);
+const exitsOfOneName: ReadonlySet<number> = new Set(
+  [exitCodes.refused, exitCodes.pending, exitCodes.usage].map(({ code }) => code),
+);
 
 const concernsOneName = (error: unknown): boolean =>
   error instanceof CommandFailure

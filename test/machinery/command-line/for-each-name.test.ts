@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { notFound, unauthorized } from "../../../src/machinery/api/api-error.ts";
 import { CommandFailure, SeveralFailures } from "../../../src/machinery/command-line/command-failure.ts";
+import { UsageError } from "../../../src/machinery/command-line/flag.ts";
 import { forEachName } from "../../../src/machinery/command-line/for-each-name.ts";
 
 describe("the work of a command for each of several names", () => {
@@ -32,6 +33,11 @@ describe("the work of a command for each of several names", () => {
   it("goes on after a name whose wait is over", async () => {
     const pending = new CommandFailure("a has no certificate yet", { exit: "pending" });
     assert.deepEqual(await outcomeOf({ a: pending }), { tried: ["a", "b", "c"], thrown: pending });
+  });
+
+  it("goes on after a name that was not confirmed", async () => {
+    const unconfirmed = new UsageError("a is not approved");
+    assert.deepEqual(await outcomeOf({ a: unconfirmed }), { tried: ["a", "b", "c"], thrown: unconfirmed });
   });
 
   it("throws all refusals when there are several", async () => {

@@ -9,7 +9,7 @@ import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { forEachName } from "../../../machinery/command-line/for-each-name.ts";
 import { listAll } from "../../../machinery/command-line/list-all.ts";
-import { printList, printObject, withOutputFlag } from "../../../machinery/command-line/output.ts";
+import { printList, printObject, withOutputFlag, writeOutput } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { outputFile, writePublicOutput } from "../../../machinery/command-line/output-file.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
@@ -104,7 +104,7 @@ const approve = (): Command =>
             const shown =
               flags.wait === true ? await awaitCertificate(connection, { name, uid: approved.metadata.uid }) : approved;
             const done = flags.wait === true ? "approved, and its certificate is issued" : "approved";
-            show(connection, { request: shown, flags, text: `certificate request ${printable(name)} ${done}` });
+            show(connection, { request: shown, flags, text: `certificate request ${printable(name)} ${done}`, given });
           }),
         ),
       ),
@@ -120,7 +120,7 @@ const deny = (): Command =>
           const request = await requestsOf(connection).get(name);
           refuseDecided(request, "Approved");
           const denied = await decide(connection, { request, flags, type: "Denied" });
-          show(connection, { request: denied, flags, text: `certificate request ${printable(name)} denied` });
+          show(connection, { request: denied, flags, text: `certificate request ${printable(name)} denied`, given });
         }),
       ),
     ),
@@ -167,17 +167,23 @@ interface Shown {
   readonly request: CertificateSigningRequest;
   readonly flags: OutputFlags;
   readonly text: string;
+  /** The names of all requests that are shown. */
+  readonly given: readonly string[];
 }
 
-const show = ({ names }: ServerConnection, { request, flags, text }: Shown): void =>
+function show({ names }: ServerConnection, { request, flags, text, given }: Shown): void {
+  if (flags.output === "yaml" && given.length > 1) writeOutput("---\n");
   printObject(request, { flags, type: certificateSigningRequestResource(names), text: () => text });
+}
 
 async function refuseUnlessMeant(connection: ServerConnection, request: CertificateSigningRequest): Promise<void> {
   const { warnings } = await reportFor(connection, request);
   if (warnings.length === 0) return;
   for (const warning of warnings) console.error(`warning: ${printable(warning)}`);
   if (!(await confirm("Approve it anyway?"))) {
-    throw new UsageError("not approved: check the request with signet csr describe, or approve it anyway with --yes");
+    throw new UsageError(
+      `request ${request.metadata.name ?? ""} is not approved: check it with signet csr describe, or approve it anyway with --yes`,
+    );
   }
 }
 
@@ -200,7 +206,7 @@ const get = (): Command =>
             flags.wait === true ? await awaitCertificate(connection, { name }) : await requestsOf(connection).get(name);
           const pem = pemOf(request);
           if (output !== undefined) writePublicOutput(output, pem);
-          else show(connection, { request, flags, text: pem.trimEnd() });
+          else show(connection, { request, flags, given: [name], text: pem.trimEnd() });
         });
       }),
     ["Write the certificate to a file, as soon as it is issued", "signet csr get ann --wait --output-file ann.crt"],

@@ -205,7 +205,7 @@ async function asAgent(
 ): Promise<Finding> {
   const identity = new NodeIdentity({
     settings,
-    serverClock: new ServerClock({ local: systemClock, monotonic: performance, onSkew: () => {} }),
+    serverClock: new ServerClock({ local: systemClock, onSkew: () => {} }),
     localClock: systemClock,
     monotonic: performance,
     userAgent: `signet-agent/${version}`,

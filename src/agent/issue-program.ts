@@ -22,11 +22,7 @@ export async function runIssueProgram(program: IssueProgram): Promise<void> {
   const stopping = new AbortController();
   const onSignal = (signal: NodeJS.Signals): void => stopping.abort(signal);
   const log = program.isRenewed ? openProcessLog({ level: "info", format: undefined }) : plainLog(program);
-  const serverClock = new ServerClock({
-    local: systemClock,
-    monotonic: performance,
-    onSkew: (skew) => logSkew(skew, log),
-  });
+  const serverClock = new ServerClock({ local: systemClock, onSkew: (skew) => logSkew(skew, log) });
   const toServer = (): ReturnType<typeof connect> =>
     connect(program.connection, {
       observed: (transport) => setsClock(transport, { serverClock, local: systemClock }),

@@ -5,8 +5,11 @@ import type { AgentLog } from "./agent-log.ts";
 export interface ServerClockOptions {
   /** The machine's own clock. */
   readonly local: Clock;
-  /** A clock that is never set. */
-  readonly monotonic: Clock;
+  /**
+   * A clock that is never set, and goes on while the machine sleeps. Left out: the machine's own, for a program that asks the server so
+   * seldom that no answer would end a doubt.
+   */
+  readonly monotonic?: Clock;
   /** Called when the difference to the server has become worth a warning, and when it has disappeared (0). */
   readonly onSkew: (skewMilliseconds: number) => void;
 }
@@ -18,10 +21,8 @@ const firstImpossibleDate = Date.UTC(9999, 0);
 
 /**
  * The server's time, from its answers. The server issues and checks certificates by its own clock, so an agent on a machine
- * with a wrong clock must use it too. Until the first answer, and when they differ by less than 30 s, it is the machine's own.
- *
- * When the machine's clock was set, or the machine slept, only the next answer tells which. Until then it is the earlier of the two
- * times: a later one would let certificates expire that are good.
+ * with a wrong clock must use it too. Until the first answer, and when they differ by less than 30 s, it is the machine's own. Whoever
+ * sets the machine's clock after that changes nothing here.
  */
 export class ServerClock implements Clock {
   readonly #local: Clock;
@@ -29,19 +30,17 @@ export class ServerClock implements Clock {
   readonly #onSkew: (skewMilliseconds: number) => void;
   /** How far the server is ahead of the machine; 0 within the tolerance. */
   #skew = 0;
-  /** The server's time less that of the monotonic clock, at the last answer. Before the first, no time is too late. */
-  #monotonicSkew = Infinity;
+  /** The server's time less that of the monotonic clock, at the last answer. */
+  #monotonicSkew: number | undefined;
 
-  constructor({ local, monotonic, onSkew }: ServerClockOptions) {
+  constructor({ local, monotonic = local, onSkew }: ServerClockOptions) {
     this.#local = local;
     this.#monotonic = monotonic;
     this.#onSkew = onSkew;
   }
 
   now(): number {
-    const byLocal = this.#local.now() + this.#skew;
-    const byMonotonic = this.#monotonic.now() + this.#monotonicSkew;
-    return byLocal - byMonotonic > toleranceMilliseconds ? byMonotonic : byLocal;
+    return this.#monotonicSkew === undefined ? this.#local.now() : this.#monotonic.now() + this.#monotonicSkew;
   }
 
   /**

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { uptime } from "node:os";
 import { statSync } from "node:fs";
 import { systemClock } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
@@ -49,6 +50,9 @@ export interface RunningAgent {
   stop(options?: { readonly hookGraceMilliseconds?: number }): Promise<void>;
 }
 
+/** Goes on while the machine sleeps, unlike `performance`. */
+const uptimeClock: Clock = { now: () => uptime() * 1000 };
+
 /**
  * Starts an agent: its listener at once, everything else as soon as the server answers. It continues until it is stopped,
  * whatever the server does. Rejects when the listener's port or the data directory cannot be used, and with UsageError when the
@@ -62,7 +66,7 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
     metrics.clockSkew(milliseconds);
     logSkew(milliseconds, log);
   };
-  const serverClock = new ServerClock({ local: clock, monotonic, onSkew });
+  const serverClock = new ServerClock({ local: clock, monotonic: options.monotonic ?? uptimeClock, onSkew });
   const hooks = new HookRunner({ memory: new HookMemory(settings.dataDirectory, log), log, monotonic, random, sleep });
   const certificateInstalled = new EventTarget();
   const shared = { settings, version, log, metrics, serverClock, monotonic, random, sleep, certificateInstalled };

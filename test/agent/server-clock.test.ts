@@ -30,7 +30,7 @@ test("the server's time is the machine's until an answer differs by more than ha
   assert.equal(told.length, 3);
 });
 
-test("a clock that is set does not bring a later time before the next answer of the server", () => {
+test("a clock that is set brings no other time before the next answer of the server", () => {
   const day = 86_400_000;
   const start = Date.UTC(2026, 0);
   let [machine, elapsed] = [start, 0];
@@ -56,19 +56,18 @@ test("a clock that is set does not bring a later time before the next answer of 
   isRight();
   machine += 3 * day;
   isRight();
+  machine -= 400 * day;
+  isRight();
   observe();
   isRight();
 });
 
-test("a machine that has slept has the earlier time until the next answer of the server", () => {
+test("without a monotonic clock, the time after a sleep is the machine's", () => {
   const hour = 3_600_000;
   let machine = Date.UTC(2026, 0);
-  const clock = new ServerClock({ local: { now: () => machine }, monotonic: { now: () => 0 }, onSkew: () => {} });
-  const observe = (): void => clock.observe({ headers: { date: new Date(machine).toUTCString() } }, machine);
-  observe();
+  const clock = new ServerClock({ local: { now: () => machine }, onSkew: () => {} });
+  clock.observe({ headers: { date: new Date(machine).toUTCString() } }, machine);
   machine += 8 * hour;
-  assert.equal(clock.now(), machine - 8 * hour);
-  observe();
   assert.equal(clock.now(), machine);
 });
 

@@ -13,6 +13,8 @@ interface FailureLogOptions {
 }
 
 const reminderMilliseconds = 15 * 60_000;
+/** What fails after it has worked for so long is another outage. */
+const calmMilliseconds = 60_000;
 /** A server's text may be another one each time. */
 const mostReasons = 16;
 
@@ -25,6 +27,7 @@ export class FailureLog {
   /** When each reason was logged. */
   readonly #logged = new Map<string, number>();
   #failures = 0;
+  #worksSince: number | undefined;
   #isRecoveryNews = false;
 
   constructor(options: FailureLogOptions) {
@@ -36,6 +39,8 @@ export class FailureLog {
     this.#failures++;
     const reason = failureReason(error);
     const now = monotonic.now();
+    if (now - (this.#worksSince ?? now) >= calmMilliseconds) this.#logged.clear();
+    this.#worksSince = undefined;
     if (now - (this.#logged.get(reason) ?? -Infinity) < reminderMilliseconds) return;
     if (this.#logged.size === mostReasons) this.#logged.clear();
     this.#logged.set(reason, now);
@@ -44,7 +49,8 @@ export class FailureLog {
   }
 
   succeeded(): void {
-    const { log, recovery } = this.#options;
+    const { log, monotonic, recovery } = this.#options;
+    this.#worksSince ??= monotonic.now();
     if (this.#isRecoveryNews && recovery !== undefined) log.info({ failures: this.#failures }, recovery);
     this.#isRecoveryNews = false;
     this.#failures = 0;

@@ -30,6 +30,19 @@ describe("the log of an outage", () => {
     ]);
   });
 
+  it("tells of another one at once when all has worked for a minute", () => {
+    const { time, lines, failures } = scene();
+    const one = ["no lease: away (1)", "a lease again (1)"];
+    failures.failed(new Error("away"));
+    for (let second = 0; second < 60; second++) {
+      failures.succeeded();
+      time.jump(1000);
+    }
+    failures.failed(new Error("away"));
+    failures.succeeded();
+    assert.deepEqual(lines, [...one, ...one]);
+  });
+
   it("is no longer when the server comes and goes", () => {
     const { time, lines, failures } = scene();
     for (let second = 0; second < 1000; second++) {

@@ -18,7 +18,7 @@ import { readUsable, CertificateStore } from "./certificate-store.ts";
 import type { KeyPair } from "./key-pair.ts";
 import { NodeIdentity } from "./node-identity.ts";
 import { ServerClock } from "./server-clock.ts";
-import { bundleSelector } from "./trust-bundle-follower.ts";
+import { bundleSelector, mostBundles } from "./trust-bundle-follower.ts";
 
 export interface CheckOptions {
   readonly print: (line: string) => void;
@@ -169,6 +169,8 @@ function bundleFinding(
         const { items } = await client
           .resource(clusterTrustBundleResource(names))
           .list({ fieldSelector: bundleSelector(source) });
+        if (items.length > mostBundles)
+          return faulty(`there are more than ${mostBundles}, and the agent follows none of them`);
         return items.length > 0 ? ok : faulty("there is none; check the name: signet trust list shows all");
       } catch (error) {
         if (error instanceof ApiError && error.code === 403) return notChecked("this credential may not look it up");

@@ -44,7 +44,7 @@ const shortestPauseMilliseconds = 1000;
 /** The wait before a failed write is tried again, for example on a full disk. */
 const rewriteMilliseconds = 10_000;
 /** All of them are in memory, and each may have a mebibyte. */
-const mostBundles = 100;
+export const mostBundles = 100;
 /** A larger file than any answer of a server is not one that the agent has written. */
 const largestBundleBytes = 64 * 2 ** 20;
 

@@ -10,6 +10,8 @@ import type { TestContext } from "node:test";
 import type { AgentSettings } from "../../src/agent/agent-settings.ts";
 import { CertificateStore } from "../../src/agent/certificate-store.ts";
 import { checkAgent } from "../../src/agent/check-agent.ts";
+import { clusterTrustBundleResource } from "../../src/features/certificates/resources.ts";
+import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { startAgent } from "../../src/agent/start-agent.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { startTestServer } from "../test-server.ts";
@@ -96,6 +98,19 @@ describe("the check of an agent's settings", () => {
 
   const bundle = (bundleName: string, file: string): Partial<AgentSettings> => ({
     trustBundles: [{ source: { bundleName }, file: join(folder, file), hook: undefined }],
+  });
+
+  it("finds a signer with more trust bundles than the agent follows", async () => {
+    const bundles = server.client.resource(clusterTrustBundleResource(names));
+    const signerName = "example.com/many";
+    const spec = { signerName, trustBundle: server.caCertificates };
+    for (let index = 0; index <= 100; index++) {
+      await bundles.create({ apiVersion: "", kind: "", metadata: { name: `example.com:many:${index}` }, spec });
+    }
+    const trustBundles = [{ source: { signerName }, file: join(folder, "many.pem"), hook: undefined }];
+    assert.deepEqual(await check({ trustBundles }), [
+      "FAULT  the trust bundles of the signer example.com/many: there are more than 100, and the agent follows none of them",
+    ]);
   });
 
   it("finds a trust bundle that the server does not have, and skips those that it may not read", async () => {

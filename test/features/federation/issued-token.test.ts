@@ -332,6 +332,13 @@ describe("the authentication configuration", () => {
     assert.equal((await issuers.verify(await tokenOf(), api)).outcome, "notApplicable");
   });
 
+  it("has the keys of an issuer that it adds fetched before its first token", async () => {
+    using issuers = disposable(open({ jwt: [] }));
+    change({ jwt: [entry(issuer.url)] });
+    await settled();
+    assert.equal(messageOf(await issuers.verify(await tokenOf(), api)), "authenticated");
+  });
+
   it("stays in force when the file becomes invalid, which is logged once", async () => {
     using issuers = disposable(await ready());
     change({ jwt: [entry("http://login.example.com")] });

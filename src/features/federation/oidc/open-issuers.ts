@@ -61,10 +61,15 @@ export function openIssuers(
 ): OpenedIssuers {
   const { log, followed } = options;
   let generation: Generation | undefined;
+  const fetchMissing = (): void => {
+    for (const keys of generation?.keys.values() ?? []) keys.current();
+  };
   const load = (): Generation => {
     const parsed =
       settings.type === "file" ? parseFile(settings.file, options) : configurationOfFlags(settings, options);
-    return (generation = nextGeneration(parsed, { ...options, previous: generation?.keys ?? new Map() }));
+    generation = nextGeneration(parsed, { ...options, previous: generation?.keys ?? new Map() });
+    fetchMissing();
+    return generation;
   };
   const file = settings.type === "file" ? settings.file : settings.authorityFile;
   const current = followed.follow({
@@ -73,10 +78,6 @@ export function openIssuers(
     load,
     describe: ({ issuers }) => ({ issuers }),
   });
-  const fetchMissing = (): void => {
-    for (const keys of current().keys.values()) keys.current();
-  };
-  fetchMissing();
   const polling = periodically({
     milliseconds: pollMilliseconds,
     task: fetchMissing,

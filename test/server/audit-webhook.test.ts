@@ -187,4 +187,13 @@ describe("the audit webhook", () => {
       assert.match(String(body), new RegExp(`^apiserver_audit_requests_rejected_total ${rejected}$`, "m"));
     }
   });
+
+  it("in strict mode refuses requests that it cannot record without a policy too", async () => {
+    site.answer = takes;
+    const api = await serverWith({ "audit-webhook-mode": "blocking-strict" });
+    site.answer = answers(400);
+    assert.equal((await api.send("/api/v1/namespaces")).status, 500);
+    site.answer = takes;
+    assert.equal((await api.send("/api/v1/namespaces")).status, 200);
+  });
 });

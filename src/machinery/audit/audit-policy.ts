@@ -39,8 +39,11 @@ interface GroupResources {
 /** What a rule decides. */
 export type AuditDecision = Pick<AuditRule, "level" | "omitStages" | "omitManagedFields">;
 
-/** The policy without a policy file: records every request at level Metadata, once it is answered. */
-export const defaultAuditPolicy: AuditPolicy = {
+/**
+ * The policy without a policy file: records every request at level Metadata, once it is answered. A strict server also records it
+ * before it is served: only then can it be refused.
+ */
+export const defaultAuditPolicy = ({ isStrict }: { readonly isStrict: boolean }): AuditPolicy => ({
   rules: [
     {
       level: "Metadata",
@@ -50,11 +53,11 @@ export const defaultAuditPolicy: AuditPolicy = {
       resources: [],
       namespaces: [],
       nonResourceURLs: [],
-      omitStages: ["RequestReceived"],
+      omitStages: isStrict ? [] : ["RequestReceived"],
       omitManagedFields: false,
     },
   ],
-};
+});
 
 const notRecorded: AuditDecision = { level: "None", omitStages: [], omitManagedFields: false };
 

@@ -74,7 +74,7 @@ export function openAudit(settings: AuditSettings, options: OpenAuditOptions): O
       names,
       clock,
       annotate: issuedCredential,
-      policy: policyOf(settings.policyFile, options),
+      policy: policyOf(settings, options),
       bodies: new AuditedBodies(resources, reviews),
       sinks: backends.map(({ sink }) => sink),
       onEvent: (level) => levels.set(level, (levels.get(level) ?? 0) + 1),
@@ -87,8 +87,15 @@ export function openAudit(settings: AuditSettings, options: OpenAuditOptions): O
   };
 }
 
-function policyOf(file: string | undefined, { names, followed }: OpenAuditOptions): () => AuditPolicy {
-  if (file === undefined) return () => defaultAuditPolicy;
+function policyOf(
+  { policyFile: file, log, webhook }: AuditSettings,
+  { names, followed }: OpenAuditOptions,
+): () => AuditPolicy {
+  if (file === undefined) {
+    const isStrict = [log, webhook].some((one) => one?.backend.mode === "blocking-strict");
+    const policy = defaultAuditPolicy({ isStrict });
+    return () => policy;
+  }
   const setting = "audit-policy-file";
   return followed.follow({
     setting,

@@ -215,6 +215,16 @@ describe("an issuer", () => {
     assert.equal((await issuers.verify(token, api)).outcome, "authenticated");
   });
 
+  it("has its first tokens wait for its keys, and refused when these do not come", async () => {
+    const token = await tokenOf();
+    using issuers = disposable(open());
+    assert.equal(messageOf(await issuers.verify(token, api)), "authenticated");
+    issuer.isAway = true;
+    using others = disposable(open());
+    assert.match(messageOf(await others.verify(token, api)), /not initialized/);
+    assert.ok(!(others.verify(token, api) instanceof Promise));
+  });
+
   it("may have a new key at any time, which is fetched for its first token", async () => {
     using issuers = disposable(await ready());
     const old = await tokenOf();
@@ -335,8 +345,18 @@ describe("the authentication configuration", () => {
   it("has the keys of an issuer that it adds fetched before its first token", async () => {
     using issuers = disposable(open({ jwt: [] }));
     change({ jwt: [entry(issuer.url)] });
+    assert.equal(issuer.fetches, 1);
     await settled();
-    assert.equal(messageOf(await issuers.verify(await tokenOf(), api)), "authenticated");
+    assert.ok(!(issuers.verify(await tokenOf(), api) instanceof Promise));
+  });
+
+  it("has tokens of an issuer whose source it changes wait for the keys, which are fetched once more", async () => {
+    const token = await tokenOf();
+    using issuers = disposable(await ready());
+    const discoveryURL = "https://intern.example.com/.well-known/openid-configuration";
+    change({ jwt: [entry(issuer.url, { issuer: { url: issuer.url, audiences: ["signet"], discoveryURL } })] });
+    assert.equal(messageOf(await issuers.verify(token, api)), "authenticated");
+    assert.equal(issuer.fetches, 4);
   });
 
   it("stays in force when the file becomes invalid, which is logged once", async () => {

@@ -27,7 +27,7 @@ export interface IssuedTokenOptions {
 /** The clocks of issuers may differ from ours: `nbf` and `iat` of go-oidc. */
 const leewayMilliseconds = 60_000;
 
-/** No key of the issuer's made the signature: it may have a new one. */
+/** No key of the issuer's that is here made the signature: it may have a new one, or its keys are just being fetched. */
 const unknownKey = Symbol("unknown key");
 
 /**
@@ -47,7 +47,7 @@ export function issuedTokens({ issuers, names, apiAudiences, clock }: IssuedToke
     if (parsed === undefined || claims === undefined || trusted === undefined) return notApplicable;
     const { issuer, mapping, keys } = trusted;
     const current = keys.current();
-    if (current === undefined) return refused("oidc: authenticator not initialized");
+    if (current === undefined) return keys.isFirstAttempt ? { outcome: unknownKey, keys } : refused(notInitialized);
     const { algorithm } = parsed.header;
     if (issuer.algorithms !== undefined && !issuer.algorithms.some((one) => one === algorithm)) {
       return refused("oidc: verify token: oidc: id token signed with unsupported algorithm");
@@ -82,7 +82,8 @@ export function issuedTokens({ issuers, names, apiAudiences, clock }: IssuedToke
     if (answer.outcome !== unknownKey) return answer;
     return answer.keys.refresh().then((isRefreshed) => {
       const again = isRefreshed ? verifyOnce(token, common) : answer;
-      return again.outcome === unknownKey ? refused(badSignature) : again;
+      if (again.outcome !== unknownKey) return again;
+      return refused(answer.keys.current() === undefined ? notInitialized : badSignature);
     });
   };
 }
@@ -92,6 +93,7 @@ interface Retry {
   readonly keys: IssuerKeys;
 }
 
+const notInitialized = "oidc: authenticator not initialized";
 const badSignature = "oidc: verify token: failed to verify signature: failed to verify id token signature";
 const expired = "oidc: verify token: oidc: token is expired";
 

@@ -95,8 +95,8 @@ interface IssuerKeysOptions {
 
 /**
  * The keys of one issuer, by OpenID Connect discovery. They are fetched in the background: at the start until they are there,
- * and again when they have aged. Only a token with a key that is not known waits for an attempt, and only one attempt is made
- * in ten seconds.
+ * and again when they have aged. Only a token with a key that is not known waits for an attempt, or one that comes before the end of
+ * the first, and only one attempt is made in ten seconds.
  */
 export class IssuerKeys {
   readonly #options: IssuerKeysOptions;
@@ -115,6 +115,11 @@ export class IssuerKeys {
 
   constructor(options: IssuerKeysOptions) {
     this.#options = options;
+  }
+
+  /** Whether the first attempt has not ended: nothing is known of the issuer yet. */
+  get isFirstAttempt(): boolean {
+    return this.#keys === undefined && this.#outage.reason === undefined;
   }
 
   /** The keys that may be used now. Undefined: there are none yet, or the issuer has been away too long. */
@@ -164,7 +169,7 @@ export class IssuerKeys {
     const discovered = await fetch(issuer.discoveryUrl ?? documentUrl(issuer.url), options);
     this.#keysUrl = keysUrlOf(discovered.value, issuer.url);
     const { value, maximumAgeMilliseconds: age = defaultAgeMilliseconds } = await fetch(this.#keysUrl, options);
-    const isFirst = this.#keys === undefined && this.#outage.reason === undefined;
+    const isFirst = this.isFirstAttempt;
     this.#keys = keysOf(value, this.#keysUrl);
     this.#ageMilliseconds = Math.min(Math.max(age, minimumAgeMilliseconds), maximumAgeMilliseconds);
     this.#fetchedAt = clock.now();

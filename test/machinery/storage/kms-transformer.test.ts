@@ -68,10 +68,12 @@ describe("a KMS v2 provider", () => {
     assert.equal(plugin.calls.Encrypt - callsBefore.Encrypt, 1);
     assert.match(stored[0]?.toString("latin1") ?? "", /^k8s:enc:kms:v2:vault:/);
     const reader = process();
+    await reader.transformer.pollWhenDue();
+    const { Decrypt: decryptedBefore } = plugin.calls;
     for (const value of await Promise.all(stored.map((one) => reader.decrypt(one)))) {
       assert.deepEqual(value, { plain, isStale: false });
     }
-    assert.equal(plugin.calls.Decrypt - callsBefore.Decrypt, 1);
+    assert.equal(plugin.calls.Decrypt - decryptedBefore, 1);
     await assert.rejects(
       async () => reader.transformer.decrypt(stored[0] ?? assert.fail(), "/registry/secrets/default/other"),
       /moved/,
@@ -134,8 +136,10 @@ describe("a KMS v2 provider", () => {
     ["silent", /did not answer/],
     ["wrong", /its key has no id/],
     ["unhealthy", /says of its health "no quorum"/],
+    ["mixes up its answers", /does not decrypt what it has just encrypted/],
+    ["refuses to decrypt", /not yours/],
   ] as const) {
-    it(`fails writes and its check while the plugin is ${behaviour}, and works when that is over`, async () => {
+    it(`fails writes and its check while what the plugin does is "${behaviour}", and works when that is over`, async () => {
       const scene = process(behaviour === "silent" ? { timeoutMilliseconds: 1_500 } : {});
       plugin.behaviour = behaviour;
       await assert.rejects(scene.transformer.encrypt(plain, storageKey), reason);

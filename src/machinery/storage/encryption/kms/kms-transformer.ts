@@ -194,6 +194,9 @@ export class KmsTransformer implements ValueTransformer {
     if (wrappedKey.keyId !== keyId) {
       throw new Error("it has just changed its key: it encrypts with another one than its status names");
     }
+    // Nobody has the seed after the next start but the plugin: what it can't give back would be lost with all that was written.
+    if (!(await this.#options.client.decrypt(wrappedKey)).equals(seed))
+      throw new Error("it does not decrypt what it has just encrypted");
     const key = { cipher: derivedGcm(seed), fingerprint: fingerprintOf(seed), isProven: true };
     this.#remember(digestOf({ wrappedKey, keySource: keySource.derivedAesGcmSeed }), key);
     this.#options.onEvent({ type: "key", keyId });

@@ -14,7 +14,7 @@ import { interruptible } from "../interruptible.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { encryptionKeyFile, newEncryptionKey, readEncryptionKeys, writeEncryptionKeys } from "./encryption-key-file.ts";
 import type { ReadableStore } from "./readable-store.ts";
-import { rewriteStale, surveyEncryption } from "./stored-encryption.ts";
+import { rewriteStale, surveyEncryption, withReason } from "./stored-encryption.ts";
 import type { EncryptionSurvey } from "./stored-encryption.ts";
 import { storedEntry } from "../../machinery/storage/stored-entries.ts";
 import { counted } from "../../machinery/command-line/counted.ts";
@@ -127,14 +127,14 @@ async function retire(config: ServerConfig, { file, keys }: OwnKeys): Promise<vo
   console.log("  backups made before need the file as it was: one with keys holds it");
 }
 
-/** `signet encryption discard`: deletes an object that can't be decrypted. */
+/** `signet encryption discard`: deletes an object that can't be read. */
 async function discard(config: ServerConfig, key: string): Promise<void> {
   await withServerStore(config, async ({ store, stored }) => {
     const entry = await storedEntry(store, key);
     if (entry === undefined) {
       throw new UsageError(`there is no object ${JSON.stringify(key)}: signet encryption status shows keys`);
     }
-    if (entry.unreadable === undefined) {
+    if (withReason(entry).unreadable === undefined) {
       throw new UsageError(`${JSON.stringify(key)} can be decrypted: delete it through the API`);
     }
     const { isWritten } = await stored.write({ key, value: undefined, expectedRevision: entry.modRevision });

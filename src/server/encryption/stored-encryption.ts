@@ -103,8 +103,21 @@ async function* everyEntry({
     const end = keyAfter(last.key);
     // At the same revision: the same entries.
     const { entries } = await store.range({ start, end, revision: page.revision });
-    for (const [index, raw] of page.entries.entries()) yield { raw, entry: entries[index] ?? raw };
+    for (const [index, raw] of page.entries.entries()) yield { raw, entry: withReason(entries[index] ?? raw) };
     if (!page.hasMore) return;
     start = end;
+  }
+}
+
+/** An entry that is not an object in JSON, as a damaged disk or another program leaves it, counts as unreadable too. */
+export const withReason = (entry: Entry): Entry =>
+  entry.unreadable !== undefined || isObject(entry.value) ? entry : { ...entry, unreadable: "it is not an object" };
+
+function isObject(value: Buffer): boolean {
+  try {
+    const parsed: unknown = JSON.parse(value.toString("utf8"));
+    return typeof parsed === "object" && parsed !== null && !Array.isArray(parsed);
+  } catch {
+    return false;
   }
 }

@@ -249,6 +249,21 @@ describe("a server with its own store", () => {
     assert.equal((await api.json(`${secrets}/moved`)).code, 404);
   });
 
+  for (const damaged of ['{"metadata":{"name":"damaged"', "[]"]) {
+    it(`reports what is no object any more (${damaged}) by name, and discards it on command`, async (t) => {
+      const key = "/registry/configmaps/default/damaged";
+      const store = await openStore(config);
+      await store.write({ key, value: Buffer.from(damaged), expectedRevision: 0 });
+      await store.close();
+      assert.match(
+        await run(t, config, { type: "status" }),
+        /configmaps +plain +1 +unreadable\n(?:.*\n)*.*default\/damaged: it is not an object\n/,
+      );
+      await run(t, config, { type: "discard", key });
+      assert.doesNotMatch(await run(t, config, { type: "status" }), /unreadable/);
+    });
+  }
+
   it("is backed up with its Secrets encrypted: they cannot be read without the key, and can be read with it", async (t) => {
     await run(t, config, { type: "rewrite" });
     const file = join(folder, "without-keys.backup");

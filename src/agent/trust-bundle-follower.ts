@@ -59,11 +59,17 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
   const saved = savedText(file);
   // The agent may have been killed after it wrote the file, before the hook ran.
   if (saved !== undefined) options.onContents(file, saved);
-  const outage = new FailureLog({ log, monotonic, failure: "cannot follow the trust bundles" });
+  const outage = new FailureLog({
+    log,
+    monotonic,
+    failure: "cannot follow the trust bundles",
+    recovery: "follows the trust bundles again",
+  });
   const informer = new Informer(bundles, {
     selectors: { fieldSelector: bundleSelector(source) },
     mostObjects: mostBundles,
     onError: (error) => outage.failed(error, { ...source }),
+    onHeard: () => outage.succeeded(),
     backoffMilliseconds: (failures) =>
       backoffMilliseconds(unreachableBackoff, { failures: failures + 1, random: random() }),
   });

@@ -33,8 +33,16 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
   const stopping = new AbortController();
   const file = join(folder, "trust", "anchors.pem");
   const bundles = server.client.resource(resourceReferences(platformNames).clusterTrustBundles);
-  const seen: { changes: number; count: number; warnings: number; faults: number; fault?: string } = {
+  const seen: {
+    changes: number;
+    count: number;
+    news: string[];
+    warnings: number;
+    faults: number;
+    fault?: string;
+  } = {
     changes: 0,
+    news: [],
     count: -1,
     warnings: 0,
     faults: 0,
@@ -56,7 +64,11 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
         monotonic: time,
         random: () => 0,
         sleep: time.sleep,
-        log: { info() {}, warn: () => void seen.warnings++, error: () => void seen.faults++ },
+        log: {
+          info: (_fields: object, message: string) => void seen.news.push(message),
+          warn: () => void seen.warnings++,
+          error: () => void seen.faults++,
+        },
         onContents: () => void seen.changes++,
         onAnchors: (_file, { anchors, fault }) => void Object.assign(seen, { count: anchors, fault }),
       },
@@ -174,6 +186,19 @@ describe("a followed trust bundle", () => {
       await holds(two);
       assert.equal(seen.fault, undefined);
     }
+  });
+
+  it("is written after an outage of the server, whose end the log says", async (context) => {
+    const { bundles, asNode, follow, holds, seen } = await scene(context, { bundleName: "mine" });
+    await bundles.create(bundle("mine", one));
+    const list = asNode.list.bind(asNode);
+    asNode.list = async () => {
+      asNode.list = list;
+      throw new Error("the server is away");
+    };
+    follow();
+    await holds(one);
+    assert.deepEqual([seen.warnings, seen.news], [1, ["follows the trust bundles again", "wrote the trust bundle"]]);
   });
 
   it("is written again within a minute when somebody removes or changes its file", async (context) => {

@@ -47,6 +47,8 @@ export interface InformerOptions {
   readonly selectors?: Pick<ListOptions, "labelSelector" | "fieldSelector">;
   /** Called for every failed list or watch, which the informer retries by itself, and for everything that a handler throws. */
   readonly onError?: (error: unknown) => void;
+  /** Called after each complete list, and after each event of a watch: the server can be followed. */
+  readonly onHeard?: () => void;
   /** Milliseconds before the n-th retry in a row. Default: 100, doubling up to 10,000. */
   readonly backoffMilliseconds?: (failures: number) => number;
   /** A clock that is never set. */
@@ -114,6 +116,7 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
         if (version === "") {
           version = await this.#relist(signal);
           onSynced();
+          this.#options.onHeard?.();
         }
         watchedSince = monotonic.now();
         for await (const { type, object } of this.#resource.watch(
@@ -127,6 +130,7 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
             if (!this.#objects.has(objectKey(object))) this.#checkNumber(this.#objects.size + 1);
             this.#put(object);
           }
+          this.#options.onHeard?.();
         }
       } catch (error) {
         if (signal.aborted) break;

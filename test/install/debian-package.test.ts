@@ -86,6 +86,14 @@ describe("the Debian package", { skip: reasonToSkip() }, () => {
     assert.deepEqual(await ended, [0, null]);
   });
 
+  it("has no file of the agent's package, so that both can be installed", () => {
+    const paths = dpkg("--listfiles", "signet").trim().split("\n");
+    assert.deepEqual(
+      paths.filter((path) => path.includes("signet-agent")),
+      [],
+    );
+  });
+
   it("brings the manual and completion", () => {
     for (const path of [
       "man/man1/signet-csr-create.1.gz",

@@ -50,6 +50,8 @@ function addSystemFiles({ copy, write }: DebianTree): void {
 
 function addDocuments({ write }: DebianTree): void {
   for (const [page, text] of manPages(describedProgram())) {
+    // The package signet-agent has these, and a file can be in one package alone.
+    if (/^signet-agent[-.]/.test(page)) continue;
     write(`usr/share/man/man1/${page}.gz`, gzipSync(text, { level: 9 }));
   }
   const licence = readFileSync(join(root, "LICENSE"), "utf8");

@@ -113,8 +113,8 @@ export class DelegatedAuthenticationPublisher {
 
 /** Who is bound to this role may read the ConfigMap (upstream's role of the same name). */
 function readerRole(names: Names): Role {
-  const { role, ruleIn } = rbacBuilder(names);
-  const configMaps = ruleIn("")(["get", "list", "watch"], ["configmaps"]);
+  const { role, inCore } = rbacBuilder(names);
+  const configMaps = inCore(["get", "list", "watch"], ["configmaps"]);
   return role({ name: "extension-apiserver-authentication-reader", namespace: names.namespaces.system }, [
     { ...configMaps, resourceNames: [configMapName] },
   ]);

@@ -11,6 +11,7 @@ import {
 import type { SignerGrants } from "./controller-policy.ts";
 import { controllerPolicy } from "./controller-policy.ts";
 import { rbacBuilder } from "./rbac-builder.ts";
+import type { RbacBuilder } from "./rbac-builder.ts";
 
 /** The objects that a server creates at its first start and restores at every later start. */
 export interface BootstrapPolicy {
@@ -34,38 +35,17 @@ const openIdPaths = [
  * signers that get an approver role or permissions for the controllers.
  */
 export function bootstrapPolicy(names: Names, signers: readonly SignerGrants[] = []): BootstrapPolicy {
-  const builder = policyBuilder(names);
+  const builder = rbacBuilder(names);
   const controllers = controllerPolicy(names, signers);
   return {
     clusterRoles: [
       ...rolesOfUsers(builder),
       ...aggregatedRoles(builder),
       ...rolesOfNodes(builder),
-      ...rolesForCertificates(names, signers),
+      ...rolesForCertificates(builder, { names, signers }),
       controllers.clusterRole,
     ],
     clusterRoleBindings: [...bindingsOfGroups(builder), controllers.clusterRoleBinding],
-  };
-}
-
-type PolicyBuilder = ReturnType<typeof policyBuilder>;
-
-/** Makes roles, and rules for each API group. */
-function policyBuilder(names: Names) {
-  const builder = rbacBuilder(names);
-  const { ruleIn } = builder;
-  return {
-    ...builder,
-    inCore: ruleIn(""),
-    inCertificates: ruleIn(names.group("certificates")),
-    inAuthentication: ruleIn(names.group("authentication")),
-    inAuthorization: ruleIn(names.group("authorization")),
-    inCoordination: ruleIn(names.group("coordination")),
-    inRbac: ruleIn(names.group("rbac.authorization")),
-    inStorage: ruleIn(names.group("storage")),
-    inSignet: ruleIn(names.group("signet")),
-    inEvents: names.hasUpstreamVersions ? ruleIn("", names.group("events")) : ruleIn(""),
-    inEveryGroup: ruleIn("*"),
   };
 }
 
@@ -76,7 +56,7 @@ const rolesOfUsers = ({
   inAuthentication,
   inAuthorization,
   inCertificates,
-}: PolicyBuilder): readonly ClusterRole[] => [
+}: RbacBuilder): readonly ClusterRole[] => [
   clusterRole("cluster-admin", [inEveryGroup(["*"], ["*"]), paths(["*"], ["*"])]),
   clusterRole("system:discovery", [paths(["get"], discoveryPaths)]),
   clusterRole("system:public-info-viewer", [paths(["get"], healthPaths)]),
@@ -104,7 +84,7 @@ const aggregatedRoles = ({
   inAuthorization,
   inCoordination,
   inRbac,
-}: PolicyBuilder): readonly ClusterRole[] => [
+}: RbacBuilder): readonly ClusterRole[] => [
   aggregatedRole("admin"),
   aggregatedRole("edit", { partOf: "admin" }),
   aggregatedRole("view", { partOf: "edit" }),
@@ -136,7 +116,7 @@ const rolesOfNodes = ({
   inCertificates,
   inCoordination,
   inStorage,
-}: PolicyBuilder): readonly ClusterRole[] => [
+}: RbacBuilder): readonly ClusterRole[] => [
   clusterRole("system:node", [
     inAuthentication(["create"], ["tokenreviews"]),
     inAuthorization(["create"], ["subjectaccessreviews", "localsubjectaccessreviews"]),
@@ -161,8 +141,10 @@ const rolesOfNodes = ({
 ];
 
 /** Who may request, approve and read certificates. */
-function rolesForCertificates(names: Names, signers: readonly SignerGrants[]): readonly ClusterRole[] {
-  const { clusterRole, inCertificates, inSignet } = policyBuilder(names);
+function rolesForCertificates(
+  { clusterRole, inCertificates, inSignet }: RbacBuilder,
+  { names, signers }: { readonly names: Names; readonly signers: readonly SignerGrants[] },
+): readonly ClusterRole[] {
   const domain = groupDomainOf(names.group("certificates"));
   // In each spelling: guides to joining machines bind them by name.
   const nodeClientRoles = spellingsOf(names, (one) => groupDomainOf(one.group("certificates"))).flatMap((spelling) =>
@@ -189,7 +171,7 @@ function rolesForCertificates(names: Names, signers: readonly SignerGrants[]): r
   ];
 }
 
-function bindingsOfGroups({ clusterRoleBinding, group }: PolicyBuilder): readonly RoleBinding[] {
+function bindingsOfGroups({ clusterRoleBinding, group }: RbacBuilder): readonly RoleBinding[] {
   const toGroups = (name: string, ...groups: readonly string[]): RoleBinding =>
     clusterRoleBinding(name, groups.map(group));
   return [

@@ -26,15 +26,9 @@ export function controllerPolicy(
   names: Names,
   signers: readonly SignerGrants[],
 ): { clusterRole: ClusterRole; clusterRoleBinding: RoleBinding } {
-  const { clusterRole, clusterRoleBinding, ruleIn, user } = rbacBuilder(names);
-  const inCore = ruleIn("");
-  const inCertificates = ruleIn(names.group("certificates"));
-  const inAuthentication = ruleIn(names.group("authentication"));
-  const inAuthorization = ruleIn(names.group("authorization"));
-  const inCoordination = ruleIn(names.group("coordination"));
-  const inRbac = ruleIn(names.group("rbac.authorization"));
-  const inSignet = ruleIn(names.group("signet"));
-  const inEveryGroup = ruleIn("*");
+  const builder = rbacBuilder(names);
+  const { inCore, inCertificates, inAuthentication, inAuthorization, inCoordination, inRbac, inSignet, inEveryGroup } =
+    builder;
   const forSigners = (verb: SignerGrants["controllerVerbs"][number]): PolicyRule[] => {
     const signerNames = signers.filter(({ controllerVerbs }) => controllerVerbs.includes(verb)).map(({ name }) => name);
     // A rule without names would apply to every signer.
@@ -69,7 +63,7 @@ export function controllerPolicy(
     inAuthentication(["create"], ["tokenreviews"]),
   ];
   return {
-    clusterRole: clusterRole(username, rules),
-    clusterRoleBinding: clusterRoleBinding(username, [user(username)]),
+    clusterRole: builder.clusterRole(username, rules),
+    clusterRoleBinding: builder.clusterRoleBinding(username, [builder.user(username)]),
   };
 }

@@ -5,7 +5,9 @@ import type { PolicyRule } from "../rbac/policy-rule.ts";
 import type { RoleBinding } from "../rbac/role-bindings.ts";
 import type { ClusterRole, Role } from "../rbac/roles.ts";
 
-/** Short functions for writing the default policy. */
+export type RbacBuilder = ReturnType<typeof rbacBuilder>;
+
+/** Short functions for writing the default policy: objects, and rules for resources in an API group. */
 export function rbacBuilder(names: Names) {
   const group = names.group("rbac.authorization");
   const apiVersion = `${group}/v1`;
@@ -19,6 +21,15 @@ export function rbacBuilder(names: Names) {
   const aggregateTo = (role: string, rbacGroup = group): Record<string, string> => ({
     [`${rbacGroup}/aggregate-to-${role}`]: "true",
   });
+
+  /** Makes rules for resources in these API groups. All lists of rules are in alphabetical order (upstream: `NewRule`). */
+  const ruleIn =
+    (...apiGroups: string[]) =>
+    (verbs: string[], resources: string[]): PolicyRule => ({
+      verbs: verbs.toSorted(),
+      apiGroups: apiGroups.toSorted(),
+      resources: resources.toSorted(),
+    });
 
   return {
     clusterRole: (name: string, rules: PolicyRule[]): ClusterRole => ({
@@ -68,14 +79,16 @@ export function rbacBuilder(names: Names) {
     group: (name: string): Subject => ({ apiGroup: group, kind: "Group", name }),
     user: (name: string): Subject => ({ apiGroup: group, kind: "User", name }),
 
-    /** Makes rules for resources in these API groups. All lists of rules are in alphabetical order (upstream: `NewRule`). */
-    ruleIn:
-      (...apiGroups: string[]) =>
-      (verbs: string[], resources: string[]): PolicyRule => ({
-        verbs: verbs.toSorted(),
-        apiGroups: apiGroups.toSorted(),
-        resources: resources.toSorted(),
-      }),
+    inCore: ruleIn(""),
+    inCertificates: ruleIn(names.group("certificates")),
+    inAuthentication: ruleIn(names.group("authentication")),
+    inAuthorization: ruleIn(names.group("authorization")),
+    inCoordination: ruleIn(names.group("coordination")),
+    inRbac: ruleIn(group),
+    inStorage: ruleIn(names.group("storage")),
+    inSignet: ruleIn(names.group("signet")),
+    inEvents: names.hasUpstreamVersions ? ruleIn("", names.group("events")) : ruleIn(""),
+    inEveryGroup: ruleIn("*"),
 
     paths: (verbs: string[], nonResourceURLs: string[]): PolicyRule => ({
       verbs: verbs.toSorted(),

@@ -6,6 +6,7 @@ import type { Role } from "../../../src/features/access/rbac/roles.ts";
 import { isTurnOver } from "../../../src/machinery/scheduling/request-turn.ts";
 import { alwaysAllow, createAuthorization } from "../../../src/machinery/authorization/authorizer.ts";
 import { alice, asks, asksPath, readPods, TestRbac, toGroup, toUser, user } from "./rbac-scene.ts";
+import { turnsDuring } from "../../turns-during.ts";
 
 const toAlice = toUser("alice");
 const allows = async (rule: PolicyRule, attributes: AuthorizationAttributes): Promise<boolean> =>
@@ -167,19 +168,6 @@ describe("a user with roles that take long to read", () => {
   const roleCount = 4;
   const objects = new SlowRbac();
   for (let role = 0; role < roleCount; role++) objects.grantIn("ns", [readPods], toAlice);
-
-  const turnsDuring = async (work: () => unknown): Promise<number> => {
-    let turns = 0;
-    let isOver = false;
-    const count = (): void => {
-      turns += 1;
-      if (!isOver) setImmediate(count);
-    };
-    setImmediate(count);
-    await work();
-    isOver = true;
-    return turns;
-  };
 
   it("keeps others waiting for one role only, when a request is decided and when the rules are gathered", async () => {
     const authorize = objects.authorizer();

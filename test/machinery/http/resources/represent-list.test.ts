@@ -3,6 +3,7 @@ import { it } from "node:test";
 import { startTestServer } from "../../../test-server.ts";
 import { InProcess } from "../../../server/in-process.ts";
 import { writeYaml } from "../../../../src/machinery/http/write-yaml.ts";
+import { turnsDuring } from "../../../turns-during.ts";
 
 it("a list of a few large objects is encoded in parts, because it may be too long for a string", async (context) => {
   const server = await startTestServer({ settings: { controllers: false } });
@@ -59,14 +60,9 @@ it("other requests are answered while a long list is written as YAML", async (co
   for (const name of ["a", "b", "c"]) {
     await api.json(collection, { method: "POST", body: { metadata: { name }, data: Object.fromEntries(keys) } });
   }
-  let turns = 0;
-  const count = (): void => {
-    turns += 1;
-    counting = setImmediate(count);
-  };
-  let counting = setImmediate(count);
-  const { status } = await api.send(collection, { headers: { accept: "application/yaml" } });
-  clearImmediate(counting);
-  assert.equal(status, 200);
+  const turns = await turnsDuring(async () => {
+    const { status } = await api.send(collection, { headers: { accept: "application/yaml" } });
+    assert.equal(status, 200);
+  });
   assert.ok(turns >= 2, String(turns));
 });

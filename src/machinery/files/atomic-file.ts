@@ -15,6 +15,7 @@ import {
 } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { basename, dirname, join } from "node:path";
+import { removeIfPossible } from "./remove-if-possible.ts";
 import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
 
 /**
@@ -57,7 +58,7 @@ export interface Replacement {
   write(contents: string | Uint8Array): void;
   /** Puts the new file in the place of the old one. Throws the system's error; then the old file is there still. */
   commit(): void;
-  /** Removes what was written so far. */
+  /** Removes what was written so far, if the system lets it. */
   discard(): void;
 }
 
@@ -74,7 +75,7 @@ export function openReplacement(file: string, ownership: FileOwnership): Replace
     giveTo(descriptor, ownership);
   } catch (error) {
     closeSync(descriptor);
-    rmSync(temporary, { force: true });
+    removeIfPossible(temporary);
     throw error;
   }
   return {
@@ -89,14 +90,14 @@ export function openReplacement(file: string, ownership: FileOwnership): Replace
         }
         renameSync(temporary, file);
       } catch (error) {
-        rmSync(temporary, { force: true });
+        removeIfPossible(temporary);
         throw error;
       }
       flushFolder(dirname(file));
     },
     discard() {
       closeSync(descriptor);
-      rmSync(temporary, { force: true });
+      removeIfPossible(temporary);
     },
   };
 }
@@ -164,7 +165,7 @@ export function replaceLink(link: string, target: string): void {
     renameSync(temporary, link);
     flushFolder(dirname(link));
   } catch (error) {
-    rmSync(temporary, { force: true });
+    removeIfPossible(temporary);
     throw new UnusableFile(`cannot write ${link}: ${fileFailureReason(error)}`, { cause: error });
   }
 }

@@ -10,6 +10,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -18,7 +19,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { writePrivateFile, writePublicFile } from "../../../src/machinery/files/atomic-file.ts";
+import { openReplacement, writePrivateFile, writePublicFile } from "../../../src/machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../../../src/machinery/files/private-file.ts";
 import { UnusableFile } from "../../../src/machinery/files/unusable-file.ts";
 
@@ -47,6 +48,16 @@ describe("a file that is written", () => {
       name: "UnusableFile",
       message: `cannot write ${join(folder, "missing", "key")}: the folder does not exist and cannot be made there; name another`,
     });
+  });
+
+  it("tells of the failure also where what it has written cannot be removed", () => {
+    const [place, loop] = [join(folder, "place"), join(folder, "loop")];
+    mkdirSync(place);
+    const replacement = openReplacement(join(place, "key"), { mode: 0o600 });
+    renameSync(place, join(folder, "moved"));
+    symlinkSync("loop", loop);
+    symlinkSync("loop", place);
+    assert.throws(() => replacement.commit(), { code: "ELOOP", syscall: "rename" });
   });
 
   it("is private even if the file existed before and was readable by others", () => {

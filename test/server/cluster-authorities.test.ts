@@ -237,6 +237,17 @@ describe("the CAs of a data directory", () => {
     for (const name of files) assert.ok(existsSync(join(dataDirectory, `${name}.crt`)), name);
   });
 
+  it("prevent the start with one line when a folder is in the place of a certificate", async () => {
+    await (await start()).stop();
+    const file = join(dataDirectory, "ca.crt");
+    rmSync(file);
+    mkdirSync(file);
+    await assert.rejects(start(), {
+      name: "UnusableFile",
+      message: `${file} cannot be read: it is a folder; name a file`,
+    });
+  });
+
   it("prevent the start with one line when one of them is missing", async () => {
     await (await start()).stop();
     for (const file of ["nodeagent-serving-ca.crt", "nodeagent-serving-ca.key", "apiserver-client-ca.key"])

@@ -1,10 +1,11 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { apiserverClient } from "../signers/apiserver-client.ts";
 import { bySigner, wellKnownSigners } from "../signers/well-known-signers.ts";
 import type { SignerShortName } from "../signers/well-known-signers.ts";
+import { readAuthorityFile } from "./cluster-authority.ts";
 import { generatedAuthorityFiles } from "./generated-authorities.ts";
 import { FollowedAuthority } from "./followed-authority.ts";
 import type { FollowedAuthorityOptions } from "./followed-authority.ts";
@@ -58,9 +59,9 @@ export function authorityFiles(dataDirectory: string): ReadonlyMap<string, strin
   ]);
 }
 
-/** The certificate (PEM) of such a CA, by the path of its files. Throws UsageError where it was lost. */
+/** The certificate (PEM) of such a CA, by the path of its files. Throws UsageError where it was lost, and UnusableFile. */
 export function readAuthorityCertificate(file: string): string {
-  if (existsSync(`${file}.crt`)) return readFileSync(`${file}.crt`, "utf8");
+  if (existsSync(`${file}.crt`)) return readAuthorityFile(`${file}.crt`);
   throw new UsageError(`${file}.crt is missing: start the server, which makes it again for its key`);
 }
 

@@ -7,7 +7,7 @@ import type { Clock } from "../../../machinery/api/clock.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { writePrivateFile, writePublicFile } from "../../../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../../../machinery/files/private-file.ts";
-import { UnusableFile } from "../../../machinery/files/unusable-file.ts";
+import { fileFailureReason, UnusableFile } from "../../../machinery/files/unusable-file.ts";
 import { createCertificateAuthority, loadCertificateAuthority } from "../../../pki/certificate-authority.ts";
 import type { CertificateAuthority } from "../../../pki/certificate-authority.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
@@ -73,7 +73,7 @@ export function openClusterAuthority({
       `${keyFile} is missing: copy it from a backup or another replica, it belongs to ${certificateFile}`,
     );
   }
-  const pem = readFileSync(certificateFile, "utf8");
+  const pem = readAuthorityFile(certificateFile);
   const privateKey = readPrivateFile(keyFile);
   if (privateKey === undefined)
     throw new UnusableFile(`${keyFile} is missing; restore it, or remove ${certificateFile} too`);
@@ -82,6 +82,15 @@ export function openClusterAuthority({
   } catch (cause) {
     if (!(cause instanceof PkiError)) throw cause;
     throw new UnusableFile(`${certificateFile}, ${keyFile}: ${cause.message}; restore both from a backup`, { cause });
+  }
+}
+
+/** Reads the file of a CA's certificate. Throws UnusableFile, also for the folder that a container gets where a file is missing. */
+export function readAuthorityFile(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new UnusableFile(`${file} cannot be read: ${fileFailureReason(cause)}`, { cause });
   }
 }
 

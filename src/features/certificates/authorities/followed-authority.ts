@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { messageOf } from "../../../machinery/api/thrown-error.ts";
@@ -13,7 +13,7 @@ import { encodePem } from "../../../pki/pem.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import { authorityRecord, generationThat, sealedAuthorityName } from "./authority-record.ts";
 import type { Generation, RotatedAuthority } from "./authority-record.ts";
-import { openClusterAuthority } from "./cluster-authority.ts";
+import { openClusterAuthority, readAuthorityFile } from "./cluster-authority.ts";
 import type { ClusterAuthorityOptions } from "./cluster-authority.ts";
 import { rootSigningAuthority } from "./signing-authority.ts";
 import type { SigningAuthority, SigningAuthorityInProcess } from "./signing-authority.ts";
@@ -147,7 +147,7 @@ export class FollowedAuthority {
   }
 }
 
-const isFile = (file: string, text: string): boolean => existsSync(file) && readFileSync(file, "utf8") === text;
+const isFile = (file: string, text: string): boolean => existsSync(file) && readAuthorityFile(file) === text;
 
 function authorityOfFiles(options: FollowedAuthorityOptions): DirectoryAuthority {
   const authority = openClusterAuthority(options);

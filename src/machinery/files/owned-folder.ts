@@ -16,14 +16,14 @@ export interface OwnedFolder {
 
 /** Held by one process: the owner. */
 const ownerLock = "owner.lock";
-/** Held as a shared lock by every process that the owner has started. */
+/** Held as a shared lock by the owner and every process that it has started: also where somebody has removed the owner's lock. */
 const membersLock = "members.lock";
 /** Tells people who the owner is. Stale after a kill. */
 const ownerFile = "owner.json";
 
 /** This much space must be free at the start. A new store, keys and certificates take a third of it. */
 const neededMebibytes = 1;
-/** After an owner was killed, the processes that it started exit by themselves within this time. */
+/** After an owner was killed, the processes that it started exit by themselves within this time. Commands may take longer. */
 const membersEndMilliseconds = 10_000;
 
 /**
@@ -33,6 +33,7 @@ const membersEndMilliseconds = 10_000;
  */
 export function ownFolder(folder: string): OwnedFolder {
   let lock: FileLock | undefined;
+  let membership: OwnedFolder | undefined;
   try {
     checkFolder(folder);
     checkRoom(folder);
@@ -41,19 +42,28 @@ export function ownFolder(folder: string): OwnedFolder {
     const members = openFileLock(join(folder, membersLock));
     try {
       if (!members.lockExclusive({ waitMilliseconds: membersEndMilliseconds })) {
-        throw new UnusableFile(`${folder}: processes of a killed server still use it; end them, then try again`);
+        throw new UnusableFile(
+          `${folder}: a command, or processes of a server, still use it; wait for the command, or end them, then try again`,
+        );
       }
     } finally {
       members.release();
     }
+    membership = joinFolder(folder);
     removeUnfinishedFiles(folder);
     writeOwner(folder, undefined);
   } catch (error) {
+    membership?.release();
     lock?.release();
     throw withReason(folder, error);
   }
-  const held = lock; // keeps the lock reachable: a garbage-collected lock is released
-  return { describe: (address) => writeOwner(folder, address), release: () => held.release() };
+  const held = [membership, lock]; // keeps the locks reachable: a garbage-collected lock is released
+  return {
+    describe: (address) => writeOwner(folder, address),
+    release() {
+      for (const one of held) one.release();
+    },
+  };
 }
 
 /** Uses a folder as a process that the owner started. The next owner waits until this process releases it or exits. */
@@ -100,8 +110,11 @@ function checkRoom(folder: string): void {
   }
 }
 
-/** Removes the temporary files of a `writeFileAtomically` that a kill interrupted. They may contain keys. */
-function removeUnfinishedFiles(folder: string): void {
+/**
+ * Removes the temporary files of a `writeFileAtomically` that a kill interrupted, not those in folders. They may contain keys. Nothing
+ * else may write to the folder now.
+ */
+export function removeUnfinishedFiles(folder: string): void {
   for (const name of readdirSync(folder)) {
     if (/\.[0-9a-f]{12}\.new$/.test(name)) rmSync(join(folder, name), { force: true });
   }

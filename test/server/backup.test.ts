@@ -366,6 +366,17 @@ describe("a backup of a running server", () => {
     mkdirSync(join(directory, "unfinished-restore"), { recursive: true, mode: 0o700 });
     await assert.rejects(startTestServer({ storage: "lmdb", dataDirectory: directory }), UnusableFile);
     await assert.rejects(restoreBackup(locationOf(directory), { clock: systemClock, file, signal }), UnusableFile);
+    const options = { file: join(folder, "of-killed.gz"), withKeys: true, clock: systemClock, signal };
+    await assert.rejects(backUp(locationOf(directory), options), /a restore into it is not complete/);
+  });
+
+  it("is restored again where a kill left nothing but the locks of the folder", async () => {
+    const directory = join(folder, "locked");
+    mkdirSync(directory, { mode: 0o700 });
+    for (const name of ["owner.lock", "members.lock", "owner.json"])
+      writeFileSync(join(directory, name), "", { mode: 0o600 });
+    await restoreBackup(locationOf(directory), { clock: systemClock, file, signal });
+    assert.ok(existsSync(join(directory, "store")));
   });
 
   it("is refused for a folder without a server's data", async () => {

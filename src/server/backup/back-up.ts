@@ -5,6 +5,7 @@ import { mustReadAgain, stateOf } from "../../machinery/storage/copy-objects.ts"
 import type { Store } from "../../machinery/storage/store.ts";
 import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
 import { secretsPrefix } from "../encryption/compile-encryption.ts";
+import { refuseUnfinishedRestore } from "../lock-data-directory.ts";
 import { checkOwner } from "../with-server-store.ts";
 import { openExistingStore } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
@@ -40,10 +41,12 @@ const maximumAttempts = 3;
  * Backs up a server that runs or not: the objects of one revision, and the files that only this server has. It takes no
  * lock that a server waits for. It reads the file again, all of it, before that replaces an older one. What a kill left of an earlier
  * backup is removed.
- * Rejects with UsageError for settings that can't be used, and with the system's errors; an older file of that name is there still.
+ * Rejects with UsageError for settings that can't be used, UnusableFile where a restore is not complete, and the system's errors; an older
+ * file of that name is there still.
  */
 export async function backUp(location: StoreLocation, options: BackUpOptions): Promise<BackUpReport> {
   checkOwner(location.dataDirectory);
+  refuseUnfinishedRestore(location.dataDirectory);
   const { store, location: source } = await openExistingStore(location);
   const tally = { plainSecrets: 0 };
   const { file, signal, clock } = options;

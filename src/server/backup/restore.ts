@@ -59,8 +59,10 @@ function firstRevision({ revision, time }: BackupHeader, now: number): number {
   return isUsable ? wanted : revision + revisionsSkipped;
 }
 
-/** What may be in a folder that counts as empty: that of a file system of its own has it. */
-const harmless: ReadonlySet<string> = new Set(["lost+found"]);
+/** What a process leaves that has locked the folder. */
+const ownershipFile = /^(?:owner\.json|(?:owner|members)\.lock(?:-journal)?)$/;
+/** What may be in a folder that counts as empty: also what a file system of its own has, and what a kill at the start leaves. */
+const isHarmless = (name: string): boolean => name === "lost+found" || ownershipFile.test(name);
 
 /**
  * Makes a data directory, and the prefix in etcd if the settings have one, from a backup. Reads all of the backup before it
@@ -102,8 +104,7 @@ export async function restoreBackup(
     }
   } catch (error) {
     folder.release();
-    if (isNew) rmSync(directory, { recursive: true, force: true });
-    else removeNew(directory, before);
+    removeMade(directory, { before, isNew });
     throw error;
   }
 }
@@ -128,19 +129,30 @@ function moveUp(staging: string, directory: string): void {
   flushFolder(directory);
 }
 
-function removeNew(directory: string, before: ReadonlySet<string>): void {
-  for (const name of readdirSync(directory)) {
-    if (!before.has(name) || ownershipFiles.test(name)) rmSync(join(directory, name), { recursive: true, force: true });
+/** The staging folder goes last, and stays where something else does. Throws nothing: the failure before says what is wrong. */
+function removeMade(
+  directory: string,
+  { before, isNew }: { readonly before: ReadonlySet<string>; readonly isNew: boolean },
+): void {
+  const staging = unfinishedRestore(directory);
+  const isMade = (name: string): boolean => !before.has(name) || ownershipFile.test(name);
+  try {
+    for (const name of readdirSync(directory).filter(isMade)) {
+      const path = join(directory, name);
+      if (path !== staging) rmSync(path, { recursive: true, force: true });
+    }
+    rmSync(staging, { recursive: true, force: true });
+    if (isNew) rmdirSync(directory);
+  } catch {
+    // No server starts with what is left.
   }
 }
-
-const ownershipFiles = /^(?:owner\.json|(?:owner|members)\.lock(?:-journal)?)$/;
 
 /** Throws UnusableFile for a data directory that holds something already. */
 function refuseUsed(directory: string): void {
   if (!existsSync(directory)) return;
   refuseUnfinishedRestore(directory);
-  const found = readdirSync(directory).find((name) => !harmless.has(name));
+  const found = readdirSync(directory).find((name) => !isHarmless(name));
   if (found === undefined) return;
   throw new UsageError(`--data-dir: ${directory} is not empty (it holds ${found}); name one that does not exist yet`);
 }

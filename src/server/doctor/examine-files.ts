@@ -243,7 +243,10 @@ export function examineDisk(directory: string): Finding[] {
   if (!existsSync(unfinishedRestore(directory))) return [space];
   return [
     space,
-    bad("disk", { found: `a restore into ${directory} broke off`, advice: "remove the folder and restore again" }),
+    bad("disk", {
+      found: `a restore into ${directory} is not complete`,
+      advice: "wait for it, or, if it broke off, remove the folder and restore again",
+    }),
   ];
 }
 

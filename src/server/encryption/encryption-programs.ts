@@ -5,6 +5,7 @@ import { UsageError } from "../../machinery/command-line/flag.ts";
 import { startProgress } from "../../machinery/command-line/progress.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
 import { textTable } from "../../machinery/command-line/text-table.ts";
+import { removeUnfinished } from "../../machinery/files/atomic-file.ts";
 import { openFileLock } from "../../machinery/files/file-lock.ts";
 import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
 import type { NamedKey } from "../../machinery/storage/encryption/aes-gcm.ts";
@@ -169,7 +170,9 @@ async function changingOwnKeys(
       throw new CommandFailure(`another command is changing ${file}: run this again when it has ended`, {
         exit: "refused",
       });
-    await change(config, ownKeys(config));
+    const own = ownKeys(config);
+    removeUnfinished(own.file); // a kill may have left keys there
+    await change(config, own);
   } finally {
     lock.release();
   }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createHash, createPublicKey, generateKeyPairSync } from "node:crypto";
 import {
   chmodSync,
+  existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -149,6 +150,14 @@ describe("a server with its own store", () => {
     writeFileSync(keyFile, `${[lines[0], next, ...lines.slice(1)].join("\n")}\n`);
     assert.match(await run(t, config, { type: "rotate" }), /^goes on with the key .*\nrewrote 4 objects/);
     assert.match(await run(t, config, { type: "rotate" }), /made the key/);
+    await run(t, config, { type: "retire" });
+  });
+
+  it("is rid of the keys that a killed rotation left beside its file", async (t) => {
+    const left = `${keyFile}.0123456789ab.new`;
+    writeFileSync(left, "keys", { mode: 0o600 });
+    await run(t, config, { type: "rotate" });
+    assert.equal(existsSync(left), false);
     await run(t, config, { type: "retire" });
   });
 

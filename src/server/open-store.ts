@@ -1,4 +1,4 @@
-import { rmSync, existsSync, readdirSync, renameSync } from "node:fs";
+import { existsSync, readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { namesFor } from "../machinery/api/names.ts";
@@ -19,7 +19,8 @@ import { storeDirectory } from "./lock-data-directory.ts";
 import type { ServerConfig } from "./server-config.ts";
 import type { StorageSettings } from "./storage-settings.ts";
 import { flushFolder } from "../machinery/files/atomic-file.ts";
-import { UnusableFile } from "../machinery/files/unusable-file.ts";
+import { removeIfPossible } from "../machinery/files/remove-if-possible.ts";
+import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
 import { everyKey } from "../machinery/storage/key-range.ts";
 
 /** Where a server's objects are. */
@@ -106,9 +107,10 @@ function profileOfStore(directory: string): string | undefined {
   }
 }
 
-/** LMDB's own messages name neither the file nor what to do. */
+/** LMDB's own messages name neither the file nor what to do, and the system's do not say what to do. */
 function unusableStoreReason(dataDirectory: string, cause: unknown): string {
   const message = messageOf(cause);
+  if (cause instanceof Error && "path" in cause) return `cannot use ${String(cause.path)}: ${fileFailureReason(cause)}`;
   if (!message.startsWith("MDB_")) return message;
   return `the store in ${storeDirectory(dataDirectory)} cannot be read (${message}); restore a backup (signet restore)`;
 }
@@ -189,7 +191,7 @@ export async function openImportTarget(
   return {
     store: new LmdbStore({ directory, profile, firstRevision: revision }),
     finish: async () => {},
-    abandon: async () => rmSync(directory, { recursive: true, force: true }),
+    abandon: async () => removeIfPossible(directory),
   };
 }
 

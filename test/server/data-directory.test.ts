@@ -112,6 +112,17 @@ describe("a data directory", () => {
     });
   }
 
+  it("has one server also when its lock was removed", async () => {
+    const first = start(data);
+    assert.equal(await first.outcome, "ready");
+    rmSync(join(data, "owner.lock"));
+    const second = await signet.run(serve(data));
+    assert.equal(second.code, 2);
+    assert.match(second.stderr, /^signet: \S+ a command, or processes of a server, still use it; [^\n]+\n$/);
+    await end(first.process, "SIGTERM");
+    assert.equal(await start(data).outcome, "ready");
+  });
+
   it("has exactly one server when several start at the same moment", async () => {
     const outcomes = await Promise.all([1, 2, 3, 4].map(() => start(data).outcome));
     const refusals = outcomes.filter((outcome) => outcome !== "ready");
@@ -170,18 +181,28 @@ describe("a data directory", () => {
   });
 
   it("is cleaned of the files of interrupted writes, and of nothing else", async () => {
-    mkdirSync(data, { mode: 0o700 });
-    for (const name of ["ca.key.0123456789ab.new", "mine.new", "ca.0123456789ab.txt"])
-      writeFileSync(join(data, name), "");
+    for (const part of ["", "signers", "store"]) {
+      mkdirSync(join(data, part), { mode: 0o700 });
+      for (const name of ["ca.key.0123456789ab.new", "mine.new", "ca.0123456789ab.txt"])
+        writeFileSync(join(data, part, name), "");
+    }
     assert.equal(await start(data).outcome, "ready");
-    const left = readdirSync(data).filter((name) => /new|txt/.test(name));
-    assert.deepEqual(left.sort(), ["ca.0123456789ab.txt", "mine.new"]);
+    for (const part of ["", "signers", "store"]) {
+      const left = readdirSync(join(data, part)).filter((name) => /new|txt/.test(name));
+      assert.deepEqual(left.sort(), ["ca.0123456789ab.txt", "mine.new"], part);
+    }
   });
 
   it("is refused when its store is damaged", async () => {
     mkdirSync(join(data, "store"), { recursive: true, mode: 0o700 });
     writeFileSync(join(data, "store/store.mdb"), Buffer.alloc(50_000, 0xa5));
     await refuse(data, /store\.mdb is damaged, or is not a Signet store; restore a backup/);
+  });
+
+  it("is refused when a file of its store cannot be opened", async () => {
+    mkdirSync(join(data, "store"), { recursive: true, mode: 0o700 });
+    symlinkSync("store.mdb", join(data, "store/store.mdb"));
+    await refuse(data, /--data-dir: cannot use \S+store\.mdb: its symbolic links form a loop/);
   });
 
   it("may be below missing folders, and is closed to other users", async () => {

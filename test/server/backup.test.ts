@@ -318,6 +318,20 @@ describe("a backup of a running server", () => {
     );
   });
 
+  it("is not restored over what came into the folder while the backup was read", async () => {
+    const directory = join(folder, "contested");
+    const reading = new AbortController().signal;
+    reading.throwIfAborted = () => {
+      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      writeFileSync(join(directory, "ca.key"), "another server's");
+    };
+    await assert.rejects(
+      restoreBackup(locationOf(directory), { clock: systemClock, file, signal: reading }),
+      /is not empty \(it holds ca\.key\)/,
+    );
+    assert.equal(readFileSync(join(directory, "ca.key"), "utf8"), "another server's");
+  });
+
   it("leaves the older file, and nothing else, when it is interrupted, or cannot be read again", async () => {
     const place = join(folder, "interrupted");
     mkdirSync(place);

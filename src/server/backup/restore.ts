@@ -82,6 +82,8 @@ export async function restoreBackup(
   const before = new Set(readdirSync(directory));
   const staging = unfinishedRestore(directory);
   try {
+    // Again, with the lock: a server or another restore may have been there while the backup was read.
+    refuseUsed(directory);
     mkdirSync(staging, { mode: 0o700 });
     const target = await openImportTarget(storage, {
       directory: storeDirectory(staging),
@@ -103,8 +105,8 @@ export async function restoreBackup(
       await target.store.close();
     }
   } catch (error) {
-    folder.release();
     removeMade(directory, { before, isNew });
+    folder.release();
     throw error;
   }
 }

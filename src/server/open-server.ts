@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import type { Clock } from "../machinery/api/clock.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
+import { OutageReport } from "../machinery/logging/outage-report.ts";
 import { FollowedKeyRecords } from "../machinery/keys/key-records.ts";
 import type { KeyRecord } from "../machinery/keys/key-records.ts";
 import { SealingKey } from "../machinery/keys/sealing-key.ts";
@@ -46,6 +47,13 @@ function holdsSealedKeys(records: FollowedKeyRecords): boolean {
   return sealedKeys({ ring: valueOf(keyRingRecord), authorities: valueOf(authorityRecord) }).length > 0;
 }
 
+const feedOutage = (log: Logger): OutageReport =>
+  new OutageReport({
+    onFailure: (reason) =>
+      log.error({ error: reason }, "the store does not tell what changes, will try again; reads wait or get a 503"),
+    onRecovery: () => log.info("the store tells what changes again"),
+  });
+
 /**
  * The stage "Open" of a start: opens the data directory, the store, the copies in memory, the CAs, and the files of policies and
  * signers. Rejects with UsageError for settings that can't be used.
@@ -63,7 +71,7 @@ export async function openServer(config: ServerConfig, { log, clock, opening, ..
     await openServerStore(config, { log, followed, given: given.store }),
     (opened) => opened.close(),
   );
-  const feed = opening.adopt(new ChangeFeed({ store }), (opened) => opened.close());
+  const feed = opening.adopt(new ChangeFeed({ store, outage: feedOutage(log) }), (opened) => opened.close());
   const observation = observeServer({ names, log, clock, configuredSigners: () => authorities.configuredSigners() });
   const stores = new Stores({
     names,

@@ -1,9 +1,9 @@
-import { messageOf } from "../api/thrown-error.ts";
 import { ApiError } from "../api/api-error.ts";
 import { microTimestamp } from "../api/clock.ts";
 import type { Clock, Schedule } from "../api/clock.ts";
 import type { ResourceClient } from "../client/api-client.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import { OutageReport } from "../logging/outage-report.ts";
 import type { ControllerLog } from "./controller.ts";
 
 /** What an election reads and writes of a Lease (upstream: `coordination/v1`). */
@@ -52,6 +52,7 @@ const renewIntervalMilliseconds = 4_000;
  */
 export class LeaderElection {
   readonly #options: LeaderElectionOptions;
+  readonly #outage: OutageReport;
   /** The Lease in the server's last answer. */
   #lease: ElectionLease | undefined;
   #observed = { version: "", at: 0 };
@@ -64,6 +65,11 @@ export class LeaderElection {
 
   constructor(options: LeaderElectionOptions) {
     this.#options = options;
+    const { log, leaseName: lease } = options;
+    this.#outage = new OutageReport({
+      onFailure: (error) => log.error({ lease, error }, "the lease cannot be read or renewed, will try again"),
+      onRecovery: () => log.info({ lease }, "the lease can be read and renewed again"),
+    });
   }
 
   get isLeading(): boolean {
@@ -100,7 +106,7 @@ export class LeaderElection {
         const left = renewDeadlineMilliseconds - (monotonic.now() - startedAt);
         this.#cancelDeadline = schedule(
           () => {
-            this.#stepDown().catch((error: unknown) => this.#tellFailure(error));
+            this.#stepDown().catch((error: unknown) => this.#outage.failed(error));
           },
           Math.max(0, left),
         );
@@ -110,16 +116,12 @@ export class LeaderElection {
           onElected();
         }
       } else if (this.#isLeading) await this.#stepDown();
+      this.#outage.succeeded();
     } catch (error) {
-      this.#tellFailure(error);
+      this.#outage.failed(error);
     }
     if (this.#isStopped) return;
     this.#cancelNext = schedule(() => this.start(), renewIntervalMilliseconds);
-  }
-
-  #tellFailure(error: unknown): void {
-    const { leaseName, log } = this.#options;
-    log.error({ lease: leaseName, error: messageOf(error) }, "will try again");
   }
 
   /** Whether this candidate holds the lease now. Rejects when the server does not answer. */

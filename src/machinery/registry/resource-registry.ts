@@ -240,7 +240,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       await waiting;
     } catch (error) {
       if (this.cache.revision >= revision) return;
-      if (!(error instanceof DOMException)) throw error;
+      if (!(error instanceof DOMException)) throw readFailure(error);
       throw this.tooLarge({ wanted: revision, current: this.cache.revision });
     }
   }

@@ -1,5 +1,7 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { OutageReport } from "../logging/outage-report.ts";
 import { FeedFollower } from "./feed-follower.ts";
-import type { FeedMember } from "./feed-follower.ts";
+import type { FeedFollowerOptions, FeedMember } from "./feed-follower.ts";
 import type { Store } from "./store.ts";
 
 export interface ChangeFeedOptions {
@@ -8,7 +10,15 @@ export interface ChangeFeedOptions {
    * How many writes of the log to read at start, roughly, so that watches can resume from before the start. Default 10,000.
    */
   readonly replayLength?: number;
+  /** Told when the store's changes do not come, and when they come again. */
+  readonly outage?: OutageReport;
+  readonly sleep?: FeedFollowerOptions["sleep"];
 }
+
+const unreferenced: FeedFollowerOptions["sleep"] = (milliseconds, signal) =>
+  delay(milliseconds, undefined, { signal, ref: false });
+
+const untold = (): OutageReport => new OutageReport({ onFailure: () => {}, onRecovery: () => {} });
 
 /**
  * The process's only watch of the store. Passes every change to the cache of its prefix. Caches that start in the same
@@ -20,8 +30,8 @@ export class ChangeFeed {
   #joining: FeedFollower | undefined;
   #isClosed = false;
 
-  constructor({ store, replayLength = 10_000 }: ChangeFeedOptions) {
-    this.#options = { store, replayLength };
+  constructor({ store, replayLength = 10_000, outage = untold(), sleep = unreferenced }: ChangeFeedOptions) {
+    this.#options = { store, replayLength, outage, sleep };
   }
 
   /**

@@ -1,4 +1,6 @@
-import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { messageOf } from "../api/thrown-error.ts";
+import type { OutageReport } from "../logging/outage-report.ts";
 import { RevisionCompacted, StoreUnavailable } from "./store.ts";
 import type { Change, Entry, Head, LogRequest, LogResult, Store } from "./store.ts";
 import { keyAfter, prefixEnd } from "./key-range.ts";
@@ -6,6 +8,8 @@ import { keyAfter, prefixEnd } from "./key-range.ts";
 const firstRetryMilliseconds = 50;
 const lastRetryMilliseconds = 5_000;
 const maximumLoads = 10;
+/** How long those who wait for a revision wait without any change. An election of etcd is over by then. */
+const stallMilliseconds = 10_000;
 
 /** How a cache receives the contents and changes of the store. */
 export interface FeedMember {
@@ -47,6 +51,15 @@ interface Waiter {
   readonly reject: (error: Error) => void;
 }
 
+export interface FeedFollowerOptions {
+  readonly store: Store;
+  readonly replayLength: number;
+  /** Told when no changes come, and when they come again. A watch that ends once is no outage: the next one goes on. */
+  readonly outage: OutageReport;
+  /** Rejects when the signal aborts. */
+  readonly sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>;
+}
+
 /**
  * One watch of the store for several caches. Loads all of them at one revision, then applies every later change without
  * a gap.
@@ -59,15 +72,24 @@ export class FeedFollower {
   readonly started: Promise<void>;
   readonly #store: Store;
   readonly #replayLength: number;
+  readonly #outage: OutageReport;
+  readonly #sleep: FeedFollowerOptions["sleep"];
   readonly #members = new Map<string, FeedMember>();
   readonly #waiters = new Set<Waiter>();
   #watch: { stop(): void } | undefined;
+  /** When the newest watch began. */
+  #followedAt = -Infinity;
+  /** The wait before the next watch. It grows as long as watches end soon after they began. */
+  #retryMilliseconds = 0;
+  #stallTimer: NodeJS.Timeout | undefined;
   #lastMember: FeedMember | undefined;
   readonly #stopping = new AbortController();
 
-  constructor({ store, replayLength }: { readonly store: Store; readonly replayLength: number }) {
+  constructor({ store, replayLength, outage, sleep }: FeedFollowerOptions) {
     this.#store = store;
     this.#replayLength = replayLength;
+    this.#outage = outage;
+    this.#sleep = sleep;
     this.started = Promise.resolve().then(() => this.#start());
     this.started.catch(() => {}); // members await it
   }
@@ -78,6 +100,10 @@ export class FeedFollower {
     this.#members.set(member.prefix, member);
   }
 
+  /**
+   * Undefined when the revision is applied already. Rejects with the signal's reason, and with StoreUnavailable when no change at all has
+   * come for ten seconds.
+   */
   waitFor(revision: number, signal?: AbortSignal): Promise<void> | undefined {
     if (revision <= this.revision) return undefined;
     this.#store.notify();
@@ -99,6 +125,7 @@ export class FeedFollower {
           reject(error);
         },
       };
+      if (this.#waiters.size === 0) this.#expectChanges();
       this.#waiters.add(waiter);
       signal?.addEventListener("abort", onAbort, { once: true });
     });
@@ -109,8 +136,49 @@ export class FeedFollower {
     this.#watch?.stop();
     const closing = new StoreUnavailable("the store is closing");
     for (const member of this.#members.values()) member.end(closing);
-    for (const waiter of this.#waiters) waiter.reject(closing);
+    this.#rejectWaiters(closing);
+  }
+
+  #rejectWaiters(error: Error): void {
+    clearTimeout(this.#stallTimer);
+    for (const waiter of this.#waiters) waiter.reject(error);
     this.#waiters.clear();
+  }
+
+  #expectChanges(): void {
+    clearTimeout(this.#stallTimer);
+    this.#stallTimer = setTimeout(() => void this.#endStall(), stallMilliseconds);
+    this.#stallTimer.unref();
+  }
+
+  /** The watch works. */
+  #endOutage(): void {
+    this.#outage.succeeded();
+    if (this.#waiters.size > 0) this.#stallTimer?.refresh();
+  }
+
+  /** Somebody has waited, and nothing has come. Nobody waits for ever, and another watch may work. */
+  async #endStall(): Promise<void> {
+    const { revision } = this;
+    const reason = await this.#stallReason();
+    if (this.#waiters.size === 0 || this.revision !== revision) return;
+    if (reason === undefined) return this.#expectChanges();
+    this.#rejectWaiters(new StoreUnavailable(`the store does not tell what changes: ${reason}`));
+    if (this.#watch === undefined) return;
+    this.#watch.stop();
+    this.#outage.failed(reason);
+    void this.#recover(new StoreUnavailable(reason));
+  }
+
+  /** Undefined: those who wait want revisions that the store does not have yet. */
+  async #stallReason(): Promise<string | undefined> {
+    try {
+      const latestRevision = await this.#store.latestRevision();
+      if ([...this.#waiters].every((waiter) => waiter.revision > latestRevision)) return undefined;
+      return this.#outage.reason ?? `nothing has come for ${stallMilliseconds / 1000} s`;
+    } catch (error) {
+      return messageOf(error);
+    }
   }
 
   async #start(): Promise<void> {
@@ -172,15 +240,20 @@ export class FeedFollower {
 
   #follow(): void {
     if (this.#stopping.signal.aborted) return;
+    this.#followedAt = performance.now();
     this.#watch = this.#store.watch({
       afterRevision: this.revision,
       onChanges: (changes) => this.#apply(changes),
-      onProgress: (revision) => this.#advance(revision),
+      onProgress: (revision) => {
+        this.#endOutage();
+        this.#advance(revision);
+      },
       onEnd: (error) => void this.#recover(error),
     });
   }
 
   #apply(changes: readonly Change[]): void {
+    this.#endOutage();
     for (const change of changes) this.#memberOf(change.key)?.apply(change);
     const last = changes.at(-1);
     if (last !== undefined) this.#advance(last.revision);
@@ -215,15 +288,21 @@ export class FeedFollower {
 
   /** Resumes where the watch ended. When the store no longer has that history, loads all members again. */
   async #recover(error: Error): Promise<void> {
+    this.#watch = undefined;
     const { signal } = this.#stopping;
     const isForgotten = error instanceof RevisionCompacted;
-    for (let wait = isForgotten ? 0 : firstRetryMilliseconds; !signal.aborted; wait = nextWait(wait)) {
+    if (performance.now() - this.#followedAt > lastRetryMilliseconds)
+      this.#retryMilliseconds = isForgotten ? 0 : firstRetryMilliseconds;
+    else if (!isForgotten) this.#outage.failed(error);
+    while (!signal.aborted) {
+      const wait = this.#retryMilliseconds;
+      this.#retryMilliseconds = nextWait(wait);
       try {
-        await delay(wait, undefined, { signal, ref: false });
+        await this.#sleep(wait, signal);
         if (isForgotten) await this.#load();
         return this.#follow();
-      } catch {
-        // The store is not available yet, or the follower is stopping.
+      } catch (cause) {
+        if (!signal.aborted) this.#outage.failed(cause);
       }
     }
   }

@@ -170,6 +170,29 @@ describe("a leader election", () => {
     assert.ok(leaders.length <= 1);
   });
 
+  it("tells once that the lease cannot be renewed, and once that it can be again", async () => {
+    const scene = new Scene();
+    const told: string[] = [];
+    const log = {
+      info: (_: object, message: string) => void told.push(message),
+      error: ({ error }: Record<string, unknown>, message: string) => void told.push(`${message}: ${String(error)}`),
+    };
+    const { election } = scene.candidate("one", { log });
+    election.start();
+    await settle();
+    scene.isDown = true;
+    await scene.pass(60);
+    scene.isDown = false;
+    await scene.pass(4);
+    assert.deepEqual(told, [
+      "elected",
+      "the lease cannot be read or renewed, will try again: connection refused",
+      "no longer the leader",
+      "elected",
+      "the lease can be read and renewed again",
+    ]);
+  });
+
   it("does not elect a candidate whose work of an earlier term ended only after another has taken the lease", async () => {
     const scene = new Scene();
     const ended = Promise.withResolvers<void>();

@@ -3,7 +3,7 @@ import { cpSync, rmSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { EtcdStore } from "../../../src/machinery/storage/backends/etcd.ts";
 import { EtcdClient, transactionPath } from "../../../src/machinery/storage/etcd/etcd-client.ts";
-import { decodeRange, encodePut, encodeSwap } from "../../../src/machinery/storage/etcd/etcd-messages.ts";
+import { decodeRange, decodeSwap, encodePut, encodeSwap } from "../../../src/machinery/storage/etcd/etcd-messages.ts";
 import { EtcdPrefix } from "../../../src/machinery/storage/etcd/etcd-prefix.ts";
 import { KeySpace } from "../../../src/machinery/storage/etcd/key-space.ts";
 import { groupedRevisions, plainRevisions } from "../../../src/machinery/storage/etcd/revision-form.ts";
@@ -104,12 +104,17 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
     const key = `${prefix}/platform.state`;
     const again = storeOn(etcd, prefix);
     const message = encodePut(key, Buffer.from("nothing"));
-    const written = decodeRange(await client.call({ path: "/etcdserverpb.KV/Put", message, isRepeatable: true }));
+    const written = await client.call({
+      path: "/etcdserverpb.KV/Put",
+      message,
+      isRepeatable: true,
+      decode: decodeRange,
+    });
     await assert.rejects(again.open(), {
       message: `etcd's key ${key} was changed by another program: restore it from a snapshot of etcd`,
     });
     const removal = encodeSwap({ key, value: undefined, expectedRevision: written.revision });
-    await client.call({ path: transactionPath, message: removal, isRepeatable: false });
+    await client.call({ path: transactionPath, message: removal, isRepeatable: false, decode: decodeSwap });
     const removed = /\.state was removed, .*; or restore a backup to another --etcd-prefix \(signet restore\)$/;
     await assert.rejects(again.open(), removed);
     await assert.rejects(again.open({ mayBegin: false }), removed);
@@ -415,8 +420,8 @@ describe("a prefix of etcd", { skip: skipsEtcd }, () => {
     const transactions: string[] = [];
     const prefix = new EtcdPrefix({
       keys: new KeySpace({ prefix: "/one-key", profile: "platform" }),
-      call: async ({ path }) => {
-        if (!path.endsWith("Txn")) return Buffer.alloc(0);
+      call: async ({ path, decode }) => {
+        if (!path.endsWith("Txn")) return decode(Buffer.alloc(0));
         transactions.push(path);
         throw new TransactionsUnsupported();
       },

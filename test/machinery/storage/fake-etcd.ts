@@ -14,6 +14,8 @@ export interface FakeRange {
   fail(status: number): void;
   /** Begins an answer of 2 GiB. */
   answerTooLong(): void;
+  /** Answers with bytes that are no message. */
+  answerUnreadable(): void;
   /** Sends something that is no answer. Resolves once the client has read it. */
   sendOther(): Promise<void>;
 }
@@ -29,21 +31,40 @@ export interface FakeEtcd {
 export interface FakeEtcdOptions {
   readonly keys: readonly string[];
   readonly onRange: (range: FakeRange) => void;
+  /** Decides the answers to all other calls. Default: an answer without a field. */
+  readonly onCall?: (call: FakeCall) => void;
+}
+
+export interface FakeCall {
+  readonly path: string;
+  answer(message: Uint8Array): void;
+  /** Ends the call with a gRPC status. */
+  fail(status: number, message: string): void;
 }
 
 /** A member of etcd's API with some keys, whose answers to ranges the test decides. */
-export async function startFakeEtcd({ keys, onRange }: FakeEtcdOptions): Promise<FakeEtcd> {
+export async function startFakeEtcd({
+  keys,
+  onRange,
+  onCall = (call) => call.answer(Buffer.alloc(0)),
+}: FakeEtcdOptions): Promise<FakeEtcd> {
   const limits: number[] = [];
   const sessions: ServerHttp2Session[] = [];
   const server = createServer();
   server.on("session", (session) => void sessions.push(session));
-  server.on("stream", (stream: ServerHttp2Stream, { ":path": path }) => {
+  server.on("stream", (stream: ServerHttp2Stream, { ":path": path = "" }) => {
     stream.on("error", () => {});
     const frames = new FrameReader(2 ** 20);
     stream.on("data", (bytes: Buffer) => {
       for (const message of frames.push(bytes)) {
-        if (path !== "/etcdserverpb.KV/Range") answer(stream, Buffer.alloc(0));
-        else read(stream, message);
+        if (path === "/etcdserverpb.KV/Range") read(stream, message);
+        else
+          onCall({
+            path,
+            answer: (sent) => answer(stream, sent),
+            fail: (status, text) =>
+              stream.respond({ "grpc-status": String(status), "grpc-message": text }, { endStream: true }),
+          });
       }
     });
   });
@@ -55,6 +76,7 @@ export async function startFakeEtcd({ keys, onRange }: FakeEtcdOptions): Promise
       limit,
       answer: () => answer(stream, encodeAnswer(left.slice(0, limit), left.length > limit)),
       fail: (status) => stream.respond({ "grpc-status": String(status) }, { endStream: true }),
+      answerUnreadable: () => answer(stream, unreadable),
       answerTooLong() {
         stream.respond({});
         stream.write(Buffer.from([0, 0x7f, 0xff, 0xff, 0xff]));
@@ -78,6 +100,9 @@ export async function startFakeEtcd({ keys, onRange }: FakeEtcdOptions): Promise
     },
   };
 }
+
+/** A field whose number has no end. */
+export const unreadable = Buffer.from([0xff]);
 
 function answer(stream: ServerHttp2Stream, message: Uint8Array): void {
   stream.respond({}, { waitForTrailers: true });

@@ -32,6 +32,7 @@ import {
   isUnsupportedTransaction,
   isWithoutFence,
 } from "../etcd/etcd-errors.ts";
+import { asError } from "../../api/thrown-error.ts";
 import { checkKey, checkKeys } from "../check-key.ts";
 import { everyKey } from "../key-range.ts";
 
@@ -81,7 +82,7 @@ export class EtcdStore implements Store {
   constructor({ tls = () => ({}), prefix, profile, ...options }: EtcdStoreOptions) {
     this.#client = new EtcdClient({ ...options, tls });
     this.#keys = new KeySpace({ prefix, profile });
-    const parts = { keys: this.#keys, call: (call: EtcdCall) => this.#call(call) };
+    const parts = { keys: this.#keys, call: <Answer>(call: EtcdCall<Answer>) => this.#call(call) };
     this.#prefix = new EtcdPrefix(parts);
     this.#ranges = new RangeReader(parts);
     this.#latest = new SharedRead(() => this.#readLatest());
@@ -199,6 +200,8 @@ export class EtcdStore implements Store {
       onClosed: (closed) => void this.#watches.delete(closed),
     });
     this.#watches.add(watch);
+    // Those who wait for a revision did not wait for this watch.
+    this.#requestProgressSoon(this.#wantedRevision);
     if (request.afterRevision < this.#compacted) {
       const error = new RevisionCompacted(this.#compacted);
       setImmediate(() => watch.end(error));
@@ -212,7 +215,7 @@ export class EtcdStore implements Store {
     if (revision <= this.#compactedRevision) return;
     const message = encodeCompaction(revision);
     try {
-      await this.#call({ path: "/etcdserverpb.KV/Compact", message, isRepeatable: true });
+      await this.#call({ path: "/etcdserverpb.KV/Compact", message, isRepeatable: true, decode: unread });
     } catch (error) {
       // Another replica may have compacted first.
       if (!(error instanceof GrpcError && isCompacted(error))) throw await this.#explained(error);
@@ -222,8 +225,14 @@ export class EtcdStore implements Store {
 
   /** The size of the database of the member that this process talks to. */
   async sizeBytes(): Promise<number> {
-    const status = await this.#client.call({ path: statusPath, message: Buffer.alloc(0), isRepeatable: true });
-    return decodeStatus(status).databaseBytes;
+    const message = Buffer.alloc(0);
+    const { databaseBytes } = await this.#client.call({
+      path: statusPath,
+      message,
+      isRepeatable: true,
+      decode: decodeStatus,
+    });
+    return databaseBytes;
   }
 
   /** etcd reports it only to a read of a compacted revision. So this searches for the oldest readable revision. */
@@ -291,11 +300,16 @@ export class EtcdStore implements Store {
   }
 
   async #range(message: RangeMessage): Promise<RangeAnswer> {
-    return decodeRange(await this.#call({ path: rangePath, message: encodeRange(message), isRepeatable: true }));
+    return await this.#call({
+      path: rangePath,
+      message: encodeRange(message),
+      isRepeatable: true,
+      decode: decodeRange,
+    });
   }
 
   /** Rejects with the errors of the Store contract. Errors about a revision stay GrpcErrors. */
-  async #call(call: EtcdCall): Promise<Buffer> {
+  async #call<Answer>(call: EtcdCall<Answer>): Promise<Answer> {
     try {
       return await this.#client.call(call);
     } catch (error) {
@@ -348,16 +362,24 @@ export class EtcdStore implements Store {
       if (this.#isBehind() && !this.#isClosed)
         this.#requestProgressIn(Math.min(lastProgressMilliseconds, milliseconds * 2));
     };
+    // Such as an etcd that takes no writes: without a word, readers would wait for as long.
+    const fail = (error: unknown): void => {
+      for (const watch of this.#behind()) watch.end(asError(error));
+      again();
+    };
     this.#progressTimer = setTimeout(() => {
-      if (this.#isBehind()) this.#askForProgress().then(again, again);
+      if (this.#isBehind()) this.#askForProgress().then(again, fail);
       else again();
     }, milliseconds);
     this.#progressTimer.unref();
   }
 
   #isBehind(): boolean {
-    for (const { position } of this.#watches) if (position < this.#wantedRevision) return true;
-    return false;
+    return this.#behind().length > 0;
+  }
+
+  #behind(): readonly EtcdWatch[] {
+    return [...this.#watches].filter(({ position }) => position < this.#wantedRevision);
   }
 
   /**
@@ -369,9 +391,12 @@ export class EtcdStore implements Store {
       return;
     }
     const message = encodePut(this.#keys.fenceKey, Buffer.alloc(0));
-    await this.#call({ path: "/etcdserverpb.KV/Put", message, isRepeatable: true });
+    await this.#call({ path: "/etcdserverpb.KV/Put", message, isRepeatable: true, decode: unread });
   }
 }
+
+/** For answers that say nothing more than that it was done. */
+const unread = (): void => {};
 
 /** A failure of etcd, not a refusal. */
 const mayHaveBeenDone = (error: GrpcError): boolean =>

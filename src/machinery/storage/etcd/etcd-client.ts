@@ -7,7 +7,7 @@ import { GrpcChannel } from "../../grpc/grpc-channel.ts";
 import type { CallBounds } from "../../grpc/grpc-channel.ts";
 import type { Call, CallObserver } from "../../grpc/grpc-call.ts";
 import type { TlsFiles } from "../../grpc/connect-socket.ts";
-import { AnswerTooLong, GrpcError } from "../../grpc/grpc-error.ts";
+import { AnswerTooLong, GrpcError, grpcStatus } from "../../grpc/grpc-error.ts";
 
 export interface EtcdClientOptions {
   /** `http://host:port` or `https://host:port` of each member. */
@@ -18,12 +18,13 @@ export interface EtcdClientOptions {
   readonly callMilliseconds?: number;
 }
 
-export interface EtcdCall {
+export interface EtcdCall<Answer> {
   /** `/etcdserverpb.KV/Range`. */
   readonly path: string;
   readonly message: Uint8Array;
   /** Whether a second execution changes nothing more (idempotent). */
   readonly isRepeatable: boolean;
+  decode(answer: Buffer): Answer;
   /**
    * Called after each answer that was too late or too long: asks for less in the next try. Undefined: there is nothing less
    * to ask for.
@@ -50,6 +51,12 @@ export const transactionPath = "/etcdserverpb.KV/Txn";
 /** The call that only the member itself answers, without its cluster. */
 export const statusPath = "/etcdserverpb.Maintenance/Status";
 
+interface EtcdAnswer {
+  /** The member that sent it. */
+  readonly url: string;
+  readonly answer: Buffer;
+}
+
 interface Connection {
   readonly channel: GrpcChannel;
   readonly serverVersion: string;
@@ -58,7 +65,7 @@ interface Connection {
 /**
  * Calls one member of an etcd cluster, and switches to another when that one is gone, stopped or without a leader.
  * Throws StoreUnavailable when no member can be reached, WriteOutcomeUnknown when a call that is not repeatable may
- * have been executed, and GrpcError when etcd refuses the call.
+ * have been executed, and GrpcError when etcd refuses the call or its answer can't be read.
  */
 export class EtcdClient {
   readonly #options: Required<EtcdClientOptions>;
@@ -78,7 +85,27 @@ export class EtcdClient {
     return this.#connection?.serverVersion ?? "";
   }
 
-  async call({ path, message: first, isRepeatable, smaller }: EtcdCall): Promise<Buffer> {
+  async call<Answer>({ decode, ...call }: EtcdCall<Answer>): Promise<Answer> {
+    const { url, answer } = await this.#answer(call);
+    try {
+      return decode(answer);
+    } catch (cause) {
+      // Another program listens there, or something in between changes answers. What was asked may have been done.
+      const code = grpcStatus.internal;
+      throw new GrpcError(`${url} sent an answer that can't be read: ${messageOf(cause)}`, {
+        code,
+        mayHaveRun: true,
+        cause,
+      });
+    }
+  }
+
+  async #answer({
+    path,
+    message: first,
+    isRepeatable,
+    smaller,
+  }: Omit<EtcdCall<unknown>, "decode">): Promise<EtcdAnswer> {
     const { callMilliseconds } = this.#options;
     const bounds = isRepeatable ? readBounds : { timeoutMilliseconds: callMilliseconds };
     let message = first;
@@ -87,7 +114,7 @@ export class EtcdClient {
       const { channel } = this.#openConnection ?? (await this.#connected(deadline));
       const { receivedBytes } = channel;
       try {
-        return await channel.unary(path, { message, ...bounds });
+        return { url: channel.url, answer: await channel.unary(path, { message, ...bounds }) };
       } catch (error) {
         if (!(error instanceof GrpcError)) throw error;
         const less = isTooLate(error) || error instanceof AnswerTooLong ? smaller?.() : undefined;

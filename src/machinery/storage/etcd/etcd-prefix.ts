@@ -41,7 +41,7 @@ interface ReadState {
 interface EtcdPrefixOptions {
   readonly keys: KeySpace;
   /** Rejects with the errors of the Store contract. */
-  readonly call: (call: EtcdCall) => Promise<Buffer>;
+  readonly call: <Answer>(call: EtcdCall<Answer>) => Promise<Answer>;
 }
 
 /** What one key says of all keys of a store in etcd. */
@@ -113,7 +113,7 @@ export class EtcdPrefix {
   async write(state: EtcdPrefixState | undefined): Promise<number> {
     const expectedRevision = (await this.#read())?.modRevision ?? 0;
     const message = encodeSwap({ key: this.#keys.stateKey, value: state && formatState(state), expectedRevision });
-    const answer = decodeSwap(await this.#call({ path: transactionPath, message, isRepeatable: false }));
+    const answer = await this.#call({ path: transactionPath, message, isRepeatable: false, decode: decodeSwap });
     if (!answer.isWritten) throw new UnusablePrefix(`another process changes the state of etcd's ${this.#keys.root}`);
     return answer.revision;
   }
@@ -136,7 +136,12 @@ export class EtcdPrefix {
     const { stateKey: key, watchedRange: range } = this.#keys;
     const message = encodeFirst({ key, value: formatState(state), range });
     try {
-      const answer = decodeTransaction(await this.#call({ path: transactionPath, message, isRepeatable: false }));
+      const answer = await this.#call({
+        path: transactionPath,
+        message,
+        isRepeatable: false,
+        decode: decodeTransaction,
+      });
       return answer.isWritten ? answer.revision : undefined;
     } catch (error) {
       if (error instanceof TransactionsUnsupported) return "unsupported";
@@ -174,7 +179,8 @@ export class EtcdPrefix {
 
   async #firstOf(range: EtcdRange): Promise<KeyValue | undefined> {
     const message = encodeRange({ ...range, revision: 0, limit: 1 });
-    return decodeRange(await this.#call({ path: rangePath, message, isRepeatable: true })).keyValues[0];
+    const { keyValues } = await this.#call({ path: rangePath, message, isRepeatable: true, decode: decodeRange });
+    return keyValues[0];
   }
 }
 

@@ -9,7 +9,7 @@ import { PacedChanges } from "./paced-changes.ts";
 import type { RevisionForm } from "./revision-form.ts";
 
 export interface EtcdWatchOptions {
-  readonly client: EtcdClient;
+  readonly client: Pick<EtcdClient, "stream">;
   /** The etcd keys to watch. */
   readonly range: { readonly key: string; readonly rangeEnd: string };
   /** Converts an etcd key to a store key. Undefined when it does not hold an object. */
@@ -40,6 +40,8 @@ export class EtcdWatch {
   #events: readonly WatchEvent[] = [];
   /** Every change up to this revision has come. */
   #received: number;
+  /** etcd's revision of the last event. */
+  #last = 0;
   #call: Call | undefined;
   #isClosed = false;
 
@@ -118,9 +120,16 @@ export class EtcdWatch {
 
   /** All events of etcd's revisions up to one. */
   #receive(events: readonly WatchEvent[], etcdRevision: number): void {
-    const { storeKey, form } = this.#options;
+    const { storeKey, form, request } = this.#options;
     const received = form.storeRevision(etcdRevision);
-    if (received <= this.#received) return;
+    if (received <= this.#received) {
+      // Events of the first revision come again, and the last one may come twice. Any other one should have come before newer events
+      // or a progress report: its change is missing, and only a reload finds it.
+      const isFirst = etcdRevision <= form.etcdRevision(request.afterRevision);
+      if (events.length > 0 && !isFirst && etcdRevision !== this.#last) this.end(new RevisionCompacted(this.#received));
+      return;
+    }
+    if (events.length > 0) this.#last = etcdRevision;
     const changes = form.changes(events, storeKey).filter(({ revision }) => revision > this.#received);
     this.#received = received;
     this.#paced.add(changes, received);

@@ -1,4 +1,4 @@
-import { StoreUnavailable, TransactionsUnsupported, ValueTooLarge } from "../store.ts";
+import { StoreUnavailable, TransactionsUnsupported, ValueTooLarge, WriteOutcomeUnknown } from "../store.ts";
 import { transactionPath } from "./etcd-client.ts";
 import type { EtcdCall } from "./etcd-client.ts";
 import {
@@ -26,7 +26,7 @@ export interface EtcdWriterOptions {
   /** Writes happen only as long as this key has this revision. Absent: always; for plain revisions only. */
   readonly guard: GuardMessage | undefined;
   /** Rejects with the errors of the Store contract. */
-  readonly call: (call: EtcdCall) => Promise<Buffer>;
+  readonly call: <Answer>(call: EtcdCall<Answer>) => Promise<Answer>;
   /** Resolves when this process's watches have delivered everything up to the store's revision. */
   readonly untilDelivered: (revision: number) => Promise<void>;
 }
@@ -62,14 +62,14 @@ export class EtcdWriter {
     const marked = this.#marked(swaps);
     const answer: TransactionAnswer =
       guard === undefined
-        ? decodeTransaction(await this.#send(encodeTransaction(marked)))
-        : (decodeGuardedTransaction(await this.#send(encodeGuardedTransaction(marked, guard))) ?? lost(guard));
+        ? await this.#send(encodeTransaction(marked), decodeTransaction)
+        : ((await this.#send(encodeGuardedTransaction(marked, guard), decodeGuardedTransaction)) ?? lost(guard));
     const { isWritten, revision, current } = answer;
     return this.#outcomes(swaps.map((_, index) => ({ isWritten, revision, current: current[index] })));
   }
 
   async #sendPlain(swap: SwapMessage): Promise<SwapOutcome> {
-    const answer = decodeSwap(await this.#send(encodeSwap(swap)));
+    const answer = await this.#send(encodeSwap(swap), decodeSwap);
     // kine reports success when it deletes a key that does not exist.
     const isDeleteOfNothing = swap.value === undefined && answer.current === undefined && answer.deletedCount === 0;
     return this.#onlyOutcome([{ ...answer, isWritten: answer.isWritten && !isDeleteOfNothing }]);
@@ -93,11 +93,11 @@ export class EtcdWriter {
   }
 
   async #answersOf(swaps: readonly SwapMessage[], guard: GuardMessage): Promise<readonly SwapAnswer[]> {
-    return decodeSwaps(await this.#send(encodeSwaps(this.#marked(swaps), guard))) ?? lost(guard);
+    return (await this.#send(encodeSwaps(this.#marked(swaps), guard), decodeSwaps)) ?? lost(guard);
   }
 
-  #send(message: Buffer): Promise<Buffer> {
-    return this.#options.call({ path: transactionPath, message, isRepeatable: false });
+  #send<Answer>(message: Buffer, decode: (answer: Buffer) => Answer): Promise<Answer> {
+    return this.#options.call({ path: transactionPath, message, isRepeatable: false, decode });
   }
 
   #marked(swaps: readonly SwapMessage[]): readonly SwapMessage[] {
@@ -110,7 +110,7 @@ export class EtcdWriter {
 
   async #onlyOutcome(answers: readonly SwapAnswer[]): Promise<SwapOutcome> {
     const [outcome] = await this.#outcomes(answers);
-    if (outcome === undefined) throw new Error("etcd answered fewer writes than it was sent");
+    if (outcome === undefined) throw new WriteOutcomeUnknown("etcd answered fewer writes than it was sent");
     return outcome;
   }
 

@@ -27,7 +27,7 @@ interface ReadWithin {
 
 interface RangeReaderOptions {
   readonly keys: KeySpace;
-  readonly call: (call: EtcdCall) => Promise<Buffer>;
+  readonly call: <Answer>(call: EtcdCall<Answer>) => Promise<Answer>;
 }
 
 /** Reads ranges of the store in pages that are small enough for one answer of etcd. */
@@ -115,10 +115,11 @@ export class RangeReader {
   /** Reads as many entries as are small enough for one answer, and `limit` at most. */
   async #page(range: RangeMessage): Promise<RangeAnswer> {
     let limit = Math.min(range.limit, this.#pageLength.entries);
-    const answer = await this.#call({
+    const { page, bytes } = await this.#call({
       path: rangePath,
       message: encodeRange({ ...range, limit }),
       isRepeatable: true,
+      decode: (answer) => ({ page: decodeRange(answer), bytes: answer.length }),
       smaller: () => {
         const half = this.#pageLength.halve(limit);
         if (half === undefined) return undefined;
@@ -126,8 +127,7 @@ export class RangeReader {
         return encodeRange({ ...range, limit });
       },
     });
-    const page = decodeRange(answer);
-    this.#pageLength.fit({ entries: page.keyValues.length, bytes: answer.length });
+    this.#pageLength.fit({ entries: page.keyValues.length, bytes });
     return page;
   }
 }

@@ -1,4 +1,4 @@
-import { WriteAbandoned } from "../store.ts";
+import { WriteAbandoned, WriteOutcomeUnknown } from "../store.ts";
 import type { SwapMessage } from "./etcd-messages.ts";
 import { groupedRevisions } from "./revision-form.ts";
 
@@ -72,7 +72,7 @@ export class WriteGroups<Answer> {
       const answers = await this.#sendTogether(group.map(({ swap }) => swap));
       for (const [index, { resolve, reject }] of group.entries()) {
         const answer = answers[index];
-        if (answer === undefined) reject(new Error("etcd answered fewer writes than it was sent"));
+        if (answer === undefined) reject(new WriteOutcomeUnknown("etcd answered fewer writes than it was sent"));
         else resolve(answer);
       }
     } catch (error) {

@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { grpcStatus } from "../../../src/machinery/grpc/grpc-error.ts";
+import { EtcdStore } from "../../../src/machinery/storage/backends/etcd.ts";
+import { everyKey } from "../../../src/machinery/storage/key-range.ts";
+import { StoreUnavailable, WriteOutcomeUnknown } from "../../../src/machinery/storage/store.ts";
+import { startFakeEtcd, unreadable } from "./fake-etcd.ts";
+
+const openOn = (url: string): EtcdStore & AsyncDisposable => {
+  const store = new EtcdStore({ servers: [url], prefix: "/signet", profile: "platform" });
+  return Object.assign(store, { [Symbol.asyncDispose]: () => store.close() });
+};
+
+it("an answer of etcd that can't be read is an outage for reads, and leaves open what a write did", async () => {
+  await using etcd = await startFakeEtcd({
+    keys: [],
+    onRange: (range) => range.answerUnreadable(),
+    onCall: (call) => call.answer(call.path.endsWith("Txn") ? unreadable : Buffer.alloc(0)),
+  });
+  await using store = openOn(etcd.url);
+  const message = `${etcd.url} sent an answer that can't be read: unexpected EOF`;
+  await assert.rejects(store.range(everyKey), new StoreUnavailable(message));
+  await assert.rejects(
+    store.write({ key: "/a", value: Buffer.from("{}"), expectedRevision: 1 }),
+    new WriteOutcomeUnknown(message),
+  );
+});
+
+it("where etcd takes no write that would show a watch's progress, the watch ends and says why", async () => {
+  await using etcd = await startFakeEtcd({
+    keys: [],
+    onRange: (range) => range.answer(),
+    onCall(call) {
+      if (call.path.endsWith("/Put"))
+        call.fail(grpcStatus.resourceExhausted, "etcdserver: mvcc: database space exceeded");
+      else if (!call.path.endsWith("/Watch")) call.answer(Buffer.alloc(0));
+    },
+  });
+  await using store = openOn(etcd.url);
+  const ended = Promise.withResolvers<Error>();
+  store.watch({ afterRevision: 1, onChanges: () => {}, onEnd: ended.resolve });
+  await store.latestRevision();
+  store.notify();
+  assert.match((await ended.promise).message, /^etcd's space quota is used up/);
+});

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { CallObserver } from "../../../src/machinery/grpc/grpc-call.ts";
+import { ProtobufWriter } from "../../../src/machinery/schema/protobuf-wire.ts";
+import type { EtcdClient } from "../../../src/machinery/storage/etcd/etcd-client.ts";
+import { EtcdWatch } from "../../../src/machinery/storage/etcd/etcd-watch.ts";
+import { plainRevisions } from "../../../src/machinery/storage/etcd/revision-form.ts";
+import { RevisionCompacted } from "../../../src/machinery/storage/store.ts";
+
+/** A `WatchResponse` with the events of some revisions; without one, a progress report. Last field first. */
+function encodeAnswer(revision: number, events: readonly number[]): Buffer {
+  const writer = new ProtobufWriter();
+  for (const event of events.toReversed()) {
+    writer.messageField(11, () =>
+      writer.messageField(2, () => {
+        writer.bytesField(5, Buffer.from("{}"));
+        writer.varintField(3, event);
+        writer.varintField(2, event);
+        writer.stringField(1, `/k${event}`);
+      }),
+    );
+  }
+  writer.messageField(1, () => writer.varintField(3, revision));
+  return writer.finish();
+}
+
+/** A watch after revision 10, on a stream that the test answers on. */
+async function openWatch() {
+  const opened = Promise.withResolvers<CallObserver>();
+  const client: Pick<EtcdClient, "stream"> = {
+    async stream(_, observer) {
+      opened.resolve(observer);
+      return { send() {}, end() {}, pause() {}, resume() {}, cancel() {} };
+    },
+  };
+  const changes: number[] = [];
+  const ends: Error[] = [];
+  const watch = new EtcdWatch({
+    client,
+    range: { key: "/", rangeEnd: "0" },
+    storeKey: (key) => key,
+    form: plainRevisions,
+    request: {
+      afterRevision: 10,
+      onChanges: (brought) => void changes.push(...brought.map(({ revision }) => revision)),
+      onEnd: (error) => void ends.push(error),
+    },
+    onClosed: () => {},
+  });
+  assert.equal(watch.position, 10);
+  const { onMessage } = await opened.promise;
+  await nextTurn();
+  const tell = (...events: readonly number[]): void => onMessage(encodeAnswer(events.at(-1) ?? 0, events));
+  return { changes, ends, tell, tellProgress: (revision: number) => onMessage(encodeAnswer(revision, [])) };
+}
+
+describe("a watch of etcd", () => {
+  it("passes over the events that were there before, and those that come twice", async () => {
+    const { changes, ends, tell } = await openWatch();
+    tell(9);
+    tell(10);
+    tell(11, 12);
+    tell(11, 12);
+    tell(13);
+    assert.deepEqual([changes, ends], [[11, 12, 13], []]);
+  });
+
+  it("ends so that all is loaded again when a change comes after those that follow it", async () => {
+    const { changes, ends, tell } = await openWatch();
+    tell(12);
+    tell(11);
+    tell(13);
+    assert.deepEqual([changes, ends], [[12], [new RevisionCompacted(12)]]);
+  });
+
+  it("ends so that all is loaded again when a change comes after a progress report that covered it", async () => {
+    const { changes, ends, tell, tellProgress } = await openWatch();
+    tellProgress(11);
+    tell(11);
+    assert.deepEqual([changes, ends], [[], [new RevisionCompacted(11)]]);
+  });
+});

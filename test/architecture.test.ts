@@ -32,6 +32,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/grpc": ["machinery/api", "machinery/http2"],
   "machinery/storage": [
     "machinery/api",
+    "machinery/logging",
     "machinery/scheduling",
     "machinery/grpc",
     "machinery/schema/protobuf-wire",

@@ -48,6 +48,8 @@ const maximumBytes = 16 * 1024 * 1024;
 const retryMilliseconds = 1000;
 /** How long others wait for a delivery that hangs. */
 const patienceMilliseconds = 2000;
+/** How long those wait who must not go on without their line. A webhook that hangs, and is tried again, takes minutes. */
+const strictMilliseconds = 10_000;
 
 /**
  * Gathers lines and delivers them in batches, in order, one delivery at a time. Adding a line never waits: when too
@@ -59,6 +61,8 @@ export class EventQueue {
   #bytes = 0;
   #running: Promise<void> | undefined;
   #cancelTimer: (() => void) | undefined;
+  /** How many of the first ones in `#waiting` are being delivered. */
+  #inDelivery = 0;
   #isClosed = false;
   #isDropping = false;
   #isFailing = false;
@@ -94,12 +98,22 @@ export class EventQueue {
     return this.#push({ line, ended: () => end(), isStrict: false }) ? ended : undefined;
   }
 
-  /** Takes a line. Resolves when it is delivered, and rejects when it is lost. It is not tried again. */
+  /**
+   * Takes a line. Resolves when it is delivered, and rejects when it is lost, or after ten seconds: then it is lost unless its
+   * delivery is under way. It is not tried again.
+   */
   async deliver(line: string): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      const ended = (error?: unknown): void => (error === undefined ? resolve() : reject(error));
-      if (!this.#push({ line, ended, isStrict: true })) throw new Error("too many wait already");
-    });
+    let cancel = (): void => {};
+    try {
+      await new Promise<void>((resolve, reject) => {
+        const ended = (error?: unknown): void => (error === undefined ? resolve() : reject(error));
+        const one: Waiting = { line, ended, isStrict: true };
+        if (!this.#push(one)) throw new Error("too many wait already");
+        cancel = this.#options.schedule(() => this.#giveUp(one), strictMilliseconds);
+      });
+    } finally {
+      cancel();
+    }
   }
 
   /** Delivers what waits, at most for the given time. Resolves with the number of events that are lost by it. */
@@ -179,6 +193,7 @@ export class EventQueue {
     const { onFailure, onRecovered } = this.#options;
     await this.#turn();
     const batch = this.#nextBatch();
+    this.#inDelivery = batch.length;
     try {
       await this.#deliverBatch(batch);
       this.#remove(batch);
@@ -227,6 +242,18 @@ export class EventQueue {
     for (const one of this.#waiting) if (isReleasable(one)) one.ended?.();
   }
 
+  #giveUp(one: Waiting): void {
+    const error = new Error(`it takes longer than ${strictMilliseconds / 1000} s`);
+    const place = this.#waiting.indexOf(one);
+    if (place < this.#inDelivery) one.ended?.(error);
+    else {
+      this.#waiting.splice(place, 1);
+      this.#bytes -= Buffer.byteLength(one.line);
+      this.#lose([one], error);
+    }
+    this.#options.onFailure(error);
+  }
+
   #nextBatch(): Waiting[] {
     const { batchEvents, batchBytes } = this.#options;
     let end = 0;
@@ -239,6 +266,7 @@ export class EventQueue {
 
   /** A delivery in flight keeps its place, so that nothing is lost while it is tried again. */
   #remove(batch: readonly Waiting[]): void {
+    this.#inDelivery = 0;
     if (this.#isDropping) return;
     this.#waiting.splice(0, batch.length);
     for (const { line } of batch) this.#bytes -= Buffer.byteLength(line);

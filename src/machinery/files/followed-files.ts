@@ -63,12 +63,14 @@ export class FollowedFiles implements Disposable {
       if (reason !== undefined) log.error({ ...about, reason }, "the file is used, but something is wrong with it");
     };
     // Take the version first: a change during the read is then noticed at the next check.
-    let seen = versionOf(files());
+    const before = versionsOf(files());
     let value = load();
+    let seen = versionOf(versionsOf(files(), before));
     tell(value);
     let failed: { readonly version: string; readonly at: number } | undefined;
     this.#refreshers.add(({ isForced }) => {
-      const now = versionOf(files());
+      const versions = versionsOf(files());
+      const now = versionOf(versions);
       if (now === seen) {
         // What could not be used is gone again.
         if (failed !== undefined) this.#unusable.delete(followed.setting);
@@ -82,8 +84,7 @@ export class FollowedFiles implements Disposable {
         const next = load();
         onChange?.(next);
         value = next;
-        // The new contents may name other files.
-        seen = files().join() === about.files.join() ? now : versionOf(files());
+        seen = versionOf(versionsOf(files(), versions));
         failed = undefined;
         this.#unusable.delete(followed.setting);
         log.info({ ...about, ...describe?.(value) }, "file read again");
@@ -143,7 +144,13 @@ export class FollowedFiles implements Disposable {
  */
 const retryMilliseconds = 10_000;
 
-const versionOf = (files: readonly string[]): string => files.map(fileVersion).join();
+type Versions = ReadonlyMap<string, string>;
+
+/** `known`: those before a read, which may have named other files since. */
+const versionsOf = (files: readonly string[], known: Versions = new Map()): Versions =>
+  new Map(files.map((file) => [file, known.get(file) ?? fileVersion(file)]));
+
+const versionOf = (versions: Versions): string => [...versions].join();
 
 /**
  * Changes with the file and with its permissions. Times alone are not enough: a copy can keep the times of its

@@ -5,6 +5,7 @@ import { issuedCredential } from "../../features/accounts/issued-credential.ts";
 import { systemSchedule } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
+import { recoveryReport } from "../../machinery/audit/recovery-report.ts";
 import { rateLimitedReport } from "../../machinery/logging/rate-limited-report.ts";
 import { defaultAuditPolicy, parseAuditPolicy } from "../../machinery/audit/audit-policy.ts";
 import type { AuditPolicy } from "../../machinery/audit/audit-policy.ts";
@@ -250,8 +251,7 @@ function openBackend({ name, target, backend, sink, afterFailure, where, options
     now: () => performance.now(),
     afterFailure,
     onFailure: failed,
-    // A queue that is only too full loses and recovers many times a second.
-    onRecovered: rateLimitedReport((lostEvents: number) =>
+    onRecovered: recoveryReport(systemSchedule, (lostEvents) =>
       log.warn({ ...where(), lostEvents }, "audit events are being written again"),
     ),
   });

@@ -98,6 +98,25 @@ describe("a queue of audit events", () => {
     assert.equal(queue.lost, 1);
   });
 
+  it("refuses after ten seconds what must be delivered, and delivers then only what is under way", async () => {
+    const hanging = Promise.withResolvers<void>();
+    const begun: string[] = [];
+    const queue = queueOf({
+      batchEvents: 1,
+      target: { deliver: (lines) => (begun.push(...lines), hanging.promise), close: () => {} },
+    });
+    const refused = ["a", "b"].map((line) => assert.rejects(queue.deliver(line), /takes longer than 10 s/));
+    await settle();
+    time.pass(9_000);
+    const later = queue.deliver("c");
+    time.pass(1_000);
+    await Promise.all(refused);
+    assert.deepEqual([begun, queue.lost, failures], [["a"], 1, 2]);
+    hanging.resolve();
+    await later;
+    assert.deepEqual([begun, recovered], [["a", "c"], [1]]);
+  });
+
   it("releases its callers when a delivery fails or hangs, keeps the events, and lets callers wait again afterwards", async () => {
     const queue = queueOf({ afterFailure: "retry" });
     await queue.attempt("a");

@@ -122,6 +122,27 @@ describe("followed files", () => {
     assert.equal(reads, 3);
   });
 
+  it("are not read again because the first read names others, unless a file has changed during it", () => {
+    const other = join(folder, "named-first");
+    write("1", other);
+    const readsWith = (duringRead: () => void): number => {
+      let names = [file];
+      let reads = 0;
+      followed.follow({
+        setting: "named-first",
+        files: () => names,
+        load() {
+          if (reads++ === 0) duringRead();
+          names = [file, other];
+        },
+      });
+      look();
+      look();
+      return reads;
+    };
+    assert.deepEqual([readsWith(() => {}), readsWith(() => write("22"))], [1, 2]);
+  });
+
   it("of a group are followed until the group is stopped", () => {
     const group = followed.group();
     const current = group.follow(number);

@@ -1,0 +1,25 @@
+import type { Schedule } from "../api/clock.ts";
+
+const intervalMilliseconds = 60_000;
+
+/**
+ * Reports that events are written again, with the number of those that were lost. A queue that is only too full loses and recovers many
+ * times a second: what is lost within a minute after a report comes in one report at its end.
+ */
+export function recoveryReport(schedule: Schedule, tell: (lost: number) => void): (lost: number) => void {
+  let isQuiet = false;
+  let untold = 0;
+  const report = (): void => {
+    isQuiet = true;
+    tell(untold);
+    untold = 0;
+    schedule(() => {
+      isQuiet = false;
+      if (untold > 0) report();
+    }, intervalMilliseconds);
+  };
+  return (lost) => {
+    untold += lost;
+    if (!isQuiet) report();
+  };
+}

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import fc from "fast-check";
+import type { Subject } from "../../../src/features/access/rbac/binding.ts";
 import type { Grant } from "../../../src/features/access/rbac/binding-index.ts";
 import type { RoleBinding } from "../../../src/features/access/rbac/role-bindings.ts";
-import { alice, readPods, roleRef, TestRbac, toGroup, toUser } from "./rbac-scene.ts";
+import { alice, readPods, roleRef, TestRbac, toGroup, toUser, user } from "./rbac-scene.ts";
 
 const binding = (name: string, subjects: RoleBinding["subjects"]): RoleBinding => ({
   apiVersion: "rbac.authorization.platform.io/v1",
@@ -27,7 +29,7 @@ describe("a user who is bound to a role many times", () => {
     const resolver = objects.resolver();
     const grants = resolver.grants(alice, "ns");
     assert.deepEqual(
-      grants.map((grant) => grant.binding.metadata.name),
+      grants.map((grant) => grant.binding.name),
       ["first", "third"],
     );
     assert.deepEqual((await resolver.rulesFor(alice, "ns")).rules, [readPods]);
@@ -59,7 +61,7 @@ describe("a change of a binding", () => {
       return super.listBindings(namespace);
     }
   }
-  const namesOf = (grants: readonly Grant[]): unknown[] => grants.map((grant) => grant.binding.metadata.name);
+  const namesOf = (grants: readonly Grant[]): unknown[] => grants.map((grant) => grant.binding.name);
 
   it("is followed without a look at the other bindings", () => {
     const objects = new CountedRbac().bindCluster("all", toUser("bob"));
@@ -91,3 +93,66 @@ describe("a change of a binding", () => {
     assert.deepEqual(namesOf(resolver.grants(alice, "ns")), ["four"]);
   });
 });
+
+describe("the index of subjects", () => {
+  it("keeps one grant for all users of a binding, and one for all its service accounts", () => {
+    const objects = new TestRbac();
+    objects.put(binding("one", [toUser("alice"), toUser("bob"), toAccount("a"), toAccount("b")]));
+    const resolver = objects.resolver();
+    const grantsOf = (username: string): Grant[] => resolver.grants(user(username), "ns");
+    assert.equal(grantsOf("alice")[0], grantsOf("bob")[0]);
+    assert.equal(grantsOf("system:serviceaccount:ns:a")[0], grantsOf("system:serviceaccount:ns:b")[0]);
+    assert.equal(grantsOf("alice")[0]?.kind, "User");
+    assert.equal(grantsOf("system:serviceaccount:ns:a")[0]?.kind, "ServiceAccount");
+  });
+
+  it("finds the same as a look at every binding, after any changes", () => {
+    const names = fc.constantFrom("a", "b", "c");
+    const subjects = fc.array(
+      fc.oneof(
+        names.map(toUser),
+        names.map(toGroup),
+        names.map((name) => toAccount(name)),
+        fc.tuple(names, names).map(([name, namespace]) => toAccount(name, namespace)),
+        names.map((name) => toUser(`system:serviceaccount:ns:${name}`)),
+      ),
+      { maxLength: 6 },
+    );
+    const change = fc.record({ name: names, role: names, subjects: fc.option(subjects, { nil: undefined }) });
+    const askers = ["a", "b", "c"].flatMap((name) => [
+      user(name, "a", "b"),
+      user(`system:serviceaccount:ns:${name}`, "c"),
+      user(`system:serviceaccount:${name}:${name}`),
+    ]);
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 12 }), (changes) => {
+        const objects = new TestRbac();
+        const resolver = objects.resolver();
+        for (const { name, role, subjects: bound } of changes) {
+          if (bound === undefined) objects.remove({ namespace: "ns", name });
+          else objects.put({ ...binding(name, bound), roleRef: roleRef("Role", role) });
+          for (const asker of askers) {
+            const found = resolver.grants(asker, "ns").map(({ binding: { roleKey } }) => roleKey);
+            const named = objects.listBindings("ns").filter((one) => one.subjects?.some(isSubject(asker)) === true);
+            assert.deepEqual(new Set(found), new Set(named.map(({ roleRef: { name: of } }) => `Role/ns/${of}`)));
+          }
+        }
+      }),
+    );
+  });
+});
+
+const toAccount = (name: string, namespace?: string): Subject => ({
+  kind: "ServiceAccount",
+  name,
+  ...(namespace !== undefined && { namespace }),
+});
+
+const isSubject =
+  ({ username, groups }: typeof alice) =>
+  ({ kind, name, namespace = "ns" }: Subject): boolean =>
+    kind === "User"
+      ? name === username
+      : kind === "Group"
+        ? groups.includes(name)
+        : username === `system:serviceaccount:${namespace}:${name}`;

@@ -1,18 +1,31 @@
-import type { Subject } from "./binding.ts";
-import type { RoleBinding } from "./role-bindings.ts";
-import { serviceAccountUsername } from "../../../machinery/api/user-info.ts";
+import { serviceAccountUsernamePrefix } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import type { RoleRef, Subject } from "./binding.ts";
 import type { RbacObjects } from "./rbac-objects.ts";
+import type { RoleBinding } from "./role-bindings.ts";
 
-/** A binding for a user, with the subject that names the user. */
+/** A binding without its subjects, of which there may be thousands. */
+export interface BoundRole {
+  readonly name: string;
+  /** Empty for a ClusterRoleBinding. */
+  readonly namespace: string;
+  readonly roleRef: RoleRef;
+  /** The unique key of the role. A Role belongs to the binding's namespace. */
+  readonly roleKey: string;
+}
+
+/** A binding for a user. The users that a binding names share one, and so do its service accounts. */
 export interface Grant {
-  readonly binding: RoleBinding;
-  readonly subject: Subject;
+  readonly binding: BoundRole;
+  /** How the binding names the user. */
+  readonly kind: "User" | "ServiceAccount" | "Group";
+  /** The user's group that the binding names. Empty for other kinds. */
+  readonly group: string;
 }
 
 /**
  * Finds bindings by their subjects. The bindings of a namespace are gathered when somebody first asks for them. Later, a change costs
- * what the changed binding does, however many others there are.
+ * what the changed binding does, however many others there are. A subject takes about 100 bytes.
  */
 export class BindingIndex {
   readonly #objects: RbacObjects;
@@ -45,15 +58,22 @@ export class BindingIndex {
 }
 
 /**
- * The grants of one subject by their roles, and of each role in the order in which they came. Only the first counts: the others grant
- * nothing more, and anyone with write access can create thousands.
+ * What a subject has: one grant, as most have, or its grants by their roles, and of each role in the order in which they came. Only the
+ * first of a role counts: the others grant nothing more, and anyone with write access can create thousands.
  */
-type GrantsByRole = Map<string, Grant[]>;
+type Holding = Grant | Map<string, Grant[]>;
+
+interface IndexedBinding {
+  readonly bound: BoundRole;
+  /** The names in #users and #groups that it is found by. */
+  readonly users: readonly string[];
+  readonly groups: readonly string[];
+}
 
 class SubjectIndex {
-  readonly #bindings = new Map<string, RoleBinding>();
-  readonly #users = new Map<string, GrantsByRole>();
-  readonly #groups = new Map<string, GrantsByRole>();
+  readonly #bindings = new Map<string, IndexedBinding>();
+  readonly #users = new Map<string, Holding>();
+  readonly #groups = new Map<string, Holding>();
 
   constructor(bindings: readonly RoleBinding[]) {
     for (const binding of bindings) this.#add(binding);
@@ -66,13 +86,9 @@ class SubjectIndex {
   /** Of many, one for each role: a review may repeat a group thousands of times, or name thousands with the same roles. */
   grants(user: UserInfo): Grant[] {
     const found: Grant[] = [];
-    const take = (grants: readonly Grant[]): void => {
-      const first = grants[0]; // a pattern would make an iterator
-      if (first !== undefined) found.push(first);
-    };
-    this.#users.get(user.username)?.forEach(take);
+    addFirstOfEachRole(found, this.#users.get(user.username));
     const groups = user.groups.length > fewGrants ? new Set(user.groups) : user.groups;
-    for (const group of groups) this.#groups.get(group)?.forEach(take);
+    for (const group of groups) addFirstOfEachRole(found, this.#groups.get(group));
     return found.length > fewGrants ? firstOfEachRole(found) : found;
   }
 
@@ -84,48 +100,91 @@ class SubjectIndex {
   }
 
   #add(binding: RoleBinding): void {
-    this.#bindings.set(binding.metadata.name ?? "", binding);
-    const role = roleKeyOf(binding);
+    const bound = boundRoleOf(binding);
+    const toUser: Grant = { binding: bound, kind: "User", group: "" };
+    const toAccount: Grant = { ...toUser, kind: "ServiceAccount" };
+    const users: string[] = [];
+    const groups: string[] = [];
     for (const subject of binding.subjects ?? []) {
-      const place = this.#placeOf(subject, binding);
-      if (place === undefined) continue;
-      const byRole = place.grants.get(place.name);
-      const grants = byRole?.get(role);
-      if (byRole === undefined) place.grants.set(place.name, new Map([[role, [{ binding, subject }]]]));
-      else if (grants === undefined) byRole.set(role, [{ binding, subject }]);
-      // A binding may name a subject twice.
-      else if (grants.at(-1)?.binding !== binding) grants.push({ binding, subject });
+      const { kind, name } = subject;
+      if (kind === "Group") {
+        if (hold(this.#groups, { name, grant: { ...toUser, kind, group: name } })) groups.push(name);
+        continue;
+      }
+      const username = kind === "User" ? name : accountUsername(subject, bound.namespace);
+      if (username === undefined) continue;
+      const grant = kind === "User" ? toUser : toAccount;
+      if (hold(this.#users, { name: username, grant })) users.push(username);
     }
+    this.#bindings.set(bound.name, { bound, users, groups });
   }
 
-  #remove(binding: RoleBinding): void {
-    this.#bindings.delete(binding.metadata.name ?? "");
-    const role = roleKeyOf(binding);
-    for (const subject of binding.subjects ?? []) {
-      const place = this.#placeOf(subject, binding);
-      const byRole = place?.grants.get(place.name);
-      const grants = byRole?.get(role);
-      if (place === undefined || byRole === undefined || grants === undefined) continue;
-      const index = grants.findIndex((grant) => grant.binding === binding);
-      if (index >= 0) grants.splice(index, 1);
-      if (grants.length === 0) byRole.delete(role);
-      if (byRole.size === 0) place.grants.delete(place.name);
-    }
-  }
-
-  /** Where the grants of a subject are. Undefined: it is nobody. */
-  #placeOf({ kind, name, namespace }: Subject, { metadata }: RoleBinding): Place | undefined {
-    if (kind === "User") return { grants: this.#users, name };
-    if (kind === "Group") return { grants: this.#groups, name };
-    const home = namespace ?? metadata.namespace ?? "";
-    if (kind !== "ServiceAccount" || home === "") return undefined;
-    return { grants: this.#users, name: serviceAccountUsername(home, name) };
+  #remove({ bound, users, groups }: IndexedBinding): void {
+    this.#bindings.delete(bound.name);
+    for (const name of users) release(this.#users, { name, bound });
+    for (const name of groups) release(this.#groups, { name, bound });
   }
 }
 
-interface Place {
-  readonly grants: Map<string, GrantsByRole>;
-  readonly name: string;
+/** Undefined: the subject is nobody. */
+function accountUsername({ kind, name, namespace }: Subject, bindingNamespace: string): string | undefined {
+  const home = namespace ?? bindingNamespace;
+  if (kind !== "ServiceAccount" || home === "") return undefined;
+  // Not a template, of which V8 would keep each part as an object of its own.
+  return [serviceAccountUsernamePrefix + home, name].join(":");
+}
+
+/** Returns false when the subject has a grant by this binding already: a binding may name a subject twice. */
+function hold(
+  holdings: Map<string, Holding>,
+  { name, grant }: { readonly name: string; readonly grant: Grant },
+): boolean {
+  const held = holdings.get(name);
+  if (held === undefined) {
+    holdings.set(name, grant);
+    return true;
+  }
+  if (held instanceof Map) return addByRole(held, grant);
+  if (held.binding === grant.binding) return false;
+  const byRole = new Map([[held.binding.roleKey, [held]]]);
+  holdings.set(name, byRole);
+  return addByRole(byRole, grant);
+}
+
+function addByRole(byRole: Map<string, Grant[]>, grant: Grant): boolean {
+  const { roleKey } = grant.binding;
+  const ofRole = byRole.get(roleKey);
+  if (ofRole?.at(-1)?.binding === grant.binding) return false;
+  if (ofRole === undefined) byRole.set(roleKey, [grant]);
+  else ofRole.push(grant);
+  return true;
+}
+
+function release(
+  holdings: Map<string, Holding>,
+  { name, bound }: { readonly name: string; readonly bound: BoundRole },
+): void {
+  const held = holdings.get(name);
+  if (!(held instanceof Map)) {
+    holdings.delete(name);
+    return;
+  }
+  const others = held.get(bound.roleKey)?.filter(({ binding }) => binding !== bound) ?? [];
+  if (others.length > 0) held.set(bound.roleKey, others);
+  else held.delete(bound.roleKey);
+  if (held.size === 0) holdings.delete(name);
+}
+
+function addFirstOfEachRole(found: Grant[], held: Holding | undefined): void {
+  if (held === undefined) return;
+  if (!(held instanceof Map)) {
+    found.push(held);
+    return;
+  }
+  held.forEach((grants) => {
+    const first = grants[0]; // a pattern would make an iterator
+    if (first !== undefined) found.push(first);
+  });
 }
 
 /** Among so few, a look at a role that is there twice costs less than finding out. */
@@ -134,12 +193,14 @@ const fewGrants = 16;
 function firstOfEachRole(grants: readonly Grant[]): Grant[] {
   const byRole = new Map<string, Grant>();
   for (const grant of grants) {
-    const role = roleKeyOf(grant.binding);
-    if (!byRole.has(role)) byRole.set(role, grant);
+    const { roleKey } = grant.binding;
+    if (!byRole.has(roleKey)) byRole.set(roleKey, grant);
   }
   return [...byRole.values()];
 }
 
-/** The unique key of a binding's role. A Role belongs to the binding's namespace. */
-export const roleKeyOf = ({ roleRef: { kind, name }, metadata: { namespace = "" } }: RoleBinding): string =>
-  kind === "ClusterRole" ? `${kind}/${name}` : `${kind}/${namespace}/${name}`;
+function boundRoleOf({ roleRef, metadata: { name = "", namespace = "" } }: RoleBinding): BoundRole {
+  const { kind, name: roleName } = roleRef;
+  const roleKey = kind === "ClusterRole" ? `${kind}/${roleName}` : `${kind}/${namespace}/${roleName}`;
+  return { name, namespace, roleRef, roleKey };
+}

@@ -4,6 +4,8 @@ import type {
   PathAttributes,
   ResourceAttributes,
 } from "../../../machinery/api/attributes.ts";
+import { serviceAccountUsernamePrefix } from "../../../machinery/api/user-info.ts";
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { shortened } from "../../../machinery/api/format-value.ts";
 import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
 import { isTurnOver, requestTurn } from "../../../machinery/scheduling/request-turn.ts";
@@ -45,10 +47,10 @@ function search({ resolver, attributes, grants, next, missing: known }: GrantSea
       return requestTurn(attributes.askedBy ?? attributes.user).then(() => search(rest));
     }
     const grant = grants[index] as Grant; // the index is below the length
-    const { roleRef, metadata } = grant.binding;
-    const rules = resolver.rulesOfRole(roleRef, metadata.namespace ?? "");
+    const { roleRef, namespace } = grant.binding;
+    const rules = resolver.rulesOfRole(roleRef, namespace);
     if (rules === undefined) (missing ??= new Set()).add(resolver.missingRole(roleRef));
-    else if (isAllowedByOne(rules, attributes)) return { decision: "allow", reason: reasonOf(grant) };
+    else if (isAllowedByOne(rules, attributes)) return { decision: "allow", reason: reasonOf(grant, attributes.user) };
   }
   return {
     decision: "noOpinion",
@@ -61,15 +63,19 @@ const isAllowedByOne = (
   attributes: AuthorizationAttributes,
 ): boolean => rules.some((rule) => ruleAllows(rule, attributes));
 
-function reasonOf({ binding, subject }: Grant): Decision["reason"] {
+function reasonOf({ binding, kind, group }: Grant, { username }: UserInfo): Decision["reason"] {
   const quote = JSON.stringify;
-  const { name = "", namespace } = binding.metadata;
+  const { name, namespace, roleRef } = binding;
   const bindingText =
-    namespace === undefined ? `ClusterRoleBinding ${quote(name)}` : `RoleBinding ${quote(`${name}/${namespace}`)}`;
-  const subjectName =
-    subject.kind === "ServiceAccount" ? `${subject.name}/${subject.namespace ?? namespace ?? ""}` : subject.name;
-  const { kind, name: roleName } = binding.roleRef;
-  return `RBAC: allowed by ${bindingText} of ${kind} ${quote(roleName)} to ${subject.kind} ${quote(subjectName)}`;
+    namespace === "" ? `ClusterRoleBinding ${quote(name)}` : `RoleBinding ${quote(`${name}/${namespace}`)}`;
+  const subject = kind === "Group" ? group : kind === "User" ? username : accountText(username);
+  return `RBAC: allowed by ${bindingText} of ${roleRef.kind} ${quote(roleRef.name)} to ${kind} ${quote(subject)}`;
+}
+
+/** NAME/NAMESPACE of the account with a username. */
+function accountText(username: string): string {
+  const nameAt = username.lastIndexOf(":") + 1;
+  return `${username.slice(nameAt)}/${username.slice(serviceAccountUsernamePrefix.length, nameAt - 1)}`;
 }
 
 /** Whether a rule allows a request (upstream: `rbac.RuleAllows`). Names must match exactly, including case. */

@@ -3,7 +3,7 @@ import type { PolicyRule } from "./policy-rule.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import type { AccessSpelling } from "../../../machinery/authorization/access-spelling.ts";
 import { isTurnOver, requestTurn } from "../../../machinery/scheduling/request-turn.ts";
-import { BindingIndex, roleKeyOf } from "./binding-index.ts";
+import { BindingIndex } from "./binding-index.ts";
 import type { Grant } from "./binding-index.ts";
 import type { RbacObjects } from "./rbac-objects.ts";
 
@@ -71,10 +71,9 @@ export class RuleResolver {
         await requestTurn(user);
         turnStartedAt = performance.now();
       }
-      const role = roleKeyOf(binding);
-      if (seen.has(role)) continue;
-      seen.add(role);
-      const found = this.rulesOfRole(binding.roleRef, binding.metadata.namespace ?? "");
+      if (seen.has(binding.roleKey)) continue;
+      seen.add(binding.roleKey);
+      const found = this.rulesOfRole(binding.roleRef, binding.namespace);
       if (found === undefined) {
         errors.add(this.missingRole(binding.roleRef));
         continue;

@@ -45,7 +45,7 @@ export async function composeHandler(
   { opened, connected, opening, state, isStoreShared, otherMetrics }: ComposeHandlerOptions,
 ) {
   const { names, dataDirectory } = config;
-  const { shared, usesEtcd, store, healthChecks, observation, stores, authorities, certificate } = opened;
+  const { shared, usesEtcd, store, healthChecks, observation, stores, quota, authorities, certificate } = opened;
   const { access, accounts, authorizers, authorize, nodes, revocation, status } = connected;
   const { log, clock, followed } = shared;
 
@@ -111,6 +111,7 @@ export async function composeHandler(
     registry: metrics.registry,
     stores,
     store,
+    quota,
     decisions: authorizers.counts,
     storedBytes: () => (usesEtcd ? store.sizeBytes?.() : storeBytes(storeDirectory(dataDirectory))),
     unusableFiles: () => followed.unusable(),

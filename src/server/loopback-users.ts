@@ -20,6 +20,15 @@ export const controllersUser = (names: Names): UserInfo => ({
   extra: {},
 });
 
+/**
+ * Whether a user may exceed what a namespace may hold: the controllers, whose few small objects each namespace needs, and
+ * administrators, who repair a full one and start the server.
+ */
+export const isExemptFromQuota =
+  (names: Names) =>
+  ({ username, groups }: UserInfo): boolean =>
+    groups.includes(mastersGroup) || username === controllerManagerUsername(names);
+
 /** The users and groups who may only impersonate must not include the server itself. Throws UsageError. */
 export function checkImpersonationOnly(callers: ImpersonationOnly, names: Names): void {
   for (const { groups, ...user } of [serverUser, controllersUser(names)]) {

@@ -5,6 +5,7 @@ import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
 import { OutageReport } from "../machinery/logging/outage-report.ts";
 import { FollowedKeyRecords } from "../machinery/keys/key-records.ts";
 import type { KeyRecord } from "../machinery/keys/key-records.ts";
+import { NamespaceQuota } from "../machinery/registry/namespace-quota.ts";
 import { SealingKey } from "../machinery/keys/sealing-key.ts";
 import { Stores } from "../machinery/registry/stores.ts";
 import { ChangeFeed } from "../machinery/storage/change-feed.ts";
@@ -20,6 +21,7 @@ import { dataDirectoryFiles } from "./backup/data-directory-files.ts";
 import { openCertificateAuthorities } from "./certificate-authorities.ts";
 import { openServerStore } from "./encryption/open-encryption.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
+import { isExemptFromQuota } from "./loopback-users.ts";
 import { observeServer } from "./observation/observe-server.ts";
 import { storedResources } from "./served-kinds.ts";
 import type { ServerConfig } from "./server-config.ts";
@@ -73,6 +75,11 @@ export async function openServer(config: ServerConfig, { log, clock, opening, ..
   );
   const feed = opening.adopt(new ChangeFeed({ store, outage: feedOutage(log) }), (opened) => opened.close());
   const observation = observeServer({ names, log, clock, configuredSigners: () => authorities.configuredSigners() });
+  const quota = new NamespaceQuota({
+    maximumBytes: config.limits.maximumNamespaceBytes,
+    isExempt: isExemptFromQuota(names),
+    onExceeded: observation.onQuotaExceeded,
+  });
   const stores = new Stores({
     names,
     definitions: storedResources(names),
@@ -82,6 +89,7 @@ export async function openServer(config: ServerConfig, { log, clock, opening, ..
     maximumObjectBytes: config.limits.maximumObjectBytes,
     onWritten: observation.onWritten,
     onRefused: observation.onRefused,
+    quota,
   });
   const records = new FollowedKeyRecords(feed);
   // In one turn, so that they share the reading: then a copy that is fresh has the newest keys too.
@@ -115,6 +123,7 @@ export async function openServer(config: ServerConfig, { log, clock, opening, ..
     healthChecks,
     observation,
     stores,
+    quota,
     keyStore,
     authorities,
     policy,

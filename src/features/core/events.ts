@@ -47,6 +47,8 @@ export const events = (names: Names): ResourceDefinition<Event> =>
     singular: "event",
     shortNames: ["ev"],
     schema: eventSchema,
+    // Who may only report events must not keep others from writing.
+    namespaceShare: 1 / 4,
     // Any name that is valid in a path: old recorders make it of the name of any object.
     validateName: () => [],
     allowsShortFinalizers: true,

@@ -5,7 +5,7 @@ import { splitExemplar } from "./exemplar.ts";
  * values are added up.
  */
 const largestCounts =
-  /^(?:signet_(?:certificate_requests_pending|storage_|authority_expiry_|unusable_files|outside_key_last_)|apiserver_externaljwt_fetch_keys_\w+_timestamp|nodejs_(?:eventloop_lag|version_info)|process_(?:start_time|max_fds))/;
+  /^(?:signet_(?:certificate_requests_pending|storage_|namespace_largest_|authority_expiry_|unusable_files|outside_key_last_)|apiserver_externaljwt_fetch_keys_\w+_timestamp|nodejs_(?:eventloop_lag|version_info)|process_(?:start_time|max_fds))/;
 /** The smallest one is shown: the earliest expiry, and 0 for a key that one of the processes cannot use. */
 const smallestCounts = /^signet_(?:certificate_soonest_expiry_seconds|outside_key_usable)/;
 

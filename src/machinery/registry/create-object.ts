@@ -89,6 +89,7 @@ export async function createTracked<T extends ApiObject>(
   const key = storageKey(definition, where);
   if (key === undefined) throw registry.nameTooLong(where);
   const value = registry.encode(prepared);
+  registry.checkRoom(prepared, { user: caller.user, bytes: value.length });
   if (caller.isDryRun) {
     await registry.waitForFreshCache(caller);
     const taken = registry.cache.get(key);

@@ -101,6 +101,9 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   /** The group and version that the kind is stored as, where this definition serves it under another. */
   readonly storedAs?: GroupVersion;
 
+  /** The part of what a namespace may hold (see NamespaceQuota) that objects of the kind may take. Default 1: all of it. */
+  readonly namespaceShare?: number;
+
   readonly subresources?: Readonly<Record<string, Subresource<T>>>;
   /** Whether its objects hold secrets: then the audit log never has their bodies, whatever its policy says. */
   readonly isConfidential?: true;

@@ -15,12 +15,13 @@ import { writeInTransaction } from "../storage/write-in-transaction.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
 import type { Admitted } from "./admission.ts";
 import { compileKind } from "./compile-kind.ts";
+import type { Growth, KindSizes, NamespaceQuota } from "./namespace-quota.ts";
 import type { CompiledKind } from "./compile-kind.ts";
 import { servedDefinitions } from "./resource-definition.ts";
 import type { AnswerCreate, ResourceDefinition } from "./resource-definition.ts";
 import { notFoundOrInvalidName } from "./requested-name.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
-import { maximumNameBytes, resourcePrefix, storageKey } from "./storage-key.ts";
+import { maximumNameBytes, namespaceReader, resourcePrefix, storageKey } from "./storage-key.ts";
 import type { ObjectName } from "./storage-key.ts";
 import { encodeStored, kindPrefix, StoredObject } from "./stored-object.ts";
 import { UnreadableObject } from "./unreadable-object.ts";
@@ -56,6 +57,8 @@ export interface RegistryOptions<T extends ApiObject> {
   readonly onWritten: (write: ObservedWrite) => void;
   /** Called for each write that the store refused because it takes none now. */
   readonly onRefused: (error: StoreUnavailable) => void;
+  /** Bounds what a namespace holds. Absent: nothing does. */
+  readonly quota?: NamespaceQuota | undefined;
   /** Where cached objects find their text again. Absent: they keep it. */
   readonly texts?: StoredTexts | undefined;
   /** The registry of the same objects as they are stored, where the definition serves them under another version. */
@@ -100,6 +103,9 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   readonly #maximumObjectBytes: number;
   readonly #onWritten: (write: ObservedWrite) => void;
   readonly #onRefused: (error: StoreUnavailable) => void;
+  readonly #quota: NamespaceQuota | undefined;
+  /** What the quota counts. Undefined for a kind of the cluster. */
+  readonly #sizes: KindSizes | undefined;
 
   constructor({
     definition,
@@ -112,6 +118,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     futureWaitMilliseconds = 3000,
     onWritten,
     onRefused,
+    quota,
     texts,
     stored,
   }: RegistryOptions<T>) {
@@ -133,6 +140,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       onEvicted: (object) => this.cache.evict(object as StoredObject<T>), // its own objects are given to it
     };
     this.#texts = own;
+    const namespaceOf = definition.scope === "Namespaced" ? namespaceReader(definition) : undefined;
     this.cache =
       stored?.cache ??
       new WatchCache({
@@ -144,10 +152,14 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
         historyLength,
         keyOf: ({ key }) => key,
         bytesOf: (object) => object.textLength,
+        sizes: namespaceOf && { groupOf: namespaceOf, storedBytesOf: ({ storedBytes }) => storedBytes },
       });
+    this.#quota = quota;
+    this.#sizes = namespaceOf && { share: definition.namespaceShare ?? 1, current: () => this.cache.sizes };
+    if (stored === undefined && this.#sizes !== undefined) quota?.add(this.#sizes);
     const others = stored === undefined ? servedDefinitions(definition).slice(1) : [];
     const bounds = { historyLength, maximumObjectBytes, futureWaitMilliseconds };
-    const shared = { store, feed, admission, clock, onWritten, onRefused, ...bounds };
+    const shared = { store, feed, admission, clock, onWritten, onRefused, quota, ...bounds };
     this.versions = [
       this,
       ...others.map((served) => new ResourceRegistry({ ...shared, definition: served, stored: this })),
@@ -335,13 +347,19 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   encode(object: T, previous?: StoredObject<T>): Buffer {
     const value = encodeStored(object);
     const isTooLarge = value.length > this.#maximumObjectBytes;
-    if (isTooLarge && (previous === undefined || value.length >= previous.storedBytes())) {
+    if (isTooLarge && (previous === undefined || value.length >= previous.storedBytes)) {
       throw tooLarge(
         `the object would take ${value.length} bytes, more than the ${this.#maximumObjectBytes} that one may take: make it smaller`,
       );
     }
     if (value.length > smallestCrowdedObject) checkValueCount(value.toString("utf8"));
     return value;
+  }
+
+  /** Throws a 403 when the object's namespace has no room for so many bytes more. Call it right before the write. */
+  checkRoom({ metadata: { namespace = "", name = "" } }: T, { user, bytes }: Pick<Growth, "user" | "bytes">): void {
+    if (this.#sizes === undefined || bytes <= 0) return;
+    this.#quota?.check({ namespace, name, resource: this.resource, kind: this.#sizes, user, bytes });
   }
 
   /**
@@ -355,6 +373,9 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     trace?.begin("store");
     const isCreate = request.expectedRevision === 0;
     const before = isCreate ? undefined : this.cache.get(request.key);
+    const growth = Math.max(0, (request.value?.length ?? 0) - (before?.storedBytes ?? 0));
+    const { sizes } = this.cache; // another when the cache has loaded anew
+    sizes?.add(request.key, growth);
     try {
       const { signal, transaction } = admitted;
       const write = { ...request, signal };
@@ -367,6 +388,8 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     } catch (error) {
       if (error instanceof StoreUnavailable) this.#onRefused(error);
       throw writeFailure(error, { resource: this.resource, key: request.key });
+    } finally {
+      sizes?.add(request.key, -growth);
     }
   }
 

@@ -35,6 +35,12 @@ export function nameOfKey(location: Location, key: string): ObjectName {
   return { namespace: path.slice(0, Math.max(slash, 0)), name: path.slice(slash + 1) };
 }
 
+/** Reads the namespace from keys of a namespaced resource. */
+export function namespaceReader(location: Location): (key: string) => string {
+  const start = resourcePrefix(location).length;
+  return (key) => key.slice(start, key.indexOf("/", start));
+}
+
 /** How many bytes a name in a namespace may have, so that every backend can store its key. */
 export const maximumNameBytes = (location: Location, namespace: string): number =>
   Math.max(0, maximumKeyBytes - 1 - Buffer.byteLength(collectionPrefix(location, namespace)));

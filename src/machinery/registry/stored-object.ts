@@ -52,6 +52,8 @@ export class StoredObject<T extends ApiObject = ApiObject> {
   readonly #prefix: KindPrefix;
   /** The approximate memory of the text, in UTF-16 units, which are free to count. 0 as long as it was never read. */
   textLength = 0;
+  /** The length of the stored form. 0 as long as it was never read. */
+  storedBytes = 0;
   /** The stored form after `{"metadata":{`. Undefined: it is in #texts. */
   #content: string | undefined;
   #texts: TextsOfKind | undefined;
@@ -67,19 +69,20 @@ export class StoredObject<T extends ApiObject = ApiObject> {
     this.isStale = isStale;
     this.#prefix = prefix;
     this.#texts = texts;
-    if (value !== undefined) this.#keep(contentOf(value));
+    if (value !== undefined) this.#keep(contentOf(value), value.length);
   }
 
   /** Reads the text, and keeps it for now. */
   loadText(): this {
-    const text = this.#content === undefined ? this.#foundText() : undefined;
-    if (text !== undefined) this.#keep(text);
+    const value = this.#content === undefined ? this.#foundValue() : undefined;
+    if (value !== undefined) this.#keep(contentOf(value), value.length);
     return this;
   }
 
-  #keep(text: string): void {
+  #keep(text: string, storedBytes: number): void {
     this.#content = text;
     this.textLength = text.length;
+    this.storedBytes = storedBytes;
     this.#texts?.keep(this, text.length);
   }
 
@@ -111,11 +114,6 @@ export class StoredObject<T extends ApiObject = ApiObject> {
   /** Why the object can't be decrypted. Then its contents throw a 500. */
   get unreadable(): string | undefined {
     return undefined;
-  }
-
-  /** The length of the stored form. */
-  storedBytes(): number {
-    return opening.length + Buffer.byteLength(this.#storedText);
   }
 
   get resourceVersion(): string {
@@ -174,7 +172,7 @@ export class StoredObject<T extends ApiObject = ApiObject> {
   /** The same content at another revision, and the same text in memory. A watch shows it for a deleted object. */
   at(revision: number): StoredObject<T> {
     const other = new StoredObject<T>({ prefix: this.#prefix, key: this.key, revision });
-    other.#keep(this.#storedText);
+    other.#keep(this.#storedText, this.storedBytes);
     return other;
   }
 
@@ -191,8 +189,12 @@ export class StoredObject<T extends ApiObject = ApiObject> {
   }
 
   #foundText(): string | undefined {
-    const value = this.#texts?.valueAt(this.revision);
+    const value = this.#foundValue();
     return value && contentOf(value);
+  }
+
+  #foundValue(): Buffer | undefined {
+    return this.#texts?.valueAt(this.revision);
   }
 }
 

@@ -243,6 +243,10 @@ async function writeVersion<T extends ApiObject>(
   if (isUnchanged(kept, previous.object) && !(await registry.isStale(previous)))
     return { isWritten: true, object: previous };
   const value = registry.encode(kept, previous);
+  // A status says what is so, and only who was trusted with it writes one.
+  if (change.subresource === "") {
+    registry.checkRoom(kept, { user: caller.user, bytes: value.length - previous.storedBytes });
+  }
   if (caller.isDryRun) {
     return { isWritten: true, object: registry.fromEntry({ key, value, modRevision: previous.revision }) };
   }

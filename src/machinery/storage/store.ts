@@ -152,6 +152,8 @@ export interface Head {
   readonly key: string;
   readonly modRevision: number;
   readonly value?: undefined;
+  /** The length of the value. */
+  readonly valueBytes: number;
 }
 
 export interface HeadsRequest extends RangeRequest {

@@ -5,6 +5,7 @@ import { earlierEvents } from "./earlier-events.ts";
 import { earlierObjects } from "./earlier-objects.ts";
 import { EventHistory } from "./event-history.ts";
 import type { EarlierLog, FeedFollower, FeedLoad } from "./feed-follower.ts";
+import { GroupSizes } from "./group-sizes.ts";
 import { SortedMap } from "./sorted-map.ts";
 import type { Items, Snapshot } from "./snapshot.ts";
 import { SortedObjects } from "./sorted-objects.ts";
@@ -34,6 +35,14 @@ export interface WatchCacheOptions<T extends Cached> {
   onReplaced?(object: T): void;
   /** The approximate memory of an object. Absent: only `historyLength` limits the history. */
   bytesOf?(object: T): number;
+  /** Adds up the stored values of the objects, by a part of their keys. Absent: nobody asks for that. */
+  readonly sizes?: CountedSizes<T> | undefined;
+}
+
+interface CountedSizes<T extends Cached> {
+  groupOf(key: string): string;
+  /** The length of the value that an object was made of. */
+  storedBytesOf(object: T): number;
 }
 
 const nothing = (): number => 0;
@@ -73,6 +82,7 @@ interface CacheWatch<T extends Cached> extends WatchScope<T> {
 export class WatchCache<T extends Cached> {
   readonly #options: WatchCacheOptions<T>;
   #objects: SortedObjects<T>;
+  #sizes: GroupSizes | undefined;
   readonly #watches = new WatchIndex<T, CacheWatch<T>>();
   /**
    * Watches that a reload interrupted. They are ended once the cache is at the new revision, where they can start again.
@@ -88,6 +98,7 @@ export class WatchCache<T extends Cached> {
   constructor(options: WatchCacheOptions<T>) {
     this.#options = options;
     this.#objects = new SortedObjects(options.eviction);
+    this.#sizes = this.#noSizes();
     this.#indexes = new ValueIndexes({
       keyOf: (object) => options.keyOf(object),
       entryOf: (key) => this.#objects.entryOf(key),
@@ -119,6 +130,11 @@ export class WatchCache<T extends Cached> {
    */
   get revision(): number {
     return this.#follower?.revision ?? 0;
+  }
+
+  /** How many bytes the stored values of each group take. Undefined without `sizes` in the options. */
+  get sizes(): GroupSizes | undefined {
+    return this.#sizes;
   }
 
   /** The earliest revision after which a watch may start. */
@@ -288,20 +304,24 @@ export class WatchCache<T extends Cached> {
   #beginLoad(): FeedLoad {
     const { eviction, decode } = this.#options;
     const objects = new SortedObjects(eviction);
+    const sizes = this.#noSizes();
     const loaded: T[] = [];
     return {
       add: (entries) => {
         for (const entry of entries) {
           if (entry.value === undefined) {
             objects.setEvicted(entry.key, entry.modRevision);
+            sizes?.add(entry.key, entry.valueBytes);
             continue;
           }
           const object = decode(entry);
+          sizes?.add(entry.key, this.#storedBytesOf(object));
           objects.set(entry.key, object);
           if (eviction !== undefined) loaded.push(object);
         }
       },
       finish: (revision) => {
+        this.#sizes = sizes;
         this.#replaceAll(objects, revision);
         // They could not be evicted before they were in the cache.
         for (const object of loaded) if (eviction?.isTextEvicted(object) === true) this.evict(object);
@@ -322,6 +342,11 @@ export class WatchCache<T extends Cached> {
     this.#objects = objects;
     this.#indexes.clear();
     this.#history = this.#historyFrom(revision);
+  }
+
+  #noSizes(): GroupSizes | undefined {
+    const { sizes } = this.#options;
+    return sizes && new GroupSizes((key) => sizes.groupOf(key));
   }
 
   #historyFrom(oldestRevision: number): EventHistory<CacheEvent<T>> {
@@ -356,10 +381,15 @@ export class WatchCache<T extends Cached> {
       event = { type: "put", key, revision, object, previous };
     }
     const object = event.type === "put" ? event.object : undefined;
+    this.#sizes?.add(key, this.#storedBytesOf(object) - this.#storedBytesOf(previous));
     this.#indexes.replace(previous, object);
     this.#history.push(event);
     if (this.#watches.size === 0) return;
     this.#watches.visit({ key, object, previous, event }, this.#deliverTo);
+  }
+
+  #storedBytesOf(object: T | undefined): number {
+    return object === undefined ? 0 : (this.#options.sizes?.storedBytesOf(object) ?? 0);
   }
 
   readonly #deliverTo = (watch: CacheWatch<T>, { event }: { readonly event: CacheEvent<T> }): void =>

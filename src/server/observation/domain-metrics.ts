@@ -6,6 +6,7 @@ import { addCollectedMetric, onlySample } from "../../machinery/http/collected-m
 import type { Sample } from "../../machinery/http/collected-metric.ts";
 import type { QueueCounts } from "../../machinery/loops/work-queue.ts";
 import { followRegistry, readableObjects } from "../../machinery/registry/follow-registry.ts";
+import type { NamespaceQuota } from "../../machinery/registry/namespace-quota.ts";
 import type { ResourceRegistry } from "../../machinery/registry/resource-registry.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import { certificateRequestState } from "../../features/certificates/requests/certificate-request-state.ts";
@@ -20,6 +21,7 @@ export interface DomainMetricsOptions {
   readonly tallies: Tallies;
   readonly stores: Stores;
   readonly store: Store;
+  readonly quota: NamespaceQuota;
   readonly clock: Clock;
   signerLabel(signerName: string): string;
   /** Each certificate that the server cannot do without, by a name for people: its end in milliseconds since the epoch. */
@@ -71,6 +73,11 @@ function addCounters({ registry, tallies }: DomainMetricsOptions): void {
     help: "Requests with a credential, by the credential that decided and its outcome.",
     tally: tallies.authentications,
   });
+  addTallyCounter(registry, {
+    name: "signet_namespace_quota_refusals_total",
+    help: "Writes that were refused because their namespace holds as much as it may.",
+    tally: tallies.exceededQuotas,
+  });
 }
 
 function addCertificateGauges(options: DomainMetricsOptions): void {
@@ -115,7 +122,7 @@ function addCertificateGauges(options: DomainMetricsOptions): void {
 /** Calls to an etcd that is away take seconds to fail, and the other metrics are needed most at that time. */
 const storeAnswerMilliseconds = 500;
 
-function addStorageGauges({ registry, store, storedBytes }: DomainMetricsOptions): void {
+function addStorageGauges({ registry, store, quota, storedBytes }: DomainMetricsOptions): void {
   /** Without an answer of the store, the other metrics are still served. */
   const asked = (ask: () => MaybeNumber | Promise<MaybeNumber>): (() => Promise<Iterable<Sample<never>>>) => {
     const known = boundedQuestion(ask, storeAnswerMilliseconds);
@@ -138,6 +145,12 @@ function addStorageGauges({ registry, store, storedBytes }: DomainMetricsOptions
     name: "signet_storage_size_bytes",
     help: "The size of the store's file, or of the etcd member's.",
     read: asked(storedBytes),
+  });
+  addCollectedMetric(registry, {
+    type: "gauge",
+    name: "signet_namespace_largest_fullness_ratio",
+    help: "What the fullest namespace holds, as a part of what one may hold. Above 1 where that was exceeded.",
+    read: () => onlySample(quota.largestFullness()),
   });
 }
 

@@ -45,7 +45,7 @@ interface NeededCertificates {
 
 interface ServerMetricsOptions extends Pick<
   DomainMetricsOptions,
-  "registry" | "stores" | "store" | "storedBytes" | "unusableFiles"
+  "registry" | "stores" | "store" | "quota" | "storedBytes" | "unusableFiles"
 > {
   readonly decisions: () => Iterable<DecisionCount>;
   readonly authorities: () => NeededCertificates;
@@ -55,6 +55,7 @@ interface ServerMetricsOptions extends Pick<
 export interface ServerObservation {
   onWritten(write: ObservedWrite): void;
   onRefused(error: StoreUnavailable): void;
+  onQuotaExceeded(namespace: string): void;
   onAuthenticated(observed: ObservedAuthentication): void;
   onAnswered(answered: AnsweredRequest): void;
   counted(review: ReviewToken): ReviewToken;
@@ -73,6 +74,12 @@ export function observeServer(options: ServerObservationOptions): ServerObservat
   const authorization = authorizationObserver(clock);
   const outsideKeys = outsideKeyObserver(clock);
   const policies = policyObserver();
+  const reportFullNamespace = rateLimitedReport((namespace: string, count) =>
+    log.warn(
+      { namespace, refusedWrites: count },
+      "a namespace holds as much as it may: what would add to it is refused",
+    ),
+  );
   // Clients choose the signer names of their requests: only known ones become labels.
   const signerLabel = (signerName: string): string =>
     findWellKnownSigner(names, signerName)?.nameIn(names) ??
@@ -83,6 +90,10 @@ export function observeServer(options: ServerObservationOptions): ServerObservat
     onRefused: rateLimitedReport(({ message }, count) =>
       log.error({ refusedWrites: count }, `the store takes no writes now: ${message}`),
     ),
+    onQuotaExceeded(namespace) {
+      tallies.exceededQuotas.add({});
+      reportFullNamespace(namespace);
+    },
     onAuthenticated: authenticationObserver({ log, clock, tallies }),
     onAnswered({ info, isServed, response }) {
       if (!isServed || response.status !== 201 || info?.kind !== "resource") return;

@@ -33,6 +33,7 @@ export interface Tallies {
   readonly tokensIssued: Tally<never>;
   readonly tokenReviews: Tally<"outcome">;
   readonly authentications: Tally<"method" | "outcome">;
+  readonly exceededQuotas: Tally<never>;
 }
 
 export const newTallies = (): Tallies => ({
@@ -42,6 +43,7 @@ export const newTallies = (): Tallies => ({
   tokensIssued: new Tally(),
   tokenReviews: new Tally("outcome"),
   authentications: new Tally("method", "outcome"),
+  exceededQuotas: new Tally(),
 });
 
 export interface TallyCounter<Label extends string> {

@@ -13,6 +13,7 @@ it("metrics of several processes are added up, except those that are the same in
     textOf({
       'requests_total{code="200"}': 3,
       'signet_certificate_requests_pending{signer="a b"}': 2,
+      signet_namespace_largest_fullness_ratio: 0.5,
       nodejs_eventloop_lag_p99_seconds: 0.5,
       'signet_certificate_soonest_expiry_seconds{signer="x"}': 10,
       'signet_outside_key_usable{key="a"}': 1,
@@ -23,6 +24,7 @@ it("metrics of several processes are added up, except those that are the same in
       'requests_total{code="200"}': 4,
       'requests_total{code="404"}': 1,
       'signet_certificate_requests_pending{signer="a b"}': 2,
+      signet_namespace_largest_fullness_ratio: 0.5,
       nodejs_eventloop_lag_p99_seconds: 0.1,
       'signet_certificate_soonest_expiry_seconds{signer="x"}': 9,
       'signet_outside_key_usable{key="a"}': 0,
@@ -36,6 +38,7 @@ it("metrics of several processes are added up, except those that are the same in
       'requests_total{code="200"} 7',
       'requests_total{code="404"} 1',
       'signet_certificate_requests_pending{signer="a b"} 2',
+      "signet_namespace_largest_fullness_ratio 0.5",
       "nodejs_eventloop_lag_p99_seconds 0.5",
       'signet_certificate_soonest_expiry_seconds{signer="x"} 9',
       'signet_outside_key_usable{key="a"} 0',

@@ -60,7 +60,7 @@ describe("a directory of the LMDB store", () => {
         return Object.fromEntries(read?.entries.map(({ key, value }) => [key, value === undefined]) ?? []);
       };
       const store = new LmdbStore({ directory, profile: "platform" });
-      for (const key of ["/a/earlier", "/a/plain", "/b/plain"]) await put(store, key, "{}");
+      for (const key of ["/a/earlier", "/a/earliest", "/a/plain", "/b/plain"]) await put(store, key, "{}");
       await put(store, "/a/other", "other");
       const secret = derivedAesGcm({ name: "key", secret: Buffer.alloc(32, 1) });
       await store.write({
@@ -70,12 +70,23 @@ describe("a directory of the LMDB store", () => {
       });
       await store.close();
       const environment = openEnvironment({ directory, profile: "platform" });
-      const earlier = Buffer.from("/a/earlier");
-      await environment.heads.put(earlier, Buffer.from([1]), environment.heads.getEntry(earlier)?.version ?? 0);
+      for (const [name, head] of [
+        ["/a/earliest", [1]],
+        ["/a/earlier", [1, 0x7b, 0, 0, 0, 0, 0, 0]], // without the value's length
+      ] as const) {
+        const key = Buffer.from(name);
+        await environment.heads.put(key, Buffer.from(head), environment.heads.getEntry(key)?.version ?? 0);
+      }
       await closeEnvironment(environment);
 
       const again = new LmdbStore({ directory, profile: "platform" });
-      const values = { "/a/earlier": false, "/a/encrypted": false, "/a/other": false, "/a/plain": true };
+      const values = {
+        "/a/earlier": false,
+        "/a/earliest": false,
+        "/a/encrypted": false,
+        "/a/other": false,
+        "/a/plain": true,
+      };
       assert.deepEqual(await leftOut(again), { ...values, "/b/plain": true });
       const rules = new EncryptionRules({ rules: [{ prefix: "/b/", transformers: [secret] }], readers: [secret] });
       const encrypted = new EncryptedStore(again, { current: () => rules, refreshed: () => rules, onReadable() {} });
@@ -84,7 +95,7 @@ describe("a directory of the LMDB store", () => {
       const ofA = await encrypted.rangeOfHeads?.({ start: "/a/", end: "/a0", firstByte: 0x7b });
       assert.deepEqual(
         ofA?.entries.map((entry) => entry.value?.toString()),
-        ["{}", "{}", "other", undefined],
+        ["{}", "{}", "{}", "other", undefined],
       );
       await again.close();
     }),

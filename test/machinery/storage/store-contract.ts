@@ -488,6 +488,7 @@ async function checkHeads(
     else {
       assert.deepEqual([found.key, found.modRevision], [expected?.key, expected?.modRevision]);
       assert.equal(expected?.value[0], brace);
+      assert.equal(found.valueBytes, expected?.value.length);
       assert.deepEqual(Buffer.from(store.valueAt?.(found.modRevision) ?? []), expected?.value);
     }
   }
@@ -511,7 +512,8 @@ async function checkLog(store: Store, { model, back }: { model: StoreModel; back
     const shown = (at: string, revision: number): Entry | Head | undefined => {
       const entry = model.entryAt(at, revision);
       const isLeftOut = request.firstByte !== undefined && entry?.value[0] === request.firstByte;
-      return entry !== undefined && isLeftOut ? { key: at, modRevision: entry.modRevision } : entry;
+      if (entry === undefined || !isLeftOut) return entry;
+      return { key: at, modRevision: entry.modRevision, valueBytes: entry.value.length };
     };
     const expected = model
       .changesAfter(span.afterRevision)

@@ -283,6 +283,52 @@ describe("a watch cache", () => {
     assert.deepEqual(seen, ["state 1@2", "state 3@4", "event 5"]);
   });
 
+  it("adds up the sizes of what each group has stored, through any changes and reloads", async () => {
+    const groups = ["a", "b"];
+    const write = fc.record({
+      key: fc.constantFrom(...groups).chain((group) => fc.constantFrom("1", "2").map((name) => `${group}/${name}`)),
+      value: fc.option(fc.string({ unit: "binary" }), { nil: undefined }),
+      isMissed: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(write, { maxLength: 8 }), async (writes) => {
+        const store = new InterruptedStore();
+        const cache = new WatchCache<string>({
+          feed: new ChangeFeed({ store }),
+          prefix,
+          historyLength: 10,
+          keyOf: (object) => object,
+          decode: ({ value }) => value.toString("latin1"),
+          sizes: {
+            groupOf: (key) => key.slice(prefix.length, key.lastIndexOf("/")),
+            storedBytesOf: ({ length }) => length,
+          },
+        });
+        await cache.start();
+        for (const { key, value, isMissed } of writes) {
+          const act = async (): Promise<void> => {
+            if (value === undefined && cache.get(prefix + key) === undefined) return;
+            await put(store, prefix + key, value);
+            if (isMissed) await store.compact(store.latestRevision());
+          };
+          if (isMissed) await store.interrupt(new RevisionCompacted(store.latestRevision()), act);
+          else await act();
+          await cache.waitFor(store.latestRevision());
+          for (const group of groups) {
+            const { entries } = await store.range({ start: `${prefix}${group}/`, end: `${prefix}${group}0` });
+            const bytes = entries.reduce((sum, entry) => sum + entry.value.length, 0);
+            assert.equal(cache.sizes?.of(group), bytes);
+          }
+          assert.deepEqual(
+            [...(cache.sizes?.groups() ?? [])].filter((group) => cache.sizes?.of(group) === 0),
+            [],
+          );
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+
   it("ends every wait for a revision when the feed closes", async () => {
     const store = new MemoryStore();
     const feed = new ChangeFeed({ store });

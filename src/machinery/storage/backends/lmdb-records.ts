@@ -71,34 +71,49 @@ export const decodeLogValue = (encoded: Buffer): LogRecord["value"] =>
 
 const valueStartOf = (encoded: Buffer): number => headerBytes + encoded.readUInt16BE(2 * revisionBytes + 1);
 
-const headBytes = 2 + revisionBytes;
+const headBytes = 2 + revisionBytes + 4;
 const headOfDelete = Buffer.from([0]);
 
 /** What is known of a key's newest write without a look at the log. */
 export interface WriteHead {
   readonly isDeleted: boolean;
-  /** The first byte of the value, and previousRevision. Undefined for a delete, and for what an earlier version wrote. */
+  /** The first byte of the value, previousRevision, and the value's length. Undefined for a delete, and for what an earlier version wrote. */
   readonly firstByte: number | undefined;
   readonly previousRevision: number | undefined;
+  readonly valueBytes: number | undefined;
 }
 
-/** Layout: 1, the value's first byte, previousRevision; or 0 for a delete. Earlier versions wrote only the 1. */
+/**
+ * Layout: 1, the value's first byte, previousRevision, the value's length in 4 bytes; or 0 for a delete. Earlier versions wrote less of it,
+ * and read no more.
+ */
 export function encodeHead(value: Buffer | undefined, previousRevision: number): Buffer {
   if (value === undefined) return headOfDelete;
   const encoded = Buffer.allocUnsafe(headBytes);
   encoded.writeUInt8(1, 0);
   encoded.writeUInt8(value[0] ?? 0, 1);
   encoded.writeUIntBE(previousRevision, 2, revisionBytes);
+  encoded.writeUInt32BE(value.length, 2 + revisionBytes);
   return encoded;
 }
 
-const deletedHead: WriteHead = { isDeleted: true, firstByte: undefined, previousRevision: undefined };
+const deletedHead: WriteHead = {
+  isDeleted: true,
+  firstByte: undefined,
+  previousRevision: undefined,
+  valueBytes: undefined,
+};
 const earlierHead: WriteHead = { ...deletedHead, isDeleted: false };
 
 export function decodeHead(encoded: Buffer, length = encoded.length): WriteHead {
   if (encoded[0] === 0) return deletedHead;
   if (length < headBytes) return earlierHead;
-  return { isDeleted: false, firstByte: encoded[1], previousRevision: encoded.readUIntBE(2, revisionBytes) };
+  return {
+    isDeleted: false,
+    firstByte: encoded[1],
+    previousRevision: encoded.readUIntBE(2, revisionBytes),
+    valueBytes: encoded.readUInt32BE(2 + revisionBytes),
+  };
 }
 
 /** A copy of a record that lmdb shows in its own buffer, which is longer. */

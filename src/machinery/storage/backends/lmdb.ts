@@ -30,6 +30,8 @@ interface FoundHead {
   readonly from: number;
   /** The first byte of the value that this write stored. Undefined: it is not known. */
   readonly firstByte: number | undefined;
+  /** The length of that value. Known where `firstByte` is. */
+  readonly valueBytes: number | undefined;
   /** The revision of the read. */
   readonly revision: number;
 }
@@ -103,8 +105,8 @@ export class LmdbStore implements Store {
   }
 
   async rangeOfHeads({ firstByte: leftOut, ...request }: HeadsRequest): Promise<HeadsResult> {
-    return this.#range<Entry | Head>(request, ({ key, from, firstByte, revision }) =>
-      firstByte === leftOut ? { key, modRevision: from } : this.#entryAt(from, revision),
+    return this.#range<Entry | Head>(request, ({ key, from, firstByte, valueBytes = 0, revision }) =>
+      firstByte === leftOut ? { key, modRevision: from, valueBytes } : this.#entryAt(from, revision),
     );
   }
 
@@ -123,11 +125,11 @@ export class LmdbStore implements Store {
     const heads = this.#environment.scannedHeads.getRange({ start, end, versions: true, snapshot: true });
     for (const { key, value: head, version = 0 } of heads) {
       if (version <= revision && head.isDeleted) continue;
-      const { firstByte, previousRevision = version } = head;
+      const { firstByte, previousRevision = version, valueBytes } = head;
       const entry = read(
         version <= revision
-          ? { key, from: version, firstByte, revision }
-          : { key, from: previousRevision, firstByte: undefined, revision },
+          ? { key, from: version, firstByte, valueBytes, revision }
+          : { key, from: previousRevision, firstByte: undefined, valueBytes: undefined, revision },
       );
       if (entry === undefined) continue;
       const isFull = (limit > 0 && entries.length === limit) || bytes >= maximumBytes;
@@ -191,7 +193,9 @@ export class LmdbStore implements Store {
   ): Entry | Head {
     const shared = this.#environment.log.getBinaryFast(encodeRevision(revision));
     const value = shared && decodeLogValue(shared);
-    if (value !== undefined && leftOut !== undefined && value[0] === leftOut) return { key, modRevision: revision };
+    if (value !== undefined && leftOut !== undefined && value[0] === leftOut) {
+      return { key, modRevision: revision, valueBytes: value.length };
+    }
     const entry = value && this.#entryAt(revision);
     if (entry === undefined) throw new RevisionCompacted(this.#counter("compacted"));
     return entry;

@@ -1,0 +1,286 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
+import { UsageError } from "../../src/machinery/command-line/flag.ts";
+import { parseServerConfig } from "../../src/server/server-config.ts";
+import { startTestServer } from "../test-server.ts";
+import type { TestServer } from "../test-server.ts";
+import { InProcess } from "./in-process.ts";
+import type { Answer, SentRequest } from "./in-process.ts";
+import { keptStore } from "./kept-store.ts";
+
+const maximumBytes = 262_144;
+const settings = { "max-request-bytes": 65_536, "max-namespace-bytes": maximumBytes };
+const rbac = "/apis/rbac.authorization.platform.io/v1";
+const merge = { "content-type": "application/merge-patch+json" };
+const asAlice = { "impersonate-user": "alice" };
+const configMapsIn = (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`;
+const configMap = (name: string, bytes: number): object => ({ metadata: { name }, data: { text: "x".repeat(bytes) } });
+
+/** Sends requests as alice, who may do everything, but is no member of system:masters. */
+class Alice {
+  readonly admin: InProcess;
+
+  constructor(server: TestServer) {
+    this.admin = new InProcess(server);
+  }
+
+  send(target: string, { headers, ...sent }: SentRequest = {}): Promise<Answer> {
+    return this.admin.json(target, { ...sent, headers: { ...asAlice, ...headers } });
+  }
+
+  async status(target: string, { headers, ...sent }: SentRequest = {}): Promise<number> {
+    return (await this.admin.send(target, { ...sent, headers: { ...asAlice, ...headers } })).status;
+  }
+
+  async grant(): Promise<void> {
+    const roleRef = { apiGroup: "rbac.authorization.platform.io", kind: "ClusterRole", name: "cluster-admin" };
+    const subjects = [{ kind: "User", name: "alice" }];
+    await this.admin.send(`${rbac}/clusterrolebindings`, {
+      method: "POST",
+      body: { metadata: { name: "alice" }, roleRef, subjects },
+    });
+  }
+
+  async makeNamespace(name: string): Promise<void> {
+    assert.equal(await this.status("/api/v1/namespaces", { method: "POST", body: { metadata: { name } } }), 201);
+  }
+
+  /** Creates config maps of 60,000 bytes until one is refused. Returns how many there are, and the refusal. */
+  async fill(namespace: string): Promise<{ readonly count: number; readonly refusal: Answer }> {
+    for (let count = 0; ; count += 1) {
+      const refusal = await this.send(configMapsIn(namespace), {
+        method: "POST",
+        body: configMap(`fill-${count}`, 60_000),
+      });
+      if (refusal.kind === "Status") return { count, refusal };
+    }
+  }
+}
+
+for (const storage of ["memory", "lmdb"] as const) {
+  describe(`a full namespace (${storage})`, () => {
+    let server: TestServer;
+    let alice: Alice;
+    const maps = configMapsIn("full");
+    before(async () => {
+      server = await startTestServer({ storage, settings });
+      alice = new Alice(server);
+      await alice.grant();
+      await alice.makeNamespace("full");
+      const small = { metadata: { name: "small", finalizers: ["example.com/keep"] }, data: { text: "12345" } };
+      await alice.send(maps, { method: "POST", body: small });
+      await alice.send("/api/v1/namespaces/full/pods", { method: "POST", body: pod });
+    });
+    after(() => server.stop());
+
+    it("takes no more objects, and says so as upstream's quotas do", async () => {
+      const { count, refusal } = await alice.fill("full");
+      assert.equal(count, 4);
+      assert.deepEqual([refusal.code, refusal.reason], [403, "Forbidden"]);
+      const numbers = /requested: bytes=(\d+), used: bytes=(\d+), limited: bytes=262144/.exec(refusal.message);
+      assert.ok(Number(numbers?.[1]) + Number(numbers?.[2]) > maximumBytes);
+      assert.match(
+        refusal.message,
+        /^configmaps "fill-4" is forbidden: exceeded quota: max-namespace-bytes, requested: .*: delete objects in the namespace "full", or raise the limit$/,
+      );
+    });
+
+    it("refuses a create, a generated name, a dry run, an apply, and changes that make an object longer", async () => {
+      const body = configMap("more", 60_000);
+      const longer = { data: { text: "x".repeat(60_000) } };
+      const small = await alice.send(`${maps}/small`);
+      const apply = { "content-type": "application/apply-patch+yaml" };
+      const applied = (name: string): object => ({ apiVersion: "v1", kind: "ConfigMap", ...configMap(name, 60_000) });
+      const requests: [string, SentRequest][] = [
+        [maps, { method: "POST", body }],
+        [maps, { method: "POST", body: { ...body, metadata: { generateName: "more-" } } }],
+        [`${maps}?dryRun=All`, { method: "POST", body }],
+        [`${maps}/small`, { method: "PUT", body: { ...small, ...longer } }],
+        [`${maps}/small`, { method: "PATCH", headers: merge, body: longer }],
+        [`${maps}/small?dryRun=All`, { method: "PATCH", headers: merge, body: longer }],
+        [`${maps}/more?fieldManager=m`, { method: "PATCH", headers: apply, body: applied("more") }],
+        [`${maps}/small?fieldManager=m&force=true`, { method: "PATCH", headers: apply, body: applied("small") }],
+      ];
+      for (const [target, sent] of requests) {
+        const { code, message } = await alice.send(target, sent);
+        assert.deepEqual([code, /exceeded quota/.test(message)], [403, true], `${sent.method} ${target}`);
+      }
+    });
+
+    it("takes changes that make no object longer, and the status of its objects", async () => {
+      const change = (text: string): SentRequest => ({ method: "PATCH", headers: merge, body: { data: { text } } });
+      assert.equal(await alice.status(`${maps}/fill-0`, change("y".repeat(60_000))), 200);
+      assert.equal(await alice.status(`${maps}/fill-0`, change("y".repeat(59_999))), 200);
+      const status = { message: "m".repeat(10_000) };
+      const target = "/api/v1/namespaces/full/pods/one/status";
+      assert.equal(await alice.status(target, { method: "PATCH", headers: merge, body: { status } }), 200);
+    });
+
+    it("lets its administrators and the controllers write", async () => {
+      const body = configMap("repair", 60_000);
+      assert.equal((await alice.admin.send(maps, { method: "POST", body })).status, 201);
+      const headers = { "impersonate-user": "system:platform-controller-manager" };
+      const account = { metadata: { name: "needed" } };
+      const accounts = "/api/v1/namespaces/full/serviceaccounts";
+      assert.equal((await alice.admin.send(accounts, { method: "POST", headers, body: account })).status, 201);
+    });
+
+    it("leaves other namespaces alone", async () => {
+      assert.equal(
+        await alice.status(configMapsIn("default"), { method: "POST", body: configMap("one", 60_000) }),
+        201,
+      );
+    });
+
+    it("shows in the metrics how full it is, and how many writes were refused", async () => {
+      const metrics = String((await alice.admin.send("/metrics")).body);
+      assert.ok(Number(/^signet_namespace_largest_fullness_ratio ([\d.]+)$/m.exec(metrics)?.[1]) > 1);
+      assert.ok(Number(/^signet_namespace_quota_refusals_total (\d+)$/m.exec(metrics)?.[1]) >= 9);
+    });
+
+    it("has room again for what was deleted, one by one and as a collection, and marks what finalizers keep", async () => {
+      const body = configMap("again", 50_000);
+      assert.equal(await alice.status(`${maps}/small`, { method: "DELETE" }), 200);
+      assert.equal(await alice.status(`${maps}/repair`, { method: "DELETE" }), 200);
+      assert.equal(await alice.status(maps, { method: "POST", body }), 403);
+      assert.equal(await alice.status(`${maps}/fill-0`, { method: "DELETE" }), 200);
+      assert.equal(await alice.status(maps, { method: "POST", body }), 201);
+      assert.equal(await alice.status(maps, { method: "POST", body: configMap("beyond", 60_000) }), 403);
+      assert.equal(await alice.status(maps, { method: "DELETE" }), 200);
+      assert.equal((await alice.fill("full")).count, 4);
+    });
+
+    it("holds no more when many writes come at once", async () => {
+      await alice.makeNamespace("crowded");
+      const statuses = await Promise.all(
+        Array.from({ length: 20 }, (_, index) =>
+          alice.status(configMapsIn("crowded"), { method: "POST", body: configMap(`at-once-${index}`, 60_000) }),
+        ),
+      );
+      assert.equal(statuses.filter((status) => status === 201).length, 4);
+    });
+
+    it("lets RoleBindings take a small part of it, because their index takes memory, and Events a quarter", async () => {
+      await alice.makeNamespace("bound");
+      const roleRef = { apiGroup: "rbac.authorization.platform.io", kind: "ClusterRole", name: "view" };
+      const binding = (name: string, count: number): object => ({
+        metadata: { name },
+        roleRef,
+        subjects: Array.from({ length: count }, (_, index) => ({ kind: "User", name: `user-${index}` })),
+      });
+      const bindings = `${rbac}/namespaces/bound/rolebindings`;
+      assert.equal(await alice.status(bindings, { method: "POST", body: binding("some", 50) }), 201);
+      const { code, message } = await alice.send(bindings, { method: "POST", body: binding("many", 50) });
+      assert.deepEqual(
+        [code, /requested: rolebindings\.bytes=\d+.*limited: rolebindings\.bytes=8192/.test(message)],
+        [403, true],
+      );
+      const event = (name: string): object => ({
+        metadata: { name, namespace: "bound", annotations: { text: "x".repeat(40_000) } },
+        involvedObject: { namespace: "bound" },
+      });
+      const events = "/api/v1/namespaces/bound/events";
+      assert.equal(await alice.status(events, { method: "POST", body: event("one") }), 201);
+      assert.match(
+        (await alice.send(events, { method: "POST", body: event("two") })).message,
+        /limited: events\.bytes=65536/,
+      );
+      assert.equal(await alice.status(configMapsIn("bound"), { method: "POST", body: configMap("one", 60_000) }), 201);
+    });
+  });
+}
+
+const pod = { metadata: { name: "one" }, spec: { containers: [{ name: "c", image: "i" }] } };
+
+describe("what a namespace may hold", () => {
+  it("is known right after a restart", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "signet-quota-"));
+    const dataDirectory = join(folder, "data");
+    try {
+      const options = { storage: "lmdb", settings: { ...settings, controllers: ["-*"] }, dataDirectory } as const;
+      const first = await startTestServer(options);
+      const alice = new Alice(first);
+      await alice.grant();
+      await alice.send("/api/v1/namespaces/default/secrets", { method: "POST", body: configMap("secret", 0) });
+      await alice.send(configMapsIn("default"), { method: "POST", body: configMap("changed", 10) });
+      await alice.send(`${configMapsIn("default")}/changed`, {
+        method: "PATCH",
+        headers: merge,
+        body: { data: { text: "é".repeat(100) } },
+      });
+      const { refusal } = await alice.fill("default");
+      await first.stop();
+      const second = await startTestServer(options);
+      assert.equal((await new Alice(second).fill("default")).count, 0);
+      const again = await new Alice(second).send(configMapsIn("default"), {
+        method: "POST",
+        body: configMap("fill-4", 60_000),
+      });
+      await second.stop();
+      assert.equal(again.message, refusal.message);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  it("counts what other processes have written", async () => {
+    const store = new MemoryStore();
+    const servers = [
+      await startTestServer({ settings, store: keptStore(store) }),
+      await startTestServer({ settings: { ...settings, controllers: ["-*"] }, store: keptStore(store) }),
+    ] as const;
+    const [first, second] = [new Alice(servers[0]), new Alice(servers[1])];
+    await first.grant();
+    assert.equal((await first.fill("default")).count, 4);
+    await second.admin.send(configMapsIn("default")); // its copy has every acknowledged write then
+    assert.equal(
+      await second.status(configMapsIn("default"), { method: "POST", body: configMap("more", 60_000) }),
+      403,
+    );
+    assert.equal(await second.status(configMapsIn("default"), { method: "DELETE" }), 200);
+    await first.admin.send(configMapsIn("default"));
+    assert.equal((await first.fill("default")).count, 4);
+    for (const server of servers) await server.stop();
+    await store.close();
+  });
+
+  it("is free again after the namespace was deleted and made anew", async () => {
+    const server = await startTestServer({ settings });
+    const alice = new Alice(server);
+    await alice.grant();
+    await alice.makeNamespace("ending");
+    assert.equal((await alice.fill("ending")).count, 4);
+    const namespace = "/api/v1/namespaces/ending";
+    const gone = await alice.admin.watch("/api/v1/namespaces?watch=1&fieldSelector=metadata.name%3Dending");
+    assert.equal(await alice.status(namespace, { method: "DELETE" }), 200);
+    while (!gone.events.some(({ type }) => type === "DELETED")) await gone.until(gone.frames.length + 1);
+    gone.stop();
+    await alice.makeNamespace("ending");
+    assert.equal((await alice.fill("ending")).count, 4);
+    await server.stop();
+  });
+
+  it("has no limit with 0, and must fit an object of the maximum size otherwise", async () => {
+    const config = (bytes: string) =>
+      parseServerConfig({ commandLine: { "max-namespace-bytes": bytes }, file: {} }).limits.maximumNamespaceBytes;
+    assert.equal(config("0"), Infinity);
+    assert.equal(config("1572864"), 1_572_864);
+    assert.throws(
+      () => config("1572863"),
+      (error) => error instanceof UsageError && /one object must fit/.test(error.message),
+    );
+    const server = await startTestServer({ settings: { ...settings, "max-namespace-bytes": 0 } });
+    const alice = new Alice(server);
+    await alice.grant();
+    for (let index = 0; index < 6; index++) {
+      const body = configMap(`fill-${index}`, 60_000);
+      assert.equal(await alice.status(configMapsIn("default"), { method: "POST", body }), 201);
+    }
+    assert.doesNotMatch(String((await alice.admin.send("/metrics")).body), /^signet_namespace_largest/m);
+    await server.stop();
+  });
+});

@@ -12,11 +12,13 @@ const maximumDepth = 256;
 const maximumAliases = 100;
 const maximumOpenBrackets = 1024;
 /**
- * The maximum number of lines, brackets, commas and similar: each takes the parser ten microseconds or more, regardless
- * of the bytes between. An anchor, alias or tag takes half of that, a quote or an escape a quarter.
+ * The maximum number of lines, brackets, commas and similar: each takes the parser five microseconds or more, regardless
+ * of the bytes between. An anchor, alias or tag takes half of that, a quote or an escape a quarter, a directive three times
+ * as much.
  */
 const maximumStructure = 10_000;
 const shareOfMark = new Map<string, number>([
+  ["%", 3],
   ...Array.from("&*!", (mark) => [mark, 0.5] as const),
   ...Array.from(`"'\\`, (mark) => [mark, 0.25] as const),
 ]);
@@ -66,7 +68,8 @@ export function yamlToJson(text: string): string {
       uniqueKeys: false,
       merge: false,
       prettyErrors: false,
-      logLevel: "silent",
+      // With "silent" it would read all other documents too, and throw them away.
+      logLevel: "error",
     });
     const end = endOf(document, text);
     const fault = document.errors.find(
@@ -109,7 +112,7 @@ function isJson(text: string): boolean {
 function refuseMuchStructure(text: string): void {
   let open = 0;
   let structure = 0;
-  for (const [mark] of text.matchAll(/[[\]{},\n\r&*!"'\\]|[-?:]\s/g)) {
+  for (const [mark] of text.matchAll(/[[\]{},\n\r&*!"'\\]|[-?:]\s|^%/gm)) {
     if (mark === "[" || mark === "{") open += 1;
     else if (mark === "]" || mark === "}") open -= 1;
     if (open > maximumOpenBrackets) throw refusal("nested too deeply");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { Scalar } from "yaml";
+import { Document, Scalar } from "yaml";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import { writeYaml } from "../../../src/machinery/http/write-yaml.ts";
 import { yamlToJson } from "../../../src/machinery/http/yaml-to-json.ts";
@@ -113,7 +113,7 @@ describe("YAML", () => {
     assert.match(fault(merged(257)), /nested too deeply$/);
   });
 
-  it("bounds quotes, escapes, anchors, aliases and tags, each of which is slow to parse", () => {
+  it("bounds quotes, escapes, anchors, aliases, tags and directives, each of which is slow to parse", () => {
     for (const text of [
       '"'.repeat(41_000),
       "'a' ".repeat(21_000),
@@ -121,6 +121,7 @@ describe("YAML", () => {
       "*a ".repeat(21_000),
       "!a ".repeat(21_000),
       `"${"\\x".repeat(41_000)}`,
+      "%a\n".repeat(2501),
     ]) {
       assert.throws(
         () => yamlToJson(text),
@@ -154,6 +155,25 @@ describe("YAML", () => {
 
   it("takes the last anchor of a name before an alias", () => {
     assert.deepEqual(JSON.parse(yamlToJson("a: &x 1\nb: *x\nc: &x 2\nd: *x\n")), { a: 1, b: 1, c: 2, d: 2 });
+  });
+
+  it("reads no documents after the first, of which there may be thousands", () => {
+    let read = 0;
+    // What the library sets at the end of each document.
+    Object.defineProperty(Document.prototype, "range", {
+      configurable: true,
+      set(this: object, value: unknown) {
+        read += 1;
+        Object.defineProperty(this, "range", { value, writable: true });
+      },
+    });
+    try {
+      assert.equal(yamlToJson("---\n".repeat(9000)), "null");
+      assert.equal(yamlToJson(`a: 1\n${"--- b\n".repeat(4000)}`), '{"a":1}');
+      assert.ok(read < 20, `${read}`);
+    } finally {
+      Reflect.deleteProperty(Document.prototype, "range");
+    }
   });
 
   it("names the fault of malformed text", () => {

@@ -34,7 +34,9 @@ export async function deleteCollection<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { list, options, caller }: DeleteCollectionRequest<T>,
 ): Promise<ObjectList<T>> {
-  const deleted = await listObjects(registry, { ...list, resourceVersionMatch: versionMatch(list), waiter: caller });
+  const { user } = caller;
+  const resourceVersionMatch = versionMatch(list);
+  const deleted = await listObjects(registry, { ...list, resourceVersionMatch, waiter: caller, user });
   const items = [...deleted.items];
   // Reading an unreadable object throws. As in upstream, nothing is deleted when one object of the list can't be read.
   void items.find(({ unreadable }) => unreadable !== undefined)?.object;
@@ -62,7 +64,7 @@ export async function deleteCollection<T extends ApiObject>(
     }
   };
   // A dry run never waits for the store, so it has to pause by itself.
-  const work = new LongWork();
+  const work = new LongWork(user);
   for (let start = 0; start < items.length; start += parallelDeletions) {
     const pause = work.pause();
     if (pause !== undefined) await pause;

@@ -1,6 +1,7 @@
 import { LongWork } from "../scheduling/long-work.ts";
 import { ApiError, badRequest, expired } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import type { UserInfo } from "../api/user-info.ts";
 import { RevisionCompacted, RevisionInFuture } from "../storage/store.ts";
 import type { Items } from "../storage/snapshot.ts";
 import { decodeContinueToken, encodeContinueToken, startKeyOutsideList } from "./continue-token.ts";
@@ -28,6 +29,8 @@ export interface ObjectList<T extends ApiObject> {
 interface WaitingListOptions<T extends ApiObject> extends ListOptions<T> {
   /** Who may have to wait for the newest objects. */
   readonly waiter?: Waiter;
+  /** Who takes turns with others when many objects are selected. */
+  readonly user?: UserInfo;
 }
 
 /**
@@ -59,7 +62,7 @@ export async function listObjects<T extends ApiObject>(
 
 interface PageRequest<T extends ApiObject> {
   readonly range: KeyRange;
-  readonly options: ListOptions<T>;
+  readonly options: WaitingListOptions<T>;
 }
 
 async function nextPage<T extends ApiObject>(
@@ -171,7 +174,7 @@ interface Found<T extends ApiObject> extends PageRequest<T> {
 /** Selects in several turns of the event loop. Stored objects never change, so writes in between do not matter. */
 async function page<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  { parts, revision, range, options: { selector, limit } }: Found<T>,
+  { parts, revision, range, options: { selector, limit, user } }: Found<T>,
 ): Promise<ObjectList<T>> {
   const items: StoredObject<T>[] = [];
   let next = range.start;
@@ -181,7 +184,7 @@ async function page<T extends ApiObject>(
     continueToken: encodeContinueToken({ revision, start: next.slice(resourcePrefix(registry.definition).length) }),
     ...(remainingItemCount !== undefined && { remainingItemCount }),
   });
-  const work = new LongWork();
+  const work = new LongWork(user);
   let remaining = 0;
   for await (const part of parts) {
     for (const stored of part) {

@@ -1,6 +1,7 @@
 import { ApiError, expired } from "../api/api-error.ts";
 import { LongWork } from "../scheduling/long-work.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import type { UserInfo } from "../api/user-info.ts";
 import { asError } from "../api/thrown-error.ts";
 import { RevisionCompacted } from "../storage/store.ts";
 import type { Items } from "../storage/snapshot.ts";
@@ -29,6 +30,13 @@ export interface ObjectObserver<T extends ApiObject> {
   onEnd(error: Error): void;
 }
 
+export interface WatchedObjects<T extends ApiObject> {
+  readonly options: ListOptions<T>;
+  readonly observer: ObjectObserver<T>;
+  /** Who takes turns with others while many objects are looked at. */
+  readonly user?: UserInfo;
+}
+
 export interface ObjectWatch {
   /**
    * Every event up to this revision was delivered, and none after it was skipped: another watch may resume from here.
@@ -45,9 +53,9 @@ export interface ObjectWatch {
  */
 export function watchObjects<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  { options, observer }: { readonly options: ListOptions<T>; readonly observer: ObjectObserver<T> },
+  watched: WatchedObjects<T>,
 ): ObjectWatch {
-  const watch = new RunningWatch(registry, { options, observer });
+  const watch = new RunningWatch(registry, watched);
   void watch.run();
   return {
     get progress() {
@@ -114,6 +122,7 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
   readonly #registry: ResourceRegistry<T>;
   readonly #options: ListOptions<T>;
   readonly #observer: ObjectObserver<T>;
+  readonly #user: UserInfo | undefined;
   #cacheWatch: { stop(): void } | undefined;
   /** Events up to this revision are not delivered. */
   #skippedRevision = 0;
@@ -123,11 +132,9 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
   #isReady = false;
   #isOver = false;
 
-  constructor(
-    registry: ResourceRegistry<T>,
-    { options, observer }: { readonly options: ListOptions<T>; readonly observer: ObjectObserver<T> },
-  ) {
+  constructor(registry: ResourceRegistry<T>, { options, observer, user }: WatchedObjects<T>) {
     this.#registry = registry;
+    this.#user = user;
     this.#options = options;
     this.#observer = observer;
   }
@@ -212,7 +219,7 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
 
   /** Requests go on in between. */
   async #inTurns<V>(values: Iterable<V>, tell: (value: V) => void): Promise<void> {
-    const work = new LongWork();
+    const work = new LongWork(this.#user);
     for (const value of values) {
       if (this.#isOver) return;
       tell(value);

@@ -1,27 +1,50 @@
+import type { UserInfo } from "../api/user-info.ts";
+import { RoundRobinQueue } from "./round-robin-queue.ts";
+import { sharePath } from "./share-path.ts";
+import type { SharePath } from "./share-path.ts";
+
 /** How long a computation may keep everything else waiting. */
 const turnMilliseconds = 2;
 
-/** Computations that wait for their next turn, in order. */
-const waiting: (() => void)[] = [];
+/** What the server computes for itself. No user has this name. */
+const ownWork: SharePath = ["system", "system/"];
+
+/** Computations that wait for their next turn. Users take turns. */
+const waiting = new RoundRobinQueue<() => void>();
+let isGiving = false;
 
 /** One in each turn of the event loop: a hundred computations keep requests waiting no longer than one. */
 function giveTurn(): void {
-  waiting.shift()?.();
-  if (waiting.length > 0) setImmediate(giveTurn);
+  const next = waiting.take();
+  isGiving = next !== undefined;
+  if (next === undefined) return;
+  next.item();
+  setImmediate(giveTurn);
 }
 
-function nextTurn(): Promise<void> {
+function nextTurn(path: SharePath): Promise<void> {
   return new Promise((resolve) => {
-    waiting.push(resolve);
-    if (waiting.length === 1) setImmediate(giveTurn);
+    waiting.add(path, resolve);
+    if (isGiving) return;
+    isGiving = true;
+    setImmediate(giveTurn);
   });
 }
 
-/** Divides a long computation into turns, so that requests and timers come in between. */
+/**
+ * Divides a long computation into turns, so that requests and timers come in between. Whoever has many computations delays only
+ * their own.
+ */
 export class LongWork {
+  readonly #path: SharePath;
   #turnStartedAt = performance.now();
   /** The time that the computation itself has taken so far. */
   #busyMilliseconds = 0;
+
+  /** Without a user: the server computes for itself. */
+  constructor(user?: UserInfo) {
+    this.#path = user === undefined ? ownWork : sharePath(user);
+  }
 
   /** Call it after each small step. Undefined: continue; otherwise await the promise first. */
   pause(): Promise<void> | undefined {
@@ -34,7 +57,7 @@ export class LongWork {
 
   async #wait(): Promise<void> {
     this.#busyMilliseconds += performance.now() - this.#turnStartedAt;
-    await nextTurn();
+    await nextTurn(this.#path);
     this.#turnStartedAt = performance.now();
   }
 }

@@ -97,7 +97,7 @@ export class PolicyDecisions {
     if (waiting !== undefined) await waiting;
     const written = new WrittenObjects({ names, stores, attributes, checks: new AccessChecks(authorize) });
     const denials: Denial[] = [];
-    const work = new LongWork();
+    const work = new LongWork(attributes.user);
     let steps = 0;
     const spend = (more: number): Promise<void> | undefined => {
       steps += more;

@@ -63,13 +63,16 @@ export async function listRequest(
   const mediaType = negotiate(request, { isCollection: true, allowsTable: true });
   const { namespace, name } = info;
   const options = parseListOptions(registry.definition, { query: request.query, namespace, name, isWatch: false });
-  const list = await listObjects(registry, { ...options, waiter: request });
+  const list = await listObjects(registry, { ...options, waiter: request, user });
   return representList(list, { registry, request, user, status: 200, mediaType });
 }
 
-export function watchRequest(registry: ResourceRegistry, { request, info, schedule }: ResourceRequest): HttpResponse {
+export function watchRequest(
+  registry: ResourceRegistry,
+  { request, info, user, schedule }: ResourceRequest,
+): HttpResponse {
   const mediaType = negotiateWatch(request, { allowsTable: true });
   const { namespace, name } = info;
   const options = parseListOptions(registry.definition, { query: request.query, namespace, name, isWatch: true });
-  return watchResponse(registry, { request, options, mediaType, schedule });
+  return watchResponse(registry, { request, user, options, mediaType, schedule });
 }

@@ -105,20 +105,22 @@ function joinedAtOnce({ parts, frame }: BodyParts): string | Buffer {
   return Buffer.concat([before, message, after]);
 }
 
+interface Reader {
+  readonly user: UserInfo;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Four lists are made at a time. With more, each would be in memory half finished for longer, and none would be ready earlier.
  * Requests that wait are limited where they come in.
  */
 const lists = new FairQueue({ concurrency: 4, queueLength: Number.MAX_SAFE_INTEGER });
 
-async function inTurns(
-  parts: BodyParts,
-  { user, signal }: { readonly user: UserInfo; readonly signal: AbortSignal },
-): Promise<Buffer> {
-  const path = sharePath(user);
+async function inTurns(parts: BodyParts, reader: Reader): Promise<Buffer> {
+  const path = sharePath(reader.user);
   await lists.enter(path);
   try {
-    return await joinedInTurns(parts, signal);
+    return await joinedInTurns(parts, reader);
   } finally {
     lists.leave(path);
   }
@@ -138,8 +140,8 @@ function* itemTexts<T extends ApiObject>(registry: ResourceRegistry<T>, list: Ob
  * Makes the parts and joins them in several turns of the event loop, so that other requests are answered in between. Rejects when no client
  * waits for them any more.
  */
-async function joinedInTurns({ parts, frame }: BodyParts, signal: AbortSignal): Promise<Buffer> {
-  const work = new LongWork();
+async function joinedInTurns({ parts, frame }: BodyParts, { user, signal }: Reader): Promise<Buffer> {
+  const work = new LongWork(user);
   const made: Buffer[] = [];
   let length = 0;
   let text = "";

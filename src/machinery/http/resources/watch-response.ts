@@ -1,6 +1,7 @@
 import { ApiError } from "../../api/api-error.ts";
 import type { ByteSink, HttpRequest, HttpResponse } from "../../api/http-message.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
+import type { UserInfo } from "../../api/user-info.ts";
 import type { Schedule } from "../../api/clock.ts";
 import type { ListOptions } from "../../registry/list-options.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
@@ -16,6 +17,7 @@ import { WatchOutput } from "./watch-output.ts";
 
 export interface WatchResponseOptions<T extends ApiObject> {
   readonly request: HttpRequest;
+  readonly user: UserInfo;
   readonly options: ListOptions<T>;
   readonly mediaType: MediaType;
   readonly schedule: Schedule;
@@ -39,7 +41,7 @@ const contentTypes = {
  */
 export function watchResponse<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  { request, options, mediaType, schedule }: WatchResponseOptions<T>,
+  { request, user, options, mediaType, schedule }: WatchResponseOptions<T>,
 ): HttpResponse {
   parseResourceVersion(options.resourceVersion);
   const includeObject = mediaType.conversion?.kind === "Table" ? parseIncludeObject(request.query) : "Metadata";
@@ -52,6 +54,7 @@ export function watchResponse<T extends ApiObject>(
       messageType: isText ? "text" : "binary",
       start: (sink) =>
         startWatch(registry, {
+          user,
           options,
           schedule,
           sink: isWebSocket && !isText ? withoutLengths(sink) : sink,
@@ -70,6 +73,7 @@ const withoutLengths = (sink: ByteSink): ByteSink => ({
 });
 
 interface WatchStreamOptions<T extends ApiObject> {
+  readonly user: UserInfo;
   readonly options: ListOptions<T>;
   readonly schedule: Schedule;
   readonly sink: ByteSink;
@@ -80,7 +84,7 @@ interface WatchStreamOptions<T extends ApiObject> {
 /** Writes the state, changes and bookmarks to the sink until the watch's time is over. Returns what stops it before. */
 function startWatch<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  { options, schedule, sink, joinsFrames, frames }: WatchStreamOptions<T>,
+  { user, options, schedule, sink, joinsFrames, frames }: WatchStreamOptions<T>,
 ): () => void {
   const durationMilliseconds = durationOf(options);
   if (durationMilliseconds < 0) {
@@ -90,6 +94,7 @@ function startWatch<T extends ApiObject>(
   const output = new WatchOutput({ sink, joinsFrames });
   const pace = new ReaderPace({ waitingBytes: () => output.waitingBytes, schedule });
   const watch = watchObjects(registry, {
+    user,
     options,
     observer: {
       onChange: (type, object) => output.write(frames.change(type, object)),

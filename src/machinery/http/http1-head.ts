@@ -15,16 +15,19 @@ const absoluteForm = /^(https?):\/\/((?:[\w.-]+|\[[\d.:a-f]+\])(?::\d{1,5})?)([/
 /**
  * Reads the request line and the headers. A target in absolute form, as clients send it to proxies, is the same as its path and
  * query with its authority as the Host (RFC 9112 section 3.2.2). So the steps after this know only one form. Undefined for
- * every other target: `*`, another scheme than the connection's, an authority that cannot be one.
+ * every other target: `*`, another scheme than the connection's, an authority that cannot be one. Undefined also for a body that
+ * has another transfer coding than `chunked`: Node.js would pass it on encoded.
  */
 export function http1Head(
   { method = "", url = "", rawHeaders }: Pick<IncomingMessage, "method" | "url" | "rawHeaders">,
   scheme: "https" | "http",
 ): Http1Head | undefined {
-  if (url.startsWith("/")) return { method, target: url, headers: headersOf(rawHeaders) };
+  const headers = headersOf(rawHeaders);
+  const coding = headers["transfer-encoding"];
+  if (coding !== undefined && !(typeof coding === "string" && coding.toLowerCase() === "chunked")) return undefined;
+  if (url.startsWith("/")) return { method, target: url, headers };
   const [, sentScheme, authority, rest = "/"] = absoluteForm.exec(url) ?? [];
   if (sentScheme?.toLowerCase() !== scheme || authority === undefined) return undefined;
-  const headers = headersOf(rawHeaders);
   // Several are refused later, whatever the target is.
   if (!Array.isArray(headers["host"])) headers["host"] = authority;
   return { method, target: rest.startsWith("/") ? rest : `/${rest}`, headers };

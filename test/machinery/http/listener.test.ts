@@ -303,6 +303,8 @@ describe("the listener", () => {
     ["a folded header", `${get}X-A: b\r\n c\r\n\r\n`],
     ["a space before the colon", `${get}X-A : b\r\n\r\n`],
     ["an unknown transfer coding", `${get}Transfer-Encoding: chunked, x\r\n\r\n`],
+    ["a transfer coding that is not undone", `${get}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],
+    ["two headers of transfer codings", `${get}Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
     ["a bare line feed", "GET /first HTTP/1.1\nHost: h\n\n"],
     ["no host", "GET /first HTTP/1.1\r\n\r\n"],
     ["no host, with a target in absolute form", "GET https://h/first HTTP/1.1\r\n\r\n"],

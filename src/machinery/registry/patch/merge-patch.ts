@@ -30,5 +30,7 @@ export function applyMergePatch(target: unknown, patch: unknown): unknown {
     if (value === null) delete merged[key];
     else setMember(merged, key, applyMergePatch(Object.hasOwn(merged, key) ? merged[key] : undefined, value));
   }
-  return Object.fromEntries(Object.entries(merged).sort(([left], [right]) => (left < right ? -1 : 1)));
+  const sorted: JsonObject = {};
+  for (const key of Object.keys(merged).sort()) setMember(sorted, key, merged[key]);
+  return sorted;
 }

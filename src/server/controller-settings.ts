@@ -14,6 +14,7 @@ import type { PlainAddress } from "./listener-settings.ts";
  * controller.
  */
 export const controllerNames = [
+  "bootstrapsigner",
   "certificate-inventory",
   "certificate-record-cleaner",
   "clusterrole-aggregation",

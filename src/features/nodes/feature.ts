@@ -11,6 +11,7 @@ import type { Stores } from "../../machinery/registry/stores.ts";
 import { secretResource } from "../core/index.ts";
 import { bootstrapPolicy } from "../access/index.ts";
 import { bootstrapRule } from "./bootstrap/bootstrap-rule.ts";
+import { bootstrapSigner } from "./bootstrap/bootstrap-signer.ts";
 import { bootstrapTokenCleaner } from "./bootstrap/bootstrap-token-cleaner.ts";
 import { bootstrapSecrets, bootstrapTokens } from "./bootstrap/bootstrap-tokens.ts";
 import { nodeLifecycle } from "./node-lifecycle.ts";
@@ -97,6 +98,7 @@ export function connectNodes(connection: NodesConnection): ConnectedNodes {
 }
 
 export const nodeControllers = (settings: NodeSettings): readonly Controller[] => [
+  bootstrapSigner,
   bootstrapTokenCleaner,
   nodeLifecycle(settings),
   podGarbageCollector,

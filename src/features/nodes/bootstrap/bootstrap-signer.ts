@@ -1,0 +1,107 @@
+import { createHmac } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import { controllerQueue } from "../../../machinery/loops/controller.ts";
+import type { Controller } from "../../../machinery/loops/controller.ts";
+import { configMapResource, secretResource } from "../../core/index.ts";
+import type { ConfigMap, Secret } from "../../core/index.ts";
+import { bootstrapTokenEnd } from "./bootstrap-token-secret.ts";
+
+const clusterInfo = "cluster-info";
+const kubeconfigKey = "kubeconfig";
+const signaturePrefix = "jws-kubeconfig-";
+
+/**
+ * Signs the kubeconfig in the ConfigMap `cluster-info` with every bootstrap token that may sign, and removes the signatures of all
+ * others (upstream: the bootstrapsigner). A machine that knows only a token sees by it that the CA is the right one: `kubeadm join`
+ * does. Nothing is signed where nobody has made that ConfigMap.
+ */
+export const bootstrapSigner: Controller = {
+  name: "bootstrapsigner",
+  start(context) {
+    const { client, clock, informers, names } = context;
+    const { public: namespace, system } = names.namespaces;
+    const configMaps = informers.of(configMapResource(names));
+    const secrets = informers.of(secretResource(names));
+    const tokens = new Set<string>();
+    let isSynced = false;
+    const key = `${namespace}/${clusterInfo}`;
+    const queue = controllerQueue(context, {
+      name: this.name,
+      reconcile: async () => {
+        const current = configMaps.get(key);
+        if (current?.data?.[kubeconfigKey] === undefined) return "nothing to do: there is no kubeconfig to sign";
+        const signing = [...tokens].flatMap((token) => signingTokenOf(secrets.get(token), clock.now()));
+        const data = signedData(current.data, signing);
+        if (isDeepStrictEqual(data, current.data)) return "nothing to do: the signatures are current";
+        await client.resource(configMapResource(names), namespace).update({ ...current, data });
+        return `signed with ${signing.length} tokens`;
+      },
+    });
+    const sign = (): void => {
+      // Before all tokens are known, good signatures would be removed.
+      if (isSynced) queue.add(key);
+    };
+    const onConfigMap = ({ metadata }: ConfigMap): void => {
+      if (metadata.name === clusterInfo && metadata.namespace === namespace) sign();
+    };
+    const onSecret = ({ metadata, type = "" }: Secret): void => {
+      if (names.ownKey(type) !== `bootstrap.${names.domain}/token` || metadata.namespace !== system) return;
+      // A token that is gone is not found when its turn comes.
+      tokens.add(`${system}/${metadata.name}`);
+      sign();
+    };
+    configMaps.addHandler({ onAdd: onConfigMap, onUpdate: onConfigMap });
+    secrets.addHandler({
+      onAdd: onSecret,
+      onUpdate: onSecret,
+      onDelete(secret) {
+        if (tokens.delete(`${secret.metadata.namespace}/${secret.metadata.name}`)) sign();
+      },
+    });
+    return {
+      queue,
+      onSynced() {
+        isSynced = true;
+        sign();
+      },
+    };
+  },
+};
+
+interface SigningToken {
+  readonly id: string;
+  readonly secret: string;
+}
+
+/** The token of a Secret, if it may sign now (upstream: `validateSecretForSigning`). Else none. */
+function signingTokenOf(secret: Secret | undefined, now: number): SigningToken[] {
+  const data = secret?.data ?? {};
+  const value = (key: string): string =>
+    Object.hasOwn(data, key) ? Buffer.from(data[key] ?? "", "base64").toString("utf8") : "";
+  const token = { id: value("token-id"), secret: value("token-secret") };
+  const isNamed = /^[a-z0-9]{6}$/.test(token.id) && secret?.metadata.name === `bootstrap-token-${token.id}`;
+  const end = bootstrapTokenEnd(value("expiration"));
+  const isCurrent = end === undefined || now < end;
+  const maySign = value("usage-bootstrap-signing") === "true";
+  return isNamed && token.secret !== "" && isCurrent && maySign ? [token] : [];
+}
+
+function signedData(
+  data: Readonly<Record<string, string>>,
+  tokens: readonly SigningToken[],
+): Readonly<Record<string, string>> {
+  const unsigned = Object.entries(data).filter(([key]) => !key.startsWith(signaturePrefix));
+  const content = data[kubeconfigKey] ?? "";
+  const signatures = tokens.map((token): [string, string] => [
+    signaturePrefix + token.id,
+    detachedSignature(content, token),
+  ]);
+  return Object.fromEntries([...unsigned, ...signatures]);
+}
+
+/** A compact JWS without its content (RFC 7515, appendix F). Clients compare its text, so the header is written as upstream does. */
+function detachedSignature(content: string, { id, secret }: SigningToken): string {
+  const header = Buffer.from(JSON.stringify({ alg: "HS256", kid: id })).toString("base64url");
+  const signed = `${header}.${Buffer.from(content, "utf8").toString("base64url")}`;
+  return `${header}..${createHmac("sha256", secret).update(signed).digest("base64url")}`;
+}

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
-import { RevisionCompacted, RevisionInFuture, StoreUnavailable } from "../../../src/machinery/storage/store.ts";
+import {
+  RevisionCompacted,
+  RevisionInFuture,
+  StoreUnavailable,
+  WriteAbandoned,
+} from "../../../src/machinery/storage/store.ts";
 import type { Change, Entry, Head, LoggedWrite, RangeRequest, Store } from "../../../src/machinery/storage/store.ts";
 import { StoreModel } from "./store-model.ts";
 import { everyKey } from "../../../src/machinery/storage/key-range.ts";
@@ -190,6 +195,17 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
       withStore(async (store, revisionOf) => {
         const twice = ["1", "2"].map((value) => ({ key: "/a", value: bytes(value), expectedRevision: 0 }));
         await assert.rejects(store.writeTogether(twice), /twice/);
+        assert.equal(await store.latestRevision(), revisionOf(0));
+      }),
+    );
+
+    it(
+      "writes nothing for a caller that has left before the write starts, alone or in a transaction",
+      withStore(async (store, revisionOf) => {
+        const mine = { key: "/a", value: bytes("1"), expectedRevision: 0, signal: AbortSignal.abort() };
+        const other = { key: "/b", value: bytes("1"), expectedRevision: 0 };
+        await assert.rejects(store.write(mine), WriteAbandoned);
+        await assert.rejects(store.writeTogether([other, mine]), WriteAbandoned);
         assert.equal(await store.latestRevision(), revisionOf(0));
       }),
     );

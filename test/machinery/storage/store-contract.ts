@@ -511,17 +511,26 @@ async function checkHeads(
   if (read !== undefined) assert.equal(read.entries.length, entries.length);
 }
 
+const logBounds = { limit: 2, maximumBytes: 3 };
+
+const valueBytes = (writes: readonly LoggedWrite[]): number =>
+  writes
+    .flatMap(({ version, previous }) => [version?.value?.length ?? 0, previous?.value?.length ?? 0])
+    .reduce((sum, length) => sum + length, 0);
+
 /** The log has the writes below a prefix, each with what it replaced. Values are left out as heads leave them out. */
 async function checkLog(store: Store, { model, back }: { model: StoreModel; back: number }): Promise<void> {
   const span = { afterRevision: Math.max(0, model.latestRevision - back), untilRevision: model.latestRevision };
   for (const request of [{ prefix: "/", firstByte: brace }, { prefix: "/a" }]) {
     const found: LoggedWrite[] = [];
     for (let { afterRevision } = span; afterRevision < span.untilRevision;) {
-      const reading = store.readLog?.({ ...request, ...span, afterRevision, limit: 2, maximumBytes: 3 });
+      const reading = store.readLog?.({ ...request, ...span, afterRevision, ...logBounds });
       if (reading === undefined) return;
       if (afterRevision < model.compactedRevision) return assert.rejects(reading, RevisionCompacted);
       const { writes, revision } = await reading;
       assert.ok(revision > afterRevision && revision <= span.untilRevision);
+      assert.ok(writes.length <= logBounds.limit, "it reads no more writes than it is told");
+      assert.ok(valueBytes(writes.slice(0, -1)) < logBounds.maximumBytes, "only the last write reaches the size");
       found.push(...writes);
       afterRevision = revision;
     }

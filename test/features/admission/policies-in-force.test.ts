@@ -209,6 +209,63 @@ describe("a policy in force", () => {
     assert.equal(await passes({ resourceRules: [{ ...rule, scope: "Namespaced" }] }), false);
   });
 
+  it("matches a Namespace by its own labels, also when it is created or deleted", async () => {
+    const labels = { stage: "dev" };
+    const namespace = (name: string, metadata = {}) => ({
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { name, ...metadata },
+    });
+    assert.equal((await scene.send("POST", "/api/v1/namespaces", namespace("staged", { labels }))).status, 201);
+    await scene.policy("staged", {
+      matchConstraints: { ...matching(["namespaces"]), namespaceSelector: { matchLabels: labels } },
+      validations: [{ expression: "false" }],
+    });
+    const create = "/api/v1/namespaces?dryRun=All";
+    assert.equal((await scene.send("POST", create, namespace("other"))).status, 201);
+    assert.equal((await scene.send("POST", create, namespace("another", { labels }))).status, 422);
+    assert.equal((await scene.send("DELETE", "/api/v1/namespaces/staged?dryRun=All")).status, 422);
+  });
+
+  it("counts where all its conditions hold: one that is false beats one that cannot be evaluated", async () => {
+    const outcome = async (conditions: readonly string[], failurePolicy = "Fail"): Promise<string> => {
+      await scene.policy("conditions", {
+        failurePolicy,
+        matchConstraints: matching(["configmaps"]),
+        matchConditions: conditions.map((expression, index) => ({ name: `c${index}`, expression })),
+        validations: [{ expression: "false", message: "never" }],
+      });
+      const { status, message } = await scene.send("POST", `${configMaps}?dryRun=All`, configMap("x"));
+      await scene.clear();
+      return status === 201 ? "passes" : message.replace(/^.*denied request: /, "");
+    };
+    const broken = "object.data.missing == 'x'";
+    const reason = `expression '${broken}' resulted in error: No such key: data`;
+    assert.equal(await outcome(["true", "true"]), "never");
+    assert.equal(await outcome(["true", "false"]), "passes");
+    assert.equal(await outcome([broken, "false"]), "passes");
+    assert.equal(await outcome([broken, "true"]), reason);
+    assert.equal(await outcome([broken, broken]), `[${reason}, ${reason}]`);
+    assert.equal(await outcome([broken, "true"], "Ignore"), "passes");
+  });
+
+  it("says its message where the expression for it gives no text, several lines, or more than 5 KiB", async () => {
+    for (const messageExpression of [
+      "' '",
+      "'a\\nb'",
+      `'${"x".repeat(5 * 1024 + 1)}'`,
+      "string(object.data.missing)",
+    ]) {
+      await scene.policy("says", {
+        matchConstraints: matching(["configmaps"]),
+        validations: [{ expression: "false", message: "never", messageExpression }],
+      });
+      const { message } = await scene.send("POST", `${configMaps}?dryRun=All`, configMap("x"));
+      assert.match(message, /denied request: never$/, messageExpression.slice(0, 20));
+      await scene.clear();
+    }
+  });
+
   it("reads objects, the request, the namespace, variables and what the user may do", async () => {
     await scene.policy("reads", {
       matchConstraints: matching(["configmaps"]),
@@ -305,8 +362,8 @@ describe("a policy in force", () => {
         kind: "Secret",
         metadata: { name },
       });
-    const outcome = async (paramRef: unknown, name: string): Promise<string> => {
-      await scene.policy("limits", spec, { paramRef });
+    const outcome = async (paramRef: unknown, name: string, paramKind = spec.paramKind): Promise<string> => {
+      await scene.policy("limits", { ...spec, paramKind }, { paramRef });
       const { status, message } = await secret(name);
       await scene.clear();
       return status === 201 ? "passes" : message.replace(/^.*denied request: /, "");
@@ -327,6 +384,25 @@ describe("a policy in force", () => {
       await outcome(undefined, "a"),
       "expression 'size(object.metadata.name) <= int(params.data.largest)' resulted in error: No such key: data",
     );
+    const ofNamespaces = { apiVersion: "v1", kind: "Namespace" };
+    const named = { name: "default", ...deny };
+    assert.match(await outcome(named, "a", ofNamespaces), /No such key: data$/);
+    assert.equal(
+      await outcome({ ...named, namespace: "default" }, "a", ofNamespaces),
+      "failed to configure binding: paramRef.namespace must not be provided for a cluster-scoped `paramKind`",
+    );
+    assert.equal(
+      await outcome(named, "a", { apiVersion: "example.com/v1", kind: "Limit" }),
+      "failed to configure binding: failed to find resource referenced by paramKind: 'example.com/v1, Kind=Limit'",
+    );
+    const ofMany = { selector: { matchLabels: { many: "yes" } }, ...deny };
+    for (let index = 0; index < 100; index++) await limits(`many-${index}`, { largest: "1" }, { many: "yes" });
+    assert.equal(await outcome(ofMany, "a"), "passes");
+    await limits("one-more", { largest: "1" }, { many: "yes" });
+    assert.equal(
+      await outcome(ofMany, "a"),
+      "failed to configure binding: the selector of paramRef finds more than 100 params",
+    );
   });
 
   it("fails or is ignored, as failurePolicy says, when an expression cannot be evaluated", async () => {
@@ -340,6 +416,14 @@ describe("a policy in force", () => {
       failed.message,
       /denied request: expression 'object.data.missing == 'x'' resulted in error: No such key: data$/,
     );
+    await scene.clear();
+    await scene.policy("fails", {
+      ...spec,
+      variables: [{ name: "missing", expression: "object.data.missing" }],
+      validations: [{ expression: "variables.missing != 'x'" }],
+    });
+    const ofVariable = await scene.send("POST", `${configMaps}?dryRun=All`, configMap("x"));
+    assert.match(ofVariable.message, /'variables.missing != 'x'' resulted in error: No such key: data$/);
     await scene.clear();
     await scene.policy("ignores", { ...spec, failurePolicy: "Ignore" });
     assert.equal((await scene.send("POST", `${configMaps}?dryRun=All`, configMap("x"))).status, 201);

@@ -4,6 +4,7 @@ import type { DeleteOptions } from "../../../src/machinery/registry/delete-optio
 import { deleteOptionsOfQuery } from "../../../src/machinery/registry/delete-options.ts";
 import { deleteObject } from "../../../src/machinery/registry/delete-object.ts";
 import { patchObject } from "../../../src/machinery/registry/patch-object.ts";
+import { encodeStored } from "../../../src/machinery/registry/stored-object.ts";
 import type { StoredObject } from "../../../src/machinery/registry/stored-object.ts";
 import { apiError, toyBox, toys } from "./toy-resource.ts";
 import type { Toy, ToyBox } from "./toy-resource.ts";
@@ -21,6 +22,7 @@ const box = async (color: string, metadata: object = {}): Promise<ToyBox> => {
 };
 const remove = async ({ registry, caller }: ToyBox, sent: Partial<DeleteOptions> = {}) =>
   deleteObject(registry, { ...where, options: { isDryRun: false, ...sent }, caller });
+const recolored = (toy: Toy): Toy => ({ ...toy, color: "00" });
 const ends = ({ object: { metadata } }: StoredObject<Toy>) => [
   metadata.deletionTimestamp,
   metadata.deletionGracePeriodSeconds,
@@ -119,6 +121,22 @@ describe("a deletion with a grace period", () => {
     assert.equal(deletion.isRemoved, true);
     assert.deepEqual(ends(deletion.object), ["2026-01-02T03:04:05Z", 0, 2, undefined]);
     await assert.rejects(remove(made), apiError(404));
+  });
+
+  it("removes the object also when somebody changes it after the mark", async () => {
+    const made = await box("0");
+    const write = made.store.write.bind(made.store);
+    let changes = 0;
+    made.store.write = async (request) => {
+      const marked = made.registry.peek(where);
+      if (request.value === undefined && marked !== undefined && changes === 0) {
+        changes += 1;
+        await write({ ...request, value: encodeStored(recolored(marked.object)) });
+      }
+      return write(request);
+    };
+    const deletion = await remove(made);
+    assert.deepEqual([deletion.isRemoved, changes, made.registry.peek(where)], [true, 1, undefined]);
   });
 
   it("is a second when the client asks for less than none", () => {

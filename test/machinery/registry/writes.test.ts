@@ -5,7 +5,7 @@ import { createObject } from "../../../src/machinery/registry/create-object.ts";
 import { deleteObject } from "../../../src/machinery/registry/delete-object.ts";
 import { patchObject } from "../../../src/machinery/registry/patch-object.ts";
 import { updateObject } from "../../../src/machinery/registry/update-object.ts";
-import { apiError, toyBox, toys } from "./toy-resource.ts";
+import { apiError, toyBox, toyClock, toyRegistry, toys } from "./toy-resource.ts";
 import type { ToyBox } from "./toy-resource.ts";
 
 const where = { namespace: "box", name: "bear" };
@@ -167,6 +167,26 @@ describe("an update", () => {
   });
 });
 
+describe("an object that is too large", () => {
+  it("is refused, unless it was stored under a larger limit and is made smaller", async () => {
+    const box = await toyBox();
+    const sized = (name: string, letter: string, count: number) => ({
+      metadata: { name, annotations: { text: letter.repeat(count) } },
+    });
+    await box.add("bear", sized("bear", "x", 1000));
+    const registry = toyRegistry({ store: box.store, clock: toyClock, maximumObjectBytes: 800 });
+    await registry.start();
+    const limited = { ...box, registry };
+    const creation = { object: box.decoded(sized("fox", "x", 800)), ...{ namespace: "box", manager: "test" } };
+    await assert.rejects(createObject(registry, { ...creation, caller: box.caller }), apiError(413, "make it smaller"));
+    for (const count of [1001, 1000]) {
+      await assert.rejects(put(limited, sized("bear", "y", count)), apiError(413, "make it smaller"));
+    }
+    const { object } = await put(limited, sized("bear", "y", 999));
+    assert.equal(object.object.metadata.annotations?.["text"]?.length, 999);
+  });
+});
+
 describe("a patch", () => {
   it("is 404 for a missing object whatever its body", async () => {
     await assert.rejects(patch(await toyBox(), "{"), apiError(404));
@@ -216,6 +236,17 @@ describe("a delete", () => {
     assert.equal(isRemoved, true);
     assert.equal(object.object.metadata.uid, created.object.metadata.uid);
     assert.ok(object.revision > created.revision);
+    await assert.rejects(remove(box), apiError(404));
+  });
+
+  it("is 404 when somebody else is faster to remove the object", async () => {
+    const box = await toyBox();
+    await box.add("bear");
+    const write = box.store.write.bind(box.store);
+    box.store.write = async (request) => {
+      await write(request);
+      return write(request);
+    };
     await assert.rejects(remove(box), apiError(404));
   });
 

@@ -324,6 +324,10 @@ describe("a bootstrap token", () => {
     const otherSigner = signingRequest("db-2.example.com") as { spec: { signerName: string } };
     otherSigner.spec.signerName = "platform.io/apiserver-client";
     assert.equal((await ask(servers[0], token, otherSigner)).status, 403);
+    assert.equal((await ask(servers[0], await bootstrapToken({}), otherSigner)).status, 201);
+    // Somebody wrote the Secret by hand: what is no pattern allows nothing.
+    const unreadable = await bootstrapToken({ nodeNames: "db-*m*" });
+    assert.equal((await ask(servers[0], unreadable, signingRequest("db-4.example.com"))).status, 403);
   });
 
   it("is not valid for a Node that exists, unless it says so", async () => {
@@ -349,6 +353,7 @@ describe("a bootstrap token", () => {
     const [winner = 0] = winners;
     assert.equal((await ask(servers[1], token, signingRequest(`race-${winner}`, keys[winner]))).status, 201);
     assert.equal((await ask(servers[1], token, signingRequest("race-99", keys[winner]))).status, 403);
+    assert.equal((await ask(servers[0], token, signingRequest(`race-${winner}`))).status, 403, "another key");
   });
 
   it("for one use is not spent by a request that is refused", async () => {

@@ -227,6 +227,8 @@ describe("an approval policy that allows everything", () => {
     const client = { signerName: apiserverClient, ...account };
     assert.deepEqual(outcome(year, { ...client, lifetimeSeconds: 3600 }), ["approved"]);
     assert.deepEqual(outcome(year, { ...client, lifetimeSeconds: 3601 }), ["maximumLifetimeSeconds"]);
+    const other = { ...account, signerName: "example.com/any" };
+    assert.deepEqual(outcome(year, { ...other, lifetimeSeconds: 86_400 }), ["approved"]);
   });
 });
 

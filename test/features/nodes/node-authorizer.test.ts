@@ -60,6 +60,7 @@ describe("a node", () => {
     assert.ok(may({ ...pods, verb: "delete", name: "mine" }));
     assert.ok(may({ ...pods, subresource: "status", verb: "patch", name: "mine" }));
     assert.ok(!may({ ...pods, name: "foreign" }));
+    assert.ok(!may({ ...pods, name: "foreign", fieldSelector: parseFieldSelector("spec.nodeName=n1") }));
     assert.ok(!may({ ...pods, verb: "list" }));
     assert.ok(may({ ...pods, verb: "list", fieldSelector: parseFieldSelector("spec.nodeName=n1") }));
     assert.ok(!may({ ...pods, verb: "list", fieldSelector: parseFieldSelector("spec.nodeName=n2") }));

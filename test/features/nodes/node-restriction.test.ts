@@ -209,6 +209,9 @@ describe("a node's pods", () => {
     await allows({ ...token(bound, "api"), name: "granted" });
     await refuses(token({ ...bound, name: "bare" }), /audience "" not found in pod spec volume/);
     await refuses(token(bound, "vault", "api"), /node may only request 0 or 1 audiences$/);
+    // What a role lets it do to accounts themselves is no request for a token.
+    await allows({ resource: "serviceaccounts", object: apiObject({ metadata: { name: "made" } }) });
+    await allows({ operation: "DELETE", resource: "serviceaccounts", name: "made" });
   });
 });
 
@@ -240,5 +243,9 @@ describe("a node's lease and certificates", () => {
     });
     await allows(create("example.com/signer"));
     await refuses(create(signerNames.nodeAgentServing(names)), /can only create a node CSR with CN=system:node:n1$/);
+    // Requests of others that a role lets it change, such as by an approval, are in other names.
+    const others = create(signerNames.nodeAgentServing(names));
+    await allows({ ...others, operation: "UPDATE" });
+    await allows({ ...others, operation: "UPDATE", subresource: "approval" });
   });
 });

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { grpcStatus } from "../../../src/machinery/grpc/grpc-error.ts";
 import { EtcdStore } from "../../../src/machinery/storage/backends/etcd.ts";
 import { groupedRevisions } from "../../../src/machinery/storage/etcd/revision-form.ts";
+import { StoreUnavailable, ValueTooLarge, WriteOutcomeUnknown } from "../../../src/machinery/storage/store.ts";
 import { skipsEtcd, startEtcd } from "./etcd-process.ts";
 import type { EtcdCluster } from "./etcd-process.ts";
+import { startFakeEtcd } from "./fake-etcd.ts";
 import { testStore } from "./store-contract.ts";
 import type { OpenedStore } from "./store-contract.ts";
 
@@ -47,5 +50,38 @@ describe("etcd", { skip: skipsEtcd, concurrency: 4 }, () => {
     const bytes = await store.sizeBytes?.();
     assert.ok(bytes !== undefined && bytes > 0, String(bytes));
     await dispose();
+  });
+});
+
+describe("a write that etcd does not confirm", () => {
+  const outcomeOf = async (status: number, message: string): Promise<unknown> => {
+    await using etcd = await startFakeEtcd({
+      onCall: (call) =>
+        call.path === "/etcdserverpb.KV/Txn" ? call.fail(status, message) : call.answer(Buffer.alloc(0)),
+    });
+    const store = new EtcdStore({ servers: [etcd.url], prefix: "/signet", profile: "platform", callMilliseconds: 1 });
+    const write = store.write({ key: "/a", value: Buffer.from("1"), expectedRevision: 0 });
+    const failure: unknown = await write.then(
+      () => assert.fail("written"),
+      (error: Error) => error.constructor,
+    );
+    await store.close();
+    return failure;
+  };
+
+  it("may have happened where etcd failed, and has not where etcd refused it", async () => {
+    const { unknown, internal, unavailable, invalidArgument, resourceExhausted } = grpcStatus;
+    const permissionDenied = 7;
+    for (const [status, message, outcome] of [
+      [unknown, "failed", WriteOutcomeUnknown],
+      [internal, "failed", WriteOutcomeUnknown],
+      [unavailable, "etcdserver: leader changed", WriteOutcomeUnknown],
+      [resourceExhausted, "etcdserver: mvcc: database space exceeded", WriteOutcomeUnknown],
+      [unavailable, "etcdserver: no leader", StoreUnavailable],
+      [permissionDenied, "etcdserver: permission denied", StoreUnavailable],
+      [invalidArgument, "etcdserver: request is too large", ValueTooLarge],
+    ] as const) {
+      assert.equal(await outcomeOf(status, message), outcome, message);
+    }
   });
 });

@@ -29,8 +29,8 @@ export interface FakeEtcd {
 }
 
 export interface FakeEtcdOptions {
-  readonly keys: readonly string[];
-  readonly onRange: (range: FakeRange) => void;
+  readonly keys?: readonly string[];
+  readonly onRange?: (range: FakeRange) => void;
   /** Decides the answers to all other calls. Default: an answer without a field. */
   readonly onCall?: (call: FakeCall) => void;
 }
@@ -44,8 +44,8 @@ export interface FakeCall {
 
 /** A member of etcd's API with some keys, whose answers to ranges the test decides. */
 export async function startFakeEtcd({
-  keys,
-  onRange,
+  keys = [],
+  onRange = (range) => range.answer(),
   onCall = (call) => call.answer(Buffer.alloc(0)),
 }: FakeEtcdOptions): Promise<FakeEtcd> {
   const limits: number[] = [];

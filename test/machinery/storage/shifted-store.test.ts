@@ -28,5 +28,8 @@ describe("a shifted store", () => {
       current: { key: "/a", value: Buffer.from("1"), createRevision: 1002, modRevision: 1002 },
     });
     assert.equal((await store.write({ key: "/b", value: Buffer.from("2"), expectedRevision: 7 })).isWritten, false);
+    const created = { key: "/c", value: Buffer.from("2"), expectedRevision: 0 };
+    const together = await store.writeTogether([created, { ...created, key: "/a", expectedRevision: 7 }]);
+    assert.deepEqual(together, [{ isWritten: false, current: undefined }, result]);
   });
 });

@@ -289,11 +289,11 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
       withStore(async (store, revisionOf) => {
         await put(store, "/a", "1");
         const revision = await put(store, "/a", "2");
-        await assert.rejects(store.range({ ...everyKey, revision: revision + 1 }), RevisionInFuture);
+        await assert.rejects(store.range({ ...everyKey, revision: revision + 1 }), new RevisionInFuture(revision));
         await assert.rejects(store.compact(revisionOf(3)), RevisionInFuture);
         await store.compact(revision);
         assert.equal(await store.compactedRevision(), revision);
-        await assert.rejects(store.range({ ...everyKey, revision: revision - 1 }), RevisionCompacted);
+        await assert.rejects(store.range({ ...everyKey, revision: revision - 1 }), new RevisionCompacted(revision));
         assert.equal((await store.range({ ...everyKey, revision })).entries.length, 1);
         await store.compact(1);
         assert.equal(await store.compactedRevision(), revision);

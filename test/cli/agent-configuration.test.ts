@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import { parseYamlSettings } from "../../src/machinery/command-line/parse-yaml-settings.ts";
@@ -132,6 +135,65 @@ more: true
       return true;
     },
   );
+});
+
+test("each rule for a field of a configuration file is held", () => {
+  const refused = (text: string, fault: string): void =>
+    assert.throws(
+      () => parseAgentConfiguration(`${header}${text}\n`, "/d"),
+      (error: Error) => error.message.includes(fault),
+      `${text.slice(0, 100)}: ${fault}`,
+    );
+  refused('caFile: ""', "caFile: must not be empty");
+  refused("logLevel: loud", "logLevel: must be one of");
+  refused("logFormat: xml", "logFormat: must be one of");
+  refused("caBundle: b", "caBundle: needs caFile");
+  refused("trustBundles: [{ name: a }]", "trustBundles[0].file: is required");
+  const bundles = Array.from({ length: 201 }, (_, index) => `{ name: a, file: f${index} }`);
+  refused(`trustBundles: [${bundles.join(", ")}]`, "trustBundles: must have at most 200");
+  for (const timeout of ["0s", "61m", "soon"]) {
+    refused(`onChange: { command: c, timeout: ${timeout} }`, "onChange.timeout: must be a duration");
+  }
+  const certificate = (fields: string, names = "dnsNames: [a]"): string =>
+    `certificates: [{ name: a, signer: s, ${names}, ${fields} }]`;
+  for (const name of ["../a", "A", "-a", "a".repeat(41)]) {
+    refused(`certificates: [{ name: ${name}, signer: s, dnsNames: [a] }]`, "[0].name: must be 1 to 40 lower case");
+  }
+  refused(certificate("organizations: [o]", "usages: [server auth]"), "[0].dnsNames: must name something");
+  refused(certificate('commonName: "${host}"'), "[0].commonName: ${host} is not known here");
+  refused(certificate("lifetime: 9m"), "[0].lifetime: must be a duration");
+  for (const name of ["../k", "/k", "k/l", ".k"]) {
+    refused(
+      certificate(`files: [{ folder: f, key: ${name} }]`),
+      "[0].files[0].key: must be a file name without folders",
+    );
+  }
+  refused(certificate("files: [{ folder: f, key: k, chain: k }]"), "[0].files[0].key: must not share its name");
+  refused(certificate("files: [{ jks: f, passwordFile: p, alias: a b }]"), "[0].files[0].alias: must be 1 to 64");
+  for (const mode of ["64", "0o640", "rw-------"]) {
+    refused(certificate(`files: [{ pem: f, mode: "${mode}" }]`), "[0].files[0].mode: must be octal digits");
+  }
+  // It would be an option of the program that knows the users.
+  refused(certificate('files: [{ pem: f, owner: "--help" }]'), '[0].files[0].owner: there is no user "--help"');
+  const longest = "onChange: { command: c, timeout: 1h }\ncertificateLifetime: 10m\nlogLevel: debug\nlogFormat: json\n";
+  parseAgentConfiguration(`${header}${longest}${certificate("lifetime: 10m")}\n`, "/d");
+});
+
+test("the password of a key store is read when it is needed, and has to be one that every program takes", () => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-password-"));
+  const text = `${header}certificates: [{ name: a, signer: s, dnsNames: [a], files: [{ jks: k, passwordFile: p }] }]\n`;
+  const [output] = parseAgentConfiguration(text, folder).certificates[0]?.outputs ?? [];
+  const passwordOf = (written: string): string => {
+    writeFileSync(join(folder, "p"), written, { mode: 0o600 });
+    return output?.type === "jks" ? output.password() : assert.fail();
+  };
+  for (const good of ["secret", "two words", "x".repeat(128)]) assert.equal(passwordOf(`${good}\n`), good);
+  for (const bad of ["", "short", "x".repeat(129), "pässwort", "secret\nsecret"]) {
+    assert.throws(() => passwordOf(bad), /the password must have 6 to 128 visible ASCII characters/);
+  }
+  rmSync(join(folder, "p"));
+  assert.throws(() => (output?.type === "jks" ? output.password() : undefined), /the password file is missing/);
+  rmSync(folder, { recursive: true });
 });
 
 test("an empty address to listen on is refused: it would be every one of the machine", () => {

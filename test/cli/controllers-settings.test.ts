@@ -30,6 +30,12 @@ it("the settings of signet controllers come from flags, then variables, then the
   assert.deepEqual((await read()).log, { level: "warn", format: "text" });
   const { log, enabled, isElected } = await read("--log-level", "debug");
   assert.deepEqual([log.level, [...enabled], isElected], ["debug", ["csrsigning"], false]);
+  writeFileSync(file, "# nothing yet\n");
+  assert.equal((await read()).log.level, "warn");
+  for (const content of ["- log-level\n", "log-level\n"]) {
+    writeFileSync(file, content);
+    await assert.rejects(read(), (error) => error instanceof UsageError && /holds no settings/.test(error.message));
+  }
   writeFileSync(file, "secure-port: 6443\n");
   await assert.rejects(
     read(),

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { ShiftedStore } from "../../../src/machinery/storage/backends/shifted.ts";
-import { RevisionCompacted } from "../../../src/machinery/storage/store.ts";
+import { RevisionCompacted, RevisionInFuture } from "../../../src/machinery/storage/store.ts";
+import { everyKey } from "../../../src/machinery/storage/key-range.ts";
 import { put, takeChanges, testStore } from "./store-contract.ts";
 
 // Up and down again: the revisions are those that the contract names.
@@ -17,6 +18,14 @@ describe("a shifted store", () => {
     assert.equal(await put(store, "/a", "1"), 1002);
     await assert.rejects(store.range({ start: "/", end: "0", revision: 999 }), RevisionCompacted);
     await assert.rejects(takeChanges(store, { afterRevision: 999, count: 1 }), RevisionCompacted);
+  });
+
+  it("says in its own revisions which ones can be read", async () => {
+    const store = new ShiftedStore(new MemoryStore(), 1000);
+    for (const value of ["1", "2", "3"]) await put(store, "/a", value);
+    await store.compact(1003);
+    await assert.rejects(store.range({ ...everyKey, revision: 1002 }), new RevisionCompacted(1003));
+    await assert.rejects(store.range({ ...everyKey, revision: 1005 }), new RevisionInFuture(1004));
   });
 
   it("refuses a write that expects an earlier revision as a conflict", async () => {

@@ -10,6 +10,7 @@ import type { Lease } from "../../../src/features/core/leases.ts";
 class Scene {
   lease: Lease | undefined;
   isDown = false;
+  refusesWrites = false;
   now = Date.parse("2026-03-04T05:06:07Z");
   #elapsed = 0;
   #version = 0;
@@ -27,6 +28,7 @@ class Scene {
   }
 
   #write(lease: Lease, version: string | undefined): Lease {
+    if (this.refusesWrites) throw new ApiError({ code: 503, message: "the disk is full" });
     if (this.lease?.metadata.resourceVersion !== version) throw new ApiError({ code: 409, message: "conflict" });
     this.lease = { ...lease, metadata: { ...lease.metadata, resourceVersion: String(++this.#version) } };
     return this.lease;
@@ -83,6 +85,21 @@ describe("a leader election", () => {
     await scene.pass(120);
     assert.deepEqual([one.events, other.events], [["elected"], []]);
     assert.equal(scene.lease?.spec.leaseTransitions, 0);
+    await other.election.stop();
+    assert.deepEqual(other.events, []);
+    assert.equal(scene.lease?.spec.holderIdentity, "one");
+  });
+
+  it("keeps a leader that cannot renew for a moment", async () => {
+    const scene = new Scene();
+    const { election, events } = scene.candidate("one");
+    election.start();
+    await settle();
+    scene.refusesWrites = true;
+    await scene.pass(6);
+    scene.refusesWrites = false;
+    await scene.pass(60);
+    assert.deepEqual(events, ["elected"]);
   });
 
   it("passes the lease on as soon as its holder stops", async () => {

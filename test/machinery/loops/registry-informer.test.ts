@@ -5,7 +5,7 @@ import { StoredTexts } from "../../../src/machinery/registry/stored-texts.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
 import { RevisionCompacted } from "../../../src/machinery/storage/store.ts";
-import type { WatchRequest } from "../../../src/machinery/storage/store.ts";
+import type { RangeRequest, RangeResult, WatchRequest } from "../../../src/machinery/storage/store.ts";
 import type { InformerHandler } from "../../../src/machinery/loops/informer.ts";
 import { RegistryInformer } from "../../../src/machinery/loops/registry-informer.ts";
 import { toyRegistry } from "../registry/toy-resource.ts";
@@ -19,6 +19,17 @@ class ForgetfulStore extends MemoryStore {
     const { stop } = super.watch(request);
     this.#requests.push({ request, stop });
     return { stop };
+  }
+
+  /** The keys of values that it cannot decrypt now. */
+  readonly unreadable = new Set<string>();
+
+  override async range(request: RangeRequest): Promise<RangeResult> {
+    const found = await super.range(request);
+    const entries = found.entries.map((entry) =>
+      this.unreadable.has(entry.key) ? { ...entry, value: Buffer.alloc(0), unreadable: "no key" } : entry,
+    );
+    return { ...found, entries };
   }
 
   /** The texts that it can still read again, by their revisions. */
@@ -224,6 +235,27 @@ describe("an informer in the server's process", () => {
     assert.match(String(fixture.errors), /^ChangesLost: the old versions of 2 objects are no longer kept/);
     await fixture.put("same", { color: "blue" });
     assert.deepEqual(await fixture.news(), ["update same:red same:blue"]);
+    fixture.stop();
+  });
+
+  it("reports an object as new once it can be read, and nothing of one that can't be read any more", async () => {
+    const fixture = new Fixture();
+    const { unreadable } = fixture.store;
+    await fixture.put("secret");
+    unreadable.add(keyOf("secret"));
+    fixture.informer.addHandler(fixture.handler());
+    await fixture.start();
+    assert.deepEqual(await fixture.news(), []);
+    await fixture.store.forget(async () => {
+      unreadable.clear();
+      await fixture.put("one");
+    });
+    assert.deepEqual(await fixture.news(), ["add one:red", "add secret:red"]);
+    await fixture.store.forget(async () => {
+      unreadable.add(keyOf("secret"));
+      await fixture.put("two");
+    });
+    assert.deepEqual(await fixture.news(), ["add two:red"]);
     fixture.stop();
   });
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { bootstrapTokens } from "../../../src/features/nodes/bootstrap/bootstrap-tokens.ts";
+import type { BootstrapSecret } from "../../../src/features/nodes/bootstrap/bootstrap-tokens.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { TestClock } from "../accounts/token-scene.ts";
@@ -8,7 +9,10 @@ import { TestClock } from "../accounts/token-scene.ts";
 const base64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");
 
 /** Whom the token of a Secret names. Each field is as kube-apiserver 1.35 was asked about it. */
-function userOf(fields: Readonly<Record<string, string>>): UserInfo | undefined {
+function userOf(
+  fields: Readonly<Record<string, string>>,
+  { token = "abcdef.0123456789abcdef", ...secret }: Partial<BootstrapSecret> & { readonly token?: string } = {},
+): UserInfo | undefined {
   const all = {
     "token-id": "abcdef",
     "token-secret": "0123456789abcdef",
@@ -19,10 +23,11 @@ function userOf(fields: Readonly<Record<string, string>>): UserInfo | undefined 
   const find = bootstrapTokens({
     names: platformNames,
     clock: new TestClock(),
-    isLocked: () => false,
-    findSecret: () => ({ type: "bootstrap.platform.io/token", data }),
+    isLocked: (name) => name === "locked",
+    findSecret: (_namespace, name) =>
+      name === "bootstrap-token-abcdef" ? { type: "bootstrap.platform.io/token", data, ...secret } : undefined,
   });
-  return find("abcdef.0123456789abcdef");
+  return find(token);
 }
 
 describe("a bootstrap token", () => {
@@ -40,6 +45,18 @@ describe("a bootstrap token", () => {
     ]) {
       assert.equal(userOf({ expiration }), undefined, expiration);
     }
+  });
+
+  it("is its own secret, of a Secret of its type that is for authentication and not being deleted", () => {
+    for (const token of ["abcdef.0123456789abcdee", "abcdee.0123456789abcdef", "abcdef", "abcdef.0123456789abcdef0"]) {
+      assert.equal(userOf({}, { token }), undefined, token);
+    }
+    assert.equal(userOf({}, { type: "Opaque" }), undefined);
+    assert.equal(userOf({}, { deletionTimestamp: "2099-01-01T00:00:00Z" }), undefined);
+    assert.equal(userOf({ "token-id": "abcdee" }), undefined);
+    assert.equal(userOf({ "usage-bootstrap-authentication": "false" }), undefined);
+    assert.equal(userOf({ "node-names": "locked" }), undefined);
+    assert.ok(userOf({ "node-names": "web-1" }));
   });
 
   it("gives its groups, each once and in order", () => {

@@ -3,6 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, afterEach, before, describe, it } from "node:test";
+import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
+import { everyKey } from "../../../src/machinery/storage/key-range.ts";
 import { LongWork } from "../../../src/machinery/scheduling/long-work.ts";
 import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
 import { generatePrivateKey } from "../../../src/pki/keys.ts";
@@ -14,10 +16,11 @@ const accounts = "/api/v1/namespaces/default/serviceaccounts";
 const requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
 describe("a policy in force", () => {
+  const store = new MemoryStore();
   let scene: PolicyScene;
   const auditFile = join(mkdtempSync(join(tmpdir(), "signet-audit-")), "audit.log");
   before(async () => {
-    scene = await PolicyScene.start({ settings: { controllers: false, "audit-log-path": auditFile } });
+    scene = await PolicyScene.start({ store, settings: { controllers: false, "audit-log-path": auditFile } });
   });
   afterEach(() => scene.clear());
   after(async () => {
@@ -427,6 +430,26 @@ describe("a policy in force", () => {
     await scene.clear();
     await scene.policy("ignores", { ...spec, failurePolicy: "Ignore" });
     assert.equal((await scene.send("POST", `${configMaps}?dryRun=All`, configMap("x"))).status, 201);
+  });
+
+  it("fails or is ignored, as failurePolicy says, when what another version has stored cannot be compiled", async () => {
+    const outcome = async (failurePolicy: string): Promise<string> => {
+      await scene.policy("stored", {
+        failurePolicy,
+        matchConstraints: matching(["configmaps"]),
+        validations: [{ expression: "true" }],
+      });
+      const { entries } = await store.range(everyKey);
+      const { key, value, modRevision } =
+        entries.find((one) => one.value.includes('"expression":"true"')) ?? assert.fail();
+      const broken = Buffer.from(value.toString().replace('"true"', '"true +"'));
+      assert.ok((await store.write({ key, value: broken, expectedRevision: modRevision })).isWritten);
+      const { status, message } = await scene.send("POST", `${configMaps}?dryRun=All`, configMap("x"));
+      await scene.clear();
+      return status === 201 ? "passes" : message;
+    };
+    assert.match(await outcome("Fail"), /'stored' denied request: failed to configure policy: spec\.validations\[0\]/);
+    assert.equal(await outcome("Ignore"), "passes");
   });
 
   it("is not evaluated for reviews, policies and the server's own writes", async () => {

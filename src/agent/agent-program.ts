@@ -106,6 +106,7 @@ export function statusText({
   now,
   certificates,
   trustBundles,
+  outages,
   hookFaults,
   hasPendingHooks,
 }: AgentStatus): string {
@@ -131,6 +132,7 @@ export function statusText({
       ({ file, anchors, fault }) =>
         `${file}: ${fault ?? (anchors === undefined ? "not known yet" : counted(anchors, "anchor"))}`,
     ),
+    ...outages,
     ...hookFaults,
     ...(hasPendingHooks && hookFaults.length === 0 ? ["a hook runs"] : []),
   ];

@@ -12,6 +12,8 @@ export interface AgentStatus {
     readonly anchors: number | undefined;
     readonly fault?: string;
   }[];
+  /** What fails now and is tried again: the server may be away. */
+  readonly outages: readonly string[];
   readonly hookFaults: readonly string[];
   /** A hook runs, or will run again. */
   readonly hasPendingHooks: boolean;

@@ -2,10 +2,13 @@ import type { Clock } from "../machinery/api/clock.ts";
 import type { AgentLog } from "./agent-log.ts";
 import { failureReason } from "./failure-reason.ts";
 
-interface FailureLogOptions {
+interface FailureLogOptions extends FailureTexts {
   readonly log: AgentLog;
   /** A clock that is never set. */
   readonly monotonic: Clock;
+}
+
+export interface FailureTexts {
   /** What has failed; the reason follows it. */
   readonly failure: string;
   /** What is in order again. Undefined: another line says it. */
@@ -29,15 +32,22 @@ export class FailureLog {
   #failures = 0;
   #worksSince: number | undefined;
   #isRecoveryNews = false;
+  #present: string | undefined;
 
   constructor(options: FailureLogOptions) {
     this.#options = options;
+  }
+
+  /** What fails now, and why. Undefined while it works. */
+  get present(): string | undefined {
+    return this.#present;
   }
 
   failed(error: unknown, fields: Record<string, unknown> = {}): void {
     const { log, monotonic, failure } = this.#options;
     this.#failures++;
     const reason = failureReason(error);
+    this.#present = `${failure}: ${reason}`;
     const now = monotonic.now();
     if (now - (this.#worksSince ?? now) >= calmMilliseconds) this.#logged.clear();
     this.#worksSince = undefined;
@@ -45,7 +55,7 @@ export class FailureLog {
     if (this.#logged.size === mostReasons) this.#logged.clear();
     this.#logged.set(reason, now);
     this.#isRecoveryNews = true;
-    log.warn({ ...fields, failures: this.#failures }, `${failure}: ${reason}`);
+    log.warn({ ...fields, failures: this.#failures }, this.#present);
   }
 
   succeeded(): void {
@@ -54,5 +64,6 @@ export class FailureLog {
     if (this.#isRecoveryNews && recovery !== undefined) log.info({ failures: this.#failures }, recovery);
     this.#isRecoveryNews = false;
     this.#failures = 0;
+    this.#present = undefined;
   }
 }

@@ -25,20 +25,36 @@ export class LeaseHeartbeat {
   readonly #options: LeaseHeartbeatOptions;
   /** The Lease in the server's last answer. Undefined: it must be read first. */
   #lease: Lease | undefined;
+  /** How many beats in a row found a renewal that was not of this agent. */
+  #others = 0;
 
   constructor(options: LeaseHeartbeatOptions) {
     this.#options = options;
   }
 
+  /** Whether another agent renews the Lease too. Once alone may be a server whose data was restored. */
+  get isShared(): boolean {
+    return this.#others > 1;
+  }
+
   async beat(): Promise<void> {
     const { leases, nodeName } = this.#options;
     const known = this.#lease;
+    const renewal = known && this.#renewed(known);
     this.#lease = undefined;
-    this.#lease =
-      // Another client has changed or deleted it.
-      (known && (await ignoreCodes([404, 409], leases.update(this.#renewed(known))))) ??
-      (await ignoreCodes([409], this.#create())) ??
-      (await leases.update(this.#renewed(await leases.get(nodeName))));
+    const updated = renewal && (await ignoreCodes([404, 409], leases.update(renewal)));
+    // Undefined: another client has changed or deleted it.
+    const stored = updated ?? (await ignoreCodes([409], this.#create()));
+    if (stored !== undefined) {
+      this.#others = 0;
+      this.#lease = stored;
+      return;
+    }
+    const found = await leases.get(nodeName);
+    // The answer to this agent's own renewal may have been lost.
+    if (known !== undefined)
+      this.#others = [known, renewal].some((own) => isSameRenewal(own, found)) ? 0 : this.#others + 1;
+    this.#lease = await leases.update(this.#renewed(found));
   }
 
   /**
@@ -75,3 +91,7 @@ export class LeaseHeartbeat {
     };
   }
 }
+
+/** A server may write the same time in another way. */
+const isSameRenewal = (one: Lease | undefined, other: Lease): boolean =>
+  Date.parse(one?.spec.renewTime ?? "") === Date.parse(other.spec.renewTime ?? "");

@@ -6,7 +6,6 @@ import { Repetition } from "../machinery/loops/repetition.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
 import type { NodeParts } from "./agent-parts.ts";
 import type { AgentSettings } from "./agent-settings.ts";
-import { FailureLog } from "./failure-log.ts";
 import { addressTowards, nodeSystemInfo } from "./machine.ts";
 import type { NodeSystemInfo } from "./machine.ts";
 import { registerNode } from "./node-registration.ts";
@@ -31,14 +30,12 @@ export class NodeReporter {
 
   /** Nothing is reported any more after `signal` has aborted. */
   constructor(parts: NodeParts, signal: AbortSignal) {
-    const { names, settings, version, log, identity, monotonic, random, sleep } = parts;
+    const { names, settings, version, identity, failureLog, random, sleep } = parts;
     this.#parts = parts;
     this.#signal = signal;
     this.#nodeInfo = nodeSystemInfo(`signet-agent/${version}`);
     this.#nodes = identity.connection.node.resource(nodeResource(names));
-    const outage = new FailureLog({
-      log,
-      monotonic,
+    const outage = failureLog({
       failure: "could not report the node",
       recovery: "reported the node again",
     });

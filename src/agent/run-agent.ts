@@ -5,7 +5,6 @@ import { Repetition } from "../machinery/loops/repetition.ts";
 import type { Backoff } from "../machinery/loops/repetition.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
 import type { AgentParts, NodeParts } from "./agent-parts.ts";
-import { FailureLog } from "./failure-log.ts";
 import { LeaseHeartbeat, renewalIntervalMilliseconds } from "./lease-heartbeat.ts";
 import { NodeReporter } from "./node-reporter.ts";
 import { followTrustBundles } from "./trust-bundle-follower.ts";
@@ -36,13 +35,11 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
 
 /** Detects the naming profile of the server. Undefined when the agent was stopped before the server answered. */
 async function findNames(
-  { identity, log, monotonic, random, sleep }: AgentParts,
+  { identity, failureLog, random, sleep }: AgentParts,
   signal: AbortSignal,
 ): Promise<Names | undefined> {
   const found = new AbortController();
-  const outage = new FailureLog({
-    log,
-    monotonic,
+  const outage = failureLog({
     failure: "not connected to the server",
     recovery: "connected to the server",
   });
@@ -69,7 +66,7 @@ async function findNames(
 
 /** Everything that a machine with an identity does. */
 async function runNode(parts: NodeParts, signal: AbortSignal): Promise<void> {
-  const { names, log, identity, monotonic, random, sleep, serving, services } = parts;
+  const { names, log, identity, failureLog, random, sleep, serving, services } = parts;
   const reporter = new NodeReporter(parts, signal);
   parts.certificateInstalled.addEventListener("serving", () => reporter.reports.now(), { signal });
   const bundles = identity.connection.node.resource(clusterTrustBundleResource(names));
@@ -80,21 +77,23 @@ async function runNode(parts: NodeParts, signal: AbortSignal): Promise<void> {
     ...services.map(({ manager }) => manager.run(signal)),
     heartbeats(parts, () => reporter.registeredUid()).run(signal),
     ...parts.settings.trustBundles.map((followed) =>
-      followTrustBundles({ followed, bundles, monotonic, random, sleep, log, onContents, onAnchors }, signal),
+      followTrustBundles({ followed, bundles, failureLog, random, sleep, log, onContents, onAnchors }, signal),
     ),
   ]);
 }
+
+const sharedLease =
+  "another agent renews it too: does another machine have this node's name, or a copy of the data directory? give each machine its own";
 
 /** Renews the node's Lease at its interval, and more often after a failure. */
 function heartbeats(
   {
     names,
     settings: { nodeName, leaseDurationSeconds },
-    log,
     metrics,
     identity,
     serverClock,
-    monotonic,
+    failureLog,
     random,
     sleep,
   }: NodeParts,
@@ -108,14 +107,18 @@ function heartbeats(
     clock: serverClock,
     registeredNodeUid,
   });
-  const outage = new FailureLog({
-    log,
-    monotonic,
+  const outage = failureLog({
     failure: "could not renew the node's lease",
     recovery: "renewed the node's lease again",
   });
+  const sharing = failureLog({
+    failure: "this node's lease changes between two renewals",
+    recovery: "only this agent renews the node's lease now",
+  });
   const beat = traced("lease", async () => {
     await heartbeat.beat();
+    if (heartbeat.isShared) sharing.failed(new Error(sharedLease));
+    else sharing.succeeded();
     return "renewed";
   });
   return new Repetition(

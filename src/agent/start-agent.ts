@@ -13,6 +13,7 @@ import { AgentMetrics } from "./agent-metrics.ts";
 import type { AgentSettings } from "./agent-settings.ts";
 import { agentFaults } from "./agent-status.ts";
 import type { AgentStatus } from "./agent-status.ts";
+import { FailureLog } from "./failure-log.ts";
 import { HookMemory } from "./hook-memory.ts";
 import { hookGraceMilliseconds, HookRunner } from "./hook-runner.ts";
 import { managedCertificate } from "./managed-certificate.ts";
@@ -83,11 +84,13 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
   checkIdentity(identity, { settings, log });
   const certificates = [client, serving, ...services];
   const bundles = new Map<string, TrustBundleState>();
+  const failureLogs: FailureLog[] = [];
   const status = (): AgentStatus => ({
     nodeName: settings.nodeName,
     now: serverClock.now(),
     certificates: certificates.map(({ manager, published }) => ({ ...manager.status, fileFault: published.fault })),
     trustBundles: settings.trustBundles.map(({ file }) => ({ file, anchors: undefined, ...bundles.get(file) })),
+    outages: failureLogs.flatMap(({ present }) => present ?? []),
     hookFaults: hooks.faults(),
     hasPendingHooks: !hooks.isIdle,
   });
@@ -110,6 +113,11 @@ export async function startAgent(settings: AgentSettings, options: StartAgentOpt
       serving,
       services,
       onTrustBundle: (file, pem) => runBundleHook({ file, pem }, { settings, hooks }),
+      failureLog(texts) {
+        const made = new FailureLog({ ...texts, log, monotonic });
+        failureLogs.push(made);
+        return made;
+      },
       onAnchors(file, state) {
         bundles.set(file, state);
         metrics.trustBundle(file, state.anchors);

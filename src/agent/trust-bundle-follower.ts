@@ -1,7 +1,6 @@
 import { dirname } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
-import type { Clock } from "../machinery/api/clock.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
 import { removeUnfinished, writePublicFile } from "../machinery/files/atomic-file.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
@@ -13,15 +12,14 @@ import { decodePemBlocks, encodePem } from "../pki/pem.ts";
 import { encodeCertificatesPem, parseCertificatesPem } from "../pki/trust-anchors.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { AgentLog } from "./agent-log.ts";
-import { FailureLog } from "./failure-log.ts";
+import type { AgentParts } from "./agent-parts.ts";
 import { failureReason } from "./failure-reason.ts";
 import type { TrustBundleFile } from "./agent-settings.ts";
 
 export interface TrustBundleFollowerOptions {
   readonly followed: TrustBundleFile;
   readonly bundles: ResourceClient<ClusterTrustBundle>;
-  /** A clock that is never set. */
-  readonly monotonic: Clock;
+  readonly failureLog: AgentParts["failureLog"];
   readonly random: () => number;
   readonly sleep: Sleep;
   readonly log: AgentLog;
@@ -54,16 +52,14 @@ const largestBundleBytes = 64 * 2 ** 20;
  * programs trust the system's CAs.
  */
 export async function followTrustBundles(options: TrustBundleFollowerOptions, signal: AbortSignal): Promise<void> {
-  const { followed, bundles, monotonic, random, log } = options;
+  const { followed, bundles, failureLog, random, log } = options;
   const { source, file } = followed;
   const saved = savedText(file);
   // The agent may have been killed after it wrote the file, before the hook ran.
   if (saved !== undefined) options.onContents(file, saved);
-  const outage = new FailureLog({
-    log,
-    monotonic,
-    failure: "cannot follow the trust bundles",
-    recovery: "follows the trust bundles again",
+  const outage = failureLog({
+    failure: `cannot follow the trust bundles for ${file}`,
+    recovery: `follows the trust bundles for ${file} again`,
   });
   const informer = new Informer(bundles, {
     selectors: { fieldSelector: bundleSelector(source) },

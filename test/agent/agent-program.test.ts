@@ -20,6 +20,7 @@ describe("the status of an agent", () => {
       now: 0,
       certificates: [serving],
       trustBundles: [],
+      outages: [],
       hookFaults: [],
       hasPendingHooks: false,
     });
@@ -29,6 +30,20 @@ describe("the status of an agent", () => {
     );
   });
 
+  it("shows what fails and is tried again, and has no fault while only the server is away", () => {
+    const outage = "could not renew the node's lease: cannot reach the server";
+    const status = {
+      nodeName: "n1",
+      now: 0,
+      certificates: [],
+      trustBundles: [],
+      hookFaults: [],
+      hasPendingHooks: false,
+    };
+    assert.match(statusText({ ...status, outages: [outage] }), new RegExp(`\\n${outage}$`));
+    assert.deepEqual(agentFaults({ ...status, outages: [outage] }), []);
+  });
+
   it("has a fault when a trust bundle cannot be written, and shows why", () => {
     const fault = "cannot write ca.pem: no space is left on the disk; make room";
     const status = {
@@ -36,6 +51,7 @@ describe("the status of an agent", () => {
       now: 0,
       certificates: [],
       trustBundles: [{ file: "ca.pem", anchors: 1, fault }],
+      outages: [],
       hookFaults: [],
       hasPendingHooks: false,
     };

@@ -30,6 +30,16 @@ describe("the log of an outage", () => {
     ]);
   });
 
+  it("knows what fails now, and forgets it when it works", () => {
+    const { failures } = scene();
+    assert.equal(failures.present, undefined);
+    failures.failed(new Error("away"));
+    failures.failed(new Error("busy"));
+    assert.equal(failures.present, "no lease: busy");
+    failures.succeeded();
+    assert.equal(failures.present, undefined);
+  });
+
   it("tells of another one at once when all has worked for a minute", () => {
     const { time, lines, failures } = scene();
     const one = ["no lease: away (1)", "a lease again (1)"];

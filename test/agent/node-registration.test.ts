@@ -28,6 +28,8 @@ async function scene(context: TestContext, profile: Profile = "platform") {
     admin: server.client,
     nodes: server.client.resource(references.nodes),
     leases: server.client.resource(references.leases, names.namespaces.nodeLease),
+    /** As the node. */
+    nodeLeases: client.resource(references.leases, names.namespaces.nodeLease),
     async register(report: Partial<NodeReport> = {}) {
       const options = { names, nodes: client.resource(references.nodes), log, known };
       known = await registerNode(options, { ...usual, ...report });
@@ -111,17 +113,24 @@ describe("a node's registration", () => {
 });
 
 describe("a node's heartbeat", () => {
-  it("creates its Lease, renews it, and survives others' writes and deletions", async (context) => {
-    const { names, client, references, leases, nodes, register } = await scene(context);
-    const time = new VirtualTime(Date.UTC(2026, 0));
-    const heartbeat = new LeaseHeartbeat({
+  const heartbeatOf = (
+    { names, nodeLeases, register }: Awaited<ReturnType<typeof scene>>,
+    time: VirtualTime,
+  ): LeaseHeartbeat =>
+    new LeaseHeartbeat({
       names,
       nodeName: "n1",
       leaseDurationSeconds: 120,
-      leases: client.resource(references.leases, names.namespaces.nodeLease),
+      leases: nodeLeases,
       clock: time,
       registeredNodeUid: async () => (await register()).metadata.uid,
     });
+
+  it("creates its Lease, renews it, and survives others' writes and deletions", async (context) => {
+    const parts = await scene(context);
+    const { leases, nodes } = parts;
+    const time = new VirtualTime(Date.UTC(2026, 0));
+    const heartbeat = heartbeatOf(parts, time);
     const beatAt = async (milliseconds: number) => {
       time.jump(milliseconds);
       await heartbeat.beat();
@@ -148,5 +157,47 @@ describe("a node's heartbeat", () => {
     const [owner] = (await beatAt(10_000)).metadata.ownerReferences ?? [];
     assert.equal(owner?.uid, (await nodes.get("n1")).metadata.uid);
     assert.notEqual(owner?.uid, uid);
+  });
+
+  it("notices the heartbeat of another agent for the same node, and its end", async (context) => {
+    const parts = await scene(context);
+    const time = new VirtualTime(Date.UTC(2026, 0));
+    const [one, other] = [heartbeatOf(parts, time), heartbeatOf(parts, time)];
+    const beat = async (...heartbeats: LeaseHeartbeat[]) => {
+      for (const heartbeat of heartbeats) {
+        time.jump(1000);
+        await heartbeat.beat();
+      }
+      return one.isShared;
+    };
+    assert.equal(await beat(one, other, one, other), false);
+    assert.equal(await beat(one), true);
+    assert.equal(await beat(one), false);
+  });
+
+  it("does not take other changes of its Lease, or an answer that was lost, for another agent", async (context) => {
+    const parts = await scene(context);
+    const { leases, nodeLeases } = parts;
+    const time = new VirtualTime(Date.UTC(2026, 0));
+    const heartbeat = heartbeatOf(parts, time);
+    await heartbeat.beat();
+    for (let label = 0; label < 3; label++) {
+      time.jump(1000);
+      await leases.patch("n1", { body: { metadata: { labels: { label: String(label) } } } });
+      await heartbeat.beat();
+      assert.equal(heartbeat.isShared, false);
+    }
+    // The transport sends a request to the next server when the first gave no answer.
+    const update = nodeLeases.update.bind(nodeLeases);
+    for (let lost = 0; lost < 3; lost++) {
+      time.jump(1000);
+      nodeLeases.update = async (lease) => {
+        nodeLeases.update = update;
+        await update(lease);
+        return update(lease);
+      };
+      await heartbeat.beat();
+      assert.equal(heartbeat.isShared, false);
+    }
   });
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { get } from "node:https";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -173,6 +173,35 @@ describe("a running agent", () => {
     await publish("silent", 2);
     await holds(2);
     await heartbeats("silent");
+  });
+
+  it("shows in its status what fails while the server is away", async (context) => {
+    let isAway = false;
+    const through = (transport: Transport): Transport => ({
+      send: (request) => (isAway ? Promise.reject(new Error("away")) : transport.send(request)),
+      close: () => transport.close(),
+    });
+    const { agent } = await start(context, "away", { through });
+    await allAreCurrent(agent);
+    isAway = true;
+    const failure = "could not renew the node's lease: away";
+    await eventually("the outage", () => agent.status().outages.includes(failure));
+    isAway = false;
+    await eventually("its end", () => agent.status().outages.length === 0);
+  });
+
+  it("says that a copy of its data directory is in use on another machine", async (context) => {
+    const { agent, log } = await start(context, "cloned");
+    await allAreCurrent(agent);
+    await heartbeats("cloned");
+    const dataDirectory = join(folder, "clone");
+    cpSync(join(folder, "cloned"), dataDirectory, { recursive: true, verbatimSymlinks: true });
+    const clone = await start(context, "cloned", { dataDirectory });
+    await eventually("the other agent in the status", () =>
+      agent.status().outages.some((line) => line.includes("another agent renews it too")),
+    );
+    await clone.agent.stop();
+    await eventually("its end in the log", () => log.some((line) => line.startsWith("only this agent renews")));
   });
 
   it("registers a deleted Node again, with a Lease that stays", async (context) => {

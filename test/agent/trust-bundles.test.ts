@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { describe, it, test } from "node:test";
 import type { TestContext } from "node:test";
 import { joinedAnchors, followTrustBundles } from "../../src/agent/trust-bundle-follower.ts";
+import { FailureLog } from "../../src/agent/failure-log.ts";
 import type { TrustBundleFile } from "../../src/agent/agent-settings.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import { resourceReferences } from "../resource-references.ts";
@@ -48,6 +49,11 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
     faults: 0,
   };
   const time = new VirtualTime(0);
+  const log = {
+    info: (_fields: object, message: string) => void seen.news.push(message),
+    warn: () => void seen.warnings++,
+    error: () => void seen.faults++,
+  };
   context.after(async () => {
     stopping.abort();
     await server.stop();
@@ -61,14 +67,10 @@ async function scene(context: TestContext, source: TrustBundleFile["source"]) {
       {
         followed: { source, file, hook: undefined },
         bundles: asNode,
-        monotonic: time,
+        failureLog: (texts) => new FailureLog({ ...texts, log, monotonic: time }),
         random: () => 0,
         sleep: time.sleep,
-        log: {
-          info: (_fields: object, message: string) => void seen.news.push(message),
-          warn: () => void seen.warnings++,
-          error: () => void seen.faults++,
-        },
+        log,
         onContents: () => void seen.changes++,
         onAnchors: (_file, { anchors, fault }) => void Object.assign(seen, { count: anchors, fault }),
       },
@@ -189,7 +191,7 @@ describe("a followed trust bundle", () => {
   });
 
   it("is written after an outage of the server, whose end the log says", async (context) => {
-    const { bundles, asNode, follow, holds, seen } = await scene(context, { bundleName: "mine" });
+    const { bundles, asNode, file, follow, holds, seen } = await scene(context, { bundleName: "mine" });
     await bundles.create(bundle("mine", one));
     const list = asNode.list.bind(asNode);
     asNode.list = async () => {
@@ -198,7 +200,10 @@ describe("a followed trust bundle", () => {
     };
     follow();
     await holds(one);
-    assert.deepEqual([seen.warnings, seen.news], [1, ["follows the trust bundles again", "wrote the trust bundle"]]);
+    assert.deepEqual(
+      [seen.warnings, seen.news],
+      [1, [`follows the trust bundles for ${file} again`, "wrote the trust bundle"]],
+    );
   });
 
   it("is written again within a minute when somebody removes or changes its file", async (context) => {

@@ -71,9 +71,10 @@ function answer(response: ServerResponse, agent: RunningAgent | undefined): void
   } else send(404, { message: "there is no such command" });
 }
 
-export const readAgentStatus = async (dataDirectory: string): Promise<AgentStatus> =>
-  // The agent is of the same version.
-  (await ask(dataDirectory, { method: "GET", path: "/status" })) as AgentStatus;
+export const readAgentStatus = async (dataDirectory: string): Promise<AgentStatus> => ({
+  outages: [], // an agent that has run since before an upgrade says nothing of them
+  ...((await ask(dataDirectory, { method: "GET", path: "/status" })) as Omit<AgentStatus, "outages">), // it is an agent's
+});
 
 export async function renewThroughAgent(dataDirectory: string, name: string): Promise<void> {
   await ask(dataDirectory, { method: "POST", path: `/renew?name=${encodeURIComponent(name)}` });

@@ -132,6 +132,18 @@ export class CertificateManager {
     this.#wakeUp();
   }
 
+  /** Writes the pair in use again when somebody has removed it. Throws UnusableFile when that cannot be done. */
+  restore(): void {
+    const { name, store, clock, lifetimeSeconds, log } = this.#options;
+    if (this.#current === undefined || this.#specification === undefined) return;
+    const digest = wantedDigest(this.#specification.wanted, lifetimeSeconds);
+    if (!store.restore(this.#current, { now: clock.now(), wantedDigest: digest })) return;
+    log.warn(
+      { certificate: name, file: store.file },
+      "somebody has removed the saved certificate: it is written again",
+    );
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const step = this.#nextStep();

@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, readlinkSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { writePrivateFile, replaceLink } from "../machinery/files/atomic-file.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
@@ -7,6 +7,13 @@ import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import { formatKeyPair, parseKeyPair } from "./key-pair.ts";
 import type { KeyPair } from "./key-pair.ts";
+
+interface PairInUse {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** The digest of what was asked for when the pair was requested. */
+  readonly wantedDigest: string;
+}
 
 /**
  * The files of one certificate, like those of a kubelet: dated files with key and certificate, and the link
@@ -52,10 +59,22 @@ export class CertificateStore {
   }
 
   /**
-   * Puts a pair into use and forgets the pending key. The previous pair is kept for programs that are just reading it. `now`
-   * is in milliseconds since the epoch.
+   * Puts a pair into use and forgets the pending key. The previous pair is kept for programs that are just reading it.
    */
-  install(pair: KeyPair, { now, wantedDigest }: { readonly now: number; readonly wantedDigest: string }): void {
+  install(pair: KeyPair, when: PairInUse): void {
+    this.#write(pair, when);
+    this.forgetPendingKey();
+  }
+
+  /** Writes the pair in use again when somebody has removed its file, or all of the folder. Returns whether it was. */
+  restore(pair: KeyPair, when: PairInUse): boolean {
+    if (existsSync(this.file)) return false;
+    this.#write(pair, when);
+    return true;
+  }
+
+  #write(pair: KeyPair, { now, wantedDigest }: PairInUse): void {
+    makeFolder(this.#directory, { mode: 0o700 });
     const previous = linkTarget(this.file);
     const dated = `${this.#name}-${new Date(now).toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.pem`;
     // Before the write: each retry of one that failed makes another file.
@@ -66,7 +85,6 @@ export class CertificateStore {
     replaceLink(this.file, dated);
     // After the pair: a kill between the two leads to one more renewal, not to a pair without a purpose.
     writePrivateFile(this.#wantedDigestFile, wantedDigest);
-    this.forgetPendingKey();
   }
 
   /** The key of the pending request. PEM, secret. A key that other users can read, or this one cannot, counts as missing. */
@@ -75,6 +93,7 @@ export class CertificateStore {
   }
 
   keepPendingKey(keyPem: string): void {
+    makeFolder(this.#directory, { mode: 0o700 });
     writePrivateFile(this.#pendingFile, keyPem);
   }
 

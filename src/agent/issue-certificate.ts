@@ -117,6 +117,7 @@ class Issuance {
       ...order,
       current: () => this.#manager.current,
       file: this.#store.file,
+      restore: () => this.#manager.restore(),
       outputs: [output.output],
       changedFile: order.files.out,
       hooks: this.#hooks,

@@ -68,6 +68,7 @@ export function managedCertificate(
     name,
     current: () => manager.current,
     file: store.file,
+    restore: () => manager.restore(),
     outputs: service?.outputs ?? [],
     hook: service?.hook ?? settings.hook,
     hooks,

@@ -15,6 +15,8 @@ export interface PublishedCertificateOptions {
   readonly current: () => KeyPair | undefined;
   /** Where the agent itself keeps the pair. */
   readonly file: string;
+  /** Writes that file again when it is missing. */
+  readonly restore: () => void;
   readonly outputs: readonly CertificateOutput[];
   readonly hook: Hook | undefined;
   /** The file that the hook gets as changed; default: the first output. */
@@ -50,18 +52,20 @@ export class PublishedCertificate {
    * back the others: it is logged, and tried again by `run`.
    */
   publish(): void {
-    const { name, current, file, outputs, hook, hooks, log, changedFile } = this.#options;
+    const { name, current, file, restore, outputs, hook, hooks, log, changedFile } = this.#options;
     const pair = current();
     if (pair === undefined) return;
     const digests: string[] = [];
     const faults: string[] = [];
-    for (const output of outputs) {
+    const attempt = (write: () => void): void => {
       try {
-        digests.push(writeCertificateOutput(output, pair));
+        write();
       } catch (error) {
         faults.push(messageOf(error));
       }
-    }
+    };
+    attempt(restore);
+    for (const output of outputs) attempt(() => digests.push(writeCertificateOutput(output, pair)));
     if (faults.length > 0) return this.#fail(faults.join("; "));
     this.#fault = undefined;
     const digest = createHash("sha256").update(formatKeyPair(pair)).update(digests.join()).digest("hex");

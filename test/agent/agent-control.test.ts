@@ -77,3 +77,22 @@ test("the agent's control socket answers 404 to every target that is no command 
     assert.equal(answer.statusCode, 404, path);
   }
 });
+
+test("a command understands the status of an agent that has run since before an upgrade", async (context) => {
+  const directory = mkdtempSync(join(tmpdir(), "signet-control-"));
+  const earlier = {
+    nodeName: "n1",
+    now: 0,
+    certificates: [],
+    trustBundles: [],
+    hookFaults: [],
+    hasPendingHooks: false,
+  };
+  const agent = { status: () => earlier } as unknown as RunningAgent; // without what came later
+  const control = await openControlSocket(directory, { agent: () => agent, log });
+  context.after(async () => {
+    await control.close();
+    rmSync(directory, { recursive: true });
+  });
+  assert.deepEqual((await readAgentStatus(directory)).outages, []);
+});

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
 import { describe, it } from "node:test";
 import { serialNumberHex } from "../../src/pki/certificate.ts";
 import type { CertificateManager } from "../../src/agent/certificate-manager.ts";
@@ -112,6 +112,43 @@ describe("the certificate manager", () => {
     await settle();
     assert.notEqual(manager.current?.keyPem, keyPem);
     assert.equal(scene.requests.size, 2);
+  });
+
+  it("writes its certificate again when somebody has removed the folder, and leaves one that is there alone", async (context) => {
+    const scene = new SigningScene(context);
+    const manager = await started(scene);
+    rmSync(scene.directory, { recursive: true });
+    manager.restore();
+    const restored = scene.store().read();
+    assert.equal(restored?.keyPem, manager.current?.keyPem);
+    assert.ok(scene.store().wantedDigest !== undefined);
+    assert.match(scene.log.at(-1) ?? "", /^somebody has removed the saved certificate/);
+    const lines = scene.log.length;
+    manager.restore();
+    assert.equal(scene.log.length, lines);
+  });
+
+  it("keeps the key of a pending request when it writes its certificate again", async (context) => {
+    const scene = new SigningScene(context);
+    const manager = await started(scene);
+    scene.behaviour = "ignores";
+    manager.renewNow();
+    await settle();
+    const key = scene.store().pendingKey();
+    rmSync(scene.store().file);
+    manager.restore();
+    assert.ok(key !== undefined);
+    assert.equal(scene.store().pendingKey(), key);
+  });
+
+  it("renews its certificate although somebody has removed the folder", async (context) => {
+    const scene = new SigningScene(context);
+    const manager = await started(scene);
+    rmSync(scene.directory, { recursive: true });
+    manager.renewNow();
+    await settle();
+    assert.equal(scene.failures, 0);
+    assert.equal(scene.store().read()?.keyPem, manager.current?.keyPem);
   });
 
   it("continues with its key when a server that was away is back", async (context) => {

@@ -23,10 +23,12 @@ function scene(context: TestContext) {
   const time = new VirtualTime(0);
   const log = logTo(() => {});
   let pair = newPair();
+  let restore = (): void => {};
   const published = new PublishedCertificate({
     name: "web",
     current: () => pair,
     file: join(folder, "own.pem"),
+    restore: () => restore(),
     outputs: ["one", "two"].map((name) => ({
       type: "pem",
       file: join(folder, `${name}.pem`),
@@ -47,6 +49,7 @@ function scene(context: TestContext) {
   return {
     published,
     time,
+    onRestore: (called: () => void) => void (restore = called),
     fileOf: (name: string) => join(folder, `${name}.pem`),
     renew(): void {
       pair = newPair();
@@ -64,6 +67,17 @@ describe("the files of a renewed certificate", () => {
     renew();
     assert.ok(isCurrent("two"));
     assert.match(published.fault ?? "", /^[^;]*one\.pem is a folder[^;]*; name a file$/);
+  });
+
+  it("are looked at every minute, and so is the agent's own, whose fault does not hold back the others", async (context) => {
+    const { published, time, fileOf, isCurrent, onRestore } = scene(context);
+    onRestore(() => {
+      throw new Error("the disk is full");
+    });
+    rmSync(fileOf("one"));
+    await time.advance(60_000);
+    assert.ok(isCurrent("one"));
+    assert.equal(published.fault, "the disk is full");
   });
 
   it("are written ten seconds after they could not be", async (context) => {

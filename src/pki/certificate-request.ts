@@ -139,7 +139,7 @@ const signedDataOf = (request: CertificateRequest): SignedData => ({
   sha1: "allowed",
 });
 
-const recent = new RecentTexts<CertificateRequest>();
+const recent = new RecentTexts<CertificateRequest>(256);
 
 /**
  * Parses the `spec.request` of a CertificateSigningRequest: a PEM file in base64. Admission, validation, approval and

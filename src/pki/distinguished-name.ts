@@ -72,7 +72,7 @@ const typeOfShortName = new Map([...shortNames].map(([type, shortName]) => [shor
 /** More are an attack: real names have at most about ten. */
 const maximumAttributes = 1000;
 
-const recent = new RecentTexts<DistinguishedName>();
+const recent = new RecentTexts<DistinguishedName>(256);
 
 /**
  * Reads a Name (RFC 5280 4.1.2.4) from its whole encoding. Throws PkiError. The last names are remembered: a CA's is in each of its

@@ -1,10 +1,14 @@
 /** Longer texts are read each time: the memory has a bound in bytes too. */
 const longestText = 8192;
-const maximumTexts = 256;
 
-/** What was read of the last 256 texts. The steps of a certificate read the same text one after the other. */
+/** What was read of the last texts. The steps of a certificate read the same text one after the other. */
 export class RecentTexts<T extends object> {
+  readonly #maximumTexts: number;
   readonly #known = new Map<string, T>();
+
+  constructor(maximumTexts: number) {
+    this.#maximumTexts = maximumTexts;
+  }
 
   get(text: string): T | undefined {
     return this.#known.get(text);
@@ -13,7 +17,7 @@ export class RecentTexts<T extends object> {
   /** Returns what was read. */
   add(text: string, read: T): T {
     if (text.length > longestText) return read;
-    if (this.#known.size >= maximumTexts) {
+    if (this.#known.size >= this.#maximumTexts) {
       const [oldest = ""] = this.#known.keys();
       this.#known.delete(oldest);
     }

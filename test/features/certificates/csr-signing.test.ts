@@ -288,4 +288,26 @@ describe("the CAs of csr-signing", () => {
       await server.stop();
     }
   });
+
+  it("hand out their chain, with which the inventory knows the certificate without a look", async () => {
+    const root = newAuthority("root");
+    const intermediate = intermediateOf(root, "intermediate");
+    const server = await startTestServer({
+      settings: {
+        "cluster-signing-cert-file": folder.write("chain.crt", intermediate.certificate, root.certificate),
+        "cluster-signing-key-file": folder.writeKey("chain.key", intermediate),
+      },
+    });
+    try {
+      const scene = new CertificateScene(server.client);
+      const wish = { signerName: apiserverClient, commonName: "alice" };
+      const [, issuer] = await scene.obtain({ ...wish, name: "first" });
+      assert.equal(issuer?.subject.commonName, "intermediate");
+      // The loops read the changes in their order: the first certificate came before the second approval.
+      await scene.obtain({ ...wish, name: "second" });
+      assert.match(await server.client.text("/metrics"), /^workqueue_adds_total\{name="certificate-inventory"\} 0$/m);
+    } finally {
+      await server.stop();
+    }
+  });
 });

@@ -9,6 +9,8 @@ import type { Controller } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../resources.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 
+const isRecordedAlready = "nothing to do: the certificate is recorded";
+
 /**
  * Records the certificates that appear in requests of custom signers, or that were written by hand. `csrsigning`
  * records its own certificates before it issues them.
@@ -31,7 +33,9 @@ export const certificateInventory: Controller = {
     const queue = requestQueue(context, {
       name: this.name,
       reconcile: async (request) => {
-        const { leaf: certificate } = readIssuedText(request.status.certificate ?? "");
+        const text = readIssuedText(request.status.certificate ?? "");
+        if (text.isRecorded) return isRecordedAlready;
+        const { leaf: certificate } = text;
         if (certificate === "unreadable") {
           log.info(
             { controller: this.name, request: request.metadata.name },
@@ -40,8 +44,7 @@ export const certificateInventory: Controller = {
           return "nothing to do: the certificate cannot be parsed";
         }
         if (certificate === undefined) return "nothing to do: the request has no certificate";
-        if (await isRecorded(certificate, request.metadata.uid ?? ""))
-          return "nothing to do: the certificate is recorded";
+        if (await isRecorded(certificate, request.metadata.uid ?? "")) return isRecordedAlready;
         const recordName = fingerprintRecordName(certificate);
         await ignoreCodes([409], writer.create(certificateRecord(names, { recordName, certificate, request })));
         return "recorded the certificate";

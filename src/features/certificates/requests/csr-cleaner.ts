@@ -35,7 +35,9 @@ export function removalTime(request: CertificateSigningRequest): number {
 
 /** Infinity for a custom signer's certificate that cannot be parsed here: its request is kept for the usual period. */
 function certificateEnd({ status }: CertificateSigningRequest): number {
-  const { leaf } = readIssuedText(status.certificate ?? "");
+  const text = readIssuedText(status.certificate ?? "");
+  if (text.isRecorded) return text.notAfter;
+  const { leaf } = text;
   return leaf === undefined || leaf === "unreadable" ? Infinity : leaf.notAfter;
 }
 

@@ -6,34 +6,46 @@ import { RecentTexts } from "../../../pki/recent-texts.ts";
 import { validateCertificatesPem } from "../../../pki/validate-certificates-pem.ts";
 
 /** A request's `status.certificate`, read. */
-interface IssuedText {
+type IssuedText = RecordedText | ForeignText;
+
+/** It was issued here, so it can only be in a request whose certificate is in the inventory. */
+interface RecordedText {
+  readonly isRecorded: true;
+  readonly fault: undefined;
+  /** Of the first certificate, in milliseconds since the epoch. */
+  readonly notAfter: number;
+}
+
+interface ForeignText {
+  readonly isRecorded: false;
   /** Why it may not be written, in upstream's words. Undefined when it may. */
   readonly fault: string | undefined;
   /** The first certificate: its chain comes after it. */
   readonly leaf: Certificate | "unreadable" | undefined;
-  /** Whether it was issued here. Then it can only be in a request whose certificate is in the inventory. */
-  readonly isRecorded: boolean;
 }
 
+/** More than the changes that wait for the loops while certificates are issued: these loops read the texts last. */
+const issuedHere = new RecentTexts<RecordedText>(1500);
+
 /** The write, the inventory and the cleaner read the same certificate one after the other. */
-const recent = new RecentTexts<IssuedText>();
+const issuedElsewhere = new RecentTexts<ForeignText>(256);
 
 /** Reads a request's `status.certificate`: PEM in base64. */
 export function readIssuedText(base64: string): IssuedText {
-  const known = recent.get(base64);
+  const known = issuedHere.get(base64) ?? issuedElsewhere.get(base64);
   if (known !== undefined) return known;
   const pem = Buffer.from(base64, "base64");
-  return recent.add(base64, { fault: validateCertificatesPem(pem), leaf: leafOf(pem), isRecorded: false });
+  return issuedElsewhere.add(base64, { isRecorded: false, fault: validateCertificatesPem(pem), leaf: leafOf(pem) });
 }
 
 /**
  * Remembers a certificate that was just issued, so that its text need not be parsed again in this process. Call it before anyone
  * else can know the text, and hand the text out only together with its record, or after it.
  */
-export const rememberIssued = (base64: string, certificate: Certificate): unknown =>
-  recent.add(base64, { fault: undefined, leaf: certificate, isRecorded: true });
+export const rememberIssued = (base64: string, { notAfter }: Certificate): unknown =>
+  issuedHere.add(base64, { isRecorded: true, fault: undefined, notAfter });
 
-function leafOf(pem: Buffer): IssuedText["leaf"] {
+function leafOf(pem: Buffer): ForeignText["leaf"] {
   const block = decodePemBlocks(pem).find(({ type }) => type === "CERTIFICATE");
   if (block === undefined) return undefined;
   try {

@@ -64,7 +64,7 @@ export async function issueOnce(context: ControllerContext, options: IssueOnceOp
   });
   const pem = signed.pem + authority.chainPem;
   const certificate = Buffer.from(pem, "utf8").toString("base64");
-  if (authority.chainPem === "") rememberIssued(certificate, signed.certificate);
+  rememberIssued(certificate, signed.certificate);
   const record = certificateRecord(names, {
     recordName,
     certificate: signed.certificate,

@@ -147,13 +147,15 @@ describe("a bookmark", () => {
       ["timeoutSeconds=100", 60_000],
     ] as const) {
       const reader = await own.watch(`${collection}?watch=1&allowWatchBookmarks=true&${query}`);
+      // Without a version, the state comes first, and the mark of its end.
+      const expected = [...(/resourceVersion=[^0]/.test(query) ? [] : [mark]), mark];
+      await reader.until(expected.length - 1);
       await new Promise((resolve) => setImmediate(resolve));
       t.mock.timers.tick(milliseconds);
-      await new Promise((resolve) => setImmediate(resolve));
+      await reader.until(expected.length);
       assert.deepEqual(
         reader.events.map(({ type, object }) => [type, object.metadata.resourceVersion]),
-        // Without a version, the state comes first, and the mark of its end.
-        [...(/resourceVersion=[^0]/.test(query) ? [] : [mark]), mark],
+        expected,
         query,
       );
       reader.stop();
@@ -164,7 +166,7 @@ describe("a bookmark", () => {
     assert.deepEqual([silent.events, silent.isEnded], [[], true]);
   });
 
-  it("reports the revision of other processes' writes, and never moves back a watch from a future revision", async (t) => {
+  it("reports the revision of writes in other namespaces, and never moves back a watch from a future revision", async (t) => {
     const [collection, elsewhere] = [leases("default"), leases("elsewhere")];
     const { metadata } = await own.json(collection);
     const future = Number(metadata.resourceVersion) + 3;
@@ -172,19 +174,20 @@ describe("a bookmark", () => {
     const query = "watch=1&allowWatchBookmarks=true&timeoutSeconds=1000";
     const now = await own.watch(`${collection}?${query}`);
     const later = await own.watch(`${collection}?${query}&resourceVersion=${future}`);
-    await new Promise((resolve) => setImmediate(resolve));
-    const first = await createOwn(elsewhere, "a");
+    await now.until(1);
+    await createOwn(elsewhere, "a");
+    const { metadata: first } = await own.json(elsewhere); // the list waits until the server knows of the write
     t.mock.timers.tick(60_000);
-    await new Promise((resolve) => setImmediate(resolve));
+    await now.until(2);
     assert.deepEqual(
       now.events.map(({ object }) => object.metadata.resourceVersion),
-      [metadata.resourceVersion, first.metadata.resourceVersion],
+      [metadata.resourceVersion, first.resourceVersion],
     );
     assert.deepEqual(later.events, []);
     for (const name of ["b", "c", "d"]) await createOwn(elsewhere, name);
     const { metadata: last } = await own.json(elsewhere);
     t.mock.timers.tick(60_000);
-    await new Promise((resolve) => setImmediate(resolve));
+    await Promise.all([now.until(3), later.until(1)]);
     for (const reader of [now, later]) {
       assert.equal(reader.events.at(-1)?.object.metadata.resourceVersion, last.resourceVersion);
       reader.stop();

@@ -5,7 +5,6 @@ import type { Http2Server, ServerHttp2Session, ServerHttp2Stream } from "node:ht
 import { createServer as createSocketServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import * as fc from "fast-check";
 import { GrpcChannel } from "../../../src/machinery/grpc/grpc-channel.ts";
 import { encodeFrame, FrameReader } from "../../../src/machinery/grpc/grpc-frames.ts";
@@ -88,16 +87,17 @@ describe("a gRPC channel", () => {
   });
 
   it("pings the server only while a call is running: etcd closes idle connections that ping", async (context) => {
-    await using server = await listen(() => {});
+    const called = Promise.withResolvers<void>();
+    await using server = await listen(() => called.resolve());
     context.mock.timers.enable({ apis: ["setInterval"] });
     const channel = await server.connect();
     context.mock.timers.tick(30_000);
-    await delay(50);
-    assert.equal(server.pings(), 0);
-
     const call = channel.stream("/x/Y", { onMessage: () => {}, onEnd: () => {} });
+    await called.promise;
+    assert.equal(server.pings(), 0, "one of the idle time would have come before the call");
+
     context.mock.timers.tick(6_000);
-    while (server.pings() === 0) await delay(5);
+    while (server.pings() === 0) await new Promise(setImmediate);
     assert.equal(server.pings(), 1);
     call.cancel();
   });
@@ -108,14 +108,14 @@ describe("a server that takes connections and says nothing", () => {
     const server = createSocketServer((socket) => socket.resume()).listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo; // it listens on TCP
-    const connect = (): Promise<GrpcChannel> =>
-      GrpcChannel.connect({ url: `http://127.0.0.1:${port}`, timeoutMilliseconds: 50 });
+    const connect = (timeoutMilliseconds: number): Promise<GrpcChannel> =>
+      GrpcChannel.connect({ url: `http://127.0.0.1:${port}`, timeoutMilliseconds });
     const failsWith = (code: number) => (error: unknown) =>
       error instanceof GrpcError && error.code === code && !error.mayHaveRun;
-    await assert.rejects(connect(), failsWith(grpcStatus.deadlineExceeded));
+    await assert.rejects(connect(50), failsWith(grpcStatus.deadlineExceeded));
     server.close();
     await once(server, "close");
-    await assert.rejects(connect(), failsWith(grpcStatus.unavailable));
+    await assert.rejects(connect(60_000), failsWith(grpcStatus.unavailable));
   });
 });
 

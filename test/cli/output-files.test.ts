@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
+import { execFileSync, spawnSync } from "node:child_process";
 import {
   chmodSync,
   existsSync,
@@ -13,7 +12,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { text } from "node:stream/consumers";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
@@ -162,13 +160,13 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     assert.deepEqual([wrong.code, wrong.stderr.split("\n").length], [2, 2]);
   });
 
-  it("ends with the code for an output that cannot be written when a backup does not fit", async (context) => {
-    const kept = await startTestServer({ storage: "lmdb" });
-    context.after(() => kept.stop());
-    const backup = `"${process.execPath}" "${main}" backup --data-dir "${kept.dataDirectory}" "${join(folder, "b")}"`;
-    // Files that may not grow fail like on a full disk. Not spawnSync: the server of this process gives way to who opens its store.
-    const program = spawn("sh", ["-c", `ulimit -f 1; ${backup}`], { stdio: ["ignore", "inherit", "pipe"] });
-    const [stderr, [status]] = await Promise.all([text(program.stderr), once(program, "exit")]);
+  it("ends with the code for an output that cannot be written when a backup does not fit", async () => {
+    const dataDirectory = mkdtempSync(join(tmpdir(), "signet-output-data-"));
+    await (await startTestServer({ storage: "lmdb", dataDirectory })).stop();
+    const backup = `"${process.execPath}" "${main}" backup --data-dir "${dataDirectory}" "${join(folder, "b")}"`;
+    // Files that may not grow fail like on a full disk.
+    const { status, stderr } = spawnSync("sh", ["-c", `ulimit -f 1; ${backup}`], { encoding: "utf8" });
+    rmSync(dataDirectory, { recursive: true });
     assert.match(stderr, /^signet: cannot write \S+: no file may be so large there \(ulimit -f\); raise the limit/);
     assert.equal(status, 5);
     assert.deepEqual(readdirSync(folder), []);

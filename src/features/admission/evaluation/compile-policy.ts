@@ -31,62 +31,82 @@ export function compilePolicy(spec: PolicySpec): {
   readonly policy: CompiledPolicy;
   readonly faults: readonly FieldError[];
 } {
-  const faults: FieldError[] = [];
-  const types = new Map<string, string>();
-  const hasParams = spec.paramKind !== undefined;
-  let patternsSize = 0;
-  let characters = 0;
-  const compile = (source: string, { field, accepted, hasAuthorizer = true }: Wanted): Expression[] => {
-    try {
-      if (patternsSize > largestPatterns)
-        throw new ExpressionError("the regular expressions of the policy are too large");
-      characters += source.length;
-      if (characters > maximumCharacters)
-        throw new ExpressionError("the expressions of the policy are longer than 256 KiB together");
-      const expression = compileExpression(source, policyEnvironment({ hasParams, hasAuthorizer }, types));
-      patternsSize += expression.patternsSize;
-      if (accepted === undefined || accepted.includes(expression.type)) return [expression];
-      if (expression.type === "dyn" && readsUntyped(source, types)) return [expression];
-      const detail = `must evaluate to ${wordsFor(accepted)} but got ${wordFor(expression.type)}`;
-      faults.push(invalidValue(field, { value: source, detail }));
-    } catch (error) {
-      if (!(error instanceof ExpressionError)) throw error;
-      faults.push(invalidValue(field, { value: source, detail: `compilation failed: ${error.message}` }));
-    }
-    return [];
-  };
+  const compiler = new PolicyCompiler({ hasParams: spec.paramKind !== undefined });
   const variables = new Map<string, Expression>();
-  for (const [index, { name, expression }] of (spec.variables ?? []).entries()) {
-    const [compiled] = compile(expression, { field: `spec.variables[${index}].expression`, accepted: undefined });
-    if (compiled === undefined) continue;
-    variables.set(name, compiled);
-    const isUntyped = compiled.type === "dyn" && readsUntyped(expression, types);
-    types.set(name, isUntyped ? untyped : compiled.type);
+  for (const [index, variable] of (spec.variables ?? []).entries()) {
+    const compiled = compiler.compileVariable(variable, { field: `spec.variables[${index}].expression` });
+    if (compiled !== undefined) variables.set(variable.name, compiled);
   }
   const matchConditions = (spec.matchConditions ?? []).flatMap(({ expression }, index) =>
-    compile(expression, { field: `spec.matchConditions[${index}].expression`, accepted: boolean }),
+    compiler.compile(expression, { field: `spec.matchConditions[${index}].expression`, accepted: boolean }),
   );
   const validations = (spec.validations ?? []).flatMap((validation, index) => {
     const field = `spec.validations[${index}]`;
     const { message = "", reason = "Invalid", messageExpression = "" } = validation;
-    const said =
-      messageExpression.trim() === ""
-        ? []
-        : compile(messageExpression, { field: `${field}.messageExpression`, accepted: text, hasAuthorizer: false });
-    return compile(validation.expression, { field: `${field}.expression`, accepted: boolean }).map((expression) => ({
-      expression,
-      message,
-      messageExpression: said[0],
-      reason,
-    }));
+    const wanted = { field: `${field}.messageExpression`, accepted: text, hasAuthorizer: false };
+    const said = messageExpression.trim() === "" ? [] : compiler.compile(messageExpression, wanted);
+    return compiler
+      .compile(validation.expression, { field: `${field}.expression`, accepted: boolean })
+      .map((expression) => ({ expression, message, messageExpression: said[0], reason }));
   });
   const auditAnnotations = (spec.auditAnnotations ?? []).flatMap(({ key, valueExpression }, index) =>
-    compile(valueExpression, {
-      field: `spec.auditAnnotations[${index}].valueExpression`,
-      accepted: textOrNull,
-    }).map((expression) => ({ key, expression })),
+    compiler
+      .compile(valueExpression, { field: `spec.auditAnnotations[${index}].valueExpression`, accepted: textOrNull })
+      .map((expression) => ({ key, expression })),
   );
-  return { policy: { matchConditions, variables, validations, auditAnnotations }, faults };
+  return { policy: { matchConditions, variables, validations, auditAnnotations }, faults: compiler.faults };
+}
+
+/** Compiles the expressions of one policy, one after the other: each may read the variables before it. */
+class PolicyCompiler {
+  readonly faults: FieldError[] = [];
+  readonly #hasParams: boolean;
+  /** Of the variables so far, by their names. */
+  readonly #types = new Map<string, string>();
+  #patternsSize = 0;
+  #characters = 0;
+
+  constructor({ hasParams }: Pick<EnvironmentOptions, "hasParams">) {
+    this.#hasParams = hasParams;
+  }
+
+  /** None: it has a fault. */
+  compile(source: string, { field, accepted, hasAuthorizer = true }: Wanted): Expression[] {
+    try {
+      const expression = this.#compileBounded(source, { hasAuthorizer });
+      if (accepted === undefined || accepted.includes(expression.type)) return [expression];
+      if (expression.type === "dyn" && readsUntyped(source, this.#types)) return [expression];
+      const detail = `must evaluate to ${wordsFor(accepted)} but got ${wordFor(expression.type)}`;
+      this.faults.push(invalidValue(field, { value: source, detail }));
+    } catch (error) {
+      if (!(error instanceof ExpressionError)) throw error;
+      this.faults.push(invalidValue(field, { value: source, detail: `compilation failed: ${error.message}` }));
+    }
+    return [];
+  }
+
+  compileVariable(
+    { name, expression }: { readonly name: string; readonly expression: string },
+    { field }: { readonly field: string },
+  ): Expression | undefined {
+    const [compiled] = this.compile(expression, { field, accepted: undefined });
+    if (compiled === undefined) return undefined;
+    const isUntyped = compiled.type === "dyn" && readsUntyped(expression, this.#types);
+    this.#types.set(name, isUntyped ? untyped : compiled.type);
+    return compiled;
+  }
+
+  #compileBounded(source: string, { hasAuthorizer }: Pick<EnvironmentOptions, "hasAuthorizer">): Expression {
+    if (this.#patternsSize > largestPatterns)
+      throw new ExpressionError("the regular expressions of the policy are too large");
+    this.#characters += source.length;
+    if (this.#characters > maximumCharacters)
+      throw new ExpressionError("the expressions of the policy are longer than 256 KiB together");
+    const environment = policyEnvironment({ hasParams: this.#hasParams, hasAuthorizer }, this.#types);
+    const expression = compileExpression(source, environment);
+    this.#patternsSize += expression.patternsSize;
+    return expression;
+  }
 }
 
 /**

@@ -2,6 +2,7 @@ import { ApiError } from "../../../machinery/api/api-error.ts";
 import type { AdmissionAttributes, Authorize } from "../../../machinery/api/attributes.ts";
 import { formatFaults } from "../../../machinery/api/field-error.ts";
 import type { Names } from "../../../machinery/api/names.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { StatusReason } from "../../../machinery/api/status.ts";
 import { TooDeep } from "../../../machinery/expressions/cel-value.ts";
 import { admissionForbidden, withCauses } from "../../../machinery/registry/admission.ts";
@@ -14,9 +15,9 @@ import { collectParams, ConfigurationFault } from "./collect-params.ts";
 import { compilePolicy } from "./compile-policy.ts";
 import type { CompiledPolicy } from "./compile-policy.ts";
 import { evaluatePolicy, stepsOfPolicy } from "./evaluate-policy.ts";
-import type { ErrorType, PolicyFailure } from "./evaluate-policy.ts";
+import type { ErrorType, PolicyFailure, PolicyResult } from "./evaluate-policy.ts";
 import { compileMatcher } from "./match-resources.ts";
-import type { Matcher } from "./match-resources.ts";
+import type { Matcher, ServedAs } from "./match-resources.ts";
 import { WrittenObjects } from "./written-objects.ts";
 import { AccessChecks } from "./access-checks.ts";
 
@@ -48,10 +49,25 @@ interface ReadyBinding {
 interface ReadyPolicy {
   readonly name: string;
   readonly spec: ValidatingAdmissionPolicy["spec"];
+  readonly failurePolicy: "Fail" | "Ignore";
   readonly matches: Matcher;
   readonly compiled: CompiledPolicy;
   /** Why it cannot be evaluated. */
   readonly fault: string | undefined;
+}
+
+/**
+ * Called after each evaluation with its steps. Throws an ApiError when the write needs too many. Returns what to wait for before
+ * the next one.
+ */
+type Spend = (steps: number) => Promise<void> | undefined;
+
+interface EvaluationOptions {
+  readonly policy: ReadyPolicy;
+  readonly binding: ReadyBinding;
+  readonly matched: ServedAs;
+  readonly params: ApiObject | null;
+  readonly spend: Spend;
 }
 
 interface Denial {
@@ -99,7 +115,7 @@ export class PolicyDecisions {
     const denials: Denial[] = [];
     const work = new LongWork(attributes.user);
     let steps = 0;
-    const spend = (more: number): Promise<void> | undefined => {
+    const spend: Spend = (more) => {
       steps += more;
       if (steps > stepsOfWrite) throw admissionForbidden(attributes, "its admission policies take too long");
       return work.pause();
@@ -118,64 +134,60 @@ export class PolicyDecisions {
       policy,
       inForce,
       spend,
-    }: {
-      readonly policy: ReadyPolicy;
-      readonly inForce: PolicyInForce;
-      /**
-       * Called after each evaluation with its steps. Throws an ApiError when the write needs too many. Returns what to wait for before
-       * the next one.
-       */
-      readonly spend: (steps: number) => Promise<void> | undefined;
-    },
+    }: { readonly policy: ReadyPolicy; readonly inForce: PolicyInForce; readonly spend: Spend },
   ): Promise<readonly Denial[]> {
-    const denials: Denial[] = [];
-    const isStrict = policy.spec.failurePolicy !== "Ignore";
-    const misconfigured = (what: string, binding: string | undefined): void => {
-      if (isStrict) denials.push({ policy: policy.name, binding, failure: { message: what, reason: "Invalid" } });
-    };
     const matched = policy.matches(written.write);
-    if (matched === undefined) return denials;
-    if (policy.fault !== undefined) {
-      misconfigured(`failed to configure policy: ${policy.fault}`, undefined);
-      return denials;
-    }
+    if (matched === undefined) return [];
+    const misconfigured = (message: string, binding?: string): Denial[] =>
+      policy.failurePolicy === "Ignore"
+        ? []
+        : [{ policy: policy.name, binding, failure: { message, reason: "Invalid" } }];
+    if (policy.fault !== undefined) return misconfigured(`failed to configure policy: ${policy.fault}`);
+    const { paramKind } = policy.spec;
+    const { namespace, listener } = written.write.attributes;
+    const denials: Denial[] = [];
     const annotations = new Map<string, Set<string>>();
     for (const binding of inForce.bindings.map((one) => this.#readyBinding(one))) {
       if (binding.matches(written.write) === undefined) continue;
+      const { paramRef } = binding.spec;
       try {
-        const { paramKind } = policy.spec;
-        const failurePolicy = policy.spec.failurePolicy === "Ignore" ? "Ignore" : "Fail";
-        const { namespace } = written.write.attributes;
-        const { stores } = this.#options;
-        for (const params of collectParams(stores, { paramKind, paramRef: binding.spec.paramRef, namespace })) {
-          const started = performance.now();
-          const input = written.inputFor(matched, params);
-          const result = await written.checks.evaluated(() =>
-            evaluatePolicy(policy.compiled, { input, failurePolicy }),
-          );
-          const seconds = (performance.now() - started) / 1000;
-          await spend(result.steps);
-          const checked = { policy: policy.name, binding: binding.name, seconds };
-          for (const error of result.ignored) this.#options.observer.onChecked({ ...checked, error, action: "allow" });
-          for (const failure of result.failures) {
-            if (this.#act(failure, { policy, binding, written, seconds })) {
-              denials.push({ policy: policy.name, binding: binding.name, failure });
-            }
-          }
-          for (const [key, value] of Object.entries(result.annotations)) {
+        for (const params of collectParams(this.#options.stores, { paramKind, paramRef, namespace })) {
+          const found = await this.#evaluate(written, { policy, binding, matched, params, spend });
+          denials.push(...found.denials);
+          for (const [key, value] of Object.entries(found.annotations)) {
             annotations.set(key, (annotations.get(key) ?? new Set()).add(value));
           }
         }
       } catch (error) {
         if (!(error instanceof ConfigurationFault)) throw error;
-        misconfigured(`failed to configure binding: ${error.message}`, binding.name);
+        denials.push(...misconfigured(`failed to configure binding: ${error.message}`, binding.name));
       }
     }
-    const { listener } = written.write.attributes;
     for (const [key, values] of annotations) {
       listener.annotate?.({ [`${policy.name}/${key}`]: [...values].join(", ") });
     }
     return denials;
+  }
+
+  /** Evaluates a policy with one of its params, and does what the binding says of each failure. */
+  async #evaluate(
+    written: WrittenObjects,
+    { policy, binding, matched, params, spend }: EvaluationOptions,
+  ): Promise<{ readonly denials: readonly Denial[]; readonly annotations: PolicyResult["annotations"] }> {
+    const started = performance.now();
+    const input = written.inputFor(matched, params);
+    const { failurePolicy } = policy;
+    const { failures, ignored, annotations, steps } = await written.checks.evaluated(() =>
+      evaluatePolicy(policy.compiled, { input, failurePolicy }),
+    );
+    const seconds = (performance.now() - started) / 1000;
+    await spend(steps);
+    const checked = { policy: policy.name, binding: binding.name, seconds };
+    for (const error of ignored) this.#options.observer.onChecked({ ...checked, error, action: "allow" });
+    const denials = failures
+      .filter((failure) => this.#act(failure, { policy, binding, written, seconds }))
+      .map((failure) => ({ policy: policy.name, binding: binding.name, failure }));
+    return { denials, annotations };
   }
 
   /** Does what the binding says. Returns whether that refuses the write. */
@@ -227,6 +239,7 @@ export class PolicyDecisions {
     const ready: ReadyPolicy = {
       name: policy.metadata.name ?? "",
       spec,
+      failurePolicy: spec.failurePolicy === "Ignore" ? "Ignore" : "Fail",
       matches: compileMatcher(spec.matchConstraints, (group) => this.#options.names.ownGroup(group)),
       compiled,
       fault: faults.length === 0 ? undefined : formatFaults(faults),

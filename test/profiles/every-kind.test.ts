@@ -28,7 +28,7 @@ interface OpenApiSchema {
   readonly "x-kubernetes-group-version-kind"?: readonly { readonly group: string; readonly kind: string }[];
 }
 
-// At the same time, because a namespace takes five seconds to go away.
+// At the same time, because a namespace takes five seconds to go away. For the same reason, each test has an object of its own.
 describe("every kind", { concurrency: true }, () => {
   for (const { title, profile, hasUpstreamNames } of servers) {
     describe(`of ${title}`, { concurrency: false }, () => {
@@ -69,23 +69,21 @@ describe("every kind", { concurrency: true }, () => {
         const root = apiPathOf(definition);
         const isNamespaced = scope === "Namespaced";
         const collection = `${root}/${isNamespaced ? "namespaces/default/" : ""}${plural}`;
-        const name = "sample";
-        const sample = (labels: Readonly<Record<string, string>> = {}) => ({
-          apiVersion,
-          kind,
-          metadata: { name, labels: { sample: "yes", ...labels } },
-          ...sampleFields(names)[group.startsWith("events.") ? "Event of events" : kind],
-        });
-        const create = () => api.send({ method: "POST", path: collection, body: sample() });
-        const remove = () =>
+        const create = (name: string) => {
+          const metadata = { name, labels: { sample: name } };
+          const fields = sampleFields(names)[group.startsWith("events.") ? "Event of events" : kind];
+          return api.send({ method: "POST", path: collection, body: { apiVersion, kind, metadata, ...fields } });
+        };
+        const remove = (name: string) =>
           api.send({ method: "DELETE", path: `${collection}/${name}`, body: { gracePeriodSeconds: 0 } });
 
         it("is created once, read, replaced, patched, applied and deleted", async () => {
-          const created = await create();
+          const name = "changed";
+          const created = await create(name);
           assert.equal(created.status, 201, created.bytes.toString());
           assert.equal(created.json().kind, kind);
           assert.equal(created.json().apiVersion, apiVersion);
-          assert.equal((await create()).json().reason, "AlreadyExists");
+          assert.equal((await create(name)).json().reason, "AlreadyExists");
 
           const read = await api.send({ path: `${collection}/${name}` });
           assert.deepEqual(read.json(), created.json());
@@ -118,30 +116,30 @@ describe("every kind", { concurrency: true }, () => {
             applied.json().metadata.managedFields.some(({ operation }: { operation: string }) => operation === "Apply"),
           );
 
-          assert.equal((await remove()).status, 200);
-          await gone();
+          assert.equal((await remove(name)).status, 200);
         });
 
         it("is listed, watched, and served as metadata only", async () => {
-          const listed = await api.send({ path: `${collection}?labelSelector=sample` });
+          const name = "watched";
+          const listed = await api.send({ path: `${collection}?labelSelector=sample=${name}` });
           assert.equal(listed.json().kind, `${kind}List`);
           const { resourceVersion } = listed.json().metadata;
           const response = await api.open({
-            path: `${collection}?watch=true&labelSelector=sample&resourceVersion=${resourceVersion}`,
+            path: `${collection}?watch=true&labelSelector=sample=${name}&resourceVersion=${resourceVersion}`,
           });
           const lines = createInterface({ input: response })[Symbol.asyncIterator]();
           const next = async () => JSON.parse((await lines.next()).value ?? "null");
 
-          const created = (await create()).json();
+          const created = (await create(name)).json();
           assert.deepEqual(await next(), { type: "ADDED", object: created });
           const one = await api.send({ path: `${collection}/${name}`, headers: { accept: metadataOnly } });
           assert.equal(one.json().kind, "PartialObjectMetadata");
           assert.deepEqual(one.json().metadata, created.metadata);
-          const { items } = (await api.send({ path: `${collection}?labelSelector=sample` })).json();
+          const { items } = (await api.send({ path: `${collection}?labelSelector=sample=${name}` })).json();
           const { kind: _kind, apiVersion: _apiVersion, ...item } = created;
           assert.deepEqual(items, [item]);
 
-          await remove();
+          await remove(name);
           const events = [await next()];
           // A namespace ends in steps.
           while (events.at(-1).type === "MODIFIED") events.push(await next());
@@ -150,8 +148,12 @@ describe("every kind", { concurrency: true }, () => {
         });
 
         it("is served as a table", async () => {
-          const created = (await create()).json();
-          const shown = await api.send({ path: `${collection}?labelSelector=sample`, headers: { accept: table } });
+          const name = "shown";
+          const created = (await create(name)).json();
+          const shown = await api.send({
+            path: `${collection}?labelSelector=sample=${name}`,
+            headers: { accept: table },
+          });
           const { columnDefinitions, rows } = shown.json();
           const titles = columnDefinitions.map((column: { name: string }) => column.name);
           assert.deepEqual(
@@ -161,12 +163,12 @@ describe("every kind", { concurrency: true }, () => {
           assert.equal(rows.length, 1);
           assert.equal(rows[0].cells[titles.indexOf("Name")], name);
           assert.equal(rows[0].object.metadata.uid, created.metadata.uid);
-          await remove();
-          await gone();
+          await remove(name);
         });
 
         it("is sent and received as protobuf", async () => {
-          const created = (await create()).json();
+          const name = "binary";
+          const created = (await create(name)).json();
           const binary = await api.send({ path: `${collection}/${name}`, headers: { accept: protobuf } });
           assert.equal(binary.headers["content-type"], protobuf);
           assert.equal(binary.bytes.subarray(0, 4).toString("latin1"), "k8s\0");
@@ -178,8 +180,7 @@ describe("every kind", { concurrency: true }, () => {
             body: binary.bytes,
           });
           assert.deepEqual(sentBack.json(), created, "nothing is lost and nothing has changed");
-          await remove();
-          await gone();
+          await remove(name);
         });
 
         it("is named in discovery with its verbs", async () => {
@@ -205,19 +206,6 @@ describe("every kind", { concurrency: true }, () => {
             assert.ok(schema.description);
           }
         });
-
-        /** Resolves when the sample has gone: a namespace takes a moment. */
-        async function gone(): Promise<void> {
-          const field = `fieldSelector=metadata.name%3D${name}`;
-          const { items, metadata } = (await api.send({ path: `${collection}?${field}` })).json();
-          if (items.length === 0) return;
-          const path = `${collection}?watch=true&${field}&resourceVersion=${metadata.resourceVersion}`;
-          const response = await api.open({ path });
-          for await (const line of createInterface({ input: response })) {
-            if (JSON.parse(line).type === "DELETED") break;
-          }
-          response.destroy();
-        }
       }
     });
   }

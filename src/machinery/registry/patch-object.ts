@@ -33,8 +33,8 @@ export interface PatchRequest extends Omit<ObjectChange<ApiObject>, "wanted" | "
   readonly text: string;
   readonly options: WriteOptions;
   readonly manager: string;
-  /** Called before an apply creates an object. */
-  authorizeCreate?(): Promise<void>;
+  /** Called before an apply creates an object. Rejects when the caller may not create it. */
+  readonly authorizeCreate: () => Promise<void>;
 }
 
 /**
@@ -51,7 +51,7 @@ export async function patchObject<T extends ApiObject>(
     subresource,
     caller,
     wanted: request.type === "apply" ? applier(registry, request) : patcher(registry, request),
-    ...(request.type === "apply" && subresource === "" && { authorizeCreate: authorizeCreate ?? (async () => {}) }),
+    ...(request.type === "apply" && subresource === "" && { authorizeCreate }),
   });
 }
 

@@ -44,8 +44,8 @@ export interface UpdateRequest<T extends ApiObject> extends Omit<ObjectChange<T>
   /** The complete new object, decoded and defaulted. */
   readonly object: T;
   readonly manager: string;
-  /** Called before an update creates an object. */
-  authorizeCreate?(): Promise<void>;
+  /** Called before an update creates an object. Rejects when the caller may not create it. */
+  readonly authorizeCreate: () => Promise<void>;
 }
 
 export interface Changed<T extends ApiObject> {
@@ -76,8 +76,7 @@ export async function updateObject<T extends ApiObject>(
       const write = fieldWrite(registry, { manager, subresource: request.subresource });
       return trackUpdate({ ...write, previous, next: placed }) as T; // changes only managedFields
     },
-    ...(definition.allowsCreateOnUpdate === true &&
-      request.subresource === "" && { authorizeCreate: authorizeCreate ?? (async () => {}) }),
+    ...(definition.allowsCreateOnUpdate === true && request.subresource === "" && { authorizeCreate }),
   });
 }
 

@@ -95,6 +95,7 @@ describe("a deletion with a grace period", () => {
         subresource: "",
         manager: "test",
         caller: made.caller,
+        authorizeCreate: () => assert.fail("the object exists"),
       });
     await remove(made);
     await release();

@@ -32,6 +32,7 @@ const paint = ({ registry, caller }: ToyBox, name: string, color: string) =>
     subresource: "",
     manager: "test",
     caller,
+    authorizeCreate: () => assert.fail("the toy exists"),
   });
 
 async function filled(count: number): Promise<ToyBox> {

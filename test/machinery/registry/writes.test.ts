@@ -9,11 +9,29 @@ import { apiError, toyBox, toyClock, toyRegistry, toys } from "./toy-resource.ts
 import type { ToyBox } from "./toy-resource.ts";
 
 const where = { namespace: "box", name: "bear" };
+const authorizeCreate = async (): Promise<void> => {};
 const put = ({ registry, caller, decoded }: ToyBox, value: object, subresource = "") =>
-  updateObject(registry, { object: decoded(value), ...where, subresource, manager: "test", caller });
+  updateObject(registry, {
+    object: decoded(value),
+    ...where,
+    subresource,
+    manager: "test",
+    caller,
+    authorizeCreate,
+  });
 const options = { isDryRun: false, fieldManager: "", fieldValidation: "Warn", isForced: false } as const;
 const patch = ({ registry, caller }: ToyBox, text: string, more: object = {}) =>
-  patchObject(registry, { type: "merge", text, options, ...where, subresource: "", manager: "test", caller, ...more });
+  patchObject(registry, {
+    type: "merge",
+    text,
+    options,
+    ...where,
+    subresource: "",
+    manager: "test",
+    caller,
+    authorizeCreate,
+    ...more,
+  });
 const remove = ({ registry, caller }: ToyBox, sent: object = {}) =>
   deleteObject(registry, { ...where, options: { isDryRun: false, ...sent }, caller });
 

@@ -83,7 +83,7 @@ export async function connectAccounts(connection: AccountsConnection): Promise<C
 
 async function connectTokens(connection: AccountsConnection, operator: OpenedOperatorKeys): Promise<ConnectedAccounts> {
   const { settings, names, clock, stores } = connection;
-  const maximumTokenExpirationSeconds = maximumLifetime(settings, operator);
+  const maximumExpirationSeconds = maximumLifetime(settings, operator);
   const { dataDirectory } = settings;
   const keys = await openTokenKeys({ ...connection, dataDirectory, operatorKeys: operator.keys });
   const objects = tokenObjects(stores);
@@ -103,10 +103,8 @@ async function connectTokens(connection: AccountsConnection, operator: OpenedOpe
       apiAudiences: tokens.apiAudiences,
       issueToken: tokens.issueToken,
       isExpirationExtended: settings.isTokenExpirationExtended,
-      ...(maximumTokenExpirationSeconds !== undefined && { maxTokenExpirationSeconds: maximumTokenExpirationSeconds }),
-      ...(operator.maximumTokenExpirationSeconds !== undefined && {
-        maximumExtendedSeconds: operator.maximumTokenExpirationSeconds,
-      }),
+      maximumExpirationSeconds,
+      maximumExtendedSeconds: operator.maximumTokenExpirationSeconds,
     }),
   );
   return {

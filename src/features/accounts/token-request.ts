@@ -24,12 +24,12 @@ type BoundObjects = Pick<TokenSubject, "pod" | "secret" | "node">;
 
 export interface TokenRequestOptions extends TokenObjects {
   readonly apiAudiences: readonly string[];
-  /** Longer lifetimes are shortened to this, with a warning. Absent: there is no limit. */
-  readonly maxTokenExpirationSeconds?: number;
+  /** Longer lifetimes are shortened to this, with a warning. Undefined: there is no limit. */
+  readonly maximumExpirationSeconds: number | undefined;
   /** Extends to a year the tokens that node agents mount into Pods, because old clients never read the file again. */
   readonly isExpirationExtended: boolean;
-  /** No token is extended beyond this. */
-  readonly maximumExtendedSeconds?: number;
+  /** No token is extended beyond this. Undefined: there is no limit. */
+  readonly maximumExtendedSeconds: number | undefined;
   readonly issueToken: IssueToken;
 }
 
@@ -133,7 +133,7 @@ function expirationFaults(expirationSeconds: number): FieldError[] {
 
 function atMostMaximum(
   expirationSeconds: number,
-  { maxTokenExpirationSeconds: maximum }: TokenRequestOptions,
+  { maximumExpirationSeconds: maximum }: TokenRequestOptions,
 ): { readonly expirationSeconds: number; readonly warnings: string[] } {
   if (maximum === undefined || expirationSeconds <= maximum) return { expirationSeconds, warnings: [] };
   const warning = `requested expiration of ${expirationSeconds} seconds shortened to ${maximum} seconds`;

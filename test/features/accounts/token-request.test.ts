@@ -16,7 +16,9 @@ function requests(overrides: Partial<TokenRequestOptions> = {}) {
   const issued: Parameters<TokenRequestOptions["issueToken"]>[] = [];
   const create = answerTokenRequest({
     apiAudiences: [apiAudience],
+    maximumExpirationSeconds: undefined,
     isExpirationExtended: false,
+    maximumExtendedSeconds: undefined,
     findServiceAccount: (namespace, name) => objects.findServiceAccount(namespace, name),
     findPod: (namespace, name) => objects.findPod(namespace, name),
     findSecret: (namespace, name) => objects.findSecret(namespace, name),
@@ -98,7 +100,7 @@ describe("a token request", () => {
   });
 
   it("is shortened to the server's maximum, with a warning", async () => {
-    const test = requests({ maxTokenExpirationSeconds: 7200 });
+    const test = requests({ maximumExpirationSeconds: 7200 });
     assert.deepEqual((await test.send({ spec: { expirationSeconds: 7200 } })).warnings, []);
     const { object, warnings } = await test.send({ spec: { expirationSeconds: 7201 } });
     assert.deepEqual(warnings, ["requested expiration of 7201 seconds shortened to 7200 seconds"]);

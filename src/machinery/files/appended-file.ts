@@ -24,10 +24,11 @@ export interface AppendedFileOptions {
   readonly lock: SqliteLock;
   /** A file that would be larger is moved away first. 0: never. */
   readonly maximumBytes: number;
-  readonly links?: LineLinks | undefined;
+  /** Undefined: lines are written as they are. */
+  readonly links: LineLinks | undefined;
   readonly now: () => number;
   /** Called when the file was moved away. It still belongs to this process: the lock is held. */
-  readonly onMoved?: (backup: string) => void;
+  readonly onMoved: (backup: string) => void;
 }
 
 const writeBytes = promisify(write);
@@ -176,7 +177,7 @@ export class AppendedFile {
     const backup = backupPath(path, this.#options.now());
     renameSync(path, backup);
     this.#reopen();
-    onMoved?.(backup);
+    onMoved(backup);
   }
 
   /** The file at the path may be another one now, or there may be none. */

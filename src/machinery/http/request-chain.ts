@@ -32,7 +32,7 @@ export interface AuthorizedRequest {
   readonly info: ResourceRequestInfo;
   readonly user: UserInfo;
   /** Undefined when the request is not recorded. */
-  readonly audited?: RecordedWork | undefined;
+  readonly audited: RecordedWork | undefined;
 }
 
 export type HandleResource = (authorized: AuthorizedRequest) => MaybePromise<HttpResponse>;

@@ -44,7 +44,7 @@ export interface TracedRequest {
   readonly user: string | undefined;
   readonly status: number;
   /** The caller's trace, as its header says (W3C Trace Context). Not parsed. */
-  readonly traceparent?: string | undefined;
+  readonly traceparent: string | undefined;
   readonly microseconds: number;
   readonly steps: readonly RequestStep[];
   /** This trace. Client requests that were sent while it ran refer to it too. */

@@ -44,6 +44,7 @@ class Log {
         now: () => this.now,
         onCut: (cut) => this.cuts.push(cut),
       }),
+      onMoved: () => {},
     });
   }
 

@@ -28,7 +28,14 @@ const newPath = (): string => join(mkdtempSync(join(root, `${++files}-`)), "audi
 const noon = Date.parse("2026-11-22T12:00:00Z");
 
 const openFile = (path: string, { maximumBytes = 0, onMoved = () => {} } = {}): AppendedFile =>
-  new AppendedFile({ path, lock: new SqliteLock(`${path}.lock`), maximumBytes, now: () => noon, onMoved });
+  new AppendedFile({
+    path,
+    lock: new SqliteLock(`${path}.lock`),
+    maximumBytes,
+    links: undefined,
+    now: () => noon,
+    onMoved,
+  });
 const text = (path: string): string => readFileSync(path, "utf8");
 
 after(() => rmSync(root, { recursive: true, force: true }));

@@ -16,8 +16,8 @@ import type { SigningAuthority } from "./signing-authority.ts";
 export interface OpenSigningAuthorityOptions {
   readonly followed: FollowedFiles;
   readonly clock: Clock;
-  /** Receives the calls of keys in tokens. */
-  readonly observer?: OutsideKeyObserver | undefined;
+  /** Receives the calls of keys in tokens. Undefined: nobody asks for metrics. */
+  readonly observer: OutsideKeyObserver | undefined;
 }
 
 /**

@@ -61,7 +61,7 @@ async function scene({
         readBody: async () => Buffer.from(body),
         signal: new AbortController().signal,
       };
-      return handle({ request, info, user: { username: "child", groups: [], extra: {} } });
+      return handle({ request, info, user: { username: "child", groups: [], extra: {} }, audited: undefined });
     },
   };
 }

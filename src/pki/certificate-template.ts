@@ -43,7 +43,7 @@ export interface CertificateTemplate {
   /** For a responder: clients need not check whether it is revoked (RFC 6960 section 4.2.2.2.1). */
   readonly isOcspResponder?: boolean;
   /** Where others learn about revocation. It may depend on the serial number. */
-  readonly revocationUrls?: (serialNumber: Buffer) => RevocationUrls;
+  readonly revocationUrls?: ((serialNumber: Buffer) => RevocationUrls) | undefined;
 }
 
 /** URLs in a certificate. ASCII. */

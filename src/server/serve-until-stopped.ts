@@ -51,9 +51,7 @@ export async function serveUntilStopped(config: ServerConfig, readSettings: () =
   let serving: Serving;
   try {
     serving =
-      config.workers === 1
-        ? await startAlone(config, { log, ...(socket !== undefined && { passedSocket: socket }) })
-        : await startWorkers(config, log);
+      config.workers === 1 ? await startAlone(config, { log, passedSocket: socket }) : await startWorkers(config, log);
   } catch (error) {
     if (!(error instanceof WorkerFailed)) throw error;
     if (!error.isReported) console.error(`signet: ${error.message}`);

@@ -43,7 +43,7 @@ export interface StartOptions {
   /** The metrics of those processes. */
   readonly otherMetrics?: () => Promise<readonly string[]>;
   /** The descriptor of a listening socket that replaces the address and port of the settings. */
-  readonly passedSocket?: number;
+  readonly passedSocket?: number | undefined;
 }
 
 export interface RunningServer {

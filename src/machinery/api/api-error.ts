@@ -23,9 +23,9 @@ export interface Named {
 
 export interface ApiErrorOptions {
   readonly code: number;
-  readonly reason?: StatusReason;
+  readonly reason?: StatusReason | undefined;
   readonly message: string;
-  readonly details?: StatusDetails;
+  readonly details?: StatusDetails | undefined;
   /** Lets the client continue a list whose old continue token has expired. It goes into the metadata of the Status. */
   readonly continueToken?: string;
 }

@@ -17,8 +17,8 @@ export class KubeconfigError extends Error {
 
 export interface KubeconfigSelection {
   /** Default: the files of `$KUBECONFIG`, merged as kubectl merges them, else `~/.kube/config`. */
-  readonly file?: string;
-  readonly context?: string;
+  readonly file?: string | undefined;
+  readonly context?: string | undefined;
   /** The caller has a token of its own: the user's credentials need not be usable. */
   readonly isTokenGiven?: boolean;
   /** The file is read again while others wait: a pipe, which may never end, is refused. */

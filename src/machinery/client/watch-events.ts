@@ -60,7 +60,7 @@ function eventOf<T extends ApiObject>(line: string): WatchEvent<T> {
   const event = parseFrame(line) as WatchEvent<T> | { type: "ERROR"; object: Status }; // a frame from the server
   if (event.type !== "ERROR") return event;
   const { code = 500, message = "the watch failed", reason } = event.object;
-  throw new ApiError({ code, message, ...(reason !== undefined && { reason }) });
+  throw new ApiError({ code, message, reason });
 }
 
 function parseFrame(line: string): unknown {

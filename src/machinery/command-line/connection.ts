@@ -88,8 +88,8 @@ export async function connect(
   const actsAs = actingUserOf(flags);
   const read = (): KubeconfigContext => {
     const context = readKubeconfig({
-      ...(flags.kubeconfig !== undefined && { file: flags.kubeconfig }),
-      ...(flags.context !== undefined && { context: flags.context }),
+      file: flags.kubeconfig,
+      context: flags.context,
       isTokenGiven: token !== undefined,
       isFollowed: followed !== undefined,
     });

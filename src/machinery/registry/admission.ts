@@ -175,6 +175,6 @@ export const withCauses = (error: ApiError, causes: readonly StatusCause[]): Api
   new ApiError({
     code: error.code,
     message: error.message,
-    ...(error.reason !== undefined && { reason: error.reason }),
+    reason: error.reason,
     details: { ...error.details, causes },
   });

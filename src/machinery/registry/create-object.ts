@@ -169,6 +169,6 @@ function nameTaken<T extends ApiObject>(
     code: 409,
     reason: "AlreadyExists",
     message: `object is being deleted: ${error.message}`,
-    ...(error.details !== undefined && { details: error.details }),
+    details: error.details,
   });
 }

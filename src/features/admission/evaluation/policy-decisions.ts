@@ -270,5 +270,5 @@ function refusal(attributes: AdmissionAttributes, { policy, binding, failure }: 
   const sentence = `${who} denied request: ${failure.message}`;
   const { message, details } = withCauses(admissionForbidden(attributes, sentence), [{ message: sentence }]);
   const [code, reason] = codes[failure.reason] ?? [422, "Invalid"];
-  return new ApiError({ code, reason, message, ...(details !== undefined && { details }) });
+  return new ApiError({ code, reason, message, details });
 }

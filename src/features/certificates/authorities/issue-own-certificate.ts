@@ -39,9 +39,7 @@ export function issueOwnCertificate(
       notAfter: Math.min(now + lifetimeMilliseconds, authority.certificate.notAfter),
       isCA: false,
       keyUsages: ["digitalSignature"],
-      ...(revocation !== undefined && {
-        revocationUrls: certificateUrls({ ...revocation, hasOcsp: true, issuer: authority.certificate }),
-      }),
+      revocationUrls: revocation && certificateUrls({ ...revocation, hasOcsp: true, issuer: authority.certificate }),
     },
     authority,
   );

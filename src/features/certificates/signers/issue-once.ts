@@ -60,7 +60,7 @@ export async function issueOnce(context: ControllerContext, options: IssueOnceOp
     authority,
     maximumLifetimeSeconds,
     now,
-    ...(revocationUrls !== undefined && { revocationUrls }),
+    revocationUrls,
   });
   const pem = signed.pem + authority.chainPem;
   const certificate = Buffer.from(pem, "utf8").toString("base64");

@@ -150,7 +150,7 @@ function certificateTemplate(options: IssueWithOptions): CertificateTemplate {
     keyUsages,
     extendedKeyUsages,
     subjectAltNames: request.subjectAltNames,
-    ...(options.revocationUrls !== undefined && { revocationUrls: options.revocationUrls }),
+    revocationUrls: options.revocationUrls,
   };
 }
 

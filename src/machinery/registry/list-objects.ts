@@ -130,7 +130,7 @@ async function listAt<T extends ApiObject>(
       throw expired("The resourceVersion for the provided list is too old.");
     }
     if (error instanceof RevisionInFuture) {
-      throw registry.tooLarge({ wanted: revision, current: error.latestRevision });
+      throw registry.tooLargeVersion({ wanted: revision, current: error.latestRevision });
     }
     throw readFailure(error);
   }

@@ -253,7 +253,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     } catch (error) {
       if (this.cache.revision >= revision) return;
       if (!(error instanceof DOMException)) throw readFailure(error);
-      throw this.tooLarge({ wanted: revision, current: this.cache.revision });
+      throw this.tooLargeVersion({ wanted: revision, current: this.cache.revision });
     }
   }
 
@@ -267,7 +267,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   }
 
   /** The error for reading a revision that no write has reached. */
-  tooLarge(revisions: { readonly wanted: number; readonly current: number }): ApiError {
+  tooLargeVersion(revisions: { readonly wanted: number; readonly current: number }): ApiError {
     return tooLargeResourceVersion({ ...revisions, hasRetry: this.definition.isReadFromStorage !== true });
   }
 

@@ -3,6 +3,8 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
+import { gzipSync } from "node:zlib";
+import { openTlsSite } from "./tls-site.ts";
 import { fetchDocument } from "../../../src/features/federation/oidc/fetch-document.ts";
 
 describe("a document of an issuer", () => {
@@ -35,5 +37,20 @@ describe("a document of an issuer", () => {
     await assert.rejects(fetched("https://direct.invalid/keys"));
     await assert.rejects(fetched("https://127.0.0.1:1/keys"), /ECONNREFUSED/);
     assert.deepEqual(asked, ["login.invalid:443"]);
+  });
+
+  it("may be compressed, and is no longer than 1 MiB then either", async () => {
+    await using site = await openTlsSite();
+    const { caCertificate: certificateAuthority } = site;
+    const answered = async (body: Buffer): Promise<unknown> => {
+      site.answer = (_, response) => response.writeHead(200, { "content-encoding": "gzip" }).end(body);
+      const { value } = await fetchDocument(site.url, { certificateAuthority, signal: new AbortController().signal });
+      return value;
+    };
+    const compressed = gzipSync('{"keys":[]}');
+    assert.deepEqual(await answered(compressed), { keys: [] });
+    await assert.rejects(answered(gzipSync(Buffer.alloc(2 ** 30 / 8, " "))), /larger than 1 MiB/);
+    await assert.rejects(answered(compressed.subarray(0, -8)), /unexpected end of file/);
+    await assert.rejects(answered(Buffer.from("{}")), /incorrect header check/);
   });
 });

@@ -10,6 +10,9 @@ import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { TokenOutcome } from "../../../src/machinery/authentication/token-authentication.ts";
 import { TestClock } from "../accounts/token-scene.ts";
 import { request } from "../access/certificate-scene.ts";
+import { createCertificateAuthority } from "../../../src/pki/certificate-authority.ts";
+import { generatePrivateKey } from "../../../src/pki/keys.ts";
+import { encodePem } from "../../../src/pki/pem.ts";
 import { keptLog, TestIssuer } from "./issuer-scene.ts";
 
 const api = ["https://api.test"];
@@ -22,6 +25,13 @@ const entry = (url: string, more: object = {}): object => ({
   claimMappings: { username: { claim: "sub", prefix: "corp:" }, groups: { claim: "groups", prefix: "corp:" } },
   ...more,
 });
+const authority = createCertificateAuthority({
+  subject: { commonName: "issuer" },
+  privateKey: generatePrivateKey("ECDSA P-256"),
+  notBefore: Date.now() - 60_000,
+  notAfter: Date.now() + 3_600_000,
+});
+const certificateAuthority = encodePem("CERTIFICATE", authority.certificate.der);
 let versions = 0;
 /** The size changes with every version, so that two in one tick of the file system's clock differ. */
 function writeConfiguration(fields: object): void {
@@ -357,6 +367,27 @@ describe("the authentication configuration", () => {
     change({ jwt: [entry(issuer.url, { issuer: { url: issuer.url, audiences: ["signet"], discoveryURL } })] });
     assert.equal(messageOf(await issuers.verify(token, api)), "authenticated");
     assert.equal(issuer.fetches, 4);
+  });
+
+  it("has the last keys of an issuer used when its CAs change while it is away, for a day after they came", async () => {
+    using issuers = disposable(await ready());
+    issuer.isAway = true;
+    const token = await issuer.sign({ exp: clock.now() / 1000 + 7 * 86_400 }, clock.now());
+    change({ jwt: [entry(issuer.url, { issuer: { url: issuer.url, audiences: ["signet"], certificateAuthority } })] });
+    assert.equal(messageOf(await issuers.verify(token, api)), "authenticated");
+    assert.match(log.lines.join(), /ECONNREFUSED/);
+    assert.match(log.lines.join(), /its last keys stay in use for a day at most/);
+    issuer.isAway = false;
+    issuer.rotate("second");
+    clock.passSeconds(10);
+    assert.equal(messageOf(await issuers.verify(await tokenOf(), api)), "authenticated");
+    assert.match(messageOf(await issuers.verify(token, api)), /failed to verify/);
+    issuer.isAway = true;
+    clock.passSeconds(23 * 3600);
+    change({ jwt: [entry(issuer.url)] });
+    assert.equal(messageOf(await issuers.verify(await tokenOf(), api)), "authenticated");
+    clock.passSeconds(3600);
+    assert.match(messageOf(await issuers.verify(await tokenOf(), api)), /not initialized/);
   });
 
   it("stays in force when the file becomes invalid, which is logged once", async () => {

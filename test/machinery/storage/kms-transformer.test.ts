@@ -181,6 +181,20 @@ describe("a KMS v2 provider", () => {
     });
   }
 
+  it("that comes and goes is told of ten times in a minute at most", async () => {
+    const { transformer, events, time } = process();
+    for (let flap = 0; flap < 20; flap++) {
+      for (const behaviour of ["fails", "works"] as const) {
+        plugin.behaviour = behaviour;
+        time.now += 10_000;
+        await transformer.pollWhenDue();
+        time.now += 60_000;
+      }
+    }
+    assert.equal(events.filter(({ type }) => type === "failed").length, 10);
+    assert.equal(events.filter(({ type }) => type === "works again").length, 10);
+  });
+
   it("is asked again at once after the clock was set back", async () => {
     const stored = await process().transformer.encrypt(plain, storageKey);
     const scene = process();

@@ -1,7 +1,9 @@
 import { errorCode, messageOf } from "../../../machinery/api/thrown-error.ts";
 import https from "node:https";
 import { ProxyAgent } from "../../../machinery/client/proxy-agent.ts";
+import { pipeline } from "node:stream";
 import { getCACertificates } from "node:tls";
+import { createGunzip } from "node:zlib";
 
 const largestBytes = 1024 * 1024;
 const timeoutMilliseconds = 10_000;
@@ -38,7 +40,7 @@ export const fetchDocument: FetchDocument = async (url, { certificateAuthority, 
     if (status !== 200) throw new Error(`it answered ${status}`);
     const chunks: Buffer[] = [];
     let length = 0;
-    for await (const chunk of response as AsyncIterable<Buffer>) {
+    for await (const chunk of decoded(response)) {
       // without an encoding, chunks are bytes
       length += chunk.length;
       if (length > largestBytes) throw new Error("its answer is larger than 1 MiB");
@@ -57,6 +59,13 @@ export const fetchDocument: FetchDocument = async (url, { certificateAuthority, 
   }
 };
 
+/** Some file servers store documents compressed, and send them so to everybody. */
+function decoded(response: Incoming): AsyncIterable<Buffer> {
+  if (response.headers["content-encoding"] !== "gzip") return response;
+  // It ends with what follows, whose failure the reader gets from it.
+  return pipeline(response, createGunzip(), () => {});
+}
+
 type Incoming = Parameters<NonNullable<Parameters<typeof https.get>[2]>>[0];
 
 const get = (
@@ -65,7 +74,7 @@ const get = (
 ): Promise<Incoming> =>
   new Promise((resolve, reject) => {
     const agent = new ProxyAgent({ server: url }, { ca });
-    const headers = { accept: "application/json", "user-agent": "signet" };
+    const headers = { accept: "application/json", "accept-encoding": "gzip", "user-agent": "signet" };
     const failed = (error: unknown): void => reject(fetchFault(url, error));
     const request = https.get(url, { agent, signal, headers }, resolve).on("error", failed);
     agent.boundTunnel(request, { signal, milliseconds: timeoutMilliseconds, onEnded: failed });

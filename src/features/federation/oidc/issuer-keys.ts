@@ -86,8 +86,15 @@ const maximumWaiting = 100;
 const tooMany = "Too many requests wait for the keys of an issuer, please try again later.";
 const maximumKeys = 64;
 
+interface FetchedKeys {
+  readonly keys: readonly IssuerKey[];
+  readonly at: number;
+}
+
 interface IssuerKeysOptions {
   readonly issuer: Issuer;
+  /** Of the same issuer with other CAs: its last keys are used if the first attempt fails, as if nothing had been changed. */
+  readonly previous?: IssuerKeys | undefined;
   readonly fetch: FetchDocument;
   readonly clock: Clock;
   readonly log: Pick<Logger, "info" | "warn">;
@@ -112,9 +119,20 @@ export class IssuerKeys {
   #ageMilliseconds = defaultAgeMilliseconds;
   #attempt: Promise<void> | undefined;
   #waiting = 0;
+  readonly #previous: FetchedKeys | undefined;
 
-  constructor(options: IssuerKeysOptions) {
+  constructor({ previous, ...options }: IssuerKeysOptions) {
     this.#options = options;
+    this.#previous = previous?.fetched;
+  }
+
+  get issuer(): Issuer {
+    return this.#options.issuer;
+  }
+
+  /** The newest keys, and when they came. */
+  get fetched(): FetchedKeys | undefined {
+    return this.#keys && { keys: this.#keys, at: this.#fetchedAt };
   }
 
   /** Whether the first attempt has not ended: nothing is known of the issuer yet. */
@@ -154,12 +172,21 @@ export class IssuerKeys {
     this.#attemptedAt = clock.now();
     this.#attempt = this.#fetch()
       .catch((error: unknown) => {
-        if (!this.#closing.signal.aborted) this.#outage.failed(error);
+        if (this.#closing.signal.aborted) return;
+        if (this.#keys === undefined) this.#usePrevious();
+        this.#outage.failed(error);
       })
       .finally(() => {
         this.#attempt = undefined;
       });
     return this.#attempt;
+  }
+
+  #usePrevious(): void {
+    this.#keys = this.#previous?.keys;
+    this.#fetchedAt = this.#previous?.at ?? Number.NEGATIVE_INFINITY;
+    // The issuer is asked again as soon as it may be.
+    this.#ageMilliseconds = 0;
   }
 
   async #fetch(): Promise<void> {

@@ -149,7 +149,8 @@ function nextGeneration(
   const keys = new Map<string, IssuerKeys>();
   const issuers = trusted.map(({ issuer, mapping }) => {
     const source = sourceOf(issuer);
-    const own = previous.get(source) ?? new IssuerKeys({ issuer, fetch, clock, log });
+    const own =
+      previous.get(source) ?? new IssuerKeys({ issuer, fetch, clock, log, previous: sameAddress(issuer, previous) });
     keys.set(source, own);
     return { issuer, mapping, keys: own };
   });
@@ -157,6 +158,13 @@ function nextGeneration(
   const urls = issuers.map(({ issuer }) => issuer.url);
   return { issuers: urls, keys, anonymous, verify: issuedTokens({ issuers, names, apiAudiences, clock }) };
 }
+
+/** The keys of the issuer before only its CAs were changed. */
+const sameAddress = (
+  { url, discoveryUrl }: Issuer,
+  previous: NextGenerationOptions["previous"],
+): IssuerKeys | undefined =>
+  [...previous.values()].find(({ issuer }) => issuer.url === url && issuer.discoveryUrl === discoveryUrl);
 
 /** Everything that decides which keys an issuer has. */
 const sourceOf = ({ url, discoveryUrl, certificateAuthority }: Issuer): string =>

@@ -6,6 +6,7 @@ import { millisecondsSince } from "../../../api/clock.ts";
 import type { Clock } from "../../../api/clock.ts";
 import { andThen } from "../../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../../api/maybe-promise.ts";
+import { OutageReport } from "../../../logging/outage-report.ts";
 import { GrpcError, grpcStatus } from "../../../grpc/grpc-error.ts";
 import { derivedGcm, gcm } from "../aes-gcm.ts";
 import type { Cipher } from "../aes-gcm.ts";
@@ -86,6 +87,10 @@ interface WritingKey {
 export class KmsTransformer implements ValueTransformer {
   readonly prefix: string;
   readonly #options: KmsTransformerOptions;
+  readonly #outage = new OutageReport({
+    onFailure: (reason) => this.#options.onEvent({ type: "failed", reason }),
+    onRecovery: () => this.#options.onEvent({ type: "works again" }),
+  });
   readonly #prefixBytes: Buffer;
   /** Unwrapped keys by digest, the most recently used one last. */
   readonly #keys = new Map<string, UnwrappedKey>();
@@ -319,17 +324,16 @@ export class KmsTransformer implements ValueTransformer {
     this.#polledAt = this.#options.clock.now();
     if (this.#failure === undefined) return;
     this.#failure = undefined;
-    this.#options.onEvent({ type: "works again" });
+    this.#outage.succeeded();
     // Now, and not when the next look is due.
     if (this.#failedKeys.size > 0) void this.#retryFailedKeys();
   }
 
   #failed(error: unknown): void {
-    const reason = messageOf(error);
     const isNew = this.#failure === undefined;
-    this.#failure = reason;
+    this.#failure = messageOf(error);
     this.#polledAt = this.#options.clock.now();
-    if (isNew) this.#options.onEvent({ type: "failed", reason });
+    if (isNew) this.#outage.failed(error);
   }
 
   #away(reason: string): UndecryptableValue {

@@ -75,7 +75,10 @@ export interface Answer {
   readonly code: number;
   readonly reason: string;
   readonly message: string;
-  readonly details: { readonly causes?: readonly { readonly field: string; readonly message: string }[] };
+  readonly details: {
+    readonly name: string;
+    readonly causes?: readonly { readonly field: string; readonly message: string }[];
+  };
   readonly metadata: {
     readonly name: string;
     readonly uid: string;

@@ -71,7 +71,7 @@ export class SortedObjects<T extends Cached> {
   setEvicted(key: string, revision: number): void {
     if (this.#eviction === undefined) throw new TypeError("these objects cannot be evicted");
     if (isEvictable(key)) this.#sorted.set(key, revision);
-    else this.set(key, this.#eviction.peek(key, revision));
+    else this.set(key, this.#eviction.load(key, revision)); // it stays, so what is counted of it must be known
   }
 
   /** Evicts an object, if it is still the one of its key. */

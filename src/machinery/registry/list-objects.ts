@@ -1,5 +1,5 @@
 import { LongWork } from "../scheduling/long-work.ts";
-import { ApiError, badRequest, expired } from "../api/api-error.ts";
+import { ApiError, badRequest, expired, requestCanceled } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { RevisionCompacted, RevisionInFuture } from "../storage/store.ts";
@@ -27,7 +27,7 @@ export interface ObjectList<T extends ApiObject> {
 }
 
 interface WaitingListOptions<T extends ApiObject> extends ListOptions<T> {
-  /** Who may have to wait for the newest objects. */
+  /** Who may have to wait for the newest objects, and for the turns of a long selection. */
   readonly waiter?: Waiter;
   /** Who takes turns with others when many objects are selected. */
   readonly user?: UserInfo;
@@ -171,10 +171,13 @@ interface Found<T extends ApiObject> extends PageRequest<T> {
   readonly revision: number;
 }
 
-/** Selects in several turns of the event loop. Stored objects never change, so writes in between do not matter. */
+/**
+ * Selects in several turns of the event loop. Stored objects never change, so writes in between do not matter. Rejects when no
+ * client waits for them any more.
+ */
 async function page<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  { parts, revision, range, options: { selector, limit, user } }: Found<T>,
+  { parts, revision, range, options: { selector, limit, user, waiter } }: Found<T>,
 ): Promise<ObjectList<T>> {
   const items: StoredObject<T>[] = [];
   let next = range.start;
@@ -189,7 +192,10 @@ async function page<T extends ApiObject>(
   for await (const part of parts) {
     for (const stored of part) {
       const pause = work.pause();
-      if (pause !== undefined) await pause;
+      if (pause !== undefined) {
+        await pause;
+        if (waiter?.signal.aborted === true) throw requestCanceled();
+      }
       if (limit === 0 || items.length < limit) {
         next = keyAfter(stored.key);
         if (selector.matches(stored)) items.push(stored);

@@ -44,6 +44,23 @@ async function filled(count: number): Promise<ToyBox> {
 }
 
 describe("a list", () => {
+  it("ends when nobody waits any more for what it selects", async (t) => {
+    const box = await filled(4);
+    const leaving = new AbortController();
+    const reads: string[] = [];
+    const { selector, ...others } = options("fieldSelector=color%3Dred");
+    const matches = (stored: Parameters<typeof selector.matches>[0]): boolean => {
+      reads.push(stored.key);
+      leaving.abort();
+      return true;
+    };
+    let milliseconds = 0;
+    t.mock.method(performance, "now", () => (milliseconds += 10)); // each object takes a turn
+    const listed = listObjects(box.registry, { ...others, selector: { ...selector, matches }, waiter: leaving });
+    await assert.rejects(listed, apiError(504));
+    assert.equal(reads.length, 1);
+  });
+
   it("is sorted by name, limited to the namespace, and shows its version", async () => {
     const box = await filled(3);
     assert.deepEqual(await names(box), ["toy-0", "toy-1", "toy-2"]);

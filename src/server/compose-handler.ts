@@ -80,7 +80,7 @@ export async function composeHandler(
     authenticate: isStoreShared
       ? authenticateOnFreshCache(authenticate, (request) => stores.waitForFreshCache(request))
       : authenticate,
-    impersonate: (request, user) => access.impersonate(request.headers, user),
+    impersonate: (request, caller) => access.impersonate(request.headers, caller),
     authorize,
     withoutIdentity: authentication.withoutIdentity,
     identityWarnings: (request, user) =>

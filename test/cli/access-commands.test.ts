@@ -101,6 +101,8 @@ describe("the commands for permissions, and waiting", { concurrency: 1 }, () => 
     const asked = await signet("auth can-i delet secrets");
     assert.match(asked.stderr, /^warning: no request to the server has the verb delet \(did you mean delete\?\)$/m);
     assert.equal((await signet("auth can-i post /hook")).stderr, "");
+    const acting = "--verb impersonate:serviceaccount,impersonate-on:serviceaccount:list --resource pods";
+    assert.equal((await signet(`clusterrole create acting ${acting}`)).stderr, "");
   });
 
   it("let people approve for a signer, and act as others, though no path has these resources", async () => {

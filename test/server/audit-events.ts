@@ -21,6 +21,7 @@ export interface AuditEvent {
   readonly verb: string;
   readonly user: AuditedUser;
   readonly impersonatedUser?: AuditedUser;
+  readonly authenticationMetadata?: { readonly impersonationConstraint: string };
   readonly sourceIPs: readonly string[];
   readonly objectRef?: {
     readonly name?: string;

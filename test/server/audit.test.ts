@@ -279,6 +279,7 @@ describe("the audit log with a policy", () => {
     const headers = { "impersonate-user": "jane", "impersonate-group": "devs" };
     const refused = await lastOf(`${configMaps}/one`, { headers });
     assert.deepEqual([refused.user.username, refused.impersonatedUser?.username], ["admin", "jane"]);
+    assert.deepEqual(refused.authenticationMetadata, { impersonationConstraint: "impersonate:user-info" });
     assert.deepEqual([refused.responseStatus?.code, refused.responseStatus?.reason], [403, "Forbidden"]);
     assert.match(refused.responseStatus?.message ?? "", /^configmaps "one" is forbidden: User "jane" cannot get /);
     assert.equal(refused.annotations?.["authorization.k8s.io/decision"], "forbid");

@@ -23,6 +23,8 @@ export interface AuditEvent {
   readonly verb: string;
   readonly user: Partial<UserInfo>;
   readonly impersonatedUser?: Partial<UserInfo> | undefined;
+  /** The verb of the mode in which the user is impersonated, where the mode is constrained. */
+  readonly authenticationMetadata?: { readonly impersonationConstraint: string } | undefined;
   readonly sourceIPs?: readonly string[] | undefined;
   readonly userAgent?: string | undefined;
   readonly objectRef?: AuditedObject | undefined;

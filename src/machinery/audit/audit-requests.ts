@@ -6,6 +6,7 @@ import type { HttpRequest } from "../api/http-message.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { Names } from "../api/names.ts";
 import type { UserInfo } from "../api/user-info.ts";
+import type { RequestActor } from "../api/request-actor.ts";
 import type { ParsedRequestInfo } from "../http/request-info.ts";
 import { requestUri, truncated } from "../http/request-audit.ts";
 import type {
@@ -83,7 +84,7 @@ class RecordedRequest implements AuditedRequest {
   readonly #receivedAt: number;
   #requestObject: unknown;
   #responseObject: unknown;
-  #impersonatedUser: UserInfo | undefined;
+  #impersonated: RequestActor | undefined;
   #object: NonNullable<RecordedAnswer["response"]["audited"]>["object"];
   #status: Failure | undefined;
   #annotations: Record<string, string> | undefined;
@@ -141,9 +142,9 @@ class RecordedRequest implements AuditedRequest {
   }
 
   #take(answer: RecordedAnswer): void {
-    const { user, decision, response } = answer;
+    const { acting, decision, response } = answer;
     const { info } = this.#received;
-    if (user !== undefined && user !== this.#received.user) this.#impersonatedUser = user;
+    if (acting !== undefined && acting.user !== this.#received.user) this.#impersonated = acting;
     this.#object = response.audited?.object;
     this.#status = this.#statusOf(answer);
     if (decision !== undefined) {
@@ -209,6 +210,7 @@ class RecordedRequest implements AuditedRequest {
 
   #event(stage: AuditStage): AuditEvent {
     const { auditId, request, info, user } = this.#received;
+    const impersonated = this.#impersonated;
     const userAgent = request.headers["user-agent"];
     const isLast = stage === "ResponseComplete";
     return {
@@ -220,7 +222,9 @@ class RecordedRequest implements AuditedRequest {
       requestURI: requestUri(request),
       verb: info?.verb ?? "",
       user: user === undefined ? {} : auditUser(user),
-      impersonatedUser: this.#impersonatedUser && auditUser(this.#impersonatedUser),
+      impersonatedUser: impersonated && auditUser(impersonated.user),
+      authenticationMetadata:
+        impersonated?.constraint === undefined ? undefined : { impersonationConstraint: impersonated.constraint },
       sourceIPs: sourceAddresses(request),
       userAgent: userAgent === undefined ? undefined : truncated(String(userAgent), longestUserAgent),
       objectRef: info && info.kind !== "path" ? this.#objectReference(info) : undefined,

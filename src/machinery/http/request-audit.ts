@@ -2,6 +2,7 @@ import type { Decision } from "../api/attributes.ts";
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { UserInfo } from "../api/user-info.ts";
+import type { RequestActor } from "../api/request-actor.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
 
 /** Records every request. Its promises are awaited. */
@@ -43,7 +44,7 @@ export type RecordObject = (object: unknown) => void;
 
 export interface RecordedAnswer {
   /** After impersonation. Undefined when the request did not get that far. */
-  readonly user: UserInfo | undefined;
+  readonly acting: RequestActor | undefined;
   readonly decision: Decision | undefined;
   /** Before its body is compressed. */
   readonly response: HttpResponse;

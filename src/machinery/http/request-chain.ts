@@ -7,6 +7,7 @@ import { requestInfo } from "./request-info.ts";
 import type { ResourceRequestInfo, ParsedRequestInfo } from "./request-info.ts";
 import { mastersGroup } from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
+import type { RequestActor, RequestCaller } from "../api/request-actor.ts";
 import { sharePath } from "../scheduling/share-path.ts";
 import type { SharePath } from "../scheduling/share-path.ts";
 import { requestChannel, RequestTrace } from "../tracing/request-trace.ts";
@@ -46,8 +47,8 @@ export interface ChainOptions {
   readonly mutatingQueue: FairQueue;
   /** Limits the number of open watches, except for `system:masters` and this process. */
   readonly watches: WatchBound;
-  /** Returns the user that the request acts as: the given user, or the one that the impersonation headers name. */
-  impersonate(request: HttpRequest, user: UserInfo): MaybePromise<UserInfo>;
+  /** Returns whom the request acts as: the caller, or the user that the impersonation headers name. */
+  impersonate(request: HttpRequest, caller: RequestCaller): MaybePromise<RequestActor>;
   readonly authorize: Authorize;
   /** Returns the request without headers that carry or claim an identity, so that later steps cannot act on them. */
   withoutIdentity(request: HttpRequest): HttpRequest;
@@ -128,9 +129,13 @@ export function createRequestChain(options: ChainOptions): Handler {
       }
 
       trace?.begin("impersonate");
-      const impersonating = options.impersonate(request, authenticatedUser);
-      const user = impersonating instanceof Promise ? await impersonating : impersonating;
-      lifecycle.user = user;
+      const impersonating = options.impersonate(request, {
+        user: authenticatedUser,
+        attributes: () => authorizationAttributes(info, { user: authenticatedUser, query: request.query }),
+      });
+      const acting = impersonating instanceof Promise ? await impersonating : impersonating;
+      const { user } = acting;
+      lifecycle.acting = acting;
       if (user !== authenticatedUser) trace?.decided(user.username);
 
       trace?.begin("authorize");
@@ -221,7 +226,7 @@ class Lifecycle {
   readonly #startedAt = performance.now();
   info: ParsedRequestInfo | undefined;
   authenticatedUser: UserInfo | undefined;
-  user: UserInfo | undefined;
+  acting: RequestActor | undefined;
   decision: Decision | undefined;
   isServed = false;
   /** Undefined: the request is not recorded. */
@@ -243,13 +248,14 @@ class Lifecycle {
   async recordAnswer(audit: RequestAudit, answer: Pick<RecordedAnswer, "response" | "isPanic">): Promise<void> {
     // It could not be parsed, or authentication failed.
     if (!this.#isAuditBegun) await this.beginAudit(audit);
-    const { user, decision } = this;
-    await this.audited?.answered({ user, decision, ...answer });
+    const { acting, decision } = this;
+    await this.audited?.answered({ acting, decision, ...answer });
   }
 
   answered(response: HttpResponse, traceId: string | undefined): AnsweredRequest {
-    const { auditId, request, info, authenticatedUser, user, decision, isServed } = this;
+    const { auditId, request, info, authenticatedUser, acting, decision, isServed } = this;
     const seconds = (performance.now() - this.#startedAt) / 1000;
+    const user = acting?.user;
     return { auditId, request, info, authenticatedUser, user, decision, isServed, response, seconds, traceId };
   }
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { ResourceAttributes } from "../../../src/machinery/api/attributes.ts";
+import { tooManyRequests } from "../../../src/machinery/api/api-error.ts";
+import type { AuthorizationAttributes, ResourceAttributes } from "../../../src/machinery/api/attributes.ts";
 import type { Headers } from "../../../src/machinery/api/http-message.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
@@ -8,7 +9,13 @@ import { createImpersonation } from "../../../src/features/access/credentials/im
 
 const caller: UserInfo = { username: "admin", groups: ["system:masters"], extra: {} };
 
-/** Allows what `isAllowed` says, and keeps what was asked: `group/resource/subresource namespace name`. */
+const listing: AuthorizationAttributes = {
+  kind: "resource",
+  user: caller,
+  ...{ verb: "list", group: "", version: "v1", resource: "pods", subresource: "", namespace: "ns", name: "" },
+};
+
+/** Callers with the verb `impersonate` alone. Allows what `isAllowed` says, and keeps what was asked: `group/resource/subresource namespace name`. */
 function impersonation(isAllowed: (asked: string) => boolean = () => true) {
   const asked: string[] = [];
   const impersonate = createImpersonation({
@@ -16,14 +23,41 @@ function impersonation(isAllowed: (asked: string) => boolean = () => true) {
     impersonationOnly: { users: [], groups: [] },
     authorize: (attributes) => {
       const { group, resource, subresource, namespace, name, verb, user } = attributes as ResourceAttributes;
-      assert.equal(verb, "impersonate");
       assert.equal(user, caller);
+      if (verb !== "impersonate") return { decision: "noOpinion", reason: "" };
       const text = [group, resource, subresource, namespace, name].join(" ");
       asked.push(text);
       return { decision: isAllowed(text) ? "allow" : "noOpinion", reason: "" };
     },
   });
-  return { asked, as: async (headers: Headers) => impersonate(headers, caller) };
+  const as = async (headers: Headers) => (await impersonate(headers, { user: caller, attributes: () => listing })).user;
+  return { asked, as };
+}
+
+interface Constrained {
+  readonly by?: UserInfo;
+  /** `verb group/resource name`, with the empty name as `-`. */
+  readonly rules: readonly string[];
+}
+
+/** Callers who have these rules alone. */
+function constrainedImpersonation({ by = caller, rules }: Constrained) {
+  const askers = new Set<UserInfo>();
+  const impersonate = createImpersonation({
+    names: platformNames,
+    impersonationOnly: { users: [], groups: [] },
+    authorize: (attributes) => {
+      askers.add(attributes.user);
+      const what =
+        attributes.kind === "path"
+          ? `${attributes.verb} ${attributes.path}`
+          : `${attributes.verb} ${attributes.group}/${attributes.resource} ${attributes.name || "-"}`;
+      return { decision: rules.includes(what) ? "allow" : "noOpinion", reason: "" };
+    },
+  });
+  const as = async (headers: Headers, attributes = listing) =>
+    impersonate(headers, { user: by, attributes: () => ({ ...attributes, user: by }) });
+  return { askers, as };
 }
 
 const groupsOf = async (headers: Headers): Promise<readonly string[]> => (await impersonation().as(headers)).groups;
@@ -51,17 +85,23 @@ describe("impersonation", () => {
     });
     assert.deepEqual(test.asked, [
       " users   alice",
+      "authentication.platform.io uids   u-1",
       " groups   dev",
       " groups   ops",
       "authentication.platform.io userextras scopes  view",
       "authentication.platform.io userextras scopes  edit",
-      "authentication.platform.io uids   u-1",
     ]);
   });
 
   it("names the missing permission in the error", async () => {
     const headers = { "impersonate-user": "alice", "impersonate-group": "dev", "impersonate-extra-k": "v" };
-    const refusal = async (lacking: string) => impersonation((asked) => !asked.includes(lacking)).as(headers);
+    let lacking = "nothing";
+    const test = impersonation((asked) => !asked.includes(lacking));
+    await test.as(headers);
+    const refusal = async (permission: string) => {
+      lacking = permission;
+      return test.as(headers);
+    };
     await assert.rejects(refusal("alice"), {
       code: 403,
       message:
@@ -155,5 +195,134 @@ describe("impersonation", () => {
 
   it("is not asked for by headers with underscores", async () => {
     assert.equal(await impersonation().as({ impersonate_user: "alice" }), caller);
+  });
+});
+
+describe("constrained impersonation", () => {
+  const account: UserInfo = {
+    username: "system:serviceaccount:ns:agent",
+    groups: [],
+    extra: { "authentication.platform.io/node-name": ["n1"], "authentication.platform.io/pod-name": ["p"] },
+  };
+  const usersMode = [
+    "impersonate-on:user-info:list /pods -",
+    "impersonate:user-info authentication.platform.io/users alice",
+  ];
+
+  it("of a user needs a permission for the user, and one for what the request does", async () => {
+    const allowed = constrainedImpersonation({ rules: usersMode });
+    assert.deepEqual(await allowed.as({ "impersonate-user": "alice" }), {
+      user: { username: "alice", groups: ["system:authenticated"], extra: {} },
+      constraint: "impersonate:user-info",
+    });
+    await assert.rejects(allowed.as({ "impersonate-user": "alice" }, { ...listing, verb: "delete" }), {
+      code: 403,
+      message:
+        'pods is forbidden: User "admin" cannot impersonate-on:user-info:delete resource "pods" in API group "" in the namespace "ns"',
+    });
+    await assert.rejects(allowed.as({ "impersonate-user": "bob" }), {
+      details: { group: "authentication.platform.io", kind: "users", name: "bob" },
+    });
+    const ofPath = constrainedImpersonation({
+      rules: ["impersonate-on:user-info:get /version", "impersonate:user-info authentication.platform.io/users alice"],
+    });
+    const version = { kind: "path", user: caller, verb: "get", path: "/version" } as const;
+    assert.equal((await ofPath.as({ "impersonate-user": "alice" }, version)).user.username, "alice");
+  });
+
+  it("needs a permission for each group, uid and extra, and has none for system:masters, empty groups and plain extra keys", async () => {
+    const rules = [
+      ...usersMode,
+      "impersonate:user-info authentication.platform.io/groups dev",
+      "impersonate:user-info authentication.platform.io/groups system:masters",
+      "impersonate:user-info authentication.platform.io/groups -",
+      "impersonate:user-info authentication.platform.io/uids u",
+      "impersonate:user-info authentication.platform.io/userextras view",
+    ];
+    const { as } = constrainedImpersonation({ rules });
+    const alice = { "impersonate-user": "alice" };
+    const whole = {
+      ...alice,
+      "impersonate-group": "dev",
+      "impersonate-uid": "u",
+      "impersonate-extra-a.io%2fb": "view",
+    };
+    assert.equal((await as(whole)).constraint, "impersonate:user-info");
+    for (const other of [
+      { "impersonate-group": "ops" },
+      { "impersonate-group": "system:masters" },
+      { "impersonate-group": "" },
+      { "impersonate-uid": "v" },
+      { "impersonate-extra-a.io%2fb": "edit" },
+      { "impersonate-extra-scopes": "view" },
+    ]) {
+      await assert.rejects(as({ ...alice, ...other }), { code: 403 });
+    }
+  });
+
+  it("of a service account or a node is another permission, which says nothing of other users", async () => {
+    const bob = { "impersonate-user": "system:serviceaccount:ns:bob" };
+    const serviceAccounts = constrainedImpersonation({
+      rules: [
+        "impersonate-on:serviceaccount:list /pods -",
+        "impersonate:serviceaccount authentication.platform.io/serviceaccounts bob",
+      ],
+    });
+    assert.deepEqual((await serviceAccounts.as(bob)).user.groups, [
+      "system:serviceaccounts",
+      "system:serviceaccounts:ns",
+      "system:authenticated",
+    ]);
+    await assert.rejects(serviceAccounts.as({ ...bob, "impersonate-group": "g" }), { code: 403 });
+    await assert.rejects(constrainedImpersonation({ rules: usersMode }).as(bob), { code: 403 });
+
+    const nodes = constrainedImpersonation({
+      rules: [
+        "impersonate-on:arbitrary-node:list /pods -",
+        "impersonate:arbitrary-node authentication.platform.io/nodes n1",
+      ],
+    });
+    assert.deepEqual((await nodes.as({ "impersonate-user": "system:node:n1" })).user.groups, [
+      "system:nodes",
+      "system:authenticated",
+    ]);
+    await assert.rejects(nodes.as({ "impersonate-user": "system:node:n2" }), { code: 403 });
+  });
+
+  it("of a Pod's own node is a permission of its service account for all nodes on which its Pods run", async () => {
+    const test = constrainedImpersonation({
+      by: account,
+      rules: [
+        "impersonate-on:associated-node:list /pods -",
+        "impersonate:associated-node authentication.platform.io/nodes *",
+      ],
+    });
+    const { user, constraint } = await test.as({ "impersonate-user": "system:node:n1" });
+    assert.deepEqual(
+      [user.groups, constraint],
+      [["system:nodes", "system:authenticated"], "impersonate:associated-node"],
+    );
+    const [asker] = test.askers;
+    assert.deepEqual(asker?.extra, {
+      "authentication.platform.io/associated-node-keys": Object.keys(account.extra).toSorted(),
+    });
+    await assert.rejects(test.as({ "impersonate-user": "system:node:n2" }), { code: 403 });
+  });
+
+  it("names what the mode of the caller's last success lacks", async () => {
+    const { as } = constrainedImpersonation({ rules: ["impersonate /users alice"] });
+    await assert.rejects(as({ "impersonate-user": "bob" }), /cannot impersonate-on:user-info:list/);
+    assert.equal((await as({ "impersonate-user": "alice" })).constraint, undefined);
+    await assert.rejects(as({ "impersonate-user": "bob" }), /cannot impersonate resource "users"/);
+  });
+
+  it("does not take a failing authorizer for a refusal", async () => {
+    const impersonate = createImpersonation({
+      names: platformNames,
+      impersonationOnly: { users: [], groups: [] },
+      authorize: () => Promise.reject(tooManyRequests("asked too much", 1)),
+    });
+    const asked = async () => impersonate({ "impersonate-user": "alice" }, { user: caller, attributes: () => listing });
+    await assert.rejects(asked, { code: 429 });
   });
 });

@@ -96,7 +96,7 @@ function serverWith(changes: Partial<ApiServerOptions> = {}): Server {
   const { handler } = createApiServer({
     definitions,
     authenticate: () => alice,
-    impersonate: (_request, user) => user,
+    impersonate: (_request, { user }) => ({ user }),
     withoutIdentity: (request) => request,
     identityWarnings: () => [],
     authorize: (attributes) => {
@@ -187,7 +187,7 @@ describe("the request chain", () => {
 
   it("authorizes the impersonated user, with the name that a selector requires", async () => {
     const bob = { ...alice, username: "bob" };
-    const { send, decided } = serverWith({ impersonate: () => Promise.resolve(bob) });
+    const { send, decided } = serverWith({ impersonate: () => Promise.resolve({ user: bob }) });
     await send("GET /api/v1/namespaces/n/serviceaccounts?fieldSelector=metadata.name%3Deve&labelSelector=a%3Db");
     await send("GET /api/v1/namespaces/n/serviceaccounts?fieldSelector=metadata.name!%3Deve");
     const [named, unnamed] = decided;

@@ -1,10 +1,21 @@
 import { didYouMean } from "../../../machinery/command-line/did-you-mean.ts";
+import { constrainedModes } from "../credentials/impersonation-modes.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 
-/** Those that kubectl's `create role` knows, and those of signers. */
-const verbsOfResources =
-  "* get list watch create update patch delete deletecollection proxy use bind escalate impersonate approve sign attest";
-const verbsOfPaths = "* get post put delete patch head options";
+const requestsToResources = "* get list watch create update patch delete deletecollection".split(" ");
+const requestsToPaths = "* get post put delete patch head options".split(" ");
+/** The permission to send such a request as another user. */
+const asOthers = (verbs: readonly string[]): string[] =>
+  constrainedModes.flatMap((mode) => verbs.map((verb) => `impersonate-on:${mode}:${verb}`));
+
+/** Those that kubectl's `create role` knows, those of signers, and those of impersonation. */
+const verbsOfResources = [
+  ...requestsToResources,
+  ..."proxy use bind escalate impersonate approve sign attest".split(" "),
+  ...constrainedModes.map((mode) => `impersonate:${mode}`),
+  ...asOthers(requestsToResources),
+];
+const verbsOfPaths = [...requestsToPaths, ...asOthers(requestsToPaths)];
 
 interface Asked {
   readonly areOfResources: boolean;
@@ -13,10 +24,7 @@ interface Asked {
 
 /** Warns of verbs that no request has. A program may ask with one in an access review, but more often it is a slip. */
 export function warnOfUnknownVerbs(verbs: readonly string[], { areOfResources, areOfPaths }: Asked): void {
-  const known = new Set([
-    ...(areOfResources ? verbsOfResources.split(" ") : []),
-    ...(areOfPaths ? verbsOfPaths.split(" ") : []),
-  ]);
+  const known = new Set([...(areOfResources ? verbsOfResources : []), ...(areOfPaths ? verbsOfPaths : [])]);
   for (const verb of verbs) {
     if (known.has(verb)) continue;
     console.error(`warning: no request to the server has the verb ${printable(verb)}${didYouMean(verb, known)}`);

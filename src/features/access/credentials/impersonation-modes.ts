@@ -1,0 +1,227 @@
+import { accessDenied } from "../../../machinery/api/access-denied.ts";
+import { ApiError } from "../../../machinery/api/api-error.ts";
+import type { AuthorizationAttributes, Authorize, ResourceAttributes } from "../../../machinery/api/attributes.ts";
+import { invalidValue } from "../../../machinery/api/field-error.ts";
+import { goQuoted } from "../../../machinery/api/format-value.ts";
+import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import {
+  anonymousUsername,
+  mastersGroup,
+  nodeNameOf,
+  nodesGroup,
+  serviceAccountGroups,
+  serviceAccountUsernamePrefix,
+  unauthenticatedGroup,
+} from "../../../machinery/api/user-info.ts";
+import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import type { RequestActor, RequestCaller } from "../../../machinery/api/request-actor.ts";
+import { withAuthenticatedGroup } from "../../../machinery/authentication/authenticated-group.ts";
+
+/** A user as the headers of a request name it. */
+export interface RequestedUser {
+  readonly username: string;
+  /** Empty: none. */
+  readonly uid: string;
+  readonly groups: readonly string[];
+  readonly extra: ReadonlyMap<string, readonly string[]>;
+}
+
+/** In each of them a caller may act as other users for requests that a role names (upstream: KEP 5284). */
+export const constrainedModes = ["associated-node", "arbitrary-node", "serviceaccount", "user-info"] as const;
+type ConstrainedMode = (typeof constrainedModes)[number];
+/** The verb `impersonate` allows every request as the user. */
+type Mode = ConstrainedMode | "legacy";
+
+/** More users than this impersonate at once hardly anywhere. What is forgotten costs a few questions. */
+const maximumRememberedCallers = 1_000;
+
+/** Who an authorizer is asked about, and what. */
+interface Permission {
+  readonly mode: Mode;
+  readonly requested: RequestedUser;
+  readonly caller: RequestCaller;
+}
+
+/**
+ * Decides who may act as whom (upstream: `WithConstrainedImpersonation`). Each part of the requested user requires a permission of
+ * its own. With the verb `impersonate` that is all. With `impersonate:MODE` the request requires another one, with the verb
+ * `impersonate-on:MODE:VERB`; the mode follows from the user that is requested.
+ */
+export class ImpersonationModes {
+  readonly #names: Names;
+  readonly #authorize: Authorize;
+  /** The mode in which a caller was last successful is tried first. */
+  readonly #lastModes = new Map<string, Mode>();
+
+  constructor({ names, authorize }: { readonly names: Names; readonly authorize: Authorize }) {
+    this.#names = names;
+    this.#authorize = authorize;
+  }
+
+  /** Throws the 403 of the first mode when no mode allows it. */
+  async impersonate(requested: RequestedUser, caller: RequestCaller): Promise<RequestActor> {
+    const last = this.#lastModes.get(caller.user.username);
+    let refusal: ApiError | undefined;
+    for (const mode of new Set<Mode>([...(last === undefined ? [] : [last]), ...constrainedModes, "legacy"])) {
+      if (!this.#appliesTo({ mode, requested, caller })) continue;
+      try {
+        await this.#check({ mode, requested, caller });
+      } catch (error) {
+        if (!(error instanceof ApiError && error.code === 403)) throw error;
+        refusal ??= error;
+        continue;
+      }
+      this.#remember(caller.user, mode);
+      return actingUser(mode, requested);
+    }
+    throw refusal ?? accessDenied(caller.attributes(), "no mode of impersonation applies");
+  }
+
+  #remember({ username }: UserInfo, mode: Mode): void {
+    if (this.#lastModes.size >= maximumRememberedCallers) this.#lastModes.clear();
+    this.#lastModes.set(username, mode);
+  }
+
+  /** Nodes and service accounts have their own modes, in which the server says what else they are. */
+  #appliesTo({ mode, requested, caller: { user } }: Permission): boolean {
+    const { username, uid, groups, extra } = requested;
+    const node = nodeOf(username);
+    const account = serviceAccountOf(username);
+    const isOnlyNamed = uid === "" && groups.length === 0 && extra.size === 0;
+    switch (mode) {
+      case "associated-node": {
+        const ofCaller = user.extra[this.#names.subdomainKey("authentication", "node-name")] ?? [];
+        const isOfCaller = ofCaller.length === 1 && ofCaller[0] === node;
+        return isOnlyNamed && node !== undefined && isOfCaller && serviceAccountOf(user.username) !== undefined;
+      }
+      case "arbitrary-node":
+        return isOnlyNamed && node !== undefined;
+      case "serviceaccount":
+        return isOnlyNamed && account !== undefined;
+      case "user-info":
+        return node === undefined && account === undefined;
+      case "legacy":
+        return true;
+    }
+  }
+
+  async #check(permission: Permission): Promise<void> {
+    for (const attributes of this.#permissions(permission)) {
+      const { decision, reason } = await this.#authorize(attributes);
+      if (decision !== "allow") throw accessDenied(attributes, reason);
+    }
+  }
+
+  *#permissions(permission: Permission): Generator<AuthorizationAttributes> {
+    const { mode, requested } = permission;
+    const isConstrained = mode !== "legacy";
+    const user = this.#askedUser(permission);
+    if (isConstrained) {
+      const attributes = permission.caller.attributes();
+      yield { ...attributes, user, verb: `impersonate-on:${mode}:${attributes.verb}` };
+    }
+    const authentication = this.#names.group("authentication");
+    const part = (what: Partial<ResourceAttributes>): ResourceAttributes => ({
+      kind: "resource",
+      user,
+      verb: isConstrained ? constraintOf(mode) : "impersonate",
+      group: isConstrained ? authentication : "",
+      version: "v1",
+      resource: "users",
+      subresource: "",
+      namespace: "",
+      name: "",
+      ...what,
+    });
+    yield part(subjectOf(permission));
+    if (requested.uid !== "") yield part({ group: authentication, resource: "uids", name: requested.uid });
+    const { groups, extra } = requested;
+    if (isConstrained) {
+      if (groups.includes("")) {
+        throw accessDenied(part({ resource: "groups" }), "impersonating the empty string group is not allowed");
+      }
+      if (groups.includes(mastersGroup)) {
+        const attributes = part({ resource: "groups", name: mastersGroup });
+        throw accessDenied(attributes, `impersonating the ${mastersGroup} group is not allowed`);
+      }
+    }
+    for (const name of groups) yield part({ resource: "groups", name });
+    const fault = isConstrained ? extraFault(extra) : undefined;
+    if (fault !== undefined) throw accessDenied(part({ resource: "userextras" }), fault);
+    for (const [subresource, values] of extra) {
+      for (const name of values) yield part({ group: authentication, resource: "userextras", subresource, name });
+    }
+  }
+
+  /** Which Pod or node the caller's token is for is left out: the right to act as one's own node is that of all Pods of an account. */
+  #askedUser({ mode, caller: { user } }: Permission): UserInfo {
+    if (mode !== "associated-node") return user;
+    const key = this.#names.subdomainKey("authentication", "associated-node-keys");
+    return { ...user, extra: { [key]: Object.keys(user.extra).toSorted() } };
+  }
+}
+
+const constraintOf = (mode: ConstrainedMode): string => `impersonate:${mode}`;
+
+/** What the name of the requested user is the name of, as rules have it. */
+function subjectOf({ mode, requested: { username } }: Permission): Partial<ResourceAttributes> {
+  const account = serviceAccountOf(username);
+  if (account !== undefined) return { resource: "serviceaccounts", ...account };
+  const node = nodeOf(username);
+  if (mode === "legacy" || node === undefined) return { name: username };
+  return { resource: "nodes", name: mode === "associated-node" ? "*" : node };
+}
+
+function actingUser(mode: Mode, { username, uid, groups, extra }: RequestedUser): RequestActor {
+  const account = groups.length > 0 ? undefined : serviceAccountOf(username);
+  const isNode = mode === "associated-node" || mode === "arbitrary-node";
+  const user = withStandardGroups({
+    username,
+    ...(uid !== "" && { uid }),
+    groups: isNode ? [nodesGroup] : account === undefined ? groups : serviceAccountGroups(account.namespace),
+    extra: Object.fromEntries(extra),
+  });
+  return mode === "legacy" ? { user } : { user, constraint: constraintOf(mode) };
+}
+
+/** The node of a node's user name. A name that is not valid for a node is an ordinary user. */
+function nodeOf(username: string): string | undefined {
+  const name = nodeNameOf(username);
+  return name !== undefined && dnsSubdomainFaults(name).length === 0 ? name : undefined;
+}
+
+/**
+ * Returns the account of a service account's user name. A name that is not valid for an account is an ordinary user.
+ */
+function serviceAccountOf(username: string): { namespace: string; name: string } | undefined {
+  if (!username.startsWith(serviceAccountUsernamePrefix)) return undefined;
+  const [namespace = "", name = "", ...rest] = username.slice(serviceAccountUsernamePrefix.length).split(":");
+  const isAccount =
+    rest.length === 0 && dnsLabelFaults(namespace).length === 0 && dnsSubdomainFaults(name).length === 0;
+  return isAccount ? { namespace, name } : undefined;
+}
+
+/** Why constrained impersonation refuses extra values (upstream: `validateExtra`). */
+function extraFault(extra: RequestedUser["extra"]): string | undefined {
+  for (const [key, values] of extra) {
+    if (key === "") return "impersonating the empty string key in extra is not allowed";
+    const [, domain = ""] = /^([^/]+)\/[\w/.~%!$&'()*+,;=:-]+$/.exec(key) ?? [];
+    if (dnsSubdomainFaults(domain).length > 0) {
+      const { message } = invalidValue("", {
+        value: key,
+        detail: 'must be a domain-prefixed path (such as "acme.io/foo")',
+      });
+      return `impersonating an invalid key in extra is not allowed: extra.key: ${message}`;
+    }
+    if (key !== key.toLowerCase()) return `impersonating a non-lowercase key in extra is not allowed: ${goQuoted(key)}`;
+    if (values.includes("")) return "impersonating the empty string value in extra is not allowed";
+  }
+  return undefined;
+}
+
+function withStandardGroups(user: UserInfo): UserInfo {
+  if (user.username !== anonymousUsername) return withAuthenticatedGroup(user);
+  if (user.groups.includes(unauthenticatedGroup)) return user;
+  return { ...user, groups: [...user.groups, unauthenticatedGroup] };
+}

@@ -58,7 +58,6 @@ export const derivedGcm = (seed: Buffer): Cipher => ({
     return [info, ...gcm(derivedKey(seed, info)).seal(plain, storageKey)];
   },
   open(sealed, storageKey) {
-    if (sealed.length < infoBytes) throw tooShort();
     return gcm(derivedKey(seed, sealed.subarray(0, infoBytes))).open(sealed.subarray(infoBytes), storageKey);
   },
 });

@@ -318,6 +318,10 @@ describe("serverNamesIn", () => {
         "localhost.example.com",
         "10.0.0.90",
         "host-10",
+        "b*.example.com",
+        "*x.example.com",
+        "ap*pi.example.com",
+        "a*x*i.example.com",
       ),
       [],
     );

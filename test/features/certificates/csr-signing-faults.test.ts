@@ -4,7 +4,10 @@ import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { inProcessTransport } from "../../../src/machinery/client/in-process-transport.ts";
 import type { ClientRequest, ClientResponse, Transport } from "../../../src/machinery/client/transport.ts";
-import { signedRecordName } from "../../../src/features/certificates/inventory/certificate-record.ts";
+import {
+  certificateRecord,
+  signedRecordName,
+} from "../../../src/features/certificates/inventory/certificate-record.ts";
 import { certificateInventory } from "../../../src/features/certificates/inventory/certificate-inventory.ts";
 import { csrSigning } from "../../../src/features/certificates/signers/csr-signing.ts";
 import { runningSigners } from "../../../src/features/certificates/signers/running-signers.ts";
@@ -12,10 +15,17 @@ import { runControllers } from "../../../src/machinery/loops/elected-controllers
 import type { IssuedCertificate } from "../../../src/features/certificates/inventory/issued-certificates.ts";
 import type { ServerIdentity } from "../../../src/features/certificates/signers/server-identity.ts";
 import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
+import { signCertificate } from "../../../src/pki/certificate-authority.ts";
+import { parseRequestField } from "../../../src/pki/certificate-request.ts";
+import type { CertificateTemplate } from "../../../src/pki/certificate-template.ts";
+import { parseCertificate } from "../../../src/pki/certificate.ts";
+import { generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys.ts";
+import { encodePem } from "../../../src/pki/pem.ts";
+import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
 import { atOnce, loopContext } from "../../run-loop.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
-import { CertificateScene, conditionOf, newAuthority, until } from "./certificate-loop-scene.ts";
+import { CertificateScene, conditionOf, newAuthority } from "./certificate-loop-scene.ts";
 import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
 /** The fault of a write: it is refused, it succeeds without an answer, or the connection breaks before or after it. */
@@ -72,7 +82,8 @@ class FaultyTransport implements Transport {
 describe("csrsigning under failures", () => {
   let server: TestServer;
   let scene: CertificateScene;
-  const authority = rootSigningAuthority(newAuthority("signer"));
+  const ca = newAuthority("signer");
+  const authority = rootSigningAuthority(ca);
   const signers = runningSigners({
     ...{ names, authorityFor: () => authority, configured: () => [] },
     maximumLifetimeSeconds: 3600,
@@ -224,28 +235,40 @@ describe("csrsigning under failures", () => {
     await scene.requests.delete("late");
   });
 
-  it("does not return a recorded certificate with another key", async () => {
-    await approved("own");
+  it("does not return a recorded certificate with another key, subject or name, or of a CA", async () => {
+    const client = { signerName: signerNames.apiserverClient(names), commonName: "alice" };
+    const wrongs: readonly Partial<CertificateTemplate>[] = [
+      { publicKey: publicKeyInfoOf(generatePrivateKey("ECDSA P-256")) },
+      { subject: { commonName: "root" } },
+      { subjectAltNames: { ...noSubjectAltNames, dnsNames: ["bank.example.com"] } },
+      { isCA: true },
+    ];
+    for (const [index, wrong] of wrongs.entries()) {
+      const stored = await scene.request({ name: `robbed-${index}`, ...client });
+      const { subject, publicKey, subjectAltNames } = parseRequestField(stored.spec.request ?? "");
+      const template: CertificateTemplate = {
+        ...{ subject, publicKey, subjectAltNames, isCA: false, keyUsages: [], extendedKeyUsages: ["clientAuth"] },
+        ...{ notBefore: Date.now() - 60_000, notAfter: Date.now() + 600_000 },
+        ...wrong,
+      };
+      const der = signCertificate(template, ca);
+      const text = Buffer.from(encodePem("CERTIFICATE", der)).toString("base64");
+      const recordName = signedRecordName(stored.metadata.uid ?? "");
+      await records().create(
+        certificateRecord(names, { recordName, certificate: parseCertificate(der), request: stored, text }),
+      );
+      await scene.approve(`robbed-${index}`);
+    }
     const loop = start(way());
-    await scene.issued("own");
-    const [own] = await recordsOf("own");
-    assert.ok(own);
-    await loop.stop();
-    await scene.request({ name: "robbed", signerName: signerNames.apiserverClient(names), commonName: "alice" });
-    const { uid = "" } = (await scene.requests.get("robbed")).metadata;
-    const planted = { ...own, metadata: { name: signedRecordName(uid) }, spec: { ...own.spec, requestUid: uid } };
-    await records().create(planted);
-    await scene.approve("robbed");
-    const transport = new FaultyTransport(way(), { step: "status", faults: [] });
-    const again = start(transport);
-    // What is approved later is signed: by then the loop has looked at the other one.
+    // What is approved later is signed: by then the loop has looked at the others.
     await approved("after");
     await assertOneCertificate("after");
-    assert.equal((await scene.requests.get("robbed")).status.certificate, undefined);
-    await records().delete(signedRecordName(uid));
-    await until(server.client, scene.references.certificateSigningRequests, ({ metadata, status }) =>
-      Boolean(metadata.name === "robbed" && status.certificate),
-    );
-    await again.stop();
+    for (const [index] of wrongs.entries()) {
+      const { metadata, status } = await scene.requests.get(`robbed-${index}`);
+      assert.equal(status.certificate, undefined, Object.keys(wrongs[index] ?? {}).join());
+      await records().delete(signedRecordName(metadata.uid ?? ""));
+      await scene.issued(`robbed-${index}`);
+    }
+    await loop.stop();
   });
 });

@@ -325,6 +325,8 @@ describe("a bootstrap token", () => {
     otherSigner.spec.signerName = "platform.io/apiserver-client";
     assert.equal((await ask(servers[0], token, otherSigner)).status, 403);
     assert.equal((await ask(servers[0], await bootstrapToken({}), otherSigner)).status, 201);
+    const overlapping = await bootstrapToken({ nodeNames: "web-*-web" });
+    assert.equal((await ask(servers[0], overlapping, signingRequest("web-web"))).status, 403);
     // Somebody wrote the Secret by hand: what is no pattern allows nothing.
     const unreadable = await bootstrapToken({ nodeNames: "db-*m*" });
     assert.equal((await ask(servers[0], unreadable, signingRequest("db-4.example.com"))).status, 403);

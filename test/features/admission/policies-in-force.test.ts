@@ -212,7 +212,7 @@ describe("a policy in force", () => {
     assert.equal(await passes({ resourceRules: [{ ...rule, scope: "Namespaced" }] }), false);
   });
 
-  it("matches a Namespace by its own labels, also when it is created or deleted", async () => {
+  it("matches a Namespace by its own labels, also when it is created or deleted, and what has no namespace", async () => {
     const labels = { stage: "dev" };
     const namespace = (name: string, metadata = {}) => ({
       apiVersion: "v1",
@@ -221,13 +221,18 @@ describe("a policy in force", () => {
     });
     assert.equal((await scene.send("POST", "/api/v1/namespaces", namespace("staged", { labels }))).status, 201);
     await scene.policy("staged", {
-      matchConstraints: { ...matching(["namespaces"]), namespaceSelector: { matchLabels: labels } },
+      matchConstraints: {
+        ...matching(["namespaces", "clusterroles"], { apiGroups: ["*"] }),
+        namespaceSelector: { matchLabels: labels },
+      },
       validations: [{ expression: "false" }],
     });
     const create = "/api/v1/namespaces?dryRun=All";
     assert.equal((await scene.send("POST", create, namespace("other"))).status, 201);
     assert.equal((await scene.send("POST", create, namespace("another", { labels }))).status, 422);
     assert.equal((await scene.send("DELETE", "/api/v1/namespaces/staged?dryRun=All")).status, 422);
+    const roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles?dryRun=All";
+    assert.equal((await scene.send("POST", roles, { metadata: { name: "reader" }, rules: [] })).status, 422);
   });
 
   it("counts where all its conditions hold: one that is false beats one that cannot be evaluated", async () => {

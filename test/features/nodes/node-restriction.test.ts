@@ -8,9 +8,11 @@ import type { AdmissionAttributes } from "../../../src/machinery/api/attributes.
 import { alice, allowing, apiObject, certificates, names, node, refusalOf } from "../admission-scene.ts";
 import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
-const mountedToken = (audience?: string) => ({
+const mountedToken = (audience?: string, others: readonly object[] = []) => ({
   name: "token",
-  projected: { sources: [{ serviceAccountToken: { path: "token", ...(audience !== undefined && { audience }) } }] },
+  projected: {
+    sources: [...others, { serviceAccountToken: { path: "token", ...(audience !== undefined && { audience }) } }],
+  },
 });
 const pod = (nodeName: string, metadata: object = {}, spec: object = {}) =>
   apiObject({
@@ -18,7 +20,7 @@ const pod = (nodeName: string, metadata: object = {}, spec: object = {}) =>
     spec: { nodeName, containers: [], ...spec },
   });
 const pods = new Map([
-  ["mine", pod("n1", {}, { volumes: [mountedToken(), mountedToken("vault")] })],
+  ["mine", pod("n1", {}, { volumes: [mountedToken(), mountedToken("vault", [{ configMap: { name: "root-ca" } }])] })],
   ["bare", pod("n1")],
   ["other", pod("n2")],
 ]);

@@ -146,6 +146,23 @@ describe("decideApproval", () => {
     assert.deepEqual(failedFields(question({ subject: withUnit })), ["subject"]);
   });
 
+  it("approves a request without a common name where the rule lists the empty one, and else says so", () => {
+    const outcome = (require: string): ApprovalDecision => {
+      const rule = `{ name: r, match: { signers: [example.com/x] }, action: approve, require: ${require} }`;
+      const asked = question({ signerName: "example.com/x", subject: {}, names: {} });
+      return decideApproval(asked, { ...context, policy: parseApprovalPolicy(`rules: [${rule}]`) });
+    };
+    assert.equal(outcome('{ commonNames: ["", "web"] }').type, "approved");
+    for (const require of ['{ commonNames: ["web"] }', "{}"]) {
+      const decision = outcome(require);
+      assert.ok(decision.type === "denied");
+      assert.match(
+        approvalCondition(decision).message,
+        /commonNames: the request has none, which the rule allows with ""/,
+      );
+    }
+  });
+
   it("refuses the names of a node that does not exist", () => {
     const gone = {
       username: "system:node:n9",

@@ -36,7 +36,7 @@ export interface RequestMatch {
 
 /** The requirements for a request. Omitted fields have strict defaults: see each field. */
 export interface RequestRequirements {
-  /** Omitted: the common name must be the requester's user name. */
+  /** Omitted: the common name must be the requester's user name. The empty text allows a request without one. */
   readonly commonNames: readonly NamePattern[] | undefined;
   /** Omitted: every organization must be one of the requester's groups. */
   readonly organizations: readonly NamePattern[] | undefined;
@@ -141,7 +141,7 @@ function parseRequirements(fields: PatternFields): ApprovalRule["require"] {
   const unrecognized = certificateUsagesOf(usages ?? []).unrecognized;
   if (unrecognized.length > 0) fields.fault("usages", `unknown: ${unrecognized.join(", ")}`);
   const requirements = {
-    commonNames: fields.patterns("commonNames", { separator: "" }),
+    commonNames: fields.patterns("commonNames", { separator: "", mayBeEmpty: true }),
     organizations: fields.patterns("organizations", { separator: "" }),
     dnsNames: fields.patterns("dnsNames", { separator: "." }),
     ipRanges: fields.list("ipRanges", (value, path) => fields.ipRange(value, path)),

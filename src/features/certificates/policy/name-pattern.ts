@@ -74,10 +74,15 @@ function reach(
   return places;
 }
 
+/** Matches a name that is left out. */
+const noName: NamePattern = { source: "", matches: (name) => name === "" };
+
 interface PatternOptions {
   readonly separator: "." | "/" | "@" | "";
   /** Why a valid pattern is not allowed here. */
   readonly faultOf?: (pattern: string) => string | undefined;
+  /** Whether the empty text is a pattern too: for a name that may be left out. */
+  readonly mayBeEmpty?: boolean;
 }
 
 /** The fields of a mapping that says which names are allowed. */
@@ -86,8 +91,12 @@ export class PatternFields extends Fields {
     return new PatternFields(this.take(name), { path: this.pathOf(name), faults: this.faults });
   }
 
-  patterns(name: string, { separator, faultOf = () => undefined }: PatternOptions): NamePattern[] | undefined {
+  patterns(
+    name: string,
+    { separator, faultOf = () => undefined, mayBeEmpty = false }: PatternOptions,
+  ): NamePattern[] | undefined {
     return this.list(name, (value, path) => {
+      if (value === "" && mayBeEmpty) return noName;
       const text = separator === "." && typeof value === "string" ? value.toLowerCase() : value;
       const pattern = typeof text === "string" ? namePattern(text, separator) : { fault: "must be a string" };
       const fault = "fault" in pattern ? pattern.fault : faultOf(pattern.source);

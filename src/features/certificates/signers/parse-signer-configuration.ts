@@ -82,7 +82,10 @@ function parseSigner(
   const name = fields.text("name") ?? "";
   for (const fault of nameFaults(name)) fields.fault("name", fault);
   const subject = fields.fields("subject");
-  const commonNames = bounded("subject.commonNames", subject.patterns("commonNames", { separator: "" }));
+  const commonNames = bounded(
+    "subject.commonNames",
+    subject.patterns("commonNames", { separator: "", mayBeEmpty: true }),
+  );
   const organizations = bounded("subject.organizations", subject.patterns("organizations", { separator: "" }));
   subject.refuseOthers();
   const dnsNames = bounded("dnsNames", fields.patterns("dnsNames", { separator: ".", faultOf: dnsPatternFault }));

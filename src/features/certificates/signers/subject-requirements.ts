@@ -19,7 +19,9 @@ export function subjectFaults(
   const refuse = (name: string, { field, why }: Refusal): void => {
     faults.push({ field, message: `${JSON.stringify(name)} ${why}` });
   };
-  if (require.commonNames === undefined) {
+  if (commonName === "" && !isAllowed(require.commonNames ?? [], "")) {
+    faults.push({ field: "commonNames", message: 'the request has none, which the rule allows with ""' });
+  } else if (require.commonNames === undefined) {
     if (commonName !== username) refuse(commonName, { field: "commonNames", why: "is not the requester's user name" });
   } else if (!isAllowed(require.commonNames, commonName)) {
     refuse(commonName, { field: "commonNames", why: "is not allowed" });

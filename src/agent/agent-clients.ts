@@ -251,9 +251,9 @@ function adviceFor(credential: UsedCredential): string {
     case "token file":
       return "it is unknown, was deleted or has expired: make another one with signet bootstrap-token create";
     case "certificate":
-      return "it has expired, or its CA is not one that the server accepts for clients";
+      return "it was revoked or has expired, or its CA is not one that the server accepts for clients";
     case "node certificate":
-      return "its CA is not one that the server accepts any more, or it has expired: the bootstrap credential is used, if there is one";
+      return "the node is locked, or it was revoked or has expired, or its CA is not one that the server accepts any more: the bootstrap credential is used, if there is one";
   }
 }
 

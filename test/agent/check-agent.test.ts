@@ -77,6 +77,15 @@ describe("the check of an agent's settings", () => {
     ]);
   });
 
+  it("finds that nothing introduces the machine, at each server", async () => {
+    const [line = "", ...others] = await check({ bootstrap: { type: "none" } });
+    assert.deepEqual(others, []);
+    assert.match(
+      line,
+      /^FAULT {2}the server \S+: there is neither a client certificate of this node nor a bootstrap credential/,
+    );
+  });
+
   it("says what to do when the server cannot be reached", async () => {
     const [line = ""] = await check({ servers: ["https://127.0.0.1:1"] });
     assert.match(

@@ -58,7 +58,7 @@ test("a refused certificate and a refused token are tried in turn, and the one t
   assert.deepEqual(
     [...refusals],
     [
-      "the server does not accept the node's client certificate SERIAL, which is valid until END (401): its CA is not one that the server accepts any more, or it has expired: the bootstrap credential is used, if there is one",
+      "the server does not accept the node's client certificate SERIAL, which is valid until END (401): the node is locked, or it was revoked or has expired, or its CA is not one that the server accepts any more: the bootstrap credential is used, if there is one",
       "the server does not accept the bootstrap token abcdef of /run/token (401): it is unknown, was deleted or has expired: make another one with signet bootstrap-token create",
     ],
   );

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -257,4 +257,24 @@ test("the times of a configuration file are refused when they are too short", ()
   assert.throws(() => parseAgentConfiguration(`${header}\ncertificateLifetime: 9m\nleaseDuration: 9s\n`, "/"), {
     message: /certificateLifetime: must be .* at least 10m; leaseDuration: must be .* from 10s to 24h/,
   });
+});
+
+test("the password of a store is read when it is needed, and refused unless Java takes it and no other user can read it", (context) => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-password-"));
+  context.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, "password");
+  const [{ outputs } = assert.fail()] = parseAgentConfiguration(everything, folder).certificates;
+  const store = outputs[2];
+  assert.ok(store !== undefined && "password" in store);
+  assert.throws(store.password, { name: "UnusableFile", message: /the password file is missing$/ });
+  for (const refused of ["short", "p\u00e4ssword", "two\nlines", "x".repeat(129)]) {
+    writeFileSync(file, refused, { mode: 0o600 });
+    assert.throws(store.password, { name: "UnusableFile", message: /6 to 128 visible ASCII characters$/ }, refused);
+  }
+  for (const taken of ["sixsix", "x".repeat(128)]) {
+    writeFileSync(file, `${taken}\n`);
+    assert.equal(store.password(), taken);
+  }
+  chmodSync(file, 0o644);
+  assert.throws(store.password, { name: "UnusableFile", message: /open to other users/ });
 });

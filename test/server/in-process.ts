@@ -140,10 +140,9 @@ export class Reader {
 
   /** Waits until so many events have arrived. Fails when the watch ends before, and after a minute. */
   async until(count: number): Promise<this> {
-    const tooLate = setTimeout(
-      () => this.#changed.reject(new Error(`${this.#arrived(count)} within a minute`)),
-      60_000,
-    );
+    const tooLate = AbortSignal.timeout(60_000); // goes on in a test that stops setTimeout
+    const fail = (): void => this.#changed.reject(new Error(`${this.#arrived(count)} within a minute`));
+    tooLate.addEventListener("abort", fail);
     try {
       while (this.frames.length < count) {
         if (this.isEnded) throw new Error(`${this.#arrived(count)} before the watch ended`);
@@ -151,7 +150,7 @@ export class Reader {
         await this.#changed.promise;
       }
     } finally {
-      clearTimeout(tooLate);
+      tooLate.removeEventListener("abort", fail);
     }
     return this;
   }

@@ -387,7 +387,7 @@ describe("a backup of a running server", () => {
   it("is restored again where a kill left nothing but the locks of the folder", async () => {
     const directory = join(folder, "locked");
     mkdirSync(directory, { mode: 0o700 });
-    for (const name of ["owner.lock", "members.lock", "owner.json"])
+    for (const name of ["owner.lock", "members.lock", "owner.json", "owner.json.0123456789ab.new"])
       writeFileSync(join(directory, name), "", { mode: 0o600 });
     await restoreBackup(locationOf(directory), { clock: systemClock, file, signal });
     assert.ok(existsSync(join(directory, "store")));

@@ -60,7 +60,7 @@ function firstRevision({ revision, time }: BackupHeader, now: number): number {
 }
 
 /** What a process leaves that has locked the folder. */
-const ownershipFile = /^(?:owner\.json|(?:owner|members)\.lock(?:-journal)?)$/;
+const ownershipFile = /^(?:owner\.json(?:\.[0-9a-f]{12}\.new)?|(?:owner|members)\.lock(?:-journal)?)$/;
 /** What may be in a folder that counts as empty: also what a file system of its own has, and what a kill at the start leaves. */
 const isHarmless = (name: string): boolean => name === "lost+found" || ownershipFile.test(name);
 

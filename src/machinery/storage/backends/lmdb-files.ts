@@ -12,7 +12,6 @@ import {
 import { join } from "node:path";
 import { randomBytes } from "node:crypto";
 import { errorCode } from "../../api/thrown-error.ts";
-import { removeIfPossible } from "../../files/remove-if-possible.ts";
 import { isWholeLmdbFile } from "./is-whole-lmdb-file.ts";
 import type { FileToCheck } from "./is-whole-lmdb-file.ts";
 
@@ -112,7 +111,7 @@ function makeLockFile(file: string): void {
     if (errorCode(error) !== "EEXIST") throw error;
   } finally {
     closeSync(descriptor);
-    removeIfPossible(made);
+    rmSync(made, { force: true });
   }
 }
 

@@ -5,7 +5,7 @@ import type { AgentListener } from "./agent-listener.ts";
 import type { AgentLog } from "./agent-log.ts";
 import type { AgentMetrics } from "./agent-metrics.ts";
 import type { AgentSettings, ServiceCertificate } from "./agent-settings.ts";
-import type { FailureLog, FailureTexts } from "./failure-log.ts";
+import type { OpenFailureLog } from "./failure-log.ts";
 import type { ManagedCertificate } from "./managed-certificate.ts";
 import type { NodeIdentity } from "./node-identity.ts";
 import type { ServerClock } from "./server-clock.ts";
@@ -30,8 +30,8 @@ export interface AgentParts {
   /** Says what the file of a trust bundle contains. */
   readonly onTrustBundle: (file: string, pem: string) => void;
   readonly onAnchors: (file: string, state: TrustBundleState) => void;
-  /** Makes the log of what is tried again and again. The status shows it while it fails. */
-  readonly failureLog: (texts: FailureTexts) => FailureLog;
+  /** The status shows what fails in such a log. */
+  readonly failureLog: OpenFailureLog;
   /** Emits the name of a certificate after it was put into use. */
   readonly certificateInstalled: EventTarget;
 }

@@ -8,12 +8,15 @@ interface FailureLogOptions extends FailureTexts {
   readonly monotonic: Clock;
 }
 
-export interface FailureTexts {
+interface FailureTexts {
   /** What has failed; the reason follows it. */
   readonly failure: string;
   /** What is in order again. Undefined: another line says it. */
   readonly recovery?: string;
 }
+
+/** Makes the log of what is tried again and again. */
+export type OpenFailureLog = (texts: FailureTexts) => FailureLog;
 
 const reminderMilliseconds = 15 * 60_000;
 /** What fails after it has worked for so long is another outage. */

@@ -12,14 +12,14 @@ import { decodePemBlocks, encodePem } from "../pki/pem.ts";
 import { encodeCertificatesPem, parseCertificatesPem } from "../pki/trust-anchors.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { AgentLog } from "./agent-log.ts";
-import type { AgentParts } from "./agent-parts.ts";
+import type { OpenFailureLog } from "./failure-log.ts";
 import { failureReason } from "./failure-reason.ts";
 import type { TrustBundleFile } from "./agent-settings.ts";
 
 export interface TrustBundleFollowerOptions {
   readonly followed: TrustBundleFile;
   readonly bundles: ResourceClient<ClusterTrustBundle>;
-  readonly failureLog: AgentParts["failureLog"];
+  readonly failureLog: OpenFailureLog;
   readonly random: () => number;
   readonly sleep: Sleep;
   readonly log: AgentLog;

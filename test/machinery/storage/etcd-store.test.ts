@@ -59,7 +59,12 @@ describe("a write that etcd does not confirm", () => {
       onCall: (call) =>
         call.path === "/etcdserverpb.KV/Txn" ? call.fail(status, message) : call.answer(Buffer.alloc(0)),
     });
-    const store = new EtcdStore({ servers: [etcd.url], prefix: "/signet", profile: "platform", callMilliseconds: 1_500 });
+    const store = new EtcdStore({
+      servers: [etcd.url],
+      prefix: "/signet",
+      profile: "platform",
+      callMilliseconds: 1_500,
+    });
     const write = store.write({ key: "/a", value: Buffer.from("1"), expectedRevision: 0 });
     const failure: unknown = await write.then(
       () => assert.fail("written"),

@@ -105,8 +105,14 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     return this.#streamSink?.readAtSecond(nowSecond) ?? nowSecond;
   }
 
-  run(): void {
+  /** Asks the handler for the answer, at once or after its turn has come. */
+  run(turn?: Promise<void>): void {
     this.context.open.add(this);
+    if (turn === undefined) this.#handle();
+    else void turn.then(() => this.#isClosed || this.#isExpired || this.#handle());
+  }
+
+  #handle(): void {
     this.context.handler(this).then(
       (response) => this.#tryToAnswer(response),
       // A handler never rejects. If one does, close the exchange: otherwise the client waits forever and the process

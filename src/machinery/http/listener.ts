@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SecureContext, TLSSocket } from "node:tls";
 import type { Handler } from "../api/http-message.ts";
-import { afterAnswers, keepWhilePaused, lastResponse } from "./node-http.ts";
+import { afterAnswers, lastResponse } from "./node-http.ts";
 import { rateLimitedReport } from "../logging/rate-limited-report.ts";
 import { periodically } from "../scheduling/periodically.ts";
 import { Http2Session } from "../http2/http2-session.ts";
@@ -22,6 +22,7 @@ import { Http1Exchange, refuseMalformed } from "./http1-exchange.ts";
 import { http1Head } from "./http1-head.ts";
 import type { Http1Head } from "./http1-head.ts";
 import { serveStream } from "./http2-exchange.ts";
+import { PipelinedRequests } from "./pipelined-requests.ts";
 import { alpnProtocols, servingContextOptions } from "./serving-context.ts";
 import type { ServingCertificate, TlsProtocol } from "./serving-context.ts";
 import { TlsConnection } from "./tls-connection.ts";
@@ -287,11 +288,9 @@ function serveHttp1({ server, context, limits, log, connections, refused }: List
     const accepted = accept(request, response);
     if (accepted === undefined) return;
     const { head, connection } = accepted;
-    if (connection.openExchanges > 0 && !connection.isPipelined) {
-      connection.isPipelined = true;
-      keepWhilePaused(request.socket);
-    }
-    new Http1Exchange({ head, request, response }, { context, connection }).run();
+    const isBehindAnother = connection.openExchanges > 0;
+    const turn = isBehindAnother ? (connection.pipelined ??= new PipelinedRequests(request.socket)).turn() : undefined;
+    new Http1Exchange({ head, request, response }, { context, connection }).run(turn);
   });
   // oxlint-disable-next-line max-params -- what Node.js gives
   server.on("upgrade", (request: IncomingMessage, socket: Socket, sentAhead: Buffer) =>

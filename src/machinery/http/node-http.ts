@@ -39,6 +39,9 @@ export function afterAnswers(socket: Socket, next: () => void): void {
   goOn();
 }
 
+/** Whether Node.js reads no more of a connection until its client has taken answers. Its parser then fails on more. */
+export const isPausedByServer = (socket: Socket): boolean => "_paused" in socket && socket._paused === true;
+
 /**
  * Call it for a client that sends requests before it has read the answers to earlier ones. Node.js pauses the parser of such a
  * connection, but passes it what TLS has already decrypted, on which it fails (HPE_PAUSED). With a reader of its own, the socket keeps

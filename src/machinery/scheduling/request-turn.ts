@@ -1,6 +1,7 @@
 import type { UserInfo } from "../api/user-info.ts";
 import { RoundRobinQueue } from "./round-robin-queue.ts";
 import { sharePath } from "./share-path.ts";
+import type { SharePath } from "./share-path.ts";
 
 /** How long long requests may keep everything else waiting. One that takes longer by itself is not divided. */
 const turnMilliseconds = 5;
@@ -16,9 +17,14 @@ let isGiving = false;
  * Lets a request wait that may take long, so that a burst of them is divided into turns of the event loop. Users take turns, and
  * timers and short requests come in between. One runs until it waits for something, or has ended; only then the next one begins.
  */
-export function requestTurn(user: UserInfo): Promise<void> {
+export const requestTurn = (user: UserInfo): Promise<void> => turnOf(sharePath(user));
+
+/** The same for a request of which it is not known yet whose it is. Addresses take turns. */
+export const requestTurnOfAddress = (address: string): Promise<void> => turnOf(["others", `address/${address}`]);
+
+function turnOf(path: SharePath): Promise<void> {
   return new Promise((resolve) => {
-    waiting.add(sharePath(user), resolve);
+    waiting.add(path, resolve);
     if (isGiving) return;
     isGiving = true;
     setImmediate(beginTurn);

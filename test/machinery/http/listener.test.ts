@@ -376,6 +376,47 @@ describe("the listener", () => {
       );
     }));
 
+  it("hands on the requests that one read brings in several turns of the event loop", async (t) => {
+    let milliseconds = 0;
+    t.mock.method(performance, "now", () => (milliseconds += 10)); // each request takes a turn
+    let turn = 0;
+    let immediate = setImmediate(function next() {
+      turn += 1;
+      immediate = setImmediate(next);
+    });
+    const turns: number[] = [];
+    const handler: Handler = async () => {
+      turns.push(turn);
+      return { status: 200, headers: {}, body: "" };
+    };
+    await withListener({ handler }, async (port) => {
+      await sendRaw(port, `${`${get}\r\n`.repeat(50)}${get}Connection: close\r\n\r\n`);
+    });
+    clearImmediate(immediate);
+    assert.equal(turns.length, 51);
+    assert.ok(new Set(turns).size >= 50, `${new Set(turns).size}`);
+  });
+
+  it("does not hand on a request whose time is over before its turn", async () => {
+    const handled: string[] = [];
+    const listener = newListener({
+      handler: async ({ path }) => {
+        handled.push(path);
+        if (path === "/second") for (let second = 0; second < 60; second++) listener.sweep();
+        return text("");
+      },
+    });
+    const port = await listener.listen({ host: "127.0.0.1", port: 0 });
+    const requests = ["/first", "/second", "/third"].map((path) => `GET ${path} HTTP/1.1\r\nHost: h\r\n`);
+    const answers = await sendRaw(port, `${requests.join("\r\n")}Connection: close\r\n\r\n`);
+    await listener.close({ graceMilliseconds: 0 });
+    assert.deepEqual(
+      [...answers.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => status),
+      ["200", "504", "504"],
+    );
+    assert.deepEqual(handled, ["/first", "/second"]);
+  });
+
   it("answers a method that the parser does not know with 405", () =>
     withListener({}, async (port) => {
       assert.match(await sendRaw(port, "FOO / HTTP/1.1\r\nHost: h\r\n\r\n"), /^HTTP\/1\.1 405 [^]*MethodNotAllowed/);

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { Socket } from "node:net";
+import { describe, it } from "node:test";
+import { PipelinedRequests } from "../../../src/machinery/http/pipelined-requests.ts";
+
+function socketFrom(address: string): Socket {
+  const socket = new Socket();
+  Object.defineProperty(socket, "remoteAddress", { value: address });
+  return socket;
+}
+
+describe("pipelined requests", () => {
+  it("keep their connection from being read until all have had their turn", async () => {
+    const socket = socketFrom("192.0.2.1");
+    const requests = new PipelinedRequests(socket);
+    const turns = [requests.turn(), requests.turn()];
+    assert.ok(socket.isPaused());
+    socket.resume();
+    await turns[0];
+    assert.ok(socket.isPaused());
+    await turns[1];
+    assert.ok(!socket.isPaused());
+  });
+
+  it("leave a connection paused of which Node.js reads no more", async () => {
+    const socket = Object.assign(socketFrom("192.0.2.1"), { _paused: true });
+    await new PipelinedRequests(socket).turn();
+    assert.ok(socket.isPaused());
+  });
+
+  it("of addresses that one client may have take turns as one", async () => {
+    const order: string[] = [];
+    await Promise.all(
+      ["2001:db8::1", "2001:db8::2", "192.0.2.1"].map(async (address) => {
+        await new PipelinedRequests(socketFrom(address)).turn();
+        order.push(address);
+      }),
+    );
+    assert.deepEqual(order, ["2001:db8::1", "192.0.2.1", "2001:db8::2"]);
+  });
+});

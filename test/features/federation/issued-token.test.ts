@@ -390,6 +390,14 @@ describe("the authentication configuration", () => {
     assert.match(messageOf(await issuers.verify(await tokenOf(), api)), /not initialized/);
   });
 
+  it("has the last keys of an issuer used also when its CAs change again before the first attempt has ended", async () => {
+    using issuers = disposable(await ready());
+    issuer.isAway = true;
+    change({ jwt: [entry(issuer.url, { issuer: { url: issuer.url, audiences: ["signet"], certificateAuthority } })] });
+    change({ jwt: [entry(issuer.url)] });
+    assert.equal(messageOf(await issuers.verify(await tokenOf(), api)), "authenticated");
+  });
+
   it("stays in force when the file becomes invalid, which is logged once", async () => {
     using issuers = disposable(await ready());
     change({ jwt: [entry("http://login.example.com")] });

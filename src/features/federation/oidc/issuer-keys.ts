@@ -130,9 +130,9 @@ export class IssuerKeys {
     return this.#options.issuer;
   }
 
-  /** The newest keys, and when they came. */
+  /** The newest keys, and when they came: those before, as long as the first attempt has not ended. */
   get fetched(): FetchedKeys | undefined {
-    return this.#keys && { keys: this.#keys, at: this.#fetchedAt };
+    return this.#keys === undefined ? this.#previous : { keys: this.#keys, at: this.#fetchedAt };
   }
 
   /** Whether the first attempt has not ended: nothing is known of the issuer yet. */

@@ -39,6 +39,8 @@ interface Waiting {
   readonly ended: ((error?: unknown) => void) | undefined;
   /** Whether the line must not be delivered after the caller was told that it is lost. */
   readonly isStrict: boolean;
+  /** Whether the line is wanted also after its caller waits no more, because it tells what has happened. */
+  readonly hasHappened: boolean;
 }
 
 const isReleasable = ({ ended, isStrict }: Waiting): boolean => ended !== undefined && !isStrict;
@@ -81,7 +83,7 @@ export class EventQueue {
 
   /** Takes a line, which has no line break. It is lost when too many wait. */
   add(line: string): void {
-    this.#push({ line, ended: undefined, isStrict: false });
+    this.#push({ line, ended: undefined, isStrict: false, hasHappened: true });
   }
 
   /**
@@ -95,19 +97,20 @@ export class EventQueue {
     }
     let end = (): void => {};
     const ended = new Promise<void>((resolve) => (end = resolve));
-    return this.#push({ line, ended: () => end(), isStrict: false }) ? ended : undefined;
+    const isTaken = this.#push({ line, ended: () => end(), isStrict: false, hasHappened: true });
+    return isTaken ? ended : undefined;
   }
 
   /**
-   * Takes a line. Resolves when it is delivered, and rejects when it is lost, or after ten seconds: then it is lost unless its
-   * delivery is under way. It is not tried again.
+   * Takes a line. Resolves when it is delivered, and rejects when it is lost, or after ten seconds. Then a line that tells what has
+   * happened goes on waiting, and another one is lost unless its delivery is under way. It is not tried again.
    */
-  async deliver(line: string): Promise<void> {
+  async deliver(line: string, { hasHappened }: { readonly hasHappened: boolean }): Promise<void> {
     let cancel = (): void => {};
     try {
       await new Promise<void>((resolve, reject) => {
         const ended = (error?: unknown): void => (error === undefined ? resolve() : reject(error));
-        const one: Waiting = { line, ended, isStrict: true };
+        const one: Waiting = { line, ended, isStrict: true, hasHappened };
         if (!this.#push(one)) throw new Error("too many wait already");
         cancel = this.#options.schedule(() => this.#giveUp(one), strictMilliseconds);
       });
@@ -245,7 +248,7 @@ export class EventQueue {
   #giveUp(one: Waiting): void {
     const error = new Error(`it takes longer than ${strictMilliseconds / 1000} s`);
     const place = this.#waiting.indexOf(one);
-    if (place < this.#inDelivery) one.ended?.(error);
+    if (one.hasHappened || place < this.#inDelivery) one.ended?.(error);
     else {
       this.#waiting.splice(place, 1);
       this.#bytes -= Buffer.byteLength(one.line);

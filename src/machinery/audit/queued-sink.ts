@@ -30,7 +30,8 @@ export function queuedSink(options: QueuedSinkOptions): AuditSink {
         queue.add(line);
         return undefined;
       }
-      return mode === "blocking" ? queue.attempt(line) : queue.deliver(line);
+      if (mode === "blocking") return queue.attempt(line);
+      return queue.deliver(line, { hasHappened: event.stage !== "RequestReceived" });
     },
   };
 }

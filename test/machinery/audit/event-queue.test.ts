@@ -4,6 +4,8 @@ import { EventQueue } from "../../../src/machinery/audit/event-queue.ts";
 import type { EventQueueOptions } from "../../../src/machinery/audit/event-queue.ts";
 import { ManualTime } from "../../manual-time.ts";
 
+const received = { hasHappened: false };
+
 describe("a queue of audit events", () => {
   let time: ManualTime;
   let delivered: string[][];
@@ -91,10 +93,10 @@ describe("a queue of audit events", () => {
 
   it("reports to waiting callers how the delivery ended, and delivers concurrent events together", async () => {
     const queue = queueOf({ afterFailure: "retry" });
-    await Promise.all([queue.deliver("a"), queue.deliver("b")]);
+    await Promise.all([queue.deliver("a", received), queue.deliver("b", received)]);
     assert.deepEqual(delivered, [["a", "b"]]);
     fail = true;
-    await assert.rejects(queue.deliver("c"), /full/);
+    await assert.rejects(queue.deliver("c", received), /full/);
     assert.equal(queue.lost, 1);
   });
 
@@ -105,16 +107,32 @@ describe("a queue of audit events", () => {
       batchEvents: 1,
       target: { deliver: (lines) => (begun.push(...lines), hanging.promise), close: () => {} },
     });
-    const refused = ["a", "b"].map((line) => assert.rejects(queue.deliver(line), /takes longer than 10 s/));
+    const refused = ["a", "b"].map((line) => assert.rejects(queue.deliver(line, received), /takes longer than 10 s/));
     await settle();
     time.pass(9_000);
-    const later = queue.deliver("c");
+    const later = queue.deliver("c", received);
     time.pass(1_000);
     await Promise.all(refused);
     assert.deepEqual([begun, queue.lost, failures], [["a"], 1, 2]);
     hanging.resolve();
     await later;
     assert.deepEqual([begun, recovered], [["a", "c"], [1]]);
+  });
+
+  it("keeps what has happened when nobody waits for it any more, and delivers it when the target works again", async () => {
+    const hanging = Promise.withResolvers<void>();
+    const begun: string[] = [];
+    const queue = queueOf({
+      batchEvents: 1,
+      target: { deliver: (lines) => (begun.push(...lines), hanging.promise), close: () => {} },
+    });
+    const refused = ["a", "b"].map((line) => assert.rejects(queue.deliver(line, { hasHappened: true }), /longer/));
+    await settle();
+    time.pass(10_000);
+    await Promise.all(refused);
+    hanging.resolve();
+    await settle();
+    assert.deepEqual([begun, queue.lost], [["a", "b"], 0]);
   });
 
   it("releases its callers when a delivery fails or hangs, keeps the events, and lets callers wait again afterwards", async () => {
@@ -191,7 +209,7 @@ describe("a queue of audit events", () => {
     assert.equal(await queue.close({ withinMilliseconds: 1000 }), 0);
     assert.deepEqual(delivered, [["a", "b"]]);
     const stuck = queueOf({ target: { deliver: () => new Promise(() => {}), close: () => {} } });
-    const waiting = assert.rejects(stuck.deliver("c"), /stops/);
+    const waiting = assert.rejects(stuck.deliver("c", received), /stops/);
     assert.equal(await stuck.close({ withinMilliseconds: 1 }), 1);
     await waiting;
     assert.equal(stuck.lost, 1);

@@ -21,18 +21,28 @@ export class RoundRobinQueue<T> {
   }
 }
 
+interface Link<T> {
+  readonly item: T;
+  next: Link<T> | undefined;
+}
+
 /** Either items, or the turns of those below by name. The latter are never empty. */
 class Turns<T> {
-  readonly #items: T[] = [];
+  /** A list of links: an array of a hundred thousand would be moved for each item that is taken. */
+  #first: Link<T> | undefined;
+  #last: Link<T> | undefined;
   readonly #below = new Map<string, Turns<T>>();
 
   get #isEmpty(): boolean {
-    return this.#items.length === 0 && this.#below.size === 0;
+    return this.#first === undefined && this.#below.size === 0;
   }
 
   add([name, ...rest]: readonly string[], item: T): void {
     if (name === undefined) {
-      this.#items.push(item);
+      const link: Link<T> = { item, next: undefined };
+      if (this.#last === undefined) this.#first = link;
+      else this.#last.next = link;
+      this.#last = link;
       return;
     }
     const known = this.#below.get(name);
@@ -42,7 +52,12 @@ class Turns<T> {
   }
 
   take(mayTake: (path: readonly string[]) => boolean, path: readonly string[]): { readonly item: T } | undefined {
-    if (this.#items.length > 0) return { item: this.#items.shift() as T }; // there is one
+    const first = this.#first;
+    if (first !== undefined) {
+      this.#first = first.next;
+      if (first.next === undefined) this.#last = undefined;
+      return first;
+    }
     for (const [name, turns] of this.#below) {
       const next = [...path, name];
       const taken = mayTake(next) ? turns.take(mayTake, next) : undefined;

@@ -26,6 +26,13 @@ describe("a queue in which users take turns", () => {
     assert.deepEqual(takeAll(queue), ["a", "n", "c", "b", "c", "a", "a"]);
   });
 
+  it("takes as long for each of many as for each of few", { timeout: 10_000 }, () => {
+    const many = 400_000;
+    const queue = queueOf();
+    for (let added = 0; added < many; added++) queue.add(node, node);
+    assert.equal(takeAll(queue).length, many);
+  });
+
   it("asks once for all who wait below a namespace that may take nothing", () => {
     const queue = queueOf(...Array.from({ length: 100 }, () => one), two, node);
     const asked: SharePath[] = [];

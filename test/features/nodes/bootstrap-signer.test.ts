@@ -3,9 +3,13 @@ import { after, before, test } from "node:test";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { ConfigMap } from "../../../src/features/core/config-maps.ts";
 import type { Secret } from "../../../src/features/core/secrets.ts";
+import { bootstrapSigner } from "../../../src/features/nodes/bootstrap/bootstrap-signer.ts";
+import { ManualTime } from "../../manual-time.ts";
+import { runLoop } from "../../run-loop.ts";
 import { resourceReferences } from "../../resource-references.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
+import { turnsDuring } from "../../turns-during.ts";
 import { waitForObject } from "../../wait-for-object.ts";
 
 const references = resourceReferences(platformNames);
@@ -69,4 +73,29 @@ test("cluster-info has a signature of each bootstrap token that may sign, and of
 
   await secrets.delete("bootstrap-token-joshua");
   assert.deepEqual(await clusterInfoWhen((data) => !("jws-kubeconfig-joshua" in data)), { kubeconfig: "" });
+});
+
+test("requests go on while cluster-info is signed with many tokens", async (t) => {
+  const tokens = 200;
+  const quiet = await startTestServer({ settings: { controllers: false } });
+  t.after(() => quiet.stop());
+  const secrets = quiet.client.resource(references.secrets, "platform-system");
+  for (let index = 0; index < tokens; index += 1) await secrets.create(bootstrapToken(String(100_000 + index)));
+  const loop = await runLoop(quiet, bootstrapSigner, { time: new ManualTime() });
+  t.after(() => loop.stop());
+  const configMaps = quiet.client.resource(references.configMaps, "platform-public");
+  let milliseconds = 0;
+  t.mock.method(performance, "now", () => (milliseconds += 10)); // each signature takes a turn
+  const turns = await turnsDuring(async () => {
+    await configMaps.create(clusterInfo({ kubeconfig: content }));
+    await waitForObject(
+      quiet.client,
+      references.configMaps,
+      { namespace: "platform-public", name: "cluster-info" },
+      (object) => {
+        return Object.keys(object?.data ?? {}).length === tokens + 1;
+      },
+    );
+  });
+  assert.ok(turns >= tokens, `${turns} turns`);
 });

@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
+import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { configMapResource, secretResource } from "../../core/index.ts";
 import type { ConfigMap, Secret } from "../../core/index.ts";
 import { bootstrapTokenEnd } from "./bootstrap-token-secret.ts";
@@ -31,7 +32,7 @@ export const bootstrapSigner: Controller = {
         const current = configMaps.get(key);
         if (current?.data?.[kubeconfigKey] === undefined) return "nothing to do: there is no kubeconfig to sign";
         const signing = [...tokens].flatMap((token) => signingTokenOf(secrets.get(token), clock.now()));
-        const data = signedData(current.data, signing);
+        const data = await signedData(current.data, signing);
         if (isDeepStrictEqual(data, current.data)) return "nothing to do: the signatures are current";
         await client.resource(configMapResource(names), namespace).update({ ...current, data });
         return `signed with ${signing.length} tokens`;
@@ -86,22 +87,27 @@ function signingTokenOf(secret: Secret | undefined, now: number): SigningToken[]
   return isNamed && token.secret !== "" && isCurrent && maySign ? [token] : [];
 }
 
-function signedData(
+/** In turns: whoever may write the ConfigMap can have a megabyte signed with each of thousands of tokens. */
+async function signedData(
   data: Readonly<Record<string, string>>,
   tokens: readonly SigningToken[],
-): Readonly<Record<string, string>> {
-  const unsigned = Object.entries(data).filter(([key]) => !key.startsWith(signaturePrefix));
-  const content = data[kubeconfigKey] ?? "";
-  const signatures = tokens.map((token): [string, string] => [
-    signaturePrefix + token.id,
-    detachedSignature(content, token),
-  ]);
-  return Object.fromEntries([...unsigned, ...signatures]);
+): Promise<Readonly<Record<string, string>>> {
+  const content = Buffer.from(Buffer.from(data[kubeconfigKey] ?? "", "utf8").toString("base64url"), "latin1");
+  const members = Object.entries(data).filter(([key]) => !key.startsWith(signaturePrefix));
+  const work = new LongWork();
+  for (const token of tokens) {
+    members.push([signaturePrefix + token.id, detachedSignature(content, token)]);
+    await work.pause();
+  }
+  return Object.fromEntries(members);
 }
 
-/** A compact JWS without its content (RFC 7515, appendix F). Clients compare its text, so the header is written as upstream does. */
-function detachedSignature(content: string, { id, secret }: SigningToken): string {
+/**
+ * A compact JWS without its content (RFC 7515, appendix F), which is given in base64url. Clients compare its text, so the header is
+ * written as upstream does.
+ */
+function detachedSignature(content: Buffer, { id, secret }: SigningToken): string {
   const header = Buffer.from(JSON.stringify({ alg: "HS256", kid: id })).toString("base64url");
-  const signed = `${header}.${Buffer.from(content, "utf8").toString("base64url")}`;
-  return `${header}..${createHmac("sha256", secret).update(signed).digest("base64url")}`;
+  const signature = createHmac("sha256", secret).update(`${header}.`).update(content).digest("base64url");
+  return `${header}..${signature}`;
 }

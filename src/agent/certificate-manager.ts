@@ -79,6 +79,8 @@ const longestSleepMilliseconds = 60_000;
 export class CertificateManager {
   readonly #options: CertificateManagerOptions;
   #current: KeyPair | undefined;
+  /** Of what was asked for when the pair in use was requested. Undefined: it is not known, and counts as what is wanted. */
+  #digest: string | undefined;
   #specification: CertificateSpecification | undefined;
   readonly #failureLog: FailureLog;
   #renewAt = 0;
@@ -94,6 +96,7 @@ export class CertificateManager {
     const { store, log, name } = options;
     this.#failureLog = new FailureLog({ ...options, failure: "no new certificate" });
     store.removeLeftovers();
+    this.#digest = store.wantedDigest;
     this.#use(
       readUsable(store, (fault) => log.warn({ certificate: name, fault }, "the saved certificate cannot be used")),
     );
@@ -136,7 +139,7 @@ export class CertificateManager {
   restore(): void {
     const { name, store, clock, lifetimeSeconds, log } = this.#options;
     if (this.#current === undefined || this.#specification === undefined) return;
-    const digest = wantedDigest(this.#specification.wanted, lifetimeSeconds);
+    const digest = this.#digest ?? wantedDigest(this.#specification.wanted, lifetimeSeconds);
     if (!store.restore(this.#current, { now: clock.now(), wantedDigest: digest })) return;
     log.warn(
       { certificate: name, file: store.file },
@@ -170,12 +173,11 @@ export class CertificateManager {
   }
 
   #state({ wanted }: CertificateSpecification): CertificateState {
-    const { store, lifetimeSeconds } = this.#options;
-    const digest = wantedDigest(wanted, lifetimeSeconds);
+    const digest = wantedDigest(wanted, this.#options.lifetimeSeconds);
     return certificateState({
       certificate: this.#current?.certificate,
       wanted,
-      isSpecificationChanged: (store.wantedDigest ?? digest) !== digest,
+      isSpecificationChanged: (this.#digest ?? digest) !== digest,
       isRefused: this.#options.isRefused(this.#current),
       renewAt: this.#renewAt,
       now: this.#options.clock.now(),
@@ -208,7 +210,9 @@ export class CertificateManager {
         signal,
       );
       this.#refuseWorse(pair, specification);
-      store.install(pair, { now: clock.now(), wantedDigest: wantedDigest(specification.wanted, lifetimeSeconds) });
+      const digest = wantedDigest(specification.wanted, lifetimeSeconds);
+      store.install(pair, { now: clock.now(), wantedDigest: digest });
+      this.#digest = digest;
       this.#use(pair);
       this.#isRenewalRequested = false;
       this.#pendingRequest = undefined;

@@ -141,6 +141,22 @@ describe("the certificate manager", () => {
     assert.equal(scene.store().pendingKey(), key);
   });
 
+  it("still wants another certificate when it writes again the one that was requested for something else", async (context) => {
+    const scene = new SigningScene(context);
+    await started(scene);
+    await scene.stop();
+    scene.behaviour = "ignores";
+    const changed = { ...wanted, signerName: "example.com/other" };
+    const manager = scene.start(changed);
+    await settle();
+    rmSync(scene.directory, { recursive: true });
+    assert.equal(manager.status.state, "outdated");
+    manager.restore();
+    assert.equal(manager.status.state, "outdated");
+    await scene.stop();
+    assert.equal(scene.start(changed).status.state, "outdated");
+  });
+
   it("renews its certificate although somebody has removed the folder", async (context) => {
     const scene = new SigningScene(context);
     const manager = await started(scene);

@@ -53,7 +53,7 @@ export function createImpersonation({ names, authorize, impersonationOnly }: Imp
       return modes.impersonate(requested, caller);
     }
     if (mustImpersonate(impersonationOnly, caller.user)) throw missingImpersonation(caller.user);
-    return { user: caller.user };
+    return caller;
   };
 }
 

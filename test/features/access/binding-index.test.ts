@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import type { Subject } from "../../../src/features/access/rbac/binding.ts";
 import type { Grant } from "../../../src/features/access/rbac/binding-index.ts";
@@ -104,6 +106,24 @@ describe("the index of subjects", () => {
     assert.equal(grantsOf("system:serviceaccount:ns:a")[0], grantsOf("system:serviceaccount:ns:b")[0]);
     assert.equal(grantsOf("alice")[0]?.kind, "User");
     assert.equal(grantsOf("system:serviceaccount:ns:a")[0]?.kind, "ServiceAccount");
+  });
+
+  it("takes no more memory once another binding of its subjects is gone", () => {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void; // what --expose-gc defines
+    const count = 20_000;
+    const everyone = Array.from({ length: count }, (_, n) => toUser(`user-${n}`));
+    const objects = new TestRbac().put(binding("stays", everyone));
+    const resolver = objects.resolver();
+    resolver.grants(alice, "ns");
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    objects.put({ ...binding("goes", everyone), roleRef: roleRef("Role", "another") });
+    objects.remove({ namespace: "ns", name: "goes" });
+    collect();
+    const each = (process.memoryUsage().heapUsed - before) / count;
+    assert.ok(each < 50, `${Math.round(each)} bytes of each subject stay in memory`);
+    assert.equal(resolver.grants(user("user-0"), "ns").length, 1);
   });
 
   it("finds the same as a look at every binding, after any changes", () => {

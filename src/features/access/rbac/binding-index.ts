@@ -58,7 +58,7 @@ export class BindingIndex {
 }
 
 /**
- * What a subject has: one grant, as most have, or its grants by their roles, and of each role in the order in which they came. Only the
+ * What a subject has: one grant, as most have, or several by their roles, and of each role in the order in which they came. Only the
  * first of a role counts: the others grant nothing more, and anyone with write access can create thousands.
  */
 type Holding = Grant | Map<string, Grant[]>;
@@ -172,7 +172,10 @@ function release(
   const others = held.get(bound.roleKey)?.filter(({ binding }) => binding !== bound) ?? [];
   if (others.length > 0) held.set(bound.roleKey, others);
   else held.delete(bound.roleKey);
-  if (held.size === 0) holdings.delete(name);
+  // A map of one grant would keep more memory than the bindings in the store, which bound it.
+  const [grants] = held.size === 1 ? held.values() : [];
+  const [last, another] = grants ?? [];
+  if (last !== undefined && another === undefined) holdings.set(name, last);
 }
 
 function addFirstOfEachRole(found: Grant[], held: Holding | undefined): void {

@@ -11,23 +11,21 @@ const ownWork: SharePath = ["system", "system/"];
 
 /** Computations that wait for their next turn. Users take turns. */
 const waiting = new RoundRobinQueue<() => void>();
-let isGiving = false;
+let waitingCount = 0;
 
 /** One in each turn of the event loop: a hundred computations keep requests waiting no longer than one. */
 function giveTurn(): void {
-  const next = waiting.take();
-  isGiving = next !== undefined;
-  if (next === undefined) return;
-  next.item();
-  setImmediate(giveTurn);
+  waitingCount--;
+  waiting.take()?.item();
+  // Not for the one that has its turn now: what it starts meanwhile comes before its next turn.
+  if (waitingCount > 0) setImmediate(giveTurn);
 }
 
 function nextTurn(path: SharePath): Promise<void> {
   return new Promise((resolve) => {
     waiting.add(path, resolve);
-    if (isGiving) return;
-    isGiving = true;
-    setImmediate(giveTurn);
+    waitingCount++;
+    if (waitingCount === 1) setImmediate(giveTurn);
   });
 }
 

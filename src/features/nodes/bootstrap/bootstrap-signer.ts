@@ -5,7 +5,7 @@ import type { Controller } from "../../../machinery/loops/controller.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { configMapResource, secretResource } from "../../core/index.ts";
 import type { ConfigMap, Secret } from "../../core/index.ts";
-import { bootstrapTokenEnd } from "./bootstrap-token-secret.ts";
+import { bootstrapTokenEnd, textsOf } from "./bootstrap-token-secret.ts";
 
 const clusterInfo = "cluster-info";
 const kubeconfigKey = "kubeconfig";
@@ -76,10 +76,8 @@ interface SigningToken {
 
 /** The token of a Secret, if it may sign now (upstream: `validateSecretForSigning`). Else none. */
 function signingTokenOf(secret: Secret | undefined, now: number): SigningToken[] {
-  const data = secret?.data ?? {};
-  const value = (key: string): string =>
-    Object.hasOwn(data, key) ? Buffer.from(data[key] ?? "", "base64").toString("utf8") : "";
-  const token = { id: value("token-id"), secret: value("token-secret") };
+  const value = textsOf(secret?.data);
+  const token = { id: value("token-id") ?? "", secret: value("token-secret") ?? "" };
   const isNamed = /^[a-z0-9]{6}$/.test(token.id) && secret?.metadata.name === `bootstrap-token-${token.id}`;
   const end = bootstrapTokenEnd(value("expiration"));
   const isCurrent = end === undefined || now < end;

@@ -80,10 +80,15 @@ export function bootstrapTokenEnd(expiration = ""): number | undefined {
   }
 }
 
-/** Reads a token's Secret. */
-export function bootstrapTokenOf({ data = {} }: Secret): BootstrapToken {
-  const value = (key: string): string | undefined =>
+/** Reads texts of a Secret's data. Undefined for a key that it does not have. */
+export const textsOf =
+  (data: NonNullable<Secret["data"]> = {}) =>
+  (key: string): string | undefined =>
     Object.hasOwn(data, key) ? Buffer.from(data[key] ?? "", "base64").toString("utf8") : undefined;
+
+/** Reads a token's Secret. */
+export function bootstrapTokenOf({ data }: Secret): BootstrapToken {
+  const value = textsOf(data);
   return {
     id: value("token-id") ?? "",
     expiration: value("expiration"),

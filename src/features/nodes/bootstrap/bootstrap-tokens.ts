@@ -4,7 +4,7 @@ import { secretResource } from "../../core/index.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { bootstrapBinding } from "./bootstrap-binding.ts";
-import { bootstrapTokenEnd } from "./bootstrap-token-secret.ts";
+import { bootstrapTokenEnd, textsOf } from "./bootstrap-token-secret.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 
 /** The fields of a Secret that hold a bootstrap token. */
@@ -53,13 +53,12 @@ export function bootstrapTokens({
     if (secret === undefined || names.ownKey(secret.type) !== type || secret.deletionTimestamp !== undefined)
       return undefined;
 
-    const value = (key: string): string =>
-      Object.hasOwn(secret.data, key) ? Buffer.from(secret.data[key] ?? "", "base64").toString("utf8") : "";
+    const value = textsOf(secret.data);
     const end = bootstrapTokenEnd(value("expiration"));
     const isCurrent = end === undefined || clock.now() < end;
-    const groups = extraGroups(value("auth-extra-groups"));
+    const groups = extraGroups(value("auth-extra-groups") ?? "");
     const isAllowed = value("usage-bootstrap-authentication") === "true" && value("token-id") === id;
-    if (!isSameText(value("token-secret"), secretPart) || !isCurrent || !isAllowed || groups === undefined)
+    if (!isSameText(value("token-secret") ?? "", secretPart) || !isCurrent || !isAllowed || groups === undefined)
       return undefined;
     const { nodeNames } = bootstrapBinding(secret.data);
     if (nodeNames !== undefined && isLocked(nodeNames)) return undefined;

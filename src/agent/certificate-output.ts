@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { lstatSync, readdirSync, readlinkSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import {
+  isUnfinishedFile,
   checkReplaceable,
   flushFolder,
   removeUnfinished,
@@ -163,7 +164,7 @@ function writeVersion(
     for (const name of readdirSync(folder)) {
       const isOldVersion = versionPattern.test(name) && name !== version && name !== previous;
       const isOldLink = linkTarget(join(folder, name))?.startsWith(`${currentLink}/`) === true && !wanted.has(name);
-      if (isOldVersion || isOldLink || /\.[0-9a-f]{12}\.new$/.test(name)) {
+      if (isOldVersion || isOldLink || isUnfinishedFile(name)) {
         rmSync(join(folder, name), { recursive: true, force: true });
       }
     }

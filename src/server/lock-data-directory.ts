@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { generatedAuthoritiesFolder } from "../features/certificates/authorities/generated-authorities.ts";
 import { ownFolder, removeUnfinishedFiles } from "../machinery/files/owned-folder.ts";
 import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
@@ -9,7 +10,7 @@ import { removeUnsafeLock } from "../machinery/storage/backends/lmdb-files.ts";
 export function lockDataDirectory(directory: string): OwnedFolder {
   refuseUnfinishedRestore(directory);
   const folder = ownFolder(directory);
-  for (const part of [join(directory, "signers"), storeDirectory(directory)]) {
+  for (const part of [join(directory, generatedAuthoritiesFolder), storeDirectory(directory)]) {
     if (existsSync(part)) removeUnfinishedFiles(part);
   }
   removeUnsafeLock(storeDirectory(directory));

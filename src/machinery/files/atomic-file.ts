@@ -120,6 +120,13 @@ export function checkReplaceable(file: string): void {
   throw new UnusableFile(`${file} is ${what}; name a file`);
 }
 
+/** The name that a file which is being written will have. Of any other file, its own. */
+const finishedName = (name: string): string => name.replace(/\.[0-9a-f]{12}\.new$/, "");
+
+/** Whether a file is one that is being written, or that a kill has left half-written; of `finished`, where that is given. */
+export const isUnfinishedFile = (name: string, finished = finishedName(name)): boolean =>
+  name !== finished && finishedName(name) === finished;
+
 /**
  * Removes what kills left of earlier writes of a file, if nothing was written to it since `untouchedSince` (milliseconds since the
  * epoch). Without that time, nothing else may write the file now.
@@ -128,9 +135,9 @@ export function removeUnfinished(
   file: string,
   { untouchedSince = Infinity }: { readonly untouchedSince?: number } = {},
 ): void {
-  const prefix = `${basename(file).slice(0, longestPrefix)}.`;
+  const finished = basename(file).slice(0, longestPrefix);
   for (const name of readdirSync(dirname(file))) {
-    if (!name.startsWith(prefix) || !/^[0-9a-f]{12}\.new$/.test(name.slice(prefix.length))) continue;
+    if (!isUnfinishedFile(name, finished)) continue;
     const path = join(dirname(file), name);
     const { mtimeMs = 0 } = lstatSync(path, { throwIfNoEntry: false }) ?? {};
     if (mtimeMs <= untouchedSince) rmSync(path, { force: true });

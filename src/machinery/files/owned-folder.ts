@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, readFileSync, rmSync, statSync, writeSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { writePrivateFile } from "./atomic-file.ts";
+import { isUnfinishedFile, writePrivateFile } from "./atomic-file.ts";
 import { openFileLock } from "./file-lock.ts";
 import type { FileLock } from "./file-lock.ts";
 import { makeFolder } from "./make-folder.ts";
@@ -20,6 +20,12 @@ const ownerLock = "owner.lock";
 const membersLock = "members.lock";
 /** Tells people who the owner is. Stale after a kill. */
 const ownerFile = "owner.json";
+
+/** Whether a file of a folder is one of those with which a process owns it, or used to. */
+export const isOwnershipFile = (name: string): boolean =>
+  [ownerLock, membersLock].includes(name.replace(/-journal$/, "")) ||
+  name === ownerFile ||
+  isUnfinishedFile(name, ownerFile);
 
 /** This much space must be free at the start. A new store, keys and certificates take a third of it. */
 const neededMebibytes = 1;
@@ -116,7 +122,7 @@ function checkRoom(folder: string): void {
  */
 export function removeUnfinishedFiles(folder: string): void {
   for (const name of readdirSync(folder)) {
-    if (/\.[0-9a-f]{12}\.new$/.test(name)) rmSync(join(folder, name), { force: true });
+    if (isUnfinishedFile(name)) rmSync(join(folder, name), { force: true });
   }
 }
 

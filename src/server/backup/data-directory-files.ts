@@ -1,5 +1,6 @@
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { generatedAuthoritiesFolder } from "../../features/certificates/authorities/generated-authorities.ts";
 import { writePrivateFile } from "../../machinery/files/atomic-file.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { isKeptFile } from "./backup-format.ts";
@@ -9,7 +10,7 @@ import type { BackupFileEntry } from "./backup-format.ts";
  * What a server cannot make again: its CAs, those of its signers, and the keys of its tokens. What it makes from these at
  * its start (its own certificate, the administrator's kubeconfig) is not among them.
  */
-const folders = ["", "signers"];
+const folders = ["", generatedAuthoritiesFolder];
 const largestFileBytes = 2 ** 20;
 
 const isKey = (file: string): boolean => file.endsWith(".key");

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Clock } from "../../machinery/api/clock.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { flushFolder } from "../../machinery/files/atomic-file.ts";
+import { isOwnershipFile } from "../../machinery/files/owned-folder.ts";
 import { createObjects } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 import { groupedRevisions } from "../../machinery/storage/etcd/revision-form.ts";
@@ -59,10 +60,8 @@ function firstRevision({ revision, time }: BackupHeader, now: number): number {
   return isUsable ? wanted : revision + revisionsSkipped;
 }
 
-/** What a process leaves that has locked the folder. */
-const ownershipFile = /^(?:owner\.json(?:\.[0-9a-f]{12}\.new)?|(?:owner|members)\.lock(?:-journal)?)$/;
 /** What may be in a folder that counts as empty: also what a file system of its own has, and what a kill at the start leaves. */
-const isHarmless = (name: string): boolean => name === "lost+found" || ownershipFile.test(name);
+const isHarmless = (name: string): boolean => name === "lost+found" || isOwnershipFile(name);
 
 /**
  * Makes a data directory, and the prefix in etcd if the settings have one, from a backup. Reads all of the backup before it
@@ -137,7 +136,7 @@ function removeMade(
   { before, isNew }: { readonly before: ReadonlySet<string>; readonly isNew: boolean },
 ): void {
   const staging = unfinishedRestore(directory);
-  const isMade = (name: string): boolean => !before.has(name) || ownershipFile.test(name);
+  const isMade = (name: string): boolean => !before.has(name) || isOwnershipFile(name);
   try {
     for (const name of readdirSync(directory).filter(isMade)) {
       const path = join(directory, name);

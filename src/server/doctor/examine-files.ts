@@ -1,4 +1,5 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { generatedAuthoritiesFolder } from "../../features/certificates/authorities/generated-authorities.ts";
 import { join } from "node:path";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { freeBytesIn } from "../../machinery/storage/backends/disk-room.ts";
@@ -80,7 +81,7 @@ function signerFiles(file: string | undefined): { readonly certificateFile: stri
   }
 }
 
-const folders = ["", "signers", "store"];
+const folders = ["", generatedAuthoritiesFolder, "store"];
 /** Certificates may be read by everybody; all other files may hold secrets. */
 const publicFile = /\.crt$|^client-authorities\.json$/;
 const soonMilliseconds = 30 * 86_400_000;

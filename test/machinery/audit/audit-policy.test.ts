@@ -72,6 +72,19 @@ describe("an audit policy", () => {
     }
   });
 
+  it("matches the resources of every group with the group '*'", () => {
+    const all = policyOf("rules: [{ level: Metadata, resources: [{ group: '*', resources: [secrets, '*/status'] }] }]");
+    for (const [request, level] of [
+      ["GET /api/v1/secrets", "Metadata"],
+      ["GET /api/v1/pods", "None"],
+      ["GET /apis/certificates.k8s.io/v1/certificatesigningrequests/a/status", "Metadata"],
+      ["GET /apis/certificates.k8s.io/v1/certificatesigningrequests/a", "None"],
+      ["GET /version", "None"],
+    ] as const) {
+      assert.equal(levelOf(all, request), level, request);
+    }
+  });
+
   it("omits the stages of both policy and rule, and lets a rule override the policy's managed fields", () => {
     assert.deepEqual(wellKnown.rules[5]?.omitStages, ["RequestReceived", "ResponseStarted"]);
     assert.deepEqual(wellKnown.rules[6]?.omitStages, ["RequestReceived"]);

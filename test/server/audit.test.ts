@@ -94,6 +94,23 @@ describe("the audit log with a policy", () => {
     });
   });
 
+  it("names the object of a create that is refused, because it exists or because its name is wrong", async () => {
+    for (const [name, code] of [
+      ["twice", 201],
+      ["twice", 409],
+      ["Wrong_", 422],
+      ["quoting", 400],
+    ] as const) {
+      const { objectRef, responseStatus } = await lastOf(configMaps, { method: "POST", body: configMap(name) });
+      assert.deepEqual([objectRef?.name, responseStatus?.["code"]], [name, code]);
+    }
+    const long = `x${"\u{1f600}".repeat(5_000)}`;
+    const { objectRef } = await lastOf(configMaps, { method: "POST", body: configMap(long) });
+    assert.equal(objectRef?.name, `${long.slice(0, 2047)}\ufffd...TRUNCATED`);
+    const generated = { ...configMap(""), metadata: { generateName: "made-" } };
+    assert.match((await lastOf(configMaps, { method: "POST", body: generated })).objectRef?.name ?? "", /^made-\w{5}$/);
+  });
+
   it("is written before the answer, as in upstream's default mode", async () => {
     await api.send("/version", { headers: { "audit-id": "at-once" } });
     assert.match(readFileSync(path, "utf8"), /"auditID":"at-once","stage":"ResponseComplete"/);

@@ -71,6 +71,8 @@ export const auditRequests = (options: AuditOptions): RequestAudit => ({
 const maximumBodyBytes = 4 * 1024 * 1024;
 /** Upstream's limit. */
 const longestUserAgent = 1024;
+/** More than any valid name has. A name that is refused may be as long as a body. */
+const longestSentName = 2048;
 
 type Failure = NonNullable<AuditEvent["responseStatus"]>;
 
@@ -82,6 +84,7 @@ class RecordedRequest implements AuditedRequest {
   readonly #level: AuditLevel;
   readonly #bodyRule: BodyRule;
   readonly #receivedAt: number;
+  #sentName: string | undefined;
   #requestObject: unknown;
   #responseObject: unknown;
   #impersonated: RequestActor | undefined;
@@ -100,6 +103,10 @@ class RecordedRequest implements AuditedRequest {
     this.#bodyRule = options.bodies.ruleFor(received.info);
     this.#level = this.#bodyRule.type === "never" ? "Metadata" : decision.level;
     this.recordObject = this.#level === "Metadata" ? undefined : (object) => this.#takeRequest(object);
+  }
+
+  nameObject(name: string | undefined): void {
+    this.#sentName = name && truncated(name, longestSentName);
   }
 
   answered(answer: RecordedAnswer): MaybePromise<void> {
@@ -244,7 +251,7 @@ class RecordedRequest implements AuditedRequest {
     return {
       resource,
       namespace: namespace || undefined,
-      name: name || object?.name,
+      name: name || (object?.name ?? this.#sentName),
       uid: object?.uid,
       apiGroup: group || undefined,
       apiVersion: version,

@@ -27,6 +27,8 @@ export interface ReceivedRequest {
 export interface RecordedWork {
   /** Takes annotations, such as those of admission policies. */
   annotate(annotations: Readonly<Record<string, string>>): void;
+  /** Takes the name of the object that a create asks for: its path has none, and neither has the answer when it is refused. */
+  nameObject(name: string | undefined): void;
   /** Takes the object of the body, or a patch, once it is decoded. Undefined: it is not wanted. */
   readonly recordObject: RecordObject | undefined;
 }
@@ -72,4 +74,4 @@ export function requestUri({ path, query }: HttpRequest): string {
 
 /** The text, cut after `length` UTF-16 units, with a mark when it was longer (upstream's mark). */
 export const truncated = (text: string, length: number): string =>
-  text.length <= length ? text : `${text.slice(0, length)}...TRUNCATED`;
+  text.length <= length ? text : `${text.slice(0, length).toWellFormed()}...TRUNCATED`;

@@ -39,6 +39,7 @@ export async function createRequest(
   const body = await readBody(resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
   const object = decodedObject(registry, { body, options, resourceRequest });
+  audited?.nameObject(object.metadata.name);
   audited?.recordObject?.(registry.served(object));
   const created = await createObject(registry, {
     object,

@@ -78,6 +78,8 @@ anonymous:
     "65 issuers": [withEntry({}, ...Array.from({ length: 64 }, () => ({}))), /jwt: .*at most 64/],
     "no url": [withIssuer({ url: "" }), /jwt\[0\]\.issuer\.url: Required value/],
     "an http url": [withIssuer({ url: "http://x.example" }), /issuer\.url: .*URL scheme must be https/],
+    "a url with a line end": [withIssuer({ url: "https://x.example\n" }), /issuer\.url: .*URL cannot be parsed/],
+    "a url with a blank": [withIssuer({ discoveryURL: " https://x.example" }), /discoveryURL: .*URL cannot be parsed/],
     "a url with a password": [withIssuer({ url: "https://a:b@x.example" }), /must not contain a username or password/],
     "a url with a query": [withIssuer({ url: "https://x.example?y" }), /must not contain a query/],
     "a url with a fragment": [withIssuer({ url: "https://x.example#y" }), /must not contain a fragment/],

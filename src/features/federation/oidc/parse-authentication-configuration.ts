@@ -182,7 +182,8 @@ class ConfigurationCompiler {
   }
 
   #url(text: string, path: string): void {
-    const url = URL.parse(text);
+    // The parser drops blanks and line ends around a URL and line ends in it: an issuer that is written so would match no token.
+    const url = /[\s\p{Cc}]/u.test(text) ? null : URL.parse(text);
     if (url === null) {
       this.faults.push(invalidValue(path, { value: text, detail: "URL cannot be parsed" }));
       return;

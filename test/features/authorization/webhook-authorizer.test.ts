@@ -103,6 +103,10 @@ describe("a webhook authorizer", () => {
       return authorizer()(asks());
     };
     assert.deepEqual(await decisionFor({ allowed: false, reason: "no" }), { decision: "noOpinion", reason: "no" });
+    assert.deepEqual(await decisionFor({ allowed: false, reason: "a\ud800" }), {
+      decision: "noOpinion",
+      reason: "a\ufffd",
+    });
     assert.deepEqual(await decisionFor({ allowed: false, denied: true }), { decision: "deny", reason: "" });
     assert.deepEqual(await decisionFor({ denied: true }), { decision: "deny", reason: "" });
     assert.deepEqual(await decisionFor({ allowed: true, denied: true }), {

@@ -94,6 +94,13 @@ describe("a token of an OpenID Connect issuer", () => {
     }
   });
 
+  it("has text that everybody reads alike: half of a surrogate pair is replaced", async () => {
+    using issuers = disposable(await ready());
+    const answer = await issuers.verify(await tokenOf({ sub: "a\ud800b", groups: ["\udc00"] }), api);
+    assert.ok(answer.outcome === "authenticated");
+    assert.deepEqual([answer.user.username, answer.user.groups], ["corp:a\ufffdb", ["corp:\ufffd"]]);
+  });
+
   it("has numbers that are all doubles, as in upstream", async () => {
     const username = { expression: "string(claims.number) + (claims.number / 2.0 > 1.5 ? '+' : '-')" };
     using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings: { username } })] }));

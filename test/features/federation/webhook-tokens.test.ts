@@ -186,6 +186,17 @@ describe("a request to a webhook", () => {
     assert.deepEqual((await ask("opaque", [])).user, { username: "eve", groups: [], extra: { team: [] } });
   });
 
+  it("names a user whom everybody reads alike: half of a surrogate pair is replaced", async () => {
+    const user = { username: "a\ud800b", uid: "\udc00", groups: ["\ud800"], extra: { "a/\ud800": ["\ud800"] } };
+    const { ask } = answersWith({ user });
+    assert.deepEqual((await ask("opaque", ["a"])).user, {
+      username: "a\ufffdb",
+      uid: "\ufffd",
+      groups: ["\ufffd"],
+      extra: { "a/\ufffd": ["\ufffd"] },
+    });
+  });
+
   it("names nobody when values of the answer have the wrong types", async () => {
     for (const fields of [
       ...[{ audiences: "vault" }, { audiences: [5] }, { audiences: {} }, { authenticated: "true" }, { user: [] }],

@@ -1,4 +1,5 @@
 import { andThen } from "../../../machinery/api/maybe-promise.ts";
+import { parseJson } from "../../../machinery/schema/parse-json.ts";
 import type { TokenSigningKey, VerificationKey } from "./token-key.ts";
 import type { TokenSigner } from "../keys/token-keys.ts";
 
@@ -86,7 +87,8 @@ function jsonOf(part: string): unknown {
   const bytes = decodeBase64url(part);
   if (bytes === undefined) return undefined;
   try {
-    return JSON.parse(bytes.toString("utf8")) as unknown;
+    // As bodies are read: a name with half of a surrogate pair would be another name for those who read it.
+    return parseJson(bytes.toString("utf8")).value;
   } catch {
     return undefined;
   }

@@ -76,7 +76,9 @@ export function webhookReviewOf(spec: WebhookReviewSpec, version: "v1" | "v1beta
 }
 
 const longestReason = 4096;
-const textOf = (value: unknown): string => (typeof value === "string" ? value.slice(0, longestReason) : "");
+/** Whatever half of a surrogate pair there is, also where it is cut, is replaced: strict readers refuse one. */
+const textOf = (value: unknown): string =>
+  typeof value === "string" ? value.slice(0, longestReason).toWellFormed() : "";
 
 /** The decision in a webhook's answer. Throws UnusableAnswer for anything but a SubjectAccessReview with a status. */
 export function decisionOf({ kind, status }: Readonly<Record<string, unknown>>): Decision {

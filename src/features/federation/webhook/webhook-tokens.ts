@@ -63,7 +63,7 @@ export function webhookTokens(options: WebhookTokenOptions): VerifyToken {
     try {
       const outcome = questions.ask({ key }, async () => {
         const answer = await ask(token, audiences);
-        const error = answer.error.replaceAll(token, "REDACTED").slice(0, longestError);
+        const error = answer.error.replaceAll(token, "REDACTED").slice(0, longestError).toWellFormed();
         return outcomeOfAnswer({ ...answer, error }, { audiences, apiAudiences });
       });
       return outcome instanceof Promise ? outcome.catch(() => refused(unavailable)) : outcome;

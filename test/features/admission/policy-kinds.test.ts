@@ -118,6 +118,14 @@ describe("a binding", () => {
     ]);
   });
 
+  it("has the field of a fault in what it matches named as the field is", () => {
+    const { spec, ...others } = binding();
+    const matchResources = { matchPolicy: "Never" };
+    assert.deepEqual(faultsOfNew(bindings, { ...others, spec: { ...spec, matchResources } }), [
+      'spec.matchResources.matchPolicy: Unsupported value: "Never": supported values: "Equivalent", "Exact"',
+    ]);
+  });
+
   it("shows a star for what its params may be of", () => {
     const shown = (paramRef?: object) => cells(bindings, binding(paramRef))[1];
     assert.equal(shown(), "<unset>");

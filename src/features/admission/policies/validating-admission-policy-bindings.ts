@@ -94,7 +94,7 @@ export const validatingAdmissionPolicyBindings = (names: Names): ResourceDefinit
     ],
   });
 
-/** Upstream: `validateValidatingAdmissionPolicyBindingSpec`, with its spelling of `matchResouces`. */
+/** Upstream: `validateValidatingAdmissionPolicyBindingSpec`. */
 function validateSpec({
   policyName = "",
   paramRef,
@@ -108,7 +108,7 @@ function validateSpec({
           invalidValue("spec.policyName", { value: policyName, detail: fault }),
         )),
     ...(paramRef === undefined ? [] : validateParamRef(paramRef, "spec.paramRef")),
-    ...(matchResources === undefined ? [] : validateMatchResources(matchResources, "spec.matchResouces")),
+    ...(matchResources === undefined ? [] : validateMatchResources(matchResources, "spec.matchResources")),
     ...validateActions(validationActions, "spec.validationActions"),
   ];
 }

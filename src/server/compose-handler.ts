@@ -84,7 +84,9 @@ export async function composeHandler(
     authorize,
     withoutIdentity: authentication.withoutIdentity,
     identityWarnings: (request, user) =>
-      user.username === anonymousUsername ? bearerTokenWarnings(request.headers) : credentialWarnings(user),
+      user === undefined || user.username === anonymousUsername
+        ? bearerTokenWarnings(request.headers)
+        : credentialWarnings(user),
     handleResource: createResourceHandler({
       registries: stores.registries,
       reviews,

@@ -47,6 +47,16 @@ describe("the warnings of an answer", () => {
     assert.deepEqual(headers["warning"], [warning('unknown field \\"unknown\\"'), warning(ofHeader)]);
   });
 
+  it("say why a token did not count also where nobody may be anonymous", async () => {
+    const closed = await startTestServer({ settings: { "anonymous-auth": "false" } });
+    try {
+      const { status, headers } = await new InProcess(closed).send("/version", anonymous);
+      assert.deepEqual([status, headers["warning"]], [401, [warning(ofHeader)]]);
+    } finally {
+      await closed.stop();
+    }
+  });
+
   it("are bounded together, and each comes once", async () => {
     const body = { metadata: { name: "many" }, ...Object.fromEntries(fields(200)) };
     const { headers } = await api.send("/api/v1/namespaces/default/configmaps?dryRun=All", {

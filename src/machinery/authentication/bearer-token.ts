@@ -20,9 +20,13 @@ function bearerTokenOf(headers: Headers): string | undefined {
   return scheme.toLowerCase() === "bearer" && token !== "" ? token : undefined;
 }
 
-/** A warning for a header that looks like a token but is not one: the client would wonder why it is anonymous. */
-export function bearerTokenWarnings(headers: Headers): string[] {
-  return /^\s*bearer {2,}\S/i.test(firstHeaderValue(headers, "authorization")) ? [extraSpaceWarning] : [];
+/**
+ * A warning for a header that looks like a token but is not one: the client would wonder why it is anonymous. Never throws, also not
+ * for a header that is refused.
+ */
+export function bearerTokenWarnings({ authorization = "" }: Headers): string[] {
+  const [first = ""] = [authorization].flat();
+  return /^\s*bearer {2,}\S/i.test(first) ? [extraSpaceWarning] : [];
 }
 
 /** Authenticates by the bearer token, for the audiences of this API. A token that no verifier knows is refused. */

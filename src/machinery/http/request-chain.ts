@@ -52,8 +52,8 @@ export interface ChainOptions {
   readonly authorize: Authorize;
   /** Returns the request without headers that carry or claim an identity, so that later steps cannot act on them. */
   withoutIdentity(request: HttpRequest): HttpRequest;
-  /** Warnings for the caller about its credentials. */
-  identityWarnings(request: HttpRequest, user: UserInfo): readonly string[];
+  /** Warnings for the caller about its credentials. Without a user, they are why there is none. */
+  identityWarnings(request: HttpRequest, user: UserInfo | undefined): readonly string[];
   /** Called only with verbs that the resource or subresource supports at this path. */
   readonly handleResource: HandleResource;
   readonly pathRoutes: PathRoutes;
@@ -201,7 +201,7 @@ interface AnsweredExchange {
 /** Adds the headers of every answer, reports the answer, and watches the stream of a watch. */
 function finish(options: ChainOptions, { lifecycle, response, trace, place }: AnsweredExchange): HttpResponse {
   const { request, auditId, authenticatedUser } = lifecycle;
-  if (authenticatedUser !== undefined) addWarnings(response, options.identityWarnings(request, authenticatedUser));
+  addWarnings(response, options.identityWarnings(request, authenticatedUser));
   response.headers["audit-id"] = auditId;
   response.headers["cache-control"] ??= "no-cache, private";
   const traceId = trace?.publish({

@@ -33,6 +33,23 @@ describe("the address ranges of a node", () => {
     }
   });
 
+  it("begin at an address that their prefix has whole", () => {
+    for (const range of ["10.0.0.0/24", "0.0.0.0/0", "10.0.0.5/32", "fd00::/9", "fd00::1/128"]) {
+      assert.deepEqual(faults(range), []);
+    }
+    for (const range of ["10.0.0.5/24", "10.0.0.1/31", "1.0.0.0/0", "fd00::1/64", "fd80::/8"]) {
+      const detail = "must not have bits set beyond the prefix length";
+      assert.deepEqual(faults(range), [`spec.podCIDRs[0]: Invalid value: ${JSON.stringify(range)}: ${detail}`]);
+    }
+  });
+
+  it("do not hide IPv4 in IPv6", () => {
+    const detail = "must not have an IPv4-mapped IPv6 address";
+    assert.deepEqual(faults("::ffff:10.0.0.0/24"), [
+      `spec.podCIDRs[0]: Invalid value: "::ffff:10.0.0.0/24": ${detail}`,
+    ]);
+  });
+
   it("are not looked at again when they are stored", () => {
     const stored = node({ spec: { podCIDRs: ["x"] } });
     assert.deepEqual(faultsOfChange(definition, { ...stored, metadata: { name: "n", labels: {} } }, stored), []);

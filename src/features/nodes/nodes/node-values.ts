@@ -4,6 +4,7 @@ import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { parseQuantity } from "../../../machinery/api/quantity.ts";
 import { parseIpRange } from "../../../pki/ip-address.ts";
+import type { IpRange } from "../../../pki/ip-address.ts";
 import type { Node } from "./node-schema.ts";
 
 /** What a Node's values are compared with. */
@@ -13,18 +14,16 @@ export interface NodeBefore {
   readonly names: Names;
 }
 
-/**
- * The faults of the address ranges for Pods: one, or one for each IP family (upstream: `ValidateNode`). Leading zeros and IPv4 addresses
- * that are written as IPv6 are refused, of which upstream only warns.
- */
+/** The faults of the address ranges for Pods: one, or one for each IP family (upstream: `ValidateNode`, strictly as since Kubernetes 1.36). */
 export function validatePodRanges({ spec: { podCIDRs = [] } }: Node, { previous }: NodeBefore): FieldError[] {
   if (isSemanticallyEqual(podCIDRs, previous?.spec.podCIDRs ?? [])) return [];
   const field = "spec.podCIDRs";
-  const sizes = podCIDRs.map((text) => (text.includes("/") ? parseIpRange(text)?.address.length : undefined));
-  const detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-  const faults = podCIDRs.flatMap((value, index) =>
-    sizes[index] === undefined ? [invalidValue(`${field}[${index}]`, { value, detail })] : [],
-  );
+  const ranges = podCIDRs.map((text) => (text.includes("/") ? parseIpRange(text) : undefined));
+  const faults = podCIDRs.flatMap((value, index) => {
+    const detail = rangeFault(value, ranges[index]);
+    return detail === undefined ? [] : [invalidValue(`${field}[${index}]`, { value, detail })];
+  });
+  const sizes = ranges.map((range) => range?.address.length);
   const isPair = sizes.length === 2 && new Set(sizes).size === 2 && !sizes.includes(undefined);
   return podCIDRs.length < 2 || isPair
     ? faults
@@ -32,6 +31,14 @@ export function validatePodRanges({ spec: { podCIDRs = [] } }: Node, { previous 
         ...faults,
         invalidValue(field, { value: podCIDRs, detail: "may specify no more than one CIDR for each IP family" }),
       ];
+}
+
+function rangeFault(text: string, range: IpRange | undefined): string | undefined {
+  if (range === undefined) return "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+  const { address, mask } = range;
+  if (address.length === 4 && text.includes(":")) return "must not have an IPv4-mapped IPv6 address";
+  const isWhole = address.every((octet, index) => (octet & ~(mask[index] ?? 0)) === 0);
+  return isWhole ? undefined : "must not have bits set beyond the prefix length";
 }
 
 /** The faults of the amounts of resources (upstream: `ValidateNodeResources`). */

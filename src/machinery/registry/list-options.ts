@@ -1,6 +1,8 @@
 import { NamedText } from "../api/format-value.ts";
 import { forbiddenField, notSupported } from "../api/field-error.ts";
 import type { FieldError } from "../api/field-error.ts";
+import { parseFieldSelector } from "../api/field-selector.ts";
+import { parseLabelSelector } from "../api/label-selector.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { objectSelector } from "./object-selector.ts";
 import type { ObjectSelector } from "./object-selector.ts";
@@ -44,19 +46,14 @@ export function parseListOptions<T extends ApiObject>(
   const resourceVersion = parameters.get("resourceVersion") ?? "";
   const { match, sendsInitialEvents } = isWatch ? initialStateOf(parameters) : versionMatchOf(parameters);
   const continueToken = parameters.get("continue") ?? "";
-  const selectorRequest = {
-    namespace,
-    name,
-    labelSelector: parameters.get("labelSelector") ?? "",
-    fieldSelector: parameters.get("fieldSelector") ?? "",
-  };
-  const selector = objectSelector(definition, selectorRequest);
+  const labels = parseLabelSelector(parameters.get("labelSelector") ?? "");
+  const fields = parseFieldSelector(parameters.get("fieldSelector") ?? "");
 
   const sent = { resourceVersion, match, continueToken, sendsInitialEvents };
   const faults = isWatch ? validateWatch(sent) : validateList(sent);
   if (faults.length > 0) throw invalidOptions("ListOptions", faults);
   return {
-    selector,
+    selector: objectSelector(definition, { namespace, name, labels, fields }),
     resourceVersion,
     resourceVersionMatch: match === "Exact" || match === "NotOlderThan" ? match : "",
     limit: Math.max(0, limit),

@@ -1,8 +1,8 @@
 import { badRequest } from "../api/api-error.ts";
 import { apiVersionOf } from "../api/resource-type.ts";
-import { matchesFields, parseFieldSelector, requiredFieldValue } from "../api/field-selector.ts";
+import { matchesFields, requiredFieldValue } from "../api/field-selector.ts";
 import type { FieldSelector } from "../api/field-selector.ts";
-import { matchesLabels, parseLabelSelector } from "../api/label-selector.ts";
+import { matchesLabels } from "../api/label-selector.ts";
 import type { LabelRequirement, LabelSelector } from "../api/label-selector.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { shortTextLength } from "../scheduling/request-turn.ts";
@@ -30,19 +30,15 @@ export interface SelectorRequest {
   readonly namespace: string;
   /** Set by the old `/watch/` paths: selects only this object. */
   readonly name: string;
-  readonly labelSelector: string;
-  readonly fieldSelector: string;
+  readonly labels: LabelSelector;
+  readonly fields: FieldSelector;
 }
 
-/**
- * Parses the selectors of a request. Throws a 400 for invalid syntax, and for fields that the kind cannot select by.
- */
+/** What the selectors of a request select. Throws a 400 for fields that the kind cannot select by. */
 export function objectSelector<T extends ApiObject>(
   definition: ResourceDefinition<T>,
-  { namespace, name, labelSelector, fieldSelector }: SelectorRequest,
+  { namespace, name, labels, fields }: SelectorRequest,
 ): ObjectSelector<T> {
-  const labels = labelSelector === "" ? [] : parseLabelSelector(labelSelector);
-  const fields = fieldSelector === "" ? [] : parseFieldSelector(fieldSelector);
   for (const { field } of fields) checkField(definition, field);
   if (name !== "" && fields.length > 0 && requiredFieldValue(fields, "metadata.name") !== name) {
     throw badRequest("fieldSelector metadata.name doesn't match requested name");
@@ -51,7 +47,7 @@ export function objectSelector<T extends ApiObject>(
   const isEmpty = labels.length === 0 && fields.length === 0;
   const isOneKey = range.end === keyAfter(range.start);
   const lookup = isOneKey ? undefined : (requiredValue(definition, fields) ?? requiredLabel(labels));
-  const text = JSON.stringify([apiVersionOf(definition), labelSelector, fieldSelector]);
+  const text = JSON.stringify([apiVersionOf(definition), labels, fields]);
   return { isEmpty, range, lookup, text, matches: isEmpty ? () => true : matcher(definition, { labels, fields }) };
 }
 

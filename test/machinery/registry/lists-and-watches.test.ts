@@ -79,6 +79,16 @@ describe("a list", () => {
     assert.throws(() => options("labelSelector=a+b"), apiError(400, "found 'b', expected: in, notin"));
   });
 
+  it("is refused for its syntax, then for its versions, then for a field that the kind does not have", () => {
+    const versions = apiError(422, "sendInitialEvents is forbidden for list");
+    assert.throws(() => options("fieldSelector=size%3D1&sendInitialEvents=true"), versions);
+    assert.throws(() => options("labelSelector=a+b&sendInitialEvents=true"), apiError(400, "found 'b'"));
+    assert.throws(
+      () => options("fieldSelector=size&sendInitialEvents=true"),
+      apiError(400, "invalid selector: 'size'"),
+    );
+  });
+
   it("of a kind of the cluster without fields of its own selects by a namespace too, in which nothing is", async () => {
     const ownFields = { ...toys, scope: "Cluster" } as const;
     const { selectableFields: _fields, ...plain } = ownFields;

@@ -5,7 +5,7 @@ import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
 import { OutageReport } from "../machinery/logging/outage-report.ts";
 import { FollowedKeyRecords } from "../machinery/keys/key-records.ts";
 import type { KeyRecord } from "../machinery/keys/key-records.ts";
-import { NamespaceQuota } from "../machinery/registry/namespace-quota.ts";
+import { StorageQuota } from "../machinery/registry/storage-quota.ts";
 import { SealingKey } from "../machinery/keys/sealing-key.ts";
 import { Stores } from "../machinery/registry/stores.ts";
 import { ChangeFeed } from "../machinery/storage/change-feed.ts";
@@ -75,11 +75,15 @@ export async function openServer(config: ServerConfig, { log, clock, opening, ..
   );
   const feed = opening.adopt(new ChangeFeed({ store, outage: feedOutage(log) }), (opened) => opened.close());
   const observation = observeServer({ names, log, clock, configuredSigners: () => authorities.configuredSigners() });
-  const quota = new NamespaceQuota({
-    maximumBytes: config.limits.maximumNamespaceBytes,
-    isExempt: isExemptFromQuota(names),
-    onExceeded: observation.onQuotaExceeded,
-  });
+  const { maximumNamespaceBytes: maximumBytes } = config.limits;
+  const quota =
+    maximumBytes === Infinity
+      ? undefined
+      : new StorageQuota({
+          maximumBytes,
+          isExempt: isExemptFromQuota(names),
+          onExceeded: observation.onQuotaExceeded,
+        });
   const stores = new Stores({
     names,
     definitions: storedResources(names),

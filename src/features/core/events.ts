@@ -44,7 +44,7 @@ export const events = (names: Names): ResourceDefinition<Event> =>
     shortNames: ["ev"],
     schema: eventSchema,
     // Who may only report events must not keep others from writing.
-    namespaceShare: 1 / 4,
+    quotaShare: 1 / 4,
     // Any name that is valid in a path: old recorders make it of the name of any object.
     validateName: () => [],
     allowsShortFinalizers: true,

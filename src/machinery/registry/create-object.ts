@@ -89,7 +89,7 @@ export async function createTracked<T extends ApiObject>(
   const key = storageKey(definition, where);
   if (key === undefined) throw registry.nameTooLong(where);
   const value = registry.encode(prepared);
-  registry.checkRoom(prepared, { user: caller.user, bytes: value.length });
+  const growth = registry.checkRoom(prepared, { key, user: caller.user, bytes: value.length });
   if (caller.isDryRun) {
     await registry.waitForFreshCache(caller);
     const taken = registry.cache.get(key);
@@ -100,7 +100,7 @@ export async function createTracked<T extends ApiObject>(
   if (sentRevision !== 0 && !isThroughUpdate) {
     throw badRequest("resourceVersion should not be set on objects to be created");
   }
-  const result = await registry.write(admitted, { key, value, expectedRevision: 0 });
+  const result = await registry.write(admitted, { key, value, expectedRevision: 0, growth });
   if (result.isWritten) return registry.written({ key, value, modRevision: result.revision });
   throw nameTaken(registry, { name, taken: result.current && registry.fromEntry(result.current) });
 }

@@ -101,8 +101,13 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
   /** The group and version that the kind is stored as, where this definition serves it under another. */
   readonly storedAs?: GroupVersion;
 
-  /** The part of what a namespace may hold (see NamespaceQuota) that objects of the kind may take. Default 1: all of it. */
-  readonly namespaceShare?: number;
+  /**
+   * The user for whom an object of the cluster is kept: the StorageQuota bounds what one has, as it bounds a namespace. It never
+   * changes. Default: nothing bounds how many there are.
+   */
+  keptFor?(object: T): string;
+  /** The part of what a namespace or user may have (see StorageQuota) that objects of the kind may take. Default 1: all of it. */
+  readonly quotaShare?: number;
 
   readonly subresources?: Readonly<Record<string, Subresource<T>>>;
   /** Whether its objects hold secrets: then the audit log never has their bodies, whatever its policy says. */

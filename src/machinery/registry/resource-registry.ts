@@ -15,13 +15,14 @@ import { writeInTransaction } from "../storage/write-in-transaction.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
 import type { Admitted } from "./admission.ts";
 import { compileKind } from "./compile-kind.ts";
-import type { Growth, KindSizes, NamespaceQuota } from "./namespace-quota.ts";
+import { countedSizes, KindQuota } from "./kind-quota.ts";
+import type { Growth, StorageQuota } from "./storage-quota.ts";
 import type { CompiledKind } from "./compile-kind.ts";
 import { servedDefinitions } from "./resource-definition.ts";
 import type { AnswerCreate, ResourceDefinition } from "./resource-definition.ts";
 import { notFoundOrInvalidName } from "./requested-name.ts";
 import { parseResourceVersion, tooLargeResourceVersion } from "./resource-version.ts";
-import { maximumNameBytes, namespaceReader, resourcePrefix, storageKey } from "./storage-key.ts";
+import { maximumNameBytes, resourcePrefix, storageKey } from "./storage-key.ts";
 import type { ObjectName } from "./storage-key.ts";
 import { encodeStored, kindPrefix, StoredObject } from "./stored-object.ts";
 import { UnreadableObject } from "./unreadable-object.ts";
@@ -57,12 +58,17 @@ export interface RegistryOptions<T extends ApiObject> {
   readonly onWritten: (write: ObservedWrite) => void;
   /** Called for each write that the store refused because it takes none now. */
   readonly onRefused: (error: StoreUnavailable) => void;
-  /** Bounds what a namespace holds. Absent: nothing does. */
-  readonly quota?: NamespaceQuota | undefined;
+  /** Bounds what a namespace holds, and what is kept for a user. Absent: nothing does, and nothing is counted. */
+  readonly quota?: StorageQuota | undefined;
   /** Where cached objects find their text again. Absent: they keep it. */
   readonly texts?: StoredTexts | undefined;
   /** The registry of the same objects as they are stored, where the definition serves them under another version. */
   readonly stored?: ResourceRegistry<T>;
+}
+
+interface RegistryWrite extends Omit<WriteRequest, "signal"> {
+  /** What `checkRoom` returned. */
+  readonly growth?: Growth | undefined;
 }
 
 type StoredVersionEntry = Omit<Entry, "createRevision">;
@@ -103,9 +109,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   readonly #maximumObjectBytes: number;
   readonly #onWritten: (write: ObservedWrite) => void;
   readonly #onRefused: (error: StoreUnavailable) => void;
-  readonly #quota: NamespaceQuota | undefined;
-  /** What the quota counts. Undefined for a kind of the cluster. */
-  readonly #sizes: KindSizes | undefined;
+  readonly #quota: KindQuota<T> | undefined;
 
   constructor({
     definition,
@@ -140,7 +144,6 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       onEvicted: (object) => this.cache.evict(object as StoredObject<T>), // its own objects are given to it
     };
     this.#texts = own;
-    const namespaceOf = definition.scope === "Namespaced" ? namespaceReader(definition) : undefined;
     this.cache =
       stored?.cache ??
       new WatchCache({
@@ -152,11 +155,10 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
         historyLength,
         keyOf: ({ key }) => key,
         bytesOf: (object) => object.textLength,
-        sizes: namespaceOf && { groupOf: namespaceOf, storedBytesOf: ({ storedBytes }) => storedBytes },
+        sizes: quota && countedSizes(definition),
       });
-    this.#quota = quota;
-    this.#sizes = namespaceOf && { share: definition.namespaceShare ?? 1, current: () => this.cache.sizes };
-    if (stored === undefined && this.#sizes !== undefined) quota?.add(this.#sizes);
+    this.#quota =
+      stored === undefined ? quota && new KindQuota({ definition, quota, cache: () => this.cache }) : stored.#quota;
     const others = stored === undefined ? servedDefinitions(definition).slice(1) : [];
     const bounds = { historyLength, maximumObjectBytes, futureWaitMilliseconds };
     const shared = { store, feed, admission, clock, onWritten, onRefused, quota, ...bounds };
@@ -356,10 +358,9 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     return value;
   }
 
-  /** Throws a 403 when the object's namespace has no room for so many bytes more. Call it right before the write. */
-  checkRoom({ metadata: { namespace = "", name = "" } }: T, { user, bytes }: Pick<Growth, "user" | "bytes">): void {
-    if (this.#sizes === undefined || bytes <= 0) return;
-    this.#quota?.check({ namespace, name, resource: this.resource, kind: this.#sizes, user, bytes });
+  /** Throws a 403 when an object's namespace or user has no room for it. Call it right before the write, which needs what it returns. */
+  checkRoom(object: T, write: Pick<Growth, "key" | "user" | "bytes">): Growth | undefined {
+    return this.#quota?.check(object, { ...write, resource: this.resource });
   }
 
   /**
@@ -367,18 +368,17 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
    * when it is unknown whether the write happened (clients would repeat a 503 by themselves) or when the request ended
    * before the write; with a 413 when the store cannot hold the object.
    */
-  async write(admitted: Admitted, request: Omit<WriteRequest, "signal">): Promise<WriteResult> {
+  async write(admitted: Admitted, request: RegistryWrite): Promise<WriteResult> {
     if (admitted.isDryRun) throw new TypeError("a dry run cannot be written");
     const trace = currentTrace();
     trace?.begin("store");
-    const isCreate = request.expectedRevision === 0;
-    const before = isCreate ? undefined : this.cache.get(request.key);
-    const growth = Math.max(0, (request.value?.length ?? 0) - (before?.storedBytes ?? 0));
+    const { key, value, expectedRevision, growth } = request;
+    const before = expectedRevision === 0 ? undefined : this.cache.get(key);
     const { sizes } = this.cache; // another when the cache has loaded anew
-    sizes?.add(request.key, growth);
+    const reservation = growth && sizes?.reserve(growth);
     try {
       const { signal, transaction } = admitted;
-      const write = { ...request, signal };
+      const write = { key, value, expectedRevision, signal };
       const result = await (transaction === undefined
         ? this.store.write(write)
         : writeInTransaction(transaction, { store: this.store, request: write }));
@@ -387,9 +387,9 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       return result;
     } catch (error) {
       if (error instanceof StoreUnavailable) this.#onRefused(error);
-      throw writeFailure(error, { resource: this.resource, key: request.key });
+      throw writeFailure(error, { resource: this.resource, key });
     } finally {
-      sizes?.add(request.key, -growth);
+      if (reservation !== undefined) sizes?.release(reservation);
     }
   }
 
@@ -426,7 +426,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
       before,
       revision,
     }: {
-      readonly request: Omit<WriteRequest, "signal">;
+      readonly request: RegistryWrite;
       readonly before: StoredObject<T> | undefined;
       readonly revision: number;
     },

@@ -242,14 +242,13 @@ async function writeVersion<T extends ApiObject>(
   if (isUnchanged(kept, previous.object) && !(await registry.isStale(previous)))
     return { isWritten: true, object: previous };
   const value = registry.encode(kept, previous);
+  const bytes = value.length - previous.storedBytes;
   // A status says what is so, and only who was trusted with it writes one.
-  if (change.subresource === "") {
-    registry.checkRoom(kept, { user: caller.user, bytes: value.length - previous.storedBytes });
-  }
+  const growth = change.subresource === "" ? registry.checkRoom(kept, { key, user: caller.user, bytes }) : undefined;
   if (caller.isDryRun) {
     return { isWritten: true, object: registry.fromEntry({ key, value, modRevision: previous.revision }) };
   }
-  const result = await registry.write(admitted, { key, value, expectedRevision: previous.revision });
+  const result = await registry.write(admitted, { key, value, expectedRevision: previous.revision, growth });
   return writeOutcome(registry, { key, value, result });
 }
 

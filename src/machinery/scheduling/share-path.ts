@@ -1,5 +1,11 @@
 import { kubernetesNames, platformNames } from "../api/names.ts";
-import { anonymousUsername, mastersGroup, memberNodeNameOf, serviceAccountUsernamePrefix } from "../api/user-info.ts";
+import {
+  anonymousUsername,
+  mastersGroup,
+  memberNodeNameOf,
+  serviceAccountsGroup,
+  serviceAccountUsernamePrefix,
+} from "../api/user-info.ts";
 import type { UserInfo } from "../api/user-info.ts";
 
 /** The levels of users, each of which has places of its own (upstream: the priority levels of API Priority and Fairness). */
@@ -25,10 +31,19 @@ export function sharePath(user: UserInfo): SharePath {
   return path;
 }
 
+/** The namespace of a service account's username. Undefined for others. */
+const accountNamespaceOf = (username: string): string | undefined => serviceAccountUsername.exec(username)?.[1];
+
+/** For whom something counts of which only the username is known: the group of all service accounts of a namespace, or the user. */
+export function sharerOf(username: string): string {
+  const namespace = accountNamespaceOf(username);
+  return namespace === undefined ? username : `${serviceAccountsGroup}:${namespace}`;
+}
+
 function pathOf(user: UserInfo): SharePath {
   const { username, groups } = user;
   if (groups.includes(mastersGroup)) return ["system", `masters/${username}`];
-  const [, namespace] = serviceAccountUsername.exec(username) ?? [];
+  const namespace = accountNamespaceOf(username);
   if (namespace !== undefined) {
     const level = systemNamespaces.has(namespace) ? "system" : "workloads";
     return [level, `${level}/${namespace}`, `${level}/${namespace}/${username}`];

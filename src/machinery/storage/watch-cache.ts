@@ -5,7 +5,9 @@ import { earlierEvents } from "./earlier-events.ts";
 import { earlierObjects } from "./earlier-objects.ts";
 import { EventHistory } from "./event-history.ts";
 import type { EarlierLog, FeedFollower, FeedLoad } from "./feed-follower.ts";
-import { GroupSizes } from "./group-sizes.ts";
+import { CountedObjects } from "./counted-objects.ts";
+import type { CountedSizes } from "./counted-objects.ts";
+import type { GroupSizes } from "./group-sizes.ts";
 import { SortedMap } from "./sorted-map.ts";
 import type { Items, Snapshot } from "./snapshot.ts";
 import { SortedObjects } from "./sorted-objects.ts";
@@ -35,14 +37,8 @@ export interface WatchCacheOptions<T extends Cached> {
   onReplaced?(object: T): void;
   /** The approximate memory of an object. Absent: only `historyLength` limits the history. */
   bytesOf?(object: T): number;
-  /** Adds up the stored values of the objects, by a part of their keys. Absent: nobody asks for that. */
+  /** Adds up the stored values of the objects, by groups. Absent: nobody asks for that. */
   readonly sizes?: CountedSizes<T> | undefined;
-}
-
-interface CountedSizes<T extends Cached> {
-  groupOf(key: string): string;
-  /** The length of the value that an object was made of. */
-  storedBytesOf(object: T): number;
 }
 
 const nothing = (): number => 0;
@@ -82,7 +78,7 @@ interface CacheWatch<T extends Cached> extends WatchScope<T> {
 export class WatchCache<T extends Cached> {
   readonly #options: WatchCacheOptions<T>;
   #objects: SortedObjects<T>;
-  #sizes: GroupSizes | undefined;
+  #counted: CountedObjects<T> | undefined;
   readonly #watches = new WatchIndex<T, CacheWatch<T>>();
   /**
    * Watches that a reload interrupted. They are ended once the cache is at the new revision, where they can start again.
@@ -98,7 +94,7 @@ export class WatchCache<T extends Cached> {
   constructor(options: WatchCacheOptions<T>) {
     this.#options = options;
     this.#objects = new SortedObjects(options.eviction);
-    this.#sizes = this.#noSizes();
+    this.#counted = this.#nothingCounted();
     this.#indexes = new ValueIndexes({
       keyOf: (object) => options.keyOf(object),
       entryOf: (key) => this.#objects.entryOf(key),
@@ -119,7 +115,10 @@ export class WatchCache<T extends Cached> {
       beginLoad: () => this.#beginLoad(),
       apply: (change) => this.#apply(change),
       progress: () => this.#endInterruptedWatches(),
-      end: (error) => this.#endWatches(error),
+      end: (error) => {
+        this.#counted?.stop();
+        this.#endWatches(error);
+      },
     });
     await this.#follower.started;
   }
@@ -134,7 +133,7 @@ export class WatchCache<T extends Cached> {
 
   /** How many bytes the stored values of each group take. Undefined without `sizes` in the options. */
   get sizes(): GroupSizes | undefined {
-    return this.#sizes;
+    return this.#counted?.sizes;
   }
 
   /** The earliest revision after which a watch may start. */
@@ -304,25 +303,27 @@ export class WatchCache<T extends Cached> {
   #beginLoad(): FeedLoad {
     const { eviction, decode } = this.#options;
     const objects = new SortedObjects(eviction);
-    const sizes = this.#noSizes();
+    const counted = this.#nothingCounted();
     const loaded: T[] = [];
     return {
       add: (entries) => {
         for (const entry of entries) {
           if (entry.value === undefined) {
             objects.setEvicted(entry.key, entry.modRevision);
-            sizes?.add(entry.key, entry.valueBytes);
+            counted?.addLoaded(entry.key, entry.valueBytes);
             continue;
           }
           const object = decode(entry);
-          sizes?.add(entry.key, this.#storedBytesOf(object));
+          counted?.addLoaded(entry.key, counted.storedBytesOf(object));
           objects.set(entry.key, object);
           if (eviction !== undefined) loaded.push(object);
         }
       },
       finish: (revision) => {
-        this.#sizes = sizes;
+        this.#counted?.stop();
+        this.#counted = counted;
         this.#replaceAll(objects, revision);
+        void counted?.countLoaded(objects);
         // They could not be evicted before they were in the cache.
         for (const object of loaded) if (eviction?.isTextEvicted(object) === true) this.evict(object);
       },
@@ -344,9 +345,9 @@ export class WatchCache<T extends Cached> {
     this.#history = this.#historyFrom(revision);
   }
 
-  #noSizes(): GroupSizes | undefined {
-    const { sizes } = this.#options;
-    return sizes && new GroupSizes((key) => sizes.groupOf(key));
+  #nothingCounted(): CountedObjects<T> | undefined {
+    const { sizes, prefix, keyOf } = this.#options;
+    return sizes && new CountedObjects({ ...sizes, range: prefixRange(prefix), keyOf });
   }
 
   #historyFrom(oldestRevision: number): EventHistory<CacheEvent<T>> {
@@ -381,15 +382,11 @@ export class WatchCache<T extends Cached> {
       event = { type: "put", key, revision, object, previous };
     }
     const object = event.type === "put" ? event.object : undefined;
-    this.#sizes?.add(key, this.#storedBytesOf(object) - this.#storedBytesOf(previous));
+    this.#counted?.replace({ key, object, previous });
     this.#indexes.replace(previous, object);
     this.#history.push(event);
     if (this.#watches.size === 0) return;
     this.#watches.visit({ key, object, previous, event }, this.#deliverTo);
-  }
-
-  #storedBytesOf(object: T | undefined): number {
-    return object === undefined ? 0 : (this.#options.sizes?.storedBytesOf(object) ?? 0);
   }
 
   readonly #deliverTo = (watch: CacheWatch<T>, { event }: { readonly event: CacheEvent<T> }): void =>

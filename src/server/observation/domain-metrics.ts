@@ -6,8 +6,8 @@ import { addCollectedMetric, onlySample } from "../../machinery/http/collected-m
 import type { Sample } from "../../machinery/http/collected-metric.ts";
 import type { QueueCounts } from "../../machinery/loops/work-queue.ts";
 import { followRegistry, readableObjects } from "../../machinery/registry/follow-registry.ts";
-import type { NamespaceQuota } from "../../machinery/registry/namespace-quota.ts";
 import type { ResourceRegistry } from "../../machinery/registry/resource-registry.ts";
+import type { StorageQuota } from "../../machinery/registry/storage-quota.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
 import { certificateRequestState } from "../../features/certificates/requests/certificate-request-state.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../../features/certificates/resources.ts";
@@ -21,7 +21,7 @@ export interface DomainMetricsOptions {
   readonly tallies: Tallies;
   readonly stores: Stores;
   readonly store: Store;
-  readonly quota: NamespaceQuota;
+  readonly quota: StorageQuota | undefined;
   readonly clock: Clock;
   signerLabel(signerName: string): string;
   /** Each certificate that the server cannot do without, by a name for people: its end in milliseconds since the epoch. */
@@ -75,7 +75,7 @@ function addCounters({ registry, tallies }: DomainMetricsOptions): void {
   });
   addTallyCounter(registry, {
     name: "signet_namespace_quota_refusals_total",
-    help: "Writes that were refused because their namespace holds as much as it may.",
+    help: "Writes that were refused because as much is stored for their namespace or user as may be.",
     tally: tallies.exceededQuotas,
   });
 }
@@ -149,8 +149,8 @@ function addStorageGauges({ registry, store, quota, storedBytes }: DomainMetrics
   addCollectedMetric(registry, {
     type: "gauge",
     name: "signet_namespace_largest_fullness_ratio",
-    help: "What the fullest namespace holds, as a part of what one may hold. Above 1 where that was exceeded.",
-    read: () => onlySample(quota.largestFullness()),
+    help: "What the fullest namespace or user has stored, as a part of what one may have. Above 1 where that was exceeded.",
+    read: async () => onlySample(await quota?.largestFullness()),
   });
 }
 

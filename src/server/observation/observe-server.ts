@@ -10,6 +10,7 @@ import { QueueCounts } from "../../machinery/loops/work-queue.ts";
 import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
 import type { AnsweredRequest } from "../../machinery/http/request-chain.ts";
 import type { ObservedWrite } from "../../machinery/registry/resource-registry.ts";
+import type { QuotaHolder } from "../../machinery/registry/storage-quota.ts";
 import type { StoreUnavailable } from "../../machinery/storage/store.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
@@ -55,7 +56,7 @@ interface ServerMetricsOptions extends Pick<
 export interface ServerObservation {
   onWritten(write: ObservedWrite): void;
   onRefused(error: StoreUnavailable): void;
-  onQuotaExceeded(namespace: string): void;
+  onQuotaExceeded(holder: QuotaHolder): void;
   onAuthenticated(observed: ObservedAuthentication): void;
   onAnswered(answered: AnsweredRequest): void;
   counted(review: ReviewToken): ReviewToken;
@@ -74,10 +75,10 @@ export function observeServer(options: ServerObservationOptions): ServerObservat
   const authorization = authorizationObserver(clock);
   const outsideKeys = outsideKeyObserver(clock);
   const policies = policyObserver();
-  const reportFullNamespace = rateLimitedReport((namespace: string, count) =>
+  const reportExceededQuota = rateLimitedReport(({ type, name }: QuotaHolder, count) =>
     log.warn(
-      { namespace, refusedWrites: count },
-      "a namespace holds as much as it may: what would add to it is refused",
+      { [type]: name, refusedWrites: count },
+      `as much is stored for a ${type} as may be: what would add to it is refused`,
     ),
   );
   // Clients choose the signer names of their requests: only known ones become labels.
@@ -90,9 +91,9 @@ export function observeServer(options: ServerObservationOptions): ServerObservat
     onRefused: rateLimitedReport(({ message }, count) =>
       log.error({ refusedWrites: count }, `the store takes no writes now: ${message}`),
     ),
-    onQuotaExceeded(namespace) {
+    onQuotaExceeded(holder) {
       tallies.exceededQuotas.add({});
-      reportFullNamespace(namespace);
+      reportExceededQuota(holder);
     },
     onAuthenticated: authenticationObserver({ log, clock, tallies }),
     onAnswered({ info, isServed, response }) {

@@ -284,6 +284,7 @@ describe("a watch cache", () => {
   });
 
   it("adds up the sizes of what each group has stored, through any changes and reloads", async () => {
+    const groupOfKey = (key: string): string => key.slice(prefix.length, key.lastIndexOf("/"));
     const groups = ["a", "b"];
     const write = fc.record({
       key: fc.constantFrom(...groups).chain((group) => fc.constantFrom("1", "2").map((name) => `${group}/${name}`)),
@@ -291,17 +292,18 @@ describe("a watch cache", () => {
       isMissed: fc.boolean(),
     });
     await fc.assert(
-      fc.asyncProperty(fc.array(write, { maxLength: 8 }), async (writes) => {
+      fc.asyncProperty(fc.array(write, { maxLength: 8 }), fc.boolean(), async (writes, doKeysTell) => {
         const store = new InterruptedStore();
         const cache = new WatchCache<string>({
           feed: new ChangeFeed({ store }),
           prefix,
           historyLength: 10,
-          keyOf: (object) => object,
-          decode: ({ value }) => value.toString("latin1"),
+          keyOf: (object) => object.slice(0, object.indexOf("=")),
+          decode: ({ key, value }) => `${key}=${value.toString("latin1")}`,
           sizes: {
-            groupOf: (key) => key.slice(prefix.length, key.lastIndexOf("/")),
-            storedBytesOf: ({ length }) => length,
+            groupOf: (object) => groupOfKey(object.slice(0, object.indexOf("="))),
+            groupOfKey: doKeysTell ? groupOfKey : undefined,
+            storedBytesOf: (object) => object.length - object.indexOf("=") - 1,
           },
         });
         await cache.start();
@@ -320,7 +322,7 @@ describe("a watch cache", () => {
             assert.equal(cache.sizes?.of(group), bytes);
           }
           assert.deepEqual(
-            [...(cache.sizes?.groups() ?? [])].filter((group) => cache.sizes?.of(group) === 0),
+            [...(cache.sizes?.entries() ?? [])].filter(([, bytes]) => bytes === 0),
             [],
           );
         }

@@ -20,7 +20,7 @@ export function roleBindings(names: Names): ResourceDefinition<RoleBinding> {
     singular: "rolebinding",
     schema: roleBindingSchema,
     // The index of their subjects takes as much memory as they take bytes, and often twice.
-    namespaceShare: 1 / 32,
+    quotaShare: 1 / 32,
     ...bindingDefinition(names, {
       isNamespaced: true,
       bindingName: "roleBinding",

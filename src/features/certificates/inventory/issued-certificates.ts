@@ -67,6 +67,7 @@ export const issuedCertificates = (names: Names): ResourceDefinition<IssuedCerti
     shortNames: ["issued"],
     schema: issuedCertificateSchema,
     validateName: (name, { isPrefix }) => validateDnsSubdomainName(name, { isPrefix }),
+    keptFor: ({ spec }) => spec.username ?? "",
     validate: ({ spec }) => validateSpec(spec),
     validateUpdate: ({ spec }, { previous }) =>
       isSemanticallyEqual(spec, previous.spec)

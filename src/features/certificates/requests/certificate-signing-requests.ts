@@ -19,6 +19,10 @@ export const certificateSigningRequests = (names: Names): ResourceDefinition<Cer
     singular: "certificatesigningrequest",
     shortNames: ["csr"],
     answersStatusOfDeletedCollection: true,
+    // Nodes and holders of bootstrap tokens create them, as many as they like.
+    keptFor: ({ spec }) => spec.username ?? "",
+    // What a user may have is also for the records of the certificates, which stay longer.
+    quotaShare: 1 / 4,
     schema: certificateSigningRequestSchema,
     // Any name that is valid in a path.
     validateName: () => [],

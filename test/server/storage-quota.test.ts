@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import type { Headers } from "../../src/machinery/api/http-message.ts";
 import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
 import { UsageError } from "../../src/machinery/command-line/flag.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
@@ -196,7 +197,138 @@ for (const storage of ["memory", "lmdb"] as const) {
 
 const pod = { metadata: { name: "one" }, spec: { containers: [{ name: "c", image: "i" }] } };
 
+const certificates = "/apis/certificates.platform.io/v1/certificatesigningrequests";
+const records = "/apis/signet.platform.io/v1/issuedcertificates";
+const request = readFileSync(new URL("../conformance/fixtures/csr-ecdsa.pem", import.meta.url)).toString("base64");
+const account = (namespace: string, name: string): Headers => ({
+  "impersonate-user": `system:serviceaccount:${namespace}:${name}`,
+  "impersonate-group": "system:bootstrappers",
+});
+const node = (name: string): Headers => ({
+  "impersonate-user": `system:node:${name}`,
+  "impersonate-group": "system:nodes",
+});
+
+/** Creates requests for certificates of 20,000 bytes, as users who may create nothing else without number. */
+class Requesters {
+  readonly admin: InProcess;
+  #count = 0;
+
+  constructor(server: TestServer) {
+    this.admin = new InProcess(server);
+  }
+
+  async grant(): Promise<void> {
+    const roleRef = {
+      apiGroup: "rbac.authorization.platform.io",
+      kind: "ClusterRole",
+      name: "system:node-bootstrapper",
+    };
+    const subjects = [{ kind: "Group", name: "system:bootstrappers" }];
+    const body = { metadata: { name: "join" }, roleRef, subjects };
+    await this.admin.send(`${rbac}/clusterrolebindings`, { method: "POST", body });
+  }
+
+  request(headers: Headers, sent: SentRequest = {}): Promise<Answer> {
+    this.#count += 1;
+    const metadata = { name: `request-${this.#count}`, annotations: { text: "x".repeat(20_000) } };
+    const spec = { request, signerName: "example.com/signer", usages: ["client auth"] };
+    return this.admin.json(certificates, { method: "POST", headers, body: { metadata, spec }, ...sent });
+  }
+
+  /** Requests until one is refused. Returns how many there are, and the refusal. */
+  async requestUntilRefused(headers: Headers): Promise<{ readonly count: number; readonly refusal: Answer }> {
+    for (let count = 0; ; count += 1) {
+      const refusal = await this.request(headers);
+      if (refusal.kind === "Status") return { count, refusal };
+    }
+  }
+
+  record(name: string, username: string): Promise<Answer> {
+    const spec = {
+      signerName: "example.com/signer",
+      serialNumber: "1",
+      fingerprint: "a".repeat(64),
+      notBefore: "2026-01-01T00:00:00Z",
+      notAfter: "2099-01-01T00:00:00Z",
+      username,
+      certificate: Buffer.alloc(40_000).toString("base64"),
+    };
+    return this.admin.json(records, { method: "POST", body: { metadata: { name }, spec } });
+  }
+}
+
+for (const storage of ["memory", "lmdb"] as const) {
+  describe(`what is stored of a user's certificates (${storage})`, () => {
+    let server: TestServer;
+    let requesters: Requesters;
+    before(async () => {
+      server = await startTestServer({ storage, settings });
+      requesters = new Requesters(server);
+      await requesters.grant();
+    });
+    after(() => server.stop());
+
+    it("is a quarter of what a namespace may hold, for requests, and no other user has less for it", async () => {
+      const { count, refusal } = await requesters.requestUntilRefused(node("one"));
+      assert.equal(count, 3);
+      assert.deepEqual([refusal.code, refusal.reason], [403, "Forbidden"]);
+      assert.match(
+        refusal.message,
+        /^certificatesigningrequests\.certificates\.platform\.io "request-4" is forbidden: exceeded quota: max-namespace-bytes, requested: certificatesigningrequests\.bytes=\d+, .* limited: certificatesigningrequests\.bytes=65536: delete what was made for the user "system:node:one", wait until it is removed, or raise the limit$/,
+      );
+      assert.equal((await requesters.requestUntilRefused(node("two"))).count, 3);
+    });
+
+    it("does not keep administrators from requesting", async () => {
+      for (let index = 0; index < 5; index++) {
+        assert.equal((await requesters.request({})).kind, "CertificateSigningRequest");
+      }
+    });
+
+    it("counts for all service accounts of a namespace together", async () => {
+      assert.equal((await requesters.requestUntilRefused(account("a", "one"))).count, 3);
+      assert.equal((await requesters.requestUntilRefused(account("a", "two"))).count, 0);
+      assert.equal((await requesters.requestUntilRefused(account("b", "one"))).count, 3);
+    });
+
+    it("is free again when requests are removed", async () => {
+      assert.equal((await requesters.requestUntilRefused(node("one"))).count, 0);
+      assert.equal((await requesters.admin.send(`${certificates}/request-1`, { method: "DELETE" })).status, 200);
+      assert.equal((await requesters.requestUntilRefused(node("one"))).count, 1);
+    });
+
+    it("contains the records of certificates, which stay after their requests, up to all that a namespace may hold", async () => {
+      const machine = { "impersonate-user": "machine", "impersonate-group": "system:bootstrappers" };
+      for (const index of [1, 2, 3]) await requesters.record(`record-${index}`, "machine");
+      assert.equal((await requesters.requestUntilRefused(machine)).count, 3);
+      await requesters.record("record-4", "machine");
+      assert.match((await requesters.request(machine)).message, /requested: bytes=.* limited: bytes=262144/);
+      assert.equal((await requesters.admin.send(`${records}/record-1`, { method: "DELETE" })).status, 200);
+      assert.match((await requesters.request(machine)).message, /limited: certificatesigningrequests\.bytes=65536/);
+    });
+  });
+}
+
 describe("what a namespace may hold", () => {
+  it("is counted once for all who race for a name: the losers learn that it is taken", async (context) => {
+    const server = await startTestServer({ storage: "lmdb", settings });
+    context.after(() => server.stop());
+    const alice = new Alice(server);
+    await alice.grant();
+    for (const index of [1, 2, 3]) {
+      await alice.status(configMapsIn("default"), { method: "POST", body: configMap(`fill-${index}`, 60_000) });
+    }
+    const body = configMap("raced-for", 60_000);
+    const statuses = await Promise.all(
+      Array.from({ length: 5 }, () => alice.status(configMapsIn("default"), { method: "POST", body })),
+    );
+    assert.deepEqual(
+      statuses.toSorted((one, other) => one - other),
+      [201, 409, 409, 409, 409],
+    );
+  });
+
   it("is known right after a restart", async (context) => {
     const folder = mkdtempSync(join(tmpdir(), "signet-quota-"));
     const dataDirectory = join(folder, "data");
@@ -216,6 +348,8 @@ describe("what a namespace may hold", () => {
     const body = { metadata: { name: "\u{1f600}", annotations: { text: "x".repeat(50_000) } }, rules: [] };
     assert.equal(await alice.status(role, { method: "PUT", body }), 201);
     const { refusal } = await alice.fill("default");
+    const { count, refusal: refusedRequest } = await new Requesters(first).requestUntilRefused(node("one"));
+    assert.equal(count, 3);
     await first.stop();
     const second = await startTestServer(options);
     context.after(async () => {
@@ -234,6 +368,12 @@ describe("what a namespace may hold", () => {
       body: configMap(refusal.details.name, 60_000),
     });
     assert.equal(message, refusal.message);
+    assert.equal((await new Requesters(second).requestUntilRefused(node("one"))).count, 0);
+    const usedBytes = (text: string): string | undefined => /used: ([^,]*)/.exec(text)?.[1];
+    const refusedAgain = await new Requesters(second).request(node("one"));
+    assert.equal(usedBytes(refusedAgain.message), usedBytes(refusedRequest.message));
+    assert.equal((await again.admin.send(certificates, { method: "DELETE" })).status, 200);
+    assert.equal((await new Requesters(second).requestUntilRefused(node("one"))).count, 3);
   });
 
   it("counts what other processes have written", async (context) => {

@@ -1,0 +1,61 @@
+import type { ApiObject } from "../api/object-meta.ts";
+import type { CountedSizes } from "../storage/counted-objects.ts";
+import type { WatchCache } from "../storage/watch-cache.ts";
+import type { ResourceDefinition } from "./resource-definition.ts";
+import { quotaGroupOfUser } from "./storage-quota.ts";
+import type { Growth, StorageQuota } from "./storage-quota.ts";
+import { namespaceReader } from "./storage-key.ts";
+import type { StoredObject } from "./stored-object.ts";
+
+/** The group of an object. It may be a stored one, which is only decoded if need be. */
+type GroupOf<T extends ApiObject> = (of: Pick<StoredObject<T>, "key" | "object">) => string;
+
+export interface KindQuotaOptions<T extends ApiObject> {
+  readonly definition: ResourceDefinition<T>;
+  readonly quota: StorageQuota;
+  /** Its sizes are those of `countedSizes`. */
+  readonly cache: () => WatchCache<StoredObject<T>>;
+}
+
+/** What the StorageQuota says of one kind. */
+export class KindQuota<T extends ApiObject> {
+  readonly #quota: StorageQuota;
+  readonly #kind: Growth["kind"];
+  readonly #groupOf: GroupOf<T> | undefined;
+
+  constructor({ definition, quota, cache }: KindQuotaOptions<T>) {
+    this.#quota = quota;
+    this.#kind = { share: definition.quotaShare ?? 1, current: () => cache().sizes };
+    this.#groupOf = groupReader(definition);
+    if (this.#groupOf !== undefined) quota.add(this.#kind);
+  }
+
+  /** Throws a 403 when the object's namespace or user has no room for so many bytes more. */
+  check(object: T, write: Pick<Growth, "key" | "user" | "bytes" | "resource">): Growth | undefined {
+    const { key, user, bytes, resource } = write;
+    if (this.#groupOf === undefined || bytes <= 0) return undefined;
+    const { name = "" } = object.metadata;
+    const growth = { group: this.#groupOf({ key, object }), key, name, user, resource, kind: this.#kind, bytes };
+    this.#quota.check(growth);
+    return growth;
+  }
+}
+
+/** What the copy of a kind in memory counts for the quota. Undefined: the quota does not count the kind. */
+export function countedSizes<T extends ApiObject>(
+  definition: ResourceDefinition<T>,
+): CountedSizes<StoredObject<T>> | undefined {
+  const groupOf = groupReader(definition);
+  const storedBytesOf = (object: StoredObject<T>): number => object.storedBytes || object.loadText().storedBytes;
+  return groupOf && { groupOf, groupOfKey: keyReader(definition), storedBytesOf };
+}
+
+function groupReader<T extends ApiObject>(definition: ResourceDefinition<T>): GroupOf<T> | undefined {
+  const groupOfKey = keyReader(definition);
+  if (groupOfKey !== undefined) return ({ key }) => groupOfKey(key);
+  if (definition.keptFor === undefined) return undefined;
+  return ({ object }) => quotaGroupOfUser(definition.keptFor?.(object) ?? "");
+}
+
+const keyReader = <T extends ApiObject>(definition: ResourceDefinition<T>): ((key: string) => string) | undefined =>
+  definition.scope === "Namespaced" ? namespaceReader(definition) : undefined;

@@ -59,12 +59,15 @@ export function followRegistry<T extends ApiObject>(
 const isReadable = <T extends ApiObject>(event: CacheEvent<StoredObject<T>>): boolean =>
   event.previous?.unreadable === undefined && (event.type === "delete" || event.object.unreadable === undefined);
 
-/** The objects of a resource below a part of its keys, such as `default/`, without those that can't be decrypted. */
-export function readableObjects<T extends ApiObject>(
+/**
+ * The objects of a resource below a part of its keys, such as `default/`, without those that can't be decrypted: as they are when the
+ * first one is taken, also for a reader that takes several turns of the event loop.
+ */
+export function* readableObjects<T extends ApiObject>(
   { cache, definition }: ResourceRegistry<T>,
   below = "",
-): StoredObject<T>[] {
-  return cache
-    .range(prefixRange(resourcePrefix(definition) + below))
-    .filter(({ unreadable }) => unreadable === undefined);
+): IterableIterator<StoredObject<T>> {
+  for (const stored of cache.snapshot(prefixRange(resourcePrefix(definition) + below))) {
+    if (stored.unreadable === undefined) yield stored;
+  }
 }

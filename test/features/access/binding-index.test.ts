@@ -58,7 +58,7 @@ describe("a change of a binding", () => {
   class CountedRbac extends TestRbac {
     lists = 0;
 
-    override listBindings(namespace: string): readonly RoleBinding[] {
+    override listBindings(namespace: string): Iterable<RoleBinding> {
       this.lists += 1;
       return super.listBindings(namespace);
     }
@@ -153,7 +153,9 @@ describe("the index of subjects", () => {
           else objects.put({ ...binding(name, bound), roleRef: roleRef("Role", role) });
           for (const asker of askers) {
             const found = resolver.grants(asker, "ns").map(({ binding: { roleKey } }) => roleKey);
-            const named = objects.listBindings("ns").filter((one) => one.subjects?.some(isSubject(asker)) === true);
+            const named = [...objects.listBindings("ns")].filter(
+              (one) => one.subjects?.some(isSubject(asker)) === true,
+            );
             assert.deepEqual(new Set(found), new Set(named.map(({ roleRef: { name: of } }) => `Role/ns/${of}`)));
           }
         }

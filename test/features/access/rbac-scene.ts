@@ -50,7 +50,7 @@ export class TestRbac implements RbacObjects {
     follower.onLoaded();
     this.#followers.push(follower);
   }
-  listBindings(namespace: string): readonly RoleBinding[] {
+  listBindings(namespace: string): Iterable<RoleBinding> {
     return [...this.#bindings.values()].filter(({ metadata }) => (metadata.namespace ?? "") === namespace);
   }
   getBinding({ namespace, name }: ObjectName): RoleBinding | undefined {

@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AuthorizationAttributes } from "../../../src/machinery/api/attributes.ts";
+import type { Subject } from "../../../src/features/access/rbac/binding.ts";
 import type { PolicyRule } from "../../../src/features/access/rbac/policy-rule.ts";
+import type { RoleBinding } from "../../../src/features/access/rbac/role-bindings.ts";
 import type { Role } from "../../../src/features/access/rbac/roles.ts";
 import { isTurnOver } from "../../../src/machinery/scheduling/request-turn.ts";
 import { alwaysAllow, createAuthorization } from "../../../src/machinery/authorization/authorizer.ts";
-import { alice, asks, asksPath, readPods, TestRbac, toGroup, toUser, user } from "./rbac-scene.ts";
+import { alice, asks, asksPath, readPods, roleRef, TestRbac, toGroup, toUser, user } from "./rbac-scene.ts";
 import { turnsDuring } from "../../turns-during.ts";
 
+const apiVersion = "rbac.authorization.platform.io/v1";
 const toAlice = toUser("alice");
 const allows = async (rule: PolicyRule, attributes: AuthorizationAttributes): Promise<boolean> =>
   (await new TestRbac().grant([rule], toAlice).authorizer()(attributes)).decision === "allow";
@@ -185,6 +188,48 @@ describe("a user with roles that take long to read", () => {
     const allowing = new SlowRbac();
     for (const verb of ["get", "list", "delete"]) allowing.grantIn("ns", [{ ...readPods, verbs: [verb] }], toAlice);
     assert.equal((await allowing.authorizer()(asks({ verb: "delete" }))).decision, "allow");
+  });
+});
+
+describe("the first request in a namespace with many bindings", () => {
+  /** Reading a binding takes longer than a turn. */
+  class SlowRbac extends TestRbac {
+    override *listBindings(namespace: string): IterableIterator<RoleBinding> {
+      for (const binding of super.listBindings(namespace)) {
+        const startedAt = performance.now();
+        while (!isTurnOver(startedAt));
+        yield binding;
+      }
+    }
+  }
+  const roles = ["first", "changed", "removed", "last"];
+  const bound = (role: string, subject: Subject): RoleBinding => ({
+    apiVersion,
+    kind: "RoleBinding",
+    metadata: { name: role, namespace: "ns" },
+    subjects: [subject],
+    roleRef: roleRef("Role", role),
+  });
+
+  it("keeps others waiting for one binding only, and sees what changes meanwhile", async () => {
+    const objects = new SlowRbac();
+    const put = (role: string): void => {
+      const metadata = { name: role, namespace: "ns" };
+      objects.roles.set(`ns/${role}`, { apiVersion, kind: "Role", metadata, rules: [{ ...readPods, verbs: [role] }] });
+      objects.put(bound(role, toAlice));
+    };
+    roles.forEach(put);
+    const authorize = objects.authorizer();
+    const decisions = roles.concat("added").map(async (verb) => (await authorize(asks({ verb }))).decision);
+    objects.put(bound("changed", toUser("bob")));
+    objects.remove({ namespace: "ns", name: "removed" });
+    put("added");
+    let decided: readonly string[] = [];
+    const turns = await turnsDuring(async () => {
+      decided = await Promise.all(decisions);
+    });
+    assert.ok(turns >= roles.length - 1, String(turns));
+    assert.deepEqual(decided, ["allow", "noOpinion", "noOpinion", "allow", "allow"]);
   });
 });
 

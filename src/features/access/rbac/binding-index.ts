@@ -1,5 +1,6 @@
 import { serviceAccountUsernamePrefix } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
+import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import type { RoleRef, Subject } from "./binding.ts";
 import type { RbacObjects } from "./rbac-objects.ts";
 import type { RoleBinding } from "./role-bindings.ts";
@@ -23,6 +24,15 @@ export interface Grant {
   readonly group: string;
 }
 
+/** The bindings of a namespace while they are gathered. */
+interface Gathering {
+  readonly index: SubjectIndex;
+  /** The names of those that changed meanwhile: the index has them as they are now. */
+  readonly changed: Set<string>;
+  readonly rest: Iterator<RoleBinding>;
+  readonly work: LongWork;
+}
+
 /**
  * Finds bindings by their subjects. The bindings of a namespace are gathered when somebody first asks for them. Later, a change costs
  * what the changed binding does, however many others there are. A subject takes about 100 bytes.
@@ -30,12 +40,20 @@ export interface Grant {
 export class BindingIndex {
   readonly #objects: RbacObjects;
   readonly #namespaces = new Map<string, SubjectIndex>();
+  /** By the namespace, with what ends it. */
+  readonly #gatherings = new Map<string, Gathering & { readonly end: Promise<void> }>();
 
   constructor(objects: RbacObjects) {
     this.#objects = objects;
     objects.followBindings({
-      onLoaded: () => this.#namespaces.clear(),
+      onLoaded: () => {
+        this.#namespaces.clear();
+        this.#gatherings.clear();
+      },
       onChanged: ({ namespace, name }) => {
+        const gathering = this.#gatherings.get(namespace);
+        gathering?.changed.add(name);
+        gathering?.index.replace(name, objects.getBinding({ namespace, name }));
         const index = this.#namespaces.get(namespace);
         if (index === undefined) return;
         index.replace(name, objects.getBinding({ namespace, name }));
@@ -44,17 +62,63 @@ export class BindingIndex {
     });
   }
 
-  /** "" is the namespace of cluster-wide grants. */
+  /** Gathers the bindings of a namespace in turns. Undefined: there is nothing to wait for. */
+  prepare(namespace: string): Promise<void> | undefined {
+    if (this.#namespaces.has(namespace)) return undefined;
+    const known = this.#gatherings.get(namespace);
+    if (known !== undefined) return known.end;
+    const rest = this.#objects.listBindings(namespace)[Symbol.iterator]();
+    const work = new LongWork();
+    const first = rest.next();
+    // Requests can name any namespace: do not store those without bindings.
+    if (first.done === true) return undefined;
+    const gathering = { index: new SubjectIndex(), changed: new Set<string>(), rest, work };
+    gathering.index.add(first.value);
+    const pause = work.pause() ?? gatherMore(gathering);
+    if (pause === undefined) {
+      this.#namespaces.set(namespace, gathering.index);
+      return undefined;
+    }
+    const end = this.#gatherRest(namespace, { gathering, pause });
+    this.#gatherings.set(namespace, { ...gathering, end });
+    return end;
+  }
+
+  async #gatherRest(
+    namespace: string,
+    { gathering, pause: first }: { readonly gathering: Gathering; readonly pause: Promise<void> },
+  ): Promise<void> {
+    const isCurrent = (): boolean => this.#gatherings.get(namespace)?.index === gathering.index;
+    try {
+      for (let pause: Promise<void> | undefined = first; pause !== undefined; pause = gatherMore(gathering))
+        await pause;
+      if (isCurrent() && !gathering.index.isEmpty) this.#namespaces.set(namespace, gathering.index);
+    } finally {
+      if (isCurrent()) this.#gatherings.delete(namespace);
+    }
+  }
+
+  /** "" is the namespace of cluster-wide grants. Without `prepare`, it gathers the bindings in one turn. */
   grants(user: UserInfo, namespace: string): Grant[] {
     let index = this.#namespaces.get(namespace);
     if (index === undefined) {
-      const bindings = this.#objects.listBindings(namespace);
-      // Requests can name any namespace: do not store those without bindings.
-      if (bindings.length === 0) return [];
-      this.#namespaces.set(namespace, (index = new SubjectIndex(bindings)));
+      index = new SubjectIndex();
+      for (const binding of this.#objects.listBindings(namespace)) index.add(binding);
+      if (index.isEmpty) return [];
+      this.#namespaces.set(namespace, index);
     }
     return index.grants(user);
   }
+}
+
+/** Returns what to wait for before it is called again. Undefined: all are there. */
+function gatherMore({ index, changed, rest, work }: Gathering): Promise<void> | undefined {
+  for (let next = rest.next(); next.done !== true; next = rest.next()) {
+    if (!changed.has(next.value.metadata.name ?? "")) index.add(next.value);
+    const pause = work.pause();
+    if (pause !== undefined) return pause;
+  }
+  return undefined;
 }
 
 /**
@@ -75,10 +139,6 @@ class SubjectIndex {
   readonly #users = new Map<string, Holding>();
   readonly #groups = new Map<string, Holding>();
 
-  constructor(bindings: readonly RoleBinding[]) {
-    for (const binding of bindings) this.#add(binding);
-  }
-
   get isEmpty(): boolean {
     return this.#bindings.size === 0;
   }
@@ -96,10 +156,10 @@ class SubjectIndex {
   replace(name: string, binding: RoleBinding | undefined): void {
     const known = this.#bindings.get(name);
     if (known !== undefined) this.#remove(known);
-    if (binding !== undefined) this.#add(binding);
+    if (binding !== undefined) this.add(binding);
   }
 
-  #add(binding: RoleBinding): void {
+  add(binding: RoleBinding): void {
     const bound = boundRoleOf(binding);
     const toUser: Grant = { binding: bound, kind: "User", group: "" };
     const toAccount: Grant = { ...toUser, kind: "ServiceAccount" };
@@ -169,9 +229,11 @@ function release(
     holdings.delete(name);
     return;
   }
-  const others = held.get(bound.roleKey)?.filter(({ binding }) => binding !== bound) ?? [];
-  if (others.length > 0) held.set(bound.roleKey, others);
-  else held.delete(bound.roleKey);
+  const ofRole = held.get(bound.roleKey) ?? [];
+  // In place: a hundred thousand bindings may grant the same role to the same subject.
+  const index = ofRole.findIndex(({ binding }) => binding === bound);
+  if (index !== -1) ofRole.splice(index, 1);
+  if (ofRole.length === 0) held.delete(bound.roleKey);
   // A map of one grant would keep more memory than the bindings in the store, which bound it.
   const [grants] = held.size === 1 ? held.values() : [];
   const [last, another] = grants ?? [];

@@ -18,14 +18,22 @@ import type { PolicyRule } from "./policy-rule.ts";
 /**
  * Role based access control (upstream: `rbac.RBACAuthorizer`). Permissions add up; there are no deny rules. The search
  * ends at the first grant that allows the request. The reason names missing roles, because they may explain why a
- * permission is missing. A promise only where the user's roles are so many or so large that the search is divided into turns.
+ * permission is missing. A promise only where the bindings or the user's roles are so many or so large that the search is divided into turns.
  */
 export function rbac(resolver: RuleResolver): Authorizer {
   return (attributes) => {
-    const namespace = attributes.kind === "resource" ? attributes.namespace : "";
-    const grants = resolver.grants(attributes.user, namespace);
-    return search({ resolver, attributes, grants, next: 0, missing: undefined });
+    const preparing = resolver.prepare(namespaceOf(attributes));
+    if (preparing !== undefined) return preparing.then(() => decide(resolver, attributes));
+    return decide(resolver, attributes);
   };
+}
+
+const namespaceOf = (attributes: AuthorizationAttributes): string =>
+  attributes.kind === "resource" ? attributes.namespace : "";
+
+function decide(resolver: RuleResolver, attributes: AuthorizationAttributes): MaybePromise<Decision> {
+  const grants = resolver.grants(attributes.user, namespaceOf(attributes));
+  return search({ resolver, attributes, grants, next: 0, missing: undefined });
 }
 
 /** How far the search for a grant has come. */

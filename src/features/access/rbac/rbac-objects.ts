@@ -18,7 +18,8 @@ export interface BindingFollower {
 /** Cached roles and bindings. The namespace "" is that of ClusterRoleBindings. */
 export interface RbacObjects {
   followBindings(follower: BindingFollower): void;
-  listBindings(namespace: string): readonly RoleBinding[];
+  /** Each is decoded when it is taken. Those that change or go meanwhile may come as they were. */
+  listBindings(namespace: string): Iterable<RoleBinding>;
   getBinding(name: ObjectName): RoleBinding | undefined;
   getClusterRole(name: string): ClusterRole | undefined;
   getRole(namespace: string, name: string): Role | undefined;
@@ -40,8 +41,10 @@ export function rbacObjects(stores: Stores): RbacObjects {
       }
     },
     // A binding that can't be decrypted grants nothing.
-    listBindings: (namespace) =>
-      readableObjects(bindingsOf(namespace), namespace === "" ? "" : `${namespace}/`).map(({ object }) => object),
+    *listBindings(namespace) {
+      const stored = readableObjects(bindingsOf(namespace), namespace === "" ? "" : `${namespace}/`);
+      for (const { object } of stored) yield object;
+    },
     getBinding: (name) => bindingsOf(name.namespace).peek(name)?.object,
     getClusterRole: (name) => clusterRoles.peek({ namespace: "", name })?.object,
     getRole: (namespace, name) => roles.peek({ namespace, name })?.object,

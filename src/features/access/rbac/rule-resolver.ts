@@ -36,6 +36,13 @@ export class RuleResolver {
     this.#index = new BindingIndex(objects);
   }
 
+  /** Call it before `grants`, which otherwise looks at all bindings of the namespace in one turn. Undefined: there is nothing to wait for. */
+  prepare(namespace: string): Promise<void> | undefined {
+    const cluster = this.#index.prepare("");
+    if (cluster !== undefined) return cluster.then(() => this.prepare(namespace));
+    return namespace === "" ? undefined : this.#index.prepare(namespace);
+  }
+
   /** Cluster-wide grants first, then the namespace's. "" returns only the cluster-wide ones. */
   grants(user: UserInfo, namespace: string): Grant[] {
     const cluster = this.#index.grants(user, "");
@@ -65,6 +72,7 @@ export class RuleResolver {
     const errors = new Set<string>();
     const seen = new Set<string>();
     let characters = 0;
+    await this.prepare(namespace);
     let turnStartedAt = performance.now();
     for (const { binding } of this.grants(user, namespace)) {
       if (isTurnOver(turnStartedAt)) {

@@ -67,7 +67,7 @@ export const serveFlags = {
     default: 100_000,
     minimum: 1,
     maximum: 10_000_000,
-    help: "Maximum open watches, each of which takes about 12 KiB. One user has at most a quarter of those that others leave. More are refused (429).",
+    help: "Maximum open watches, each of which takes about 12 KiB. One with long selectors counts as several. One user has at most a quarter of those that others leave. More are refused (429).",
   },
   "max-request-bytes": {
     type: "integer",

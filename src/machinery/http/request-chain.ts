@@ -23,7 +23,7 @@ import { refuseMalformedTimeout } from "./request-timeout.ts";
 import { compressed, errorResponse, isCompressible, pageNotFound } from "./response.ts";
 import type { ServedResources } from "./served-resources.ts";
 import { addWarnings } from "./warnings.ts";
-import type { WatchBound } from "./watch-bound.ts";
+import type { RequestBound, WatchBound } from "./watch-bound.ts";
 import { refuseHandshake } from "./web-socket-handshake.ts";
 import { accessDenied } from "../api/access-denied.ts";
 
@@ -319,9 +319,6 @@ function route(options: ChainOptions, { lifecycle, info, user, request }: Routed
   return options.handleResource({ request, info, user, audited: lifecycle.audited });
 }
 
-/** What limits how many requests there are at once. */
-type RequestBound = FairQueue | WatchBound;
-
 /** What a request has while it runs. */
 interface Place {
   readonly bound: RequestBound;
@@ -341,7 +338,7 @@ function boundFor(options: ChainOptions, { request, info, user }: BoundedRequest
   if (isExempt(info, user)) return undefined;
   const { kind, verb } = info;
   // The loops need their watches, and are few.
-  if (verb === "watch") return request.inProcess === undefined ? options.watches : undefined;
+  if (verb === "watch") return request.inProcess === undefined ? options.watches.of(request) : undefined;
   // A request that waits for its turn would hold up the other requests of its transaction.
   if (request.inProcess?.transaction !== undefined) return undefined;
   return kind === "path" || verb === "get" || verb === "list" ? options.readOnlyQueue : options.mutatingQueue;

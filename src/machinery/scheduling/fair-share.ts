@@ -37,31 +37,31 @@ export class FairShare {
     return this.#taken >= this.#options.places;
   }
 
-  /** Whether a user may take a place, or, with the beginning of a path, whether anybody below it could. */
-  mayTake([level, ...names]: SharePath): boolean {
+  /** Whether a user may take so many places, or, with the beginning of a path, whether anybody below it could. */
+  mayTake([level, ...names]: SharePath, wanted = 1): boolean {
     let places = this.#placesOf(level);
     let taken = this.#of(level);
-    if (taken >= places) return false;
+    if (taken + wanted > places) return false;
     let share = this.#options.sharePerUser;
     for (const name of names) {
       const own = this.#of(name);
       places = Math.max(1, Math.floor((places - (taken - own)) * share));
-      if (own >= places) return false;
+      if (own + wanted > places) return false;
       taken = own;
       share = shareInNamespace;
     }
     return true;
   }
 
-  take(path: SharePath): void {
-    this.#taken++;
-    for (const name of path) this.#takenBy.set(name, this.#of(name) + 1);
+  take(path: SharePath, places = 1): void {
+    this.#taken += places;
+    for (const name of path) this.#takenBy.set(name, this.#of(name) + places);
   }
 
-  release(path: SharePath): void {
-    this.#taken--;
+  release(path: SharePath, places = 1): void {
+    this.#taken -= places;
     for (const name of path) {
-      const left = this.#of(name) - 1;
+      const left = this.#of(name) - places;
       if (left > 0) this.#takenBy.set(name, left);
       else this.#takenBy.delete(name);
     }

@@ -44,7 +44,7 @@ export class Http1Exchange extends Exchange {
     if (coding === undefined && (length === undefined || length === "0")) return Promise.resolve(noBytes);
     const maximumBytes = this.longestBody(lowerMaximumBytes);
     if (Number(length) > maximumBytes) return Promise.reject(bodyTooLarge(maximumBytes));
-    if (request.destroyed || this.#isBroken) return Promise.reject(incompleteBody());
+    if (request.destroyed || (this.#isBroken && !request.complete)) return Promise.reject(incompleteBody());
     return new Promise((resolve, reject) => {
       this.#failBody = reject;
       const body = new ByteAccumulator();
@@ -62,9 +62,13 @@ export class Http1Exchange extends Exchange {
   }
 
   breakOff(): boolean {
-    if (this.#request.complete || this.isStream) return false;
+    if (this.isStream) return false;
+    if (this.#isBroken) return true;
     this.#isBroken = true;
-    this.#failBody?.(incompleteBody());
+    if (!this.#request.complete) this.#failBody?.(incompleteBody());
+    // Also when its head has left, and did not say that it is the last one.
+    const { socket } = this.#request;
+    this.#response.once("finish", () => socket.destroySoon());
     return true;
   }
 
@@ -72,20 +76,24 @@ export class Http1Exchange extends Exchange {
     const response = this.#response;
     if (response.destroyed) return;
     headers["content-length"] = String(Buffer.byteLength(body));
-    if (this.context.isClosing || (!this.#request.complete && !this.#hasNoBody())) headers["connection"] = "close";
+    if (this.#isLast()) headers["connection"] = "close";
     response.writeHead(status, headers);
     endWith(response, this.method === "HEAD" ? "" : body);
   }
 
   protected override sendHead({ status, headers }: HttpResponse): void {
     if (this.#response.destroyed) return;
-    if (this.context.isClosing) headers["connection"] = "close";
+    if (this.#isLast()) headers["connection"] = "close";
     this.#response.writeHead(status, headers);
     this.#response.flushHeaders();
   }
 
-  #hasNoBody(): boolean {
-    return this.headers["content-length"] === undefined && this.headers["transfer-encoding"] === undefined;
+  /** Whether the connection takes no more requests. */
+  #isLast(): boolean {
+    const { "content-length": length, "transfer-encoding": coding, upgrade } = this.headers;
+    // Node.js drops what came together with a request that offers another protocol: the next request, or a part of it.
+    if (this.context.isClosing || this.#isBroken || upgrade !== undefined) return true;
+    return !this.#request.complete && (length !== undefined || coding !== undefined);
   }
 
   override write(bytes: Uint8Array): void {
@@ -137,18 +145,16 @@ export interface ParseError extends NodeJS.ErrnoException {
 const badRequestRefusal: Refusal = { code: 400, text: "Bad Request", body: "400 Bad Request" };
 
 /**
- * Answers bytes that are not a valid request, and closes the connection. When an earlier request is still unanswered,
- * the invalid bytes get no answer: the client would take it for the earlier request's. When they are the body of the only
- * request, its exchange answers.
+ * Answers bytes that are not a valid request, and closes the connection. When earlier requests are still unanswered, the invalid bytes
+ * get no answer: the client would take it for an earlier request's. The connection then ends with the last of their answers.
  */
 export function refuseMalformed(
   error: ParseError,
   { socket, connection }: { readonly socket: Duplex; readonly connection: TlsConnection | undefined },
 ): void {
-  const open = connection?.openExchanges ?? 0;
-  if (!socket.writable || error.code === "ECONNRESET" || open > 0) {
-    const isAnswered = open === 1 && socket.writable && connection?.lastExchange?.breakOff() === true;
-    if (!isAnswered) socket.destroy();
+  const isGone = !socket.writable || error.code === "ECONNRESET";
+  if (isGone || (connection?.openExchanges ?? 0) > 0) {
+    if (isGone || connection?.lastExchange?.breakOff() !== true) socket.destroy();
     return;
   }
   const { code, text, body } = refusalOf(error);

@@ -273,6 +273,10 @@ interface AcceptedRequest {
 
 /** Serves the requests that Node.js has parsed. */
 function serveHttp1({ server, context, limits, log, connections, refused }: ListenerParts): void {
+  const refuse = (socket: Duplex): void => {
+    refused.set(socket, context.tick.seconds);
+    socket.once("close", () => refused.delete(socket));
+  };
   /** The head and the connection of a request that may be served. Others are answered here. */
   const accept = (request: IncomingMessage, response: ServerResponse): AcceptedRequest | undefined => {
     const connection = connections.get(request.socket);
@@ -282,6 +286,8 @@ function serveHttp1({ server, context, limits, log, connections, refused }: List
     const head = isVersion && isSmall ? http1Head(request, "https") : undefined;
     if (connection !== undefined && head !== undefined) return { connection, head };
     response.writeHead(!isVersion ? 505 : isSmall ? 400 : 431, { connection: "close" }).end();
+    // What the parser says of the rest gets no second answer.
+    if (connection?.openExchanges === 0) refuse(request.socket);
     return undefined;
   };
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
@@ -319,9 +325,7 @@ function serveHttp1({ server, context, limits, log, connections, refused }: List
     // It goes on sending. A reset now could take the answer from it.
     if (refused.has(socket)) return;
     refuseMalformed(error, { socket, connection: connections.get(socket) });
-    if (!socket.writableEnded) return;
-    refused.set(socket, context.tick.seconds);
-    socket.once("close", () => refused.delete(socket));
+    if (socket.writableEnded) refuse(socket);
   });
 }
 

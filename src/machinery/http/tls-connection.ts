@@ -7,7 +7,7 @@ import type { PipelinedRequests } from "./pipelined-requests.ts";
 const maximumChainLength = 10;
 
 export interface BreakableExchange {
-  /** The rest of the request cannot be read. Returns whether the exchange answers this, and ends the connection. */
+  /** What follows cannot be read: the rest of the request, or another one. Returns whether the exchange's answer ends the connection. */
   breakOff(): boolean;
 }
 

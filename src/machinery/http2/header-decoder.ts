@@ -20,6 +20,9 @@ export interface FieldSink {
 const evicted: Field = { name: "", value: "", isValid: false };
 const staticFields: readonly Field[] = staticTable.map(([name, value]) => ({ name, value, isValid: true }));
 
+/** At the beginning of a block: the smallest size since the last one, and the current size (RFC 7541 section 4.2). */
+const maximumResizes = 2;
+
 const nameCharacters = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 const valueCharacters = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** Whether HTTP allows a field's characters (RFC 9113 section 8.2.1). Upper case is not allowed in names. */
@@ -44,7 +47,7 @@ export class HeaderDecoder {
   decode(block: Buffer, sink: FieldSink): void {
     this.#block = block;
     this.#at = 0;
-    let mayResize = true;
+    let resizesLeft = maximumResizes;
     while (this.#at < block.length) {
       const first = block[this.#at] as number; // the loop ends at the length
       if ((first & 0x80) !== 0) {
@@ -52,11 +55,12 @@ export class HeaderDecoder {
         if (field.isValid) sink.add(field.name, field.value);
         else sink.addInvalid();
       } else if ((first & 0xe0) === 0x20) {
-        if (!mayResize) throw malformed("a table size update stands after a field");
+        if (resizesLeft === 0) throw malformed("a table size update stands after a field, or after two others");
         this.#resize(this.#readInteger(5));
+        resizesLeft--;
         continue;
       } else this.#readLiteral({ isIndexed: (first & 0x40) !== 0, sink });
-      mayResize = false;
+      resizesLeft = 0;
     }
     this.#block = noBytes;
   }

@@ -26,44 +26,63 @@ interface Link<T> {
   next: Link<T> | undefined;
 }
 
+/** A list of links: an array, or a Map that is read from its beginning, would be moved or searched through for each item that is taken. */
+class Row<T> {
+  first: Link<T> | undefined;
+  #last: Link<T> | undefined;
+
+  add(link: Link<T>): void {
+    if (this.#last === undefined) this.first = link;
+    else this.#last.next = link;
+    this.#last = link;
+  }
+
+  /** Removes the link behind another one. Undefined: the first one. */
+  removeAfter(previous: Link<T> | undefined): void {
+    const removed = previous === undefined ? this.first : previous.next;
+    if (previous === undefined) this.first = removed?.next;
+    else previous.next = removed?.next;
+    if (removed === this.#last) this.#last = previous;
+    if (removed !== undefined) removed.next = undefined;
+  }
+}
+
 /** Either items, or the turns of those below by name. The latter are never empty. */
 class Turns<T> {
-  /** A list of links: an array of a hundred thousand would be moved for each item that is taken. */
-  #first: Link<T> | undefined;
-  #last: Link<T> | undefined;
+  readonly #items = new Row<T>();
   readonly #below = new Map<string, Turns<T>>();
+  readonly #order = new Row<{ readonly name: string; readonly turns: Turns<T> }>();
 
   get #isEmpty(): boolean {
-    return this.#first === undefined && this.#below.size === 0;
+    return this.#items.first === undefined && this.#order.first === undefined;
   }
 
   add([name, ...rest]: readonly string[], item: T): void {
-    if (name === undefined) {
-      const link: Link<T> = { item, next: undefined };
-      if (this.#last === undefined) this.#first = link;
-      else this.#last.next = link;
-      this.#last = link;
-      return;
+    if (name === undefined) return this.#items.add({ item, next: undefined });
+    let turns = this.#below.get(name);
+    if (turns === undefined) {
+      turns = new Turns<T>();
+      this.#below.set(name, turns);
+      this.#order.add({ item: { name, turns }, next: undefined });
     }
-    const known = this.#below.get(name);
-    const turns = known ?? new Turns<T>();
-    if (known === undefined) this.#below.set(name, turns);
     turns.add(rest, item);
   }
 
   take(mayTake: (path: readonly string[]) => boolean, path: readonly string[]): { readonly item: T } | undefined {
-    const first = this.#first;
+    const { first } = this.#items;
     if (first !== undefined) {
-      this.#first = first.next;
-      if (first.next === undefined) this.#last = undefined;
+      this.#items.removeAfter(undefined);
       return first;
     }
-    for (const [name, turns] of this.#below) {
+    let previous: Link<{ readonly name: string; readonly turns: Turns<T> }> | undefined;
+    for (let link = this.#order.first; link !== undefined; previous = link, link = link.next) {
+      const { name, turns } = link.item;
       const next = [...path, name];
       const taken = mayTake(next) ? turns.take(mayTake, next) : undefined;
       if (taken === undefined) continue;
-      this.#below.delete(name);
-      if (!turns.#isEmpty) this.#below.set(name, turns);
+      this.#order.removeAfter(previous);
+      if (turns.#isEmpty) this.#below.delete(name);
+      else this.#order.add(link);
       return taken;
     }
     return undefined;

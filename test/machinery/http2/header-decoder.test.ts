@@ -76,6 +76,13 @@ describe("the decoder of header blocks", () => {
     assert.throws(() => decode(decoder, "be"), ConnectionError);
   });
 
+  it("takes two table size updates at the beginning of a block and no more, each of which costs time", () => {
+    const decoder = new HeaderDecoder();
+    assert.deepEqual(decode(decoder, "20 3fe11f 82"), [":method: GET"]);
+    assert.throws(() => decode(decoder, "20 20 20 82"), ConnectionError);
+    assert.throws(() => decode(decoder, "82 20"), ConnectionError);
+  });
+
   it("marks a field that HTTP does not allow, also when it is repeated from the table", () => {
     const decoder = new HeaderDecoder();
     assert.deepEqual(decode(decoder, "4001 61 02 620a"), ["invalid"]);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { RoundRobinQueue } from "../../../src/machinery/scheduling/round-robin-queue.ts";
 import type { SharePath } from "../../../src/machinery/scheduling/share-path.ts";
 
@@ -31,6 +32,24 @@ describe("a queue in which users take turns", () => {
     const queue = queueOf();
     for (let added = 0; added < many; added++) queue.add(node, node);
     assert.equal(takeAll(queue).length, many);
+  });
+
+  it("takes as long for one of many users as for one of few", { timeout: 10_000 }, async () => {
+    const users = Array.from({ length: 100_000 }, (_, index): SharePath => ["others", `others/${index}`]);
+    const queue = queueOf();
+    for (let round = 0; round < 2; round++) for (const user of users) queue.add(user, user);
+    for (let taken = 0; taken < users.length * 2; taken++) {
+      assert.equal(queue.take()?.item, users[taken % users.length]);
+      // So that the test can time out.
+      if (taken % 1000 === 0) await nextTurn();
+    }
+  });
+
+  it("leaves those that are passed over in their places", () => {
+    const queue = queueOf(one, one, two, two, other, other, node);
+    const first = queue.take((path) => path.length === 1 || path[1] !== "workloads/ns");
+    assert.equal(first?.item, other);
+    assert.deepEqual(takeAll(queue), ["n", "a", "c", "b", "a", "b"]);
   });
 
   it("asks once for all who wait below a namespace that may take nothing", () => {

@@ -244,6 +244,40 @@ describe("a burst of long requests", () => {
     assert.ok((await answeredBefore(collection, yaml)) <= 4);
   });
 
+  it("lets others come in between the steps of a long write", async (t) => {
+    let milliseconds = performance.now();
+    t.mock.method(performance, "now", () => (milliseconds += 10)); // each step takes as long as a turn
+    const turnsOf = async (method: string, { type = "application/json", length = 30_000 }): Promise<number> => {
+      const name = method === "POST" ? "other" : "short";
+      const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: { text: "a".repeat(length) } };
+      let isAnswered = false;
+      const answer = server.handler({
+        method,
+        path: method === "POST" ? collection : `${collection}/short`,
+        query: "dryRun=All&fieldManager=test",
+        headers: { authorization: `Bearer ${server.adminToken}`, "content-type": type },
+        connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
+        readBody: async () => Buffer.from(JSON.stringify(object)),
+        signal: new AbortController().signal,
+      });
+      void answer.finally(() => (isAnswered = true));
+      let turns = 0;
+      for (; !isAnswered && turns < 100; turns++) await new Promise((resolve) => setImmediate(resolve));
+      const { status } = await answer;
+      assert.ok(status === 200 || status === 201, `${status}`);
+      return turns;
+    };
+    for (const [method, type] of [
+      ["POST", "application/json"],
+      ["PUT", "application/json"],
+      ["PATCH", "application/merge-patch+json"],
+      ["PATCH", "application/apply-patch+yaml"],
+    ] as const) {
+      const more = (await turnsOf(method, { type })) - (await turnsOf(method, { type, length: 10 }));
+      assert.ok(more >= 4, `${method} ${type}: ${more} turns more than a short one`);
+    }
+  });
+
   it("lets users take turns with changes of a long object whose bodies all come at once", async () => {
     const body = Promise.withResolvers<Buffer>();
     let answered = 0;

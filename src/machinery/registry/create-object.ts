@@ -5,6 +5,7 @@ import { firstFaults } from "../api/field-error.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import type { ValidateName } from "../api/name-validation.ts";
 import { validateObjectMeta } from "../api/object-meta-validation.ts";
+import { pauseInTurn } from "../scheduling/request-turn.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { Caller } from "./caller.ts";
@@ -42,7 +43,11 @@ export async function createObject<T extends ApiObject>(
   const sent = withoutRepeatedOwners(withoutSystemFields(object), { when: "as sent", caller });
   const placed = inRequestNamespace(sent, { scope: definition.scope, namespace });
   const write = fieldWrite(registry, { manager, subresource: "" });
+  const decoded = pauseInTurn();
+  if (decoded !== undefined) await decoded;
   const tracked = trackUpdate({ ...write, previous: undefined, next: placed }) as T; // changes only managedFields
+  const owned = pauseInTurn();
+  if (owned !== undefined) await owned;
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await createTracked(registry, { object: tracked, namespace, caller });
@@ -83,6 +88,8 @@ export async function createTracked<T extends ApiObject>(
   validateNew(registry, { object: prepared, validate });
   for (const warning of definition.warningsOnCreate?.(prepared) ?? []) caller.warn(warning);
   const name = prepared.metadata.name ?? "";
+  const validated = pauseInTurn();
+  if (validated !== undefined) await validated;
   const admitted = await validateAdmission(registry, { ...subject, name, object: prepared });
 
   const where = { namespace: prepared.metadata.namespace ?? "", name };

@@ -2,6 +2,7 @@ import { badRequest, conflict, invalid } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { plainApiVersion } from "../api/resource-type.ts";
 import { maximumPatchValues } from "../schema/value-limit.ts";
+import { pauseInTurn } from "../scheduling/request-turn.ts";
 import { JsonSyntaxError, parseJson } from "../schema/parse-json.ts";
 import type { RepeatedKey } from "../schema/parse-json.ts";
 import {
@@ -55,7 +56,7 @@ export async function patchObject<T extends ApiObject>(
   });
 }
 
-type Wanted<T> = (previous: T | undefined) => T;
+type Wanted<T> = (previous: T | undefined) => Promise<T>;
 
 /**
  * For JSON, merge and strategic merge patches. The patch is parsed only when the object exists: without it the answer
@@ -63,29 +64,34 @@ type Wanted<T> = (previous: T | undefined) => T;
  */
 function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: PatchRequest): Wanted<T> {
   let patch: ParsedPatch | undefined;
-  return (previous) => {
+  return async (previous) => {
     if (previous === undefined) throw registry.notFound(request.name);
     patch ??= parsePatch(registry, request);
+    await pauseInTurn();
     const value = patch.apply(registry.served(previous));
+    await pauseInTurn();
     const { object, strictFaults } = fitted(registry, { value, shown: patch.shown });
     // Upstream decodes the result from maps, which have no order, and sorts what it does not know.
     const unknownFields = strictFaults.toSorted();
     reportStrictFaults([...patch.strictFaults, ...unknownFields], { request, shown: patch.shown });
     const placed = placedObject(registry, { object, request });
+    await pauseInTurn();
     return trackUpdate({ ...fieldWrite(registry, request), previous, next: placed }) as T; // changes only managedFields
   };
 }
 
 function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: PatchRequest): Wanted<T> {
   let read: AppliedConfiguration | undefined;
-  return (live) => {
+  return async (live) => {
     const { configuration, repeatedKeys } = (read ??= appliedConfiguration(registry, request));
     const { uid: sentUid, resourceVersion: sentVersion } = configuration.metadata;
     // The client's metadata: a value that is not a string is refused when it is applied.
     const uid = typeof sentUid === "string" ? sentUid : "";
     const write = { ...fieldWrite(registry, request), isForced: request.options.isForced };
+    await pauseInTurn();
     const applied = merged(registry, { write, live, configuration });
     reportRepeatedKeys(repeatedKeys, request);
+    await pauseInTurn();
     const { object, strictFaults } = fitted(registry, { value: applied });
     reportStrictFaults(strictFaults, { request });
     if (live === undefined && uid !== "") {

@@ -2,6 +2,7 @@ import { ApiError, conflict, invalid } from "../api/api-error.ts";
 import { firstFaults, invalidValue } from "../api/field-error.ts";
 import type { ApiObject, ObjectMeta } from "../api/object-meta.ts";
 import { validateObjectMetaUpdate } from "../api/object-meta-validation.ts";
+import { pauseInTurn } from "../scheduling/request-turn.ts";
 import { currentTrace } from "../tracing/request-trace.ts";
 import { admit, validateAdmission } from "./admission.ts";
 import type { Admitted } from "./admission.ts";
@@ -35,7 +36,7 @@ export interface ObjectChange<T extends ApiObject> {
    * Returns the wanted object with its managedFields, decoded and defaulted. `previous` is undefined when the object
    * would be created. Called again when another writer changed the object first.
    */
-  wanted(previous: T | undefined): T;
+  wanted(previous: T | undefined): T | Promise<T>;
   /** When present, a missing object is created. Throws when the caller may not create it. */
   readonly authorizeCreate?: () => Promise<void>;
 }
@@ -97,7 +98,7 @@ export async function changeObject<T extends ApiObject>(
   for (let attempt = 1; attempt <= maximumWriteAttempts; attempt += 1) {
     if (previous === undefined) {
       if (change.authorizeCreate === undefined) throw registry.notFound(change.name);
-      const wanted = change.wanted(undefined);
+      const wanted = await change.wanted(undefined);
       await change.authorizeCreate();
       const { namespace, caller } = change;
       const creation = { object: wanted, namespace, caller, isThroughUpdate: true };
@@ -142,7 +143,11 @@ async function nextVersion<T extends ApiObject>(
   const { caller, namespace, name, subresource } = change;
   const oldObject = previous.object;
   const subject = { operation: "UPDATE", caller, subresource, namespace, name, oldObject } as const;
-  const wanted = change.wanted(oldObject);
+  const decoded = pauseInTurn();
+  if (decoded !== undefined) await decoded;
+  const wanted = await change.wanted(oldObject);
+  const owned = pauseInTurn();
+  if (owned !== undefined) await owned;
   const mutated = withoutRepeatedOwners((await admit(registry, { ...subject, object: wanted })) ?? wanted, {
     when: "after admission",
     caller,
@@ -169,6 +174,8 @@ async function nextVersion<T extends ApiObject>(
   });
   if (faults.length > 0) throw invalid(registry.kind, { name: next.metadata.name ?? "", faults });
   for (const warning of strategy.warningsOnUpdate?.(next, context) ?? []) caller.warn(warning);
+  const validated = pauseInTurn();
+  if (validated !== undefined) await validated;
   return { next, admitted: await validateAdmission(registry, { ...subject, object: next }) };
 }
 

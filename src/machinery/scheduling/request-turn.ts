@@ -10,8 +10,11 @@ const turnMilliseconds = 5;
 export const shortTextLength = 16 * 1024;
 
 const waiting = new RoundRobinQueue<() => void>();
+/** Those that had a turn and go on in the next one: before others begin, whose objects would be in memory besides theirs. */
+const interrupted: (() => void)[] = [];
 let turnStartedAt = 0;
 let isGiving = false;
+let isInTurn = false;
 
 /**
  * Lets a request wait that may take long, so that a burst of them is divided into turns of the event loop. Users take turns, and
@@ -31,6 +34,15 @@ function turnOf(path: SharePath): Promise<void> {
   });
 }
 
+/**
+ * Call it between the steps of a request that may be long, and await the promise if there is one: the request has its turn, which is over.
+ * A request without a turn, as short ones are, goes on.
+ */
+export function pauseInTurn(): Promise<void> | undefined {
+  if (!isInTurn || !isTurnOver(turnStartedAt)) return undefined;
+  return new Promise((resolve) => interrupted.push(resolve));
+}
+
 /** Whether work that began then has lasted as long as a turn: then it waits for its next one. */
 export const isTurnOver = (startedAt: number): boolean => performance.now() - startedAt >= turnMilliseconds;
 
@@ -40,17 +52,19 @@ function beginTurn(): void {
 }
 
 function giveTurn(): void {
-  const next = waiting.take();
+  const next = interrupted.shift() ?? waiting.take()?.item;
   if (next === undefined) {
     isGiving = false;
     return;
   }
-  next.item();
+  isInTurn = true;
+  next();
   // Runs after everything that the request does without waiting.
   queueMicrotask(() => process.nextTick(goOn));
 }
 
 function goOn(): void {
+  isInTurn = false;
   if (isTurnOver(turnStartedAt)) setImmediate(beginTurn);
   else giveTurn();
 }

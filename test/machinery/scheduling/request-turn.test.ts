@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
-import { requestTurn } from "../../../src/machinery/scheduling/request-turn.ts";
+import { pauseInTurn, requestTurn } from "../../../src/machinery/scheduling/request-turn.ts";
 
 const named = (username: string): UserInfo => ({ username, groups: [], extra: {} });
 
@@ -30,5 +31,26 @@ describe("the turns of long requests", () => {
     const steps = (name: string): string[] => ["begins", "goes on", "waits"].map((step) => `${name} ${step}`);
     assert.deepEqual(order.slice(0, 6), [...steps("one"), ...steps("two")]);
     assert.equal(order.length, 8);
+  });
+
+  it("are interrupted when they are over, and go on before others begin", async (t) => {
+    await nextTurn(); // the turns of other tests end
+    let milliseconds = 0;
+    t.mock.method(performance, "now", () => (milliseconds += 10)); // each step takes as long as a turn
+    const order: string[] = [];
+    const run = async (name: string): Promise<void> => {
+      await requestTurn(named("alice"));
+      order.push(`${name} begins`);
+      setImmediate(() => order.push("another"));
+      await pauseInTurn();
+      order.push(`${name} goes on`);
+    };
+    await Promise.all([run("one"), run("two")]);
+    assert.deepEqual(order, ["one begins", "another", "one goes on", "two begins", "another", "two goes on"]);
+  });
+
+  it("do not interrupt what has none", async () => {
+    await nextTurn();
+    assert.equal(pauseInTurn(), undefined);
   });
 });

@@ -136,12 +136,19 @@ export function* pathsOf(set: FieldSet, prefix: readonly PathElement[] = []): Ge
   for (const element of elements) yield* pathsOf(set[element] ?? {}, [...prefix, element]);
 }
 
-/** The set with its elements sorted, as it is stored. */
+/** The set with its elements sorted, as it is stored. What is sorted already is not copied. */
 export function sorted(set: FieldSet): FieldSet {
   if (isEmpty(set)) return set;
-  const result: FieldSet = {};
-  for (const element of Object.keys(set).sort()) result[element] = sorted(set[element] ?? {});
-  return result;
+  const elements = Object.keys(set);
+  const isInOrder = elements.every((element, at) => at === 0 || (elements[at - 1] ?? "") < element);
+  let copy: FieldSet | undefined = isInOrder ? undefined : {};
+  for (const element of isInOrder ? elements : elements.sort()) {
+    const unsorted = set[element] ?? {};
+    const below = sorted(unsorted);
+    if (below !== unsorted) copy ??= { ...set };
+    if (copy !== undefined) copy[element] = below;
+  }
+  return copy ?? set;
 }
 
 /**

@@ -1,5 +1,6 @@
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
+import { Composer, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, Parser, visit } from "yaml";
 import type { Alias, Document, ParsedNode, Tags, YAMLMap } from "yaml";
+import { pauseInTurn } from "../scheduling/request-turn.ts";
 import { checkValueCount } from "../schema/value-limit.ts";
 import { badRequest, tooLarge } from "../api/api-error.ts";
 
@@ -51,6 +52,26 @@ const isSexagesimal = (tag: Exclude<Tags[number], string>): boolean => "format" 
  * sigs.k8s.io/yaml. Limits bytes, depth and the expansion of aliases. Throws a 400, or a 413 for too much.
  */
 export function yamlToJson(text: string): string {
+  const conversion = convert(text);
+  for (;;) {
+    const { done, value } = conversion.next();
+    if (done === true) return value;
+  }
+}
+
+/** The same for a request. A long text lets others come in between. */
+export async function yamlToJsonInTurns(text: string): Promise<string> {
+  const conversion = convert(text);
+  for (;;) {
+    const { done, value } = conversion.next();
+    if (done === true) return value;
+    const pause = pauseInTurn();
+    if (pause !== undefined) await pause;
+  }
+}
+
+/** Yields after each small step. */
+function* convert(text: string): Generator<undefined, string> {
   if (/^\s*[{[]/.test(text)) {
     checkValueCount(text);
     if (isJson(text)) return text;
@@ -61,22 +82,14 @@ export function yamlToJson(text: string): string {
   refuseMuchStructure(text);
   try {
     const lineCounter = new LineCounter();
-    const document = parseDocument(text, {
-      lineCounter,
-      version: "1.1",
-      customTags: upstreamTags,
-      uniqueKeys: false,
-      merge: false,
-      prettyErrors: false,
-      // With "silent" it would read all other documents too, and throw them away.
-      logLevel: "error",
-    });
+    const document = yield* parseDocument(text, lineCounter);
     const end = endOf(document, text);
     const fault = document.errors.find(
       // A collection that nothing closes ends where its fault is.
-      ({ code, pos: [start] }) => start < end || (start === end && !codesOfMoreText.has(code)),
+      ({ code, pos: [start] }) => start < end || (start === end && code !== codeOfMoreText),
     );
     if (fault) throw refusal(`line ${lineCounter.linePos(fault.pos[0]).line}: ${fault.message}`);
+    yield;
     return new JsonWriter(document, lineCounter).write();
   } catch (error) {
     // The parser is recursive: nesting that is too deep for the stack ends here.
@@ -85,8 +98,23 @@ export function yamlToJson(text: string): string {
   }
 }
 
-/** The library's faults of text that it reads after a document. */
-const codesOfMoreText: ReadonlySet<string> = new Set(["UNEXPECTED_TOKEN", "MULTIPLE_DOCS"]);
+/** The first document of a text. Others are not read. */
+function* parseDocument(text: string, lineCounter: LineCounter): Generator<undefined, Document.Parsed> {
+  lineCounter.addNewLine(0);
+  const parser = new Parser(lineCounter.addNewLine);
+  const composer = new Composer({ version: "1.1", customTags: upstreamTags, uniqueKeys: false, merge: false });
+  for (const lexeme of new Lexer().lex(text)) {
+    for (const token of parser.next(lexeme))
+      for (const document of composer.next(token)) return document as Document.Parsed;
+    yield;
+  }
+  for (const token of parser.end()) for (const document of composer.next(token)) return document as Document.Parsed;
+  for (const document of composer.end(true, text.length)) return document as Document.Parsed;
+  throw new Error("the composer gives a document at the end"); // it was told to
+}
+
+/** The library's fault of text that it reads after a document. */
+const codeOfMoreText = "UNEXPECTED_TOKEN";
 
 /** Where a document ends. Upstream reads no further: what follows a flow collection, `...` or `---` may be anything. */
 function endOf({ contents }: Document.Parsed, text: string): number {

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import fc from "fast-check";
 import { Document, Scalar } from "yaml";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import { writeYaml } from "../../../src/machinery/http/write-yaml.ts";
-import { yamlToJson } from "../../../src/machinery/http/yaml-to-json.ts";
+import { yamlToJson, yamlToJsonInTurns } from "../../../src/machinery/http/yaml-to-json.ts";
+import { requestTurn } from "../../../src/machinery/scheduling/request-turn.ts";
 
 const refuses = (text: string, code = 400): void =>
   assert.throws(
@@ -174,6 +176,20 @@ describe("YAML", () => {
     } finally {
       Reflect.deleteProperty(Document.prototype, "range");
     }
+  });
+
+  it("lets others come in between while a request is read that has its turn", async (t) => {
+    const text = Array.from({ length: 50 }, (_, index) => `key${index}: value\n`).join("");
+    await nextTurn(); // the turns of other tests end
+    let milliseconds = 0;
+    t.mock.method(performance, "now", () => (milliseconds += 10)); // each step takes as long as a turn
+    await requestTurn({ username: "alice", groups: [], extra: {} });
+    let isRead = false;
+    const read = yamlToJsonInTurns(text).finally(() => (isRead = true));
+    let turns = 0;
+    for (; !isRead && turns < 1000; turns++) await nextTurn();
+    assert.ok(turns > 50, `${turns} turns`);
+    assert.equal(await read, yamlToJson(text));
   });
 
   it("names the fault of malformed text", () => {

@@ -15,11 +15,11 @@ import { patchType } from "../content-type.ts";
 import type { RecordObject } from "../request-audit.ts";
 import { negotiate } from "../negotiation.ts";
 import type { MediaType } from "../negotiation.ts";
-import { yamlToJson } from "../yaml-to-json.ts";
+import { yamlToJsonInTurns } from "../yaml-to-json.ts";
 import { answerReview } from "./answer-review.ts";
 import { allowsTable } from "./read-requests.ts";
 import { representStored } from "./represent-object.ts";
-import { decodeBody, readBody, readBytes } from "./request-object.ts";
+import { decodeBody, readBody, readBytes, withJson } from "./request-object.ts";
 import type { RequestBody } from "./request-object.ts";
 import { requestCaller, requestManager } from "./resource-request.ts";
 import type { ResourceRequest } from "./resource-request.ts";
@@ -38,7 +38,8 @@ export async function createRequest(
   const mediaType = negotiate(request, { isCollection: false, allowsTable: true });
   const body = await readBody(resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
-  const object = decodedObject(registry, { body, options, resourceRequest });
+  const readable = body.format === "yaml" ? await withJson(body) : body;
+  const object = decodedObject(registry, { body: readable, options, resourceRequest });
   audited?.nameObject(object.metadata.name);
   audited?.recordObject?.(registry.served(object));
   const created = await createObject(registry, {
@@ -61,7 +62,8 @@ export async function updateRequest(
   const options = parseWriteOptions(request.query, { kind: "UpdateOptions" });
   const body = await readBody(resourceRequest);
   const { namespace, name, subresource } = info;
-  const object = decodedObject(registry, { body, options, resourceRequest });
+  const readable = body.format === "yaml" ? await withJson(body) : body;
+  const object = decodedObject(registry, { body: readable, options, resourceRequest });
   const { resourceVersion } = object.metadata;
   audited?.recordObject?.(registry.served(object));
   const changed = await updateObject(registry, {
@@ -87,7 +89,7 @@ export async function patchRequest(
   const bytes = await readBytes(resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "PatchOptions", isApply: type === "apply" });
   const sent = decodeUtf8(bytes);
-  const text = type === "apply" ? appliedJson(sent) : sent;
+  const text = type === "apply" ? await appliedJson(sent) : sent;
   const { namespace, name, subresource } = info;
   if (audited?.recordObject !== undefined) recordPatch(audited.recordObject, text);
   const changed = await patchObject(registry, {
@@ -114,7 +116,7 @@ function recordPatch(recordObject: RecordObject, text: string): void {
 }
 
 /** Converts an applied configuration to JSON. JSON is valid YAML, but is much faster to parse as JSON. */
-function appliedJson(text: string): string {
+async function appliedJson(text: string): Promise<string> {
   try {
     if (text.trimStart().startsWith("{")) {
       JSON.parse(text);
@@ -124,7 +126,7 @@ function appliedJson(text: string): string {
     // It may be YAML's flow style. Otherwise the YAML parser reports the fault.
   }
   try {
-    return yamlToJson(text);
+    return await yamlToJsonInTurns(text);
   } catch (error) {
     throw error instanceof Error && "code" in error && error.code === 400
       ? badRequest(`error decoding YAML: ${error.message}`)

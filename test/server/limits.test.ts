@@ -244,6 +244,12 @@ describe("a burst of long requests", () => {
     assert.ok((await answeredBefore(collection, yaml)) <= 4);
   });
 
+  it("lets users take turns with YAML of a few kilobytes", async () => {
+    const body = `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: short}\ndata:\n${"  # nothing\n".repeat(200)}  key: value\n`;
+    const apply = { method: "PATCH", headers: { "content-type": "application/apply-patch+yaml" }, body };
+    assert.ok((await answeredBefore(`${collection}/short?dryRun=All&fieldManager=test`, apply)) <= 1);
+  });
+
   it("lets others come in between the steps of a long write", async (t) => {
     let milliseconds = performance.now();
     t.mock.method(performance, "now", () => (milliseconds += 10)); // each step takes as long as a turn

@@ -64,10 +64,19 @@ export async function readBytes(caller: Caller, maximumBytes = Infinity): Promis
   return bytes;
 }
 
-/** Converts a body of YAML, which takes long. Throws a 400 and a 413. */
-export const withJson = async (body: RequestBody): Promise<RequestBody> => ({
+/** Longer YAML may take as long as JSON of a hundred times the length. */
+const shortYamlLength = 1024;
+
+/** Converts YAML to JSON, in turns of the event loop when it is long. Throws a 400 and a 413. */
+export async function readYaml(text: string, caller: Pick<Caller, "request" | "user">): Promise<string> {
+  if (text.length > shortYamlLength) await longRequestTurn(caller);
+  return yamlToJsonInTurns(text);
+}
+
+/** The same body, with its YAML converted. */
+export const withJson = async (body: RequestBody, caller: Caller): Promise<RequestBody> => ({
   ...body,
-  json: await yamlToJsonInTurns(decodeUtf8(body.bytes)),
+  json: await readYaml(decodeUtf8(body.bytes), caller),
 });
 
 export interface DecodeOptions<T> {

@@ -15,11 +15,10 @@ import { patchType } from "../content-type.ts";
 import type { RecordObject } from "../request-audit.ts";
 import { negotiate } from "../negotiation.ts";
 import type { MediaType } from "../negotiation.ts";
-import { yamlToJsonInTurns } from "../yaml-to-json.ts";
 import { answerReview } from "./answer-review.ts";
 import { allowsTable } from "./read-requests.ts";
 import { representStored } from "./represent-object.ts";
-import { decodeBody, readBody, readBytes, withJson } from "./request-object.ts";
+import { decodeBody, readBody, readBytes, readYaml, withJson } from "./request-object.ts";
 import type { RequestBody } from "./request-object.ts";
 import { requestCaller, requestManager } from "./resource-request.ts";
 import type { ResourceRequest } from "./resource-request.ts";
@@ -38,7 +37,7 @@ export async function createRequest(
   const mediaType = negotiate(request, { isCollection: false, allowsTable: true });
   const body = await readBody(resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
-  const readable = body.format === "yaml" ? await withJson(body) : body;
+  const readable = body.format === "yaml" ? await withJson(body, resourceRequest) : body;
   const object = decodedObject(registry, { body: readable, options, resourceRequest });
   audited?.nameObject(object.metadata.name);
   audited?.recordObject?.(registry.served(object));
@@ -62,7 +61,7 @@ export async function updateRequest(
   const options = parseWriteOptions(request.query, { kind: "UpdateOptions" });
   const body = await readBody(resourceRequest);
   const { namespace, name, subresource } = info;
-  const readable = body.format === "yaml" ? await withJson(body) : body;
+  const readable = body.format === "yaml" ? await withJson(body, resourceRequest) : body;
   const object = decodedObject(registry, { body: readable, options, resourceRequest });
   const { resourceVersion } = object.metadata;
   audited?.recordObject?.(registry.served(object));
@@ -89,7 +88,7 @@ export async function patchRequest(
   const bytes = await readBytes(resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "PatchOptions", isApply: type === "apply" });
   const sent = decodeUtf8(bytes);
-  const text = type === "apply" ? await appliedJson(sent) : sent;
+  const text = type === "apply" ? await appliedJson(sent, resourceRequest) : sent;
   const { namespace, name, subresource } = info;
   if (audited?.recordObject !== undefined) recordPatch(audited.recordObject, text);
   const changed = await patchObject(registry, {
@@ -116,7 +115,7 @@ function recordPatch(recordObject: RecordObject, text: string): void {
 }
 
 /** Converts an applied configuration to JSON. JSON is valid YAML, but is much faster to parse as JSON. */
-async function appliedJson(text: string): Promise<string> {
+async function appliedJson(text: string, resourceRequest: ResourceRequest): Promise<string> {
   try {
     if (text.trimStart().startsWith("{")) {
       JSON.parse(text);
@@ -126,7 +125,7 @@ async function appliedJson(text: string): Promise<string> {
     // It may be YAML's flow style. Otherwise the YAML parser reports the fault.
   }
   try {
-    return await yamlToJsonInTurns(text);
+    return await readYaml(text, resourceRequest);
   } catch (error) {
     throw error instanceof Error && "code" in error && error.code === 400
       ? badRequest(`error decoding YAML: ${error.message}`)

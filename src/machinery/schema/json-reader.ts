@@ -184,30 +184,35 @@ export class JsonReader {
   }
 
   #readString(): string {
+    const text = this.#text;
     const start = this.#position;
-    this.#position += 1;
-    for (;;) {
-      if (this.#position >= this.#text.length) throw unexpectedEnd();
-      const code = this.#text.charCodeAt(this.#position);
-      if (code < 0x20) throw this.#fault("in string literal");
-      this.#position += 1;
-      if (code === 0x22) break;
-      if (code === 0x5c) this.#skipEscape();
+    let at = start + 1;
+    for (let code = text.charCodeAt(at); code !== quote; code = text.charCodeAt(at)) {
+      if (code === backslash) at = this.#afterEscape(at);
+      else if (code >= space) at += 1;
+      else {
+        this.#position = at;
+        throw at < text.length ? this.#fault("in string literal") : unexpectedEnd();
+      }
     }
-    const value = JSON.parse(this.#text.slice(start, this.#position)) as string; // a checked string literal
+    this.#position = at + 1;
+    const value = JSON.parse(text.slice(start, this.#position)) as string; // a checked string literal
     // Like Go: half of a surrogate pair is replaced, because strict readers refuse text that contains one.
     return value.toWellFormed();
   }
 
-  #skipEscape(): void {
-    if (this.#position >= this.#text.length) throw this.#fault("in string escape code");
+  /** The position behind an escape that begins at a backslash. */
+  #afterEscape(start: number): number {
+    this.#position = start + 1;
     const escape = this.#character();
     if (!'bfnrt\\/"u'.includes(escape)) throw this.#fault("in string escape code");
-    this.#position += 1;
-    for (let digits = escape === "u" ? 4 : 0; digits > 0; digits -= 1) {
-      if (!/^[0-9a-fA-F]$/.test(this.#character())) throw this.#fault("in \\u hexadecimal character escape");
-      this.#position += 1;
+    const end = start + (escape === "u" ? 6 : 2);
+    for (let at = start + 2; at < end; at += 1) {
+      if (isHexDigit(this.#text.charCodeAt(at))) continue;
+      this.#position = at;
+      throw this.#fault("in \\u hexadecimal character escape");
     }
+    return end;
   }
 
   #readWord<T>(word: string, value: T): T {
@@ -251,7 +256,7 @@ export class JsonReader {
   }
 
   #skipSpace(): void {
-    while (this.#position < this.#text.length && " \t\r\n".includes(this.#character())) this.#position += 1;
+    while (isSpace(this.#text.charCodeAt(this.#position))) this.#position += 1;
   }
 
   #skipSpaceBeforeToken(): void {
@@ -267,6 +272,14 @@ export class JsonReader {
 }
 
 const unexpectedEnd = (): JsonSyntaxError => new JsonSyntaxError("unexpected end of JSON input");
+
+const quote = 0x22;
+const backslash = 0x5c;
+const space = 0x20;
+
+const isSpace = (code: number): boolean => code === space || code === 0x0a || code === 0x0d || code === 0x09;
+
+const isHexDigit = (code: number): boolean => isDigit(code) || ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x66);
 
 export const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 

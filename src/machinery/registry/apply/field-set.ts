@@ -47,15 +47,15 @@ export function unionOfAll(sets: readonly FieldSet[]): FieldSet {
 
 function unionOfNodes(left: FieldSet, right: FieldSet): FieldSet {
   if (left === right) return left;
-  const children: FieldSet = {};
-  for (const element in left) if (element !== ownMark) children[element] = left[element] ?? {};
+  if (isEmpty(right)) return withMember(left);
+  if (isEmpty(left)) return withMember(right);
+  const nodes: FieldSet = { ...left };
   for (const element in right) {
-    if (element === ownMark) continue;
-    const mine = children[element];
-    const theirs = right[element] ?? {};
-    children[element] = mine === undefined ? theirs : unionOfNodes(mine, theirs);
+    const mine = nodes[element];
+    const theirs = right[element] ?? emptySet;
+    nodes[element] = mine === undefined ? theirs : unionOfNodes(mine, theirs);
   }
-  return isMember(left) || isMember(right) ? withMember(children) : children;
+  return nodes;
 }
 
 /** The paths that are members of both sets. */

@@ -253,10 +253,15 @@ describe("a burst of long requests", () => {
   it("lets others come in between the steps of a long write", async (t) => {
     let milliseconds = performance.now();
     t.mock.method(performance, "now", () => (milliseconds += 10)); // each step takes as long as a turn
-    const turnsOf = async (method: string, { type = "application/json", length = 30_000 }): Promise<number> => {
+    const data = { text: "a".repeat(30_000) };
+    const turnsOf = async (method: string, type: string): Promise<number> => {
       const name = method === "POST" ? "other" : "short";
-      const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: { text: "a".repeat(length) } };
-      let isAnswered = false;
+      const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data };
+      let turns = 0;
+      let immediate = setImmediate(function next() {
+        turns++;
+        immediate = setImmediate(next);
+      });
       const answer = server.handler({
         method,
         path: method === "POST" ? collection : `${collection}/short`,
@@ -266,10 +271,7 @@ describe("a burst of long requests", () => {
         readBody: async () => Buffer.from(JSON.stringify(object)),
         signal: new AbortController().signal,
       });
-      void answer.finally(() => (isAnswered = true));
-      let turns = 0;
-      for (; !isAnswered && turns < 100; turns++) await new Promise((resolve) => setImmediate(resolve));
-      const { status } = await answer;
+      const { status } = await answer.finally(() => clearImmediate(immediate));
       assert.ok(status === 200 || status === 201, `${status}`);
       return turns;
     };
@@ -279,8 +281,10 @@ describe("a burst of long requests", () => {
       ["PATCH", "application/merge-patch+json"],
       ["PATCH", "application/apply-patch+yaml"],
     ] as const) {
-      const more = (await turnsOf(method, { type })) - (await turnsOf(method, { type, length: 10 }));
-      assert.ok(more >= 4, `${method} ${type}: ${more} turns more than a short one`);
+      const turns: number[] = [];
+      // Several times: what a first request needs takes turns, too.
+      for (let time = 0; time < 5; time++) turns.push(await turnsOf(method, type));
+      assert.ok(Math.min(...turns) >= 4, `${method} ${type}: ${turns.join()} turns`);
     }
   });
 

@@ -104,12 +104,11 @@ function* parseDocument(text: string, lineCounter: LineCounter): Generator<undef
   const parser = new Parser(lineCounter.addNewLine);
   const composer = new Composer({ version: "1.1", customTags: upstreamTags, uniqueKeys: false, merge: false });
   for (const lexeme of new Lexer().lex(text)) {
-    for (const token of parser.next(lexeme))
-      for (const document of composer.next(token)) return document as Document.Parsed;
+    for (const token of parser.next(lexeme)) for (const document of composer.next(token)) return document;
     yield;
   }
-  for (const token of parser.end()) for (const document of composer.next(token)) return document as Document.Parsed;
-  for (const document of composer.end(true, text.length)) return document as Document.Parsed;
+  for (const token of parser.end()) for (const document of composer.next(token)) return document;
+  for (const document of composer.end(true, text.length)) return document;
   throw new Error("the composer gives a document at the end"); // it was told to
 }
 

@@ -1,16 +1,9 @@
-import { readFileSync } from "node:fs";
+import { processLimit } from "../machinery/files/process-limit.ts";
 
 /**
  * The number of files that this process may have open, including connections. Infinity when the system does not tell.
  */
-export function openFileLimit(): number {
-  try {
-    const limit = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
-    return limit === undefined ? Number.POSITIVE_INFINITY : Number(limit);
-  } catch {
-    return Number.POSITIVE_INFINITY;
-  }
-}
+export const openFileLimit = (): number => processLimit("Max open files");
 
 /**
  * The maximum number of connections: as configured, but a quarter of the open files (at least 64) stays free for the

@@ -89,14 +89,16 @@ describe("the files of the embedded store", () => {
     descriptors.splice(0, Number(free ?? 0)).forEach(closeSync);
     try { await new LmdbStore({ directory, profile: "platform" }).close(); console.log("opened"); }
     catch (error) { console.log(error.message); }`;
-  const opening = (...words: string[]): { readonly signal: string | null; readonly stdout: string } =>
-    spawnSync(
-      "bash",
-      ["-c", 'ulimit -n 256; exec "$0" "$@"', process.execPath, "--input-type=module", "--eval", open, ...words],
-      {
-        encoding: "utf8",
-      },
-    );
+  type Opening = (...words: string[]) => { readonly signal: string | null; readonly stdout: string };
+  const openingUnder =
+    (limit: string): Opening =>
+    (...words) =>
+      spawnSync(
+        "bash",
+        ["-c", `ulimit ${limit}; exec "$0" "$@"`, process.execPath, "--input-type=module", "--eval", open, ...words],
+        { encoding: "utf8" },
+      );
+  const opening = openingUnder("-n 256");
 
   it("are refused with an error when LMDB cannot open one of them, which would end the process by a signal", async () => {
     const whole = newDirectory();
@@ -115,6 +117,19 @@ describe("the files of the embedded store", () => {
       const { signal, stdout } = opening(directory, "65534");
       assert.equal(signal, null, damage.toString());
       assert.match(stdout, /store\.mdb-lock/);
+    }
+  });
+
+  it("are refused with an error when the process may not have the address space to map them", async () => {
+    const directory = newDirectory();
+    await storeWithValues(directory);
+    for (const gibibytes of [16, 64]) {
+      const { signal, stdout } = openingUnder(`-v ${gibibytes * 2 ** 20}`)(directory, "0");
+      assert.equal(signal, null);
+      assert.match(
+        stdout,
+        /^the store needs 64 GiB of address space, .*: raise this process's limit of it \(ulimit -v/,
+      );
     }
   });
 

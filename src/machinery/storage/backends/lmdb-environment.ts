@@ -2,6 +2,7 @@ import { chmodSync, existsSync, realpathSync } from "node:fs";
 import { getLastVersion, open } from "lmdb";
 import type { Database, RootDatabase } from "lmdb";
 import { messageOf } from "../../api/thrown-error.ts";
+import { checkAddressSpace } from "./check-address-space.ts";
 import { DiskRoom } from "./disk-room.ts";
 import { FilesInPlace } from "./files-in-place.ts";
 import { silenceCommitErrors } from "./lmdb-commit-failure.ts";
@@ -111,6 +112,7 @@ export function openEnvironment({
   const openFile = (): LmdbEnvironment => {
     // Before LMDB does, which would create them with mode 0664.
     makeStoreFiles(directory);
+    checkAddressSpace(mapBytes);
     const root = openRoot(storeFileIn(directory));
     return orUndo(
       () => openTablesIn(root),
@@ -209,6 +211,7 @@ function formatIn(directory: string): string | undefined {
   try {
     return orExplain(opening, () => {
       makeStoreFiles(directory); // checks the store's: LMDB would end the process
+      checkAddressSpace(mapBytes);
       const path = storeFileIn(directory);
       const root = open<Buffer, Buffer>({ path, noSubdir: true, readOnly: true, maxDbs: 4, mapSize: mapBytes });
       try {

@@ -110,13 +110,35 @@ describe("a backup of a running server", () => {
     renameSync(elsewhere, `${elsewhere}.away`);
     const other = join(folder, "beside-links");
     cpSync(server.dataDirectory, other, { recursive: true, verbatimSymlinks: true });
-    await assert.rejects(backUpTo(join(folder, "dangling.gz")), /ca\.key is a link that leads nowhere: put back what/);
+    await assert.rejects(
+      backUpTo(join(folder, "dangling.gz")),
+      /ca\.key is a link that leads nowhere: put back the file/,
+    );
     await assert.rejects(
       startTestServer({ storage: "lmdb", dataDirectory: other }),
       /ca\.key is a link that leads nowhere/,
     );
     rmSync(linked);
     renameSync(`${elsewhere}.away`, linked);
+  });
+
+  it("is refused where it would be without a key or a certificate: one that is too large, or no file", async () => {
+    const other = join(folder, "beside-files");
+    cpSync(server.dataDirectory, other, { recursive: true });
+    const key = join(other, "ca.key");
+    const refused = async (reason: RegExp) => {
+      const file = join(folder, "without-key.gz");
+      await assert.rejects(
+        backUp(locationOf(other), { file, withKeys: true, clock: systemClock, signal }),
+        ({ name, message }: Error) => name === "UnusableFile" && message.startsWith(key) && reason.test(message),
+      );
+      assert.ok(!existsSync(file));
+    };
+    writeFileSync(key, Buffer.alloc(2 ** 20 + 1, "x"));
+    await refused(/is larger than 1 MiB: move it out/);
+    rmSync(key);
+    mkdirSync(key);
+    await refused(/is a folder, a pipe or a device: put back the file/);
   });
 
   it("is restored to a server that accepts the same tokens and continues above all earlier revisions", async () => {

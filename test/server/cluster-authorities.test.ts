@@ -1,5 +1,15 @@
 import assert from "node:assert/strict";
-import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { pino } from "pino";
@@ -237,15 +247,21 @@ describe("the CAs of a data directory", () => {
     for (const name of files) assert.ok(existsSync(join(dataDirectory, `${name}.crt`)), name);
   });
 
-  it("prevent the start with one line when a folder is in the place of a certificate", async () => {
+  it("prevent the start with one line when a folder or a pipe is in the place of a file", async () => {
     await (await start()).stop();
-    const file = join(dataDirectory, "ca.crt");
-    rmSync(file);
-    mkdirSync(file);
-    await assert.rejects(start(), {
-      name: "UnusableFile",
-      message: `${file} cannot be read: it is a folder; name a file`,
-    });
+    for (const name of ["ca.crt", "ca.key", "client-authorities.json"]) {
+      const file = join(dataDirectory, name);
+      renameSync(file, `${file}.away`);
+      for (const make of [mkdirSync, (path: string) => execFileSync("mkfifo", [path])]) {
+        make(file);
+        await assert.rejects(start(), {
+          name: "UnusableFile",
+          message: `${file} is a folder, a pipe or a device: put back the file, or remove what is there`,
+        });
+        rmSync(file, { recursive: true });
+      }
+      renameSync(`${file}.away`, file);
+    }
   });
 
   it("prevent the start with one line when one of them is missing", async () => {

@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
   chownSync,
   copyFileSync,
   cpSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -236,6 +239,21 @@ describe("signet doctor beside a running server", () => {
       await newTroubles(),
       links.toSorted().map((link) => `bad files: ${link} is a link that leads nowhere`),
     );
+  });
+
+  it("finds what is no file where one should be, and waits for no pipe", async (context) => {
+    const [folderPath, pipe] = [join(dataDirectory, "odd.key"), join(dataDirectory, "admin.pem")];
+    renameSync(pipe, `${pipe}.away`);
+    context.after(() => {
+      rmSync(folderPath, { recursive: true });
+      renameSync(`${pipe}.away`, pipe);
+    });
+    mkdirSync(folderPath);
+    execFileSync("mkfifo", [pipe]);
+    assert.deepEqual(await newTroubles(), [
+      `bad files: ${folderPath} is a folder, a pipe or a device`,
+      `bad certificate: ${pipe} holds no key with a certificate`,
+    ]);
   });
 
   it("takes what a link leads to for good when root owns it", (context) => {

@@ -42,6 +42,9 @@ function hasFlock(): boolean {
   });
 }
 
+/** Also for reading: opening a pipe only for writing waits for its reader. */
+const openLockFile = (file: string): number => openSync(file, "a+", 0o600);
+
 /** How often to try while another process holds the lock. */
 const retryMilliseconds = 50;
 
@@ -56,7 +59,7 @@ class OpenFileLock implements FileLock {
 
   constructor(file: string) {
     this.#file = file;
-    this.#descriptor = openSync(file, "a", 0o600);
+    this.#descriptor = openLockFile(file);
   }
 
   lockExclusive({ waitMilliseconds }: { readonly waitMilliseconds: number }): boolean {
@@ -78,7 +81,7 @@ class OpenFileLock implements FileLock {
   }
 
   #take(mode: "-x" | "-s"): boolean {
-    const descriptor = this.#descriptor ?? openSync(this.#file, "a", 0o600);
+    const descriptor = this.#descriptor ?? openLockFile(this.#file);
     this.#descriptor = descriptor;
     const { status, error, stderr } = spawnSync("flock", ["-n", mode, "3"], {
       stdio: ["ignore", "ignore", "pipe", descriptor],

@@ -1,7 +1,8 @@
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { generatedAuthoritiesFolder } from "../../features/certificates/authorities/generated-authorities.ts";
 import { writePrivateFile } from "../../machinery/files/atomic-file.ts";
+import { readRegularFile } from "../../machinery/files/regular-file.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { isKeptFile } from "./backup-format.ts";
 import type { BackupFileEntry } from "./backup-format.ts";
@@ -16,22 +17,41 @@ const largestFileBytes = 2 ** 20;
 const isKey = (file: string): boolean => file.endsWith(".key");
 
 /**
- * The files of a data directory that a backup holds, also where links lead to them. Throws UnusableFile for a link that leads
- * nowhere: a server would make another key in its place.
+ * The files of a data directory that a backup holds, also where links lead to them. Throws UnusableFile for what is no file: a backup
+ * would be without it, and where a link leads nowhere a server would make another key in its place.
  */
 export function dataDirectoryFiles(directory: string): { readonly certificates: string[]; readonly keys: string[] } {
-  const [dead] = deadLinks(directory);
-  if (dead !== undefined)
-    throw new UnusableFile(`${dead} is a link that leads nowhere: put back what it leads to, or remove it`);
-  const files = keptNames(directory).filter((file) => isSmallFile(join(directory, file)));
+  const [odd] = filesThatAreNone(directory);
+  if (odd !== undefined)
+    throw new UnusableFile(`${odd.path} is ${odd.kind}: put back the file, or remove what is there`);
+  const files = keptNames(directory);
   return { certificates: files.filter((file) => !isKey(file)), keys: files.filter(isKey) };
 }
 
-/** The paths of those that are links and lead nowhere, or in a circle: no server starts with one. */
-export const deadLinks = (directory: string): string[] =>
-  keptNames(directory)
-    .map((file) => join(directory, file))
-    .filter((path) => !existsSync(path) && lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true);
+/** What has the name of a key or of a certificate. No server starts with one. */
+interface NoFile {
+  readonly path: string;
+  /** What it is instead. */
+  readonly kind: string;
+}
+
+export const filesThatAreNone = (directory: string): NoFile[] =>
+  keptNames(directory).flatMap((file) => {
+    const path = join(directory, file);
+    const kind = kindOf(path);
+    return kind === undefined ? [] : [{ path, kind }];
+  });
+
+/** Undefined: a file, or nothing any more. A link in a circle leads nowhere, too. */
+function kindOf(path: string): string | undefined {
+  if (existsSync(path)) {
+    const status = statSync(path, { throwIfNoEntry: false });
+    return status === undefined || status.isFile() ? undefined : "a folder, a pipe or a device";
+  }
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
+    ? "a link that leads nowhere"
+    : undefined;
+}
 
 const keptNames = (directory: string): string[] =>
   folders
@@ -40,15 +60,13 @@ const keptNames = (directory: string): string[] =>
     .filter(isKeptFile)
     .toSorted();
 
-function isSmallFile(path: string): boolean {
-  const status = statSync(path, { throwIfNoEntry: false });
-  return status !== undefined && status.isFile() && status.size <= largestFileBytes;
+/** Throws UnusableFile for a file of more than 1 MiB. */
+export function readEntry(directory: string, file: string): BackupFileEntry {
+  const path = join(directory, file);
+  const read = readRegularFile(path, { largestBytes: largestFileBytes });
+  if (read === undefined) throw new UnusableFile(`${path} is larger than 1 MiB: move it out of the data directory`);
+  return { file, text: read.contents.toString("utf8") };
 }
-
-export const readEntry = (directory: string, file: string): BackupFileEntry => ({
-  file,
-  text: readFileSync(join(directory, file), "utf8"),
-});
 
 /** Writes a file of a backup (0600) below a folder. Its name is one of `isKeptFile`: that was checked when it was read. */
 export function writeEntry(directory: string, { file, text }: BackupFileEntry): void {

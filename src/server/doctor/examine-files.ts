@@ -6,10 +6,11 @@ import { freeBytesIn } from "../../machinery/storage/backends/disk-room.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../pki/distinguished-name.ts";
 import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
-import { deadLinks } from "../backup/data-directory-files.ts";
+import { filesThatAreNone } from "../backup/data-directory-files.ts";
 import { unfinishedRestore } from "../lock-data-directory.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
+import { readRegularFile } from "../../machinery/files/regular-file.ts";
 import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
 import { PkiError } from "../../pki/pki-error.ts";
 import type { ServerConfig } from "../server-config.ts";
@@ -131,12 +132,12 @@ export function examinePermissions(directory: string): Finding[] {
   return findings.length > 0 ? findings : [good(subject, `only uid ${uid} can read what is secret in ${directory}`)];
 }
 
-/** The links in place of keys and certificates. */
-export const examineLinks = (directory: string): Finding[] =>
-  deadLinks(directory).map((link) =>
+/** What is in place of keys and certificates. */
+export const examineOddFiles = (directory: string): Finding[] =>
+  filesThatAreNone(directory).map(({ path, kind }) =>
     bad("files", {
-      found: `${link} is a link that leads nowhere`,
-      advice: "put back what it leads to, or remove it: no server starts with it",
+      found: `${path} is ${kind}`,
+      advice: "put back the file, or remove what is there: no server starts with it",
     }),
   );
 
@@ -253,6 +254,7 @@ export function examineDisk(directory: string): Finding[] {
 
 /** A server renews them before this part of their lifetime is over, also while it runs. */
 const lateInLife = 3 / 4;
+const largestPairBytes = 2 ** 20;
 
 /** The certificates that a server makes for itself: the serving certificate, unless settings name one, and the administrator's. */
 export function examineOwnCertificates({ dataDirectory, listener }: ServerConfig, now: number): Finding[] {
@@ -269,7 +271,8 @@ function examine(file: string, { what, now }: { readonly what: string; readonly 
   try {
     if (!existsSync(file)) return []; // the server has not started yet
     // Whose file it is, and who can read it, is examined elsewhere: a doctor may be another user.
-    [certificate] = parseCertificatesPem(splitKeyPair(readFileSync(file, "utf8"))?.certificate ?? "");
+    const text = readRegularFile(file, { largestBytes: largestPairBytes })?.contents.toString("utf8");
+    [certificate] = parseCertificatesPem(splitKeyPair(text ?? "")?.certificate ?? "");
   } catch (error) {
     const reason = error instanceof PkiError ? error.message : fileFailureReason(error);
     return [bad(subject, { found: `${file}: ${reason}`, advice })];

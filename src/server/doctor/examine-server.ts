@@ -11,7 +11,7 @@ import {
   examineCertificates,
   examineClock,
   examineDisk,
-  examineLinks,
+  examineOddFiles,
   examineNamedFiles,
   examinePermissions,
   examineOwnCertificates,
@@ -42,7 +42,7 @@ export async function examineServer(config: ServerConfig, now: number): Promise<
   const canBeRead = storage.some(({ state }) => state === "good") && !isFaultOf("encryption", configuration);
   return [
     ...examinePermissions(dataDirectory),
-    ...examineLinks(dataDirectory),
+    ...examineOddFiles(dataDirectory),
     ...examineNamedFiles(files),
     ...examineCertificates(dataDirectory, { now, files: files.certificates }),
     ...examineOwnCertificates(config, now),

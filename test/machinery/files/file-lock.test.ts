@@ -90,6 +90,26 @@ describe("a lock of flock on a file", () => {
   });
 });
 
+const lockOnPipe = `
+import { openFileLock } from ${JSON.stringify(join(import.meta.dirname, "../../../src/machinery/files/file-lock.ts"))};
+try { console.log(openFileLock(process.argv[1]).lockExclusive({ waitMilliseconds: 0 })); } catch ({ message }) { console.log(message); }`;
+
+describe("a lock on a pipe", () => {
+  for (const { name, path } of ways) {
+    it(`waits for nobody who reads the pipe (${name})`, () => {
+      const pipe = join(folder, `${path === "/nowhere" ? "sqlite" : "flock"}.pipe`);
+      spawnSync("mkfifo", [pipe]);
+      const { signal, stdout } = spawnSync(process.execPath, ["--input-type=module", "--eval", lockOnPipe, pipe], {
+        encoding: "utf8",
+        env: { PATH: path },
+        timeout: 60_000,
+      });
+      assert.equal(signal, null);
+      assert.match(stdout, /^true$|it is no empty file/m);
+    });
+  }
+});
+
 const nobody = 65_534;
 
 /** Root may write to every file. */

@@ -6,6 +6,7 @@ import type { Logger } from "pino";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { writePrivateFile, writePublicFile } from "../../../machinery/files/atomic-file.ts";
+import { withOpenFile } from "../../../machinery/files/open-file.ts";
 import { readPrivateFile } from "../../../machinery/files/private-file.ts";
 import { fileFailureReason, UnusableFile } from "../../../machinery/files/unusable-file.ts";
 import { createCertificateAuthority, loadCertificateAuthority } from "../../../pki/certificate-authority.ts";
@@ -88,7 +89,7 @@ export function openClusterAuthority({
 /** Reads the file of a CA's certificate. Throws UnusableFile, also for the folder that a container gets where a file is missing. */
 export function readAuthorityFile(file: string): string {
   try {
-    return readFileSync(file, "utf8");
+    return withOpenFile(file, ({ descriptor }) => readFileSync(descriptor, "utf8"));
   } catch (cause) {
     throw new UnusableFile(`${file} cannot be read: ${fileFailureReason(cause)}`, { cause });
   }

@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -277,7 +286,7 @@ describe("token keys that rotate", () => {
     await assert.rejects(start(stranger), /sealing\.key is open to other users/);
   });
 
-  it("are made again when they are lost: after a forced retirement, and at the start of a server", async () => {
+  it("leave no file after a retirement that was killed, and are made again when they are lost", async () => {
     const alone = newFolder(join(folder, "alone"));
     const settings = { dataDirectory: alone, storage: "lmdb", settings: { controllers: false } } as const;
     const first = await startTestServer(settings);
@@ -289,7 +298,14 @@ describe("token keys that rotate", () => {
     const token = await new Asked(first).newToken();
     const system = { now: Date.now };
     const { added } = await rotateTokenKey(opened(), { algorithm: undefined, publishMilliseconds: 0, clock: system });
-    await retireTokenKey(opened(), { kid: kidOf(token), isForced: true, clock: system });
+    const [file, left] = ["service-account.key", "left.key"].map((name) => join(alone, name)) as [string, string];
+    copyFileSync(file, left);
+    const ofToken = { kid: kidOf(token), isForced: true, clock: system };
+    await retireTokenKey(opened(), ofToken);
+    renameSync(left, file); // as a kill leaves it that comes after the record
+    await retireTokenKey(opened(), ofToken);
+    assert.equal(existsSync(file), false);
+    await assert.rejects(retireTokenKey(opened(), ofToken), /there is no key/);
     rmSync(join(alone, "sealing.key"));
     await retireTokenKey(opened(), { kid: added.kid, isForced: true, clock: system });
     await first.stop();

@@ -55,7 +55,7 @@ function withOperatorKey(ring: KeyRing, record: OperatorKeyRecord | undefined): 
 }
 
 /** The files of the keys that a server makes at its first start, by their algorithms. */
-const firstKeyFiles = { ES256: "service-account.key", RS256: "service-account-rs256.key" } as const;
+export const firstKeyFiles = { ES256: "service-account.key", RS256: "service-account-rs256.key" } as const;
 type FirstAlgorithm = keyof typeof firstKeyFiles;
 
 /** The ring of a store that has none: the keys of the data directory, one of which is made where there is none. */

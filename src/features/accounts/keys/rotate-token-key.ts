@@ -8,7 +8,8 @@ import { UnusableFile } from "../../../machinery/files/unusable-file.ts";
 import { changeKeyRecord, readKeyRecord } from "../../../machinery/keys/key-records.ts";
 import { keyRingRecord, sealedTokenKeyName, stateOfKey, withoutKey } from "./key-ring.ts";
 import type { KeyRing, OperatorKeyRecord, RingKey, RingKeyState } from "./key-ring.ts";
-import { withMadeKey } from "./open-token-keys.ts";
+import { firstKeyFiles, withMadeKey } from "./open-token-keys.ts";
+import { readTokenKeyFile } from "./stored-token-keys.ts";
 import type { GeneratedAlgorithm } from "../tokens/token-key.ts";
 import type { KeyStore } from "../../../machinery/keys/key-records.ts";
 import { parseToken } from "../tokens/json-web-token.ts";
@@ -55,7 +56,8 @@ export async function rotateTokenKey(
 
 /**
  * Removes a key: one that does not sign yet, or whose tokens have ended. `isForced`: also one with valid tokens, which are
- * refused from then on, and the key that signs where its private key is lost. Rejects with CommandFailure for all others.
+ * refused from then on, and the key that signs where its private key is lost. Completes a retirement that a kill has cut short.
+ * Rejects with CommandFailure for all others.
  */
 export async function retireTokenKey(
   keys: KeyStore,
@@ -63,6 +65,8 @@ export async function retireTokenKey(
 ): Promise<void> {
   const { store, dataDirectory } = keys;
   const ring = await readRing(keys);
+  const left = ring.keys.some((key) => key.kid === kid) ? undefined : fileOfKey(kid, dataDirectory);
+  if (left !== undefined) return removeKeyFile(left, dataDirectory);
   const state = refuseRetirement(ring, { kid, isForced, now: clock.now(), keys });
   if (!isForced && state !== "published") await refuseWithSecrets(keys, kid);
   let retired: RingKey | undefined;
@@ -73,8 +77,15 @@ export async function retireTokenKey(
     return withoutKey(now, kid);
   });
   // Afterwards: a file that stays because of a crash is not used any more.
-  if (retired === undefined || !("file" in retired.privateKey)) return;
-  rmSync(join(dataDirectory, retired.privateKey.file), { force: true });
+  if (retired !== undefined && "file" in retired.privateKey) removeKeyFile(retired.privateKey.file, dataDirectory);
+}
+
+/** The file of the data directory with this key. */
+const fileOfKey = (kid: string, dataDirectory: string): string | undefined =>
+  Object.values(firstKeyFiles).find((file) => readTokenKeyFile(join(dataDirectory, file))?.kid === kid);
+
+function removeKeyFile(file: string, dataDirectory: string): void {
+  rmSync(join(dataDirectory, file), { force: true });
   flushFolder(dataDirectory);
 }
 

@@ -101,6 +101,7 @@ export function namesOfStore(directory: string): Names {
 
 function profileOfStore(directory: string): string | undefined {
   try {
+    refuseMovedStore(directory);
     return storedProfile(storeDirectory(directory));
   } catch (cause) {
     throw new UsageError(`--data-dir: ${unusableStoreReason(directory, cause)}`, { cause });
@@ -204,7 +205,7 @@ export function markStoreMoved(dataDirectory: string, revision: number): void {
 }
 
 /** Throws UnusableFile when the directory had a store that was moved: a new one would be a second truth. */
-function refuseMovedStore(dataDirectory: string): void {
+export function refuseMovedStore(dataDirectory: string): void {
   if (existsSync(storeDirectory(dataDirectory)) || !existsSync(dataDirectory)) return;
   const moved = readdirSync(dataDirectory).find((name) => name.startsWith(movedPrefix));
   if (moved === undefined) return;

@@ -51,6 +51,26 @@ describe("a command on the store of a server", () => {
     assert.deepEqual(readdirSync(other), ["letter.txt"]);
   });
 
+  it("says that the objects are in etcd since they were moved there", async () => {
+    const data = mkdtempSync(join(folder, "moved-"));
+    mkdirSync(join(data, "store.moved-70"));
+    for (const args of commands) {
+      const { code, stderr } = await signet.run([
+        ...absolute(args),
+        ...["--data-dir", data, "--encryption-key-file", keyFile],
+      ]);
+      assert.equal(code, 2, `${args.join(" ")}: ${stderr}`);
+      assert.match(
+        stderr,
+        /its objects were moved to etcd: give --etcd-servers; or, to go back .* rename/,
+        args.join(" "),
+      );
+    }
+    const { code, stdout } = await signet.run(["doctor", "--data-dir", data]);
+    assert.equal(code, 1);
+    assert.match(stdout, /^BAD +storage +its objects were moved to etcd: give --etcd-servers/m);
+  });
+
   it("refuses a damaged store with one line, and does not change it", async () => {
     const data = mkdtempSync(join(folder, "damaged-"));
     const file = join(data, "store/store.mdb");

@@ -10,7 +10,7 @@ import type { Store } from "../../machinery/storage/store.ts";
 import { etcdTlsFiles } from "../etcd-tls-files.ts";
 import type { EtcdSettings } from "../etcd-tls-files.ts";
 import { storeDirectory } from "../lock-data-directory.ts";
-import { openExistingStore, openStore } from "../open-store.ts";
+import { openExistingStore, openStore, refuseMovedStore } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
@@ -40,6 +40,7 @@ export async function examineStorage(location: StoreLocation): Promise<Finding[]
 
 async function examineOwnStore(location: StoreLocation): Promise<Finding> {
   try {
+    refuseMovedStore(location.dataDirectory);
     if (storedProfile(storeDirectory(location.dataDirectory)) === undefined) {
       return warning("storage", {
         found: `${location.dataDirectory} has no store`,

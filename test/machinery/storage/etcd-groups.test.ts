@@ -402,6 +402,7 @@ describe("a prefix of etcd", { skip: skipsEtcd }, () => {
     const target = storeAt("/imported");
     const shift = await target.startImport(1_000_000);
     await Promise.all(["/a", "/b"].map((key) => target.write(create(key))));
+    await assert.rejects(storeAt("/imported").open(), /or that broke off: wait for .*signet storage migrate/);
     await target.finishImport();
     const store = storeAt("/imported");
     assert.equal(await store.open(), shift);

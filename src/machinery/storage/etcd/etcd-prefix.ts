@@ -65,8 +65,8 @@ export class EtcdPrefix {
     const state = found?.state;
     if (state?.type === "importing") {
       throw new UnusablePrefix(
-        `a restore to etcd's ${root} goes on, or broke off: wait for it, or remove these keys and restore again: ` +
-          `etcdctl del --prefix ${root}`,
+        `objects are being copied to etcd's ${root}, or that broke off: wait for the command (signet restore, signet storage migrate), ` +
+          `or remove these keys and run it again: etcdctl del --prefix ${root}`,
       );
     }
     if (state?.type === "moved") {

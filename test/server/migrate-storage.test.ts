@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -7,6 +10,7 @@ import { systemClock } from "../../src/machinery/api/clock.ts";
 import { UsageError } from "../../src/machinery/command-line/flag.ts";
 import { UnusableFile } from "../../src/machinery/files/unusable-file.ts";
 import { migrateStorage } from "../../src/server/backup/migrate-storage.ts";
+import { openStore } from "../../src/server/open-store.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { skipsEtcd, startEtcd } from "../machinery/storage/etcd-process.ts";
 import type { EtcdCluster } from "../machinery/storage/etcd-process.ts";
@@ -16,6 +20,36 @@ import { InProcess } from "./in-process.ts";
 const configMaps = "/api/v1/namespaces/default/configmaps";
 const controllersLease =
   "/apis/coordination.platform.io/v1/namespaces/platform-system/leases?watch=true&fieldSelector=metadata.name=signet-controllers";
+
+interface ForgetfulWay {
+  readonly port: number;
+  close(): void;
+}
+
+/** A way to a port of this machine that hands on a request with a text, and is cut in place of the answer, once `isDone` gives true. */
+async function startForgetfulWay(
+  port: number,
+  { text, isDone }: { readonly text: string; readonly isDone: () => Promise<unknown> },
+): Promise<ForgetfulWay> {
+  const way = createServer((incoming) => {
+    const outgoing = connect({ host: "127.0.0.1", port });
+    for (const socket of [incoming, outgoing]) socket.on("error", () => {});
+    outgoing.pipe(incoming);
+    incoming.on("close", () => outgoing.destroy());
+    incoming.on("data", (bytes: Buffer) => {
+      outgoing.write(bytes);
+      if (!bytes.includes(text)) return;
+      outgoing.unpipe(incoming).resume();
+      void (async () => {
+        while ((await isDone()) !== true);
+        incoming.resetAndDestroy();
+      })();
+    });
+  });
+  way.listen({ host: "127.0.0.1", port: 0 });
+  await once(way, "listening");
+  return { port: (way.address() as AddressInfo).port, close: () => void way.close() };
+}
 
 describe("moving a server's objects", { skip: skipsEtcd }, () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-migrate-"));
@@ -100,6 +134,35 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
       assert.equal((await api.send(`${configMaps}/new`)).status, 200);
     });
     assert.equal(existsSync(join(dataDirectory, "store.new")), false);
+  });
+
+  it("leaves all objects in the new store when etcd's last answer is lost", async (context) => {
+    const prefix = "/forgetful";
+    const directory = join(folder, "forgetful");
+    const direct = { "etcd-servers": etcd.urls.join(","), "etcd-prefix": prefix };
+    const server = await startTestServer({ storage: "lmdb", dataDirectory: directory, settings: direct });
+    await new InProcess(server).json(configMaps, { method: "POST", body: { metadata: { name: "kept" } } });
+    await server.stop();
+    const configOf = (url: string) =>
+      parseServerConfig({ commandLine: { ...direct, "data-dir": directory, "etcd-servers": url }, file: {} });
+    const [url = ""] = etcd.urls;
+    const way = await startForgetfulWay(Number(new URL(url).port), {
+      text: '"moved"',
+      isDone: () =>
+        openStore(configOf(url), { mayBegin: false }).then(
+          (store) => store.close(),
+          () => true,
+        ),
+    });
+    context.after(() => way.close());
+    const options = { from: "etcd", to: "lmdb", clock: systemClock, signal: new AbortController().signal } as const;
+    await assert.rejects(migrateStorage(configOf(`http://127.0.0.1:${way.port}`), options), {
+      name: "CommandFailure",
+      message: /all objects are in \S+store now, .*: start signet serve without --etcd-servers, and no server with it/,
+    });
+    const own = await startTestServer({ storage: "lmdb", dataDirectory: directory });
+    assert.equal((await new InProcess(own).send(`${configMaps}/kept`)).status, 200);
+    await own.stop();
   });
 
   it("is refused while a server uses the source, and over a target that is not empty", async () => {

@@ -1,10 +1,12 @@
 import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../machinery/api/clock.ts";
+import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { flushFolder } from "../../machinery/files/atomic-file.ts";
 import { createObjects, stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
+import { WriteOutcomeUnknown } from "../../machinery/storage/store.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { lockDataDirectory, storeDirectory } from "../lock-data-directory.ts";
 import { refuseRunningServer, serverRuns } from "../refuse-running-server.ts";
@@ -100,11 +102,20 @@ async function switchOver(
   try {
     if (source.storage.type === "etcd") await markEtcdMoved(source.storage, source.names.profile);
   } catch (error) {
+    // Perhaps etcd has done it: then no server uses the old one any more.
+    if (error instanceof UsageError && error.cause instanceof WriteOutcomeUnknown) throw unknownMark(directory, error);
     // Never two stores that servers may use: the old one stays the one.
     renameSync(storeDirectory(directory), newStore);
     throw error;
   }
 }
+
+const unknownMark = (directory: string, cause: Error): CommandFailure =>
+  new CommandFailure(
+    `all objects are in ${storeDirectory(directory)} now, but etcd did not say whether it lets servers use those that it has: start ` +
+      "signet serve without --etcd-servers, and no server with it any more",
+    { exit: "refused", cause },
+  );
 
 async function* until(signal: AbortSignal, objects: AsyncIterable<CopiedObject>): AsyncIterable<CopiedObject> {
   for await (const object of objects) {

@@ -55,12 +55,11 @@ export async function openStore(
   { onWritten = () => {}, onBroken = () => {}, mayBegin = true }: OpenStoreOptions = {},
 ): Promise<Store> {
   if (storage.type === "own") {
-    try {
+    const directory = storeDirectory(dataDirectory);
+    return orExplain(directory, () => {
       refuseMovedStore(dataDirectory);
-      return new LmdbStore({ directory: storeDirectory(dataDirectory), profile, onWritten, onBroken });
-    } catch (cause) {
-      throw new UsageError(`--data-dir: ${unusableStoreReason(dataDirectory, cause)}`, { cause });
-    }
+      return new LmdbStore({ directory, profile, onWritten, onBroken });
+    });
   }
   const store = etcdStore(storage, profile);
   return await orClose(store, async () => shifted(store, await store.open({ mayBegin })));
@@ -92,28 +91,35 @@ export async function openExistingStore<L extends Omit<StoreLocation, "encryptio
 
 /** The names that the directory's store belongs to. Throws UsageError when there is no store, or none that can be read. */
 export function namesOfStore(directory: string): Names {
-  const profile = profileOfStore(directory);
+  const profile = orExplain(storeDirectory(directory), () => {
+    refuseMovedStore(directory);
+    return storedProfile(storeDirectory(directory));
+  });
   if (profile === "platform" || profile === "kubernetes") return namesFor(profile);
   throw new UsageError(
     `--data-dir: ${directory} holds no store of a server: name the one that signet serve was given, and --etcd-servers if it has that`,
   );
 }
 
-function profileOfStore(directory: string): string | undefined {
+/** Throws UsageError for what goes wrong with the store in a folder. */
+function orExplain<T>(directory: string, use: () => T): T {
   try {
-    refuseMovedStore(directory);
-    return storedProfile(storeDirectory(directory));
+    return use();
   } catch (cause) {
     throw new UsageError(`--data-dir: ${unusableStoreReason(directory, cause)}`, { cause });
   }
 }
 
 /** LMDB's own messages name neither the file nor what to do, and the system's do not say what to do. */
-function unusableStoreReason(dataDirectory: string, cause: unknown): string {
+function unusableStoreReason(directory: string, cause: unknown): string {
   const message = messageOf(cause);
-  if (cause instanceof Error && "path" in cause) return `cannot use ${String(cause.path)}: ${fileFailureReason(cause)}`;
-  if (!message.startsWith("MDB_")) return message;
-  return `the store in ${storeDirectory(dataDirectory)} cannot be read (${message}); restore a backup (signet restore)`;
+  if (cause instanceof Error && "syscall" in cause)
+    return `cannot use ${"path" in cause ? String(cause.path) : directory}: ${fileFailureReason(cause)}`;
+  if (message.startsWith("MDB_"))
+    return `the store in ${directory} cannot be read (${message}); restore a backup (signet restore)`;
+  // LMDB's errors have numbers, the system's too.
+  if (!(cause instanceof Error && "code" in cause && typeof cause.code === "number")) return message;
+  return `the store in ${directory} cannot be used (${message}); see what the system logs of its disk, and try again`;
 }
 
 /** A store that takes objects from elsewhere. End it with `finish` or `abandon`, and close it. */
@@ -190,7 +196,7 @@ export async function openImportTarget(
 ): Promise<ImportTarget> {
   if (storage.type === "etcd") return await openEtcdForImport(storage, { profile, revision });
   return {
-    store: new LmdbStore({ directory, profile, firstRevision: revision }),
+    store: orExplain(directory, () => new LmdbStore({ directory, profile, firstRevision: revision })),
     finish: async () => {},
     abandon: async () => removeIfPossible(directory),
   };

@@ -107,7 +107,8 @@ async function explained<T>({ read, written }: Places, run: () => Promise<T>): P
           cause: error,
         });
       }
-      const path = "path" in error && typeof error.path === "string" ? error.path : (read ?? written);
+      const place = error.syscall === "read" ? (read ?? written) : written;
+      const path = "path" in error && typeof error.path === "string" ? error.path : place;
       const reason = path === read ? unreadableFileReason(error) : fileFailureReason(error);
       throw new UsageError(`${path}: ${reason}`, { cause: error });
     }

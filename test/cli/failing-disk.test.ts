@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { systemClock } from "../../src/machinery/api/clock.ts";
+import { backUp } from "../../src/server/backup/back-up.ts";
+import { parseServerConfig } from "../../src/server/server-config.ts";
+import { startTestServer } from "../test-server.ts";
+
+const program = join(import.meta.dirname, "../../src/main.js");
+
+/** Makes a function of `node:fs` fail as on a disk that cannot be written any more. */
+const failing = (name: string): string =>
+  `--import=data:text/javascript,${encodeURIComponent(`
+  import fs from "node:fs";
+  import { syncBuiltinESMExports } from "node:module";
+  fs.${name} = () => { throw Object.assign(new Error("EIO: i/o error, ${name}"), { code: "EIO", syscall: "${name}" }); };
+  syncBuiltinESMExports();`)}`;
+
+describe("a restore to a disk that fails", () => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-failing-"));
+  const file = join(folder, "backup.gz");
+  const target = join(folder, "restored");
+  before(async () => {
+    const server = await startTestServer({ storage: "lmdb" });
+    const location = parseServerConfig({ commandLine: { "data-dir": server.dataDirectory }, file: {} });
+    await backUp(location, { file, withKeys: true, clock: systemClock, signal: new AbortController().signal });
+    await server.stop();
+  });
+  after(() => rmSync(folder, { recursive: true }));
+
+  /** How the program explains itself. The first words are a shell's. */
+  function restore(first: string, ...flags: string[]): string {
+    const words = [process.execPath, ...flags, program, "restore", file, "--data-dir", target];
+    const { status, stderr } = spawnSync("bash", ["-c", `${first} exec "$@"`, "bash", ...words], { encoding: "utf8" });
+    assert.equal(status, 2, stderr);
+    rmSync(target, { recursive: true, force: true });
+    return stderr;
+  }
+
+  it("names the place that cannot be written, not the backup", () => {
+    const advice = "the disk fails (i/o error); see what the system logs of it, and name a place on another";
+    for (const call of ["linkSync", "rmdirSync"]) {
+      const said = restore("", failing(call));
+      assert.match(said, /^signet: [^\n]+\n$/);
+      assert.ok(said.includes(target) && said.includes(advice) && !said.includes(file), said);
+    }
+  });
+
+  it("says in one line why the store cannot be made", () => {
+    const said = restore("ulimit -v 20971520;");
+    assert.match(said, /^signet: --data-dir: the store needs 64 GiB of address space[^\n]+\n$/);
+  });
+});

@@ -1,8 +1,6 @@
 import { existsSync, statSync } from "node:fs";
-import { CommandFailure } from "../machinery/command-line/command-failure.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { joinFolder } from "../machinery/files/owned-folder.ts";
-import { StoreUnavailable } from "../machinery/storage/store.ts";
 import { openReadableStore } from "./encryption/readable-store.ts";
 import type { ReadableStore } from "./encryption/readable-store.ts";
 import { refuseUnfinishedRestore } from "./lock-data-directory.ts";
@@ -12,7 +10,7 @@ import type { StoreLocation } from "./open-store.ts";
 /**
  * Runs a command on the store of a server that runs or not. Meanwhile no other server starts in the data directory, and nothing is
  * moved elsewhere. A server on etcd may have its data directory on another machine. Rejects with UsageError for a store of no
- * server, and with CommandFailure when the store can't be used.
+ * server, and with StoreUnavailable.
  */
 export async function withServerStore<T>(
   location: StoreLocation,
@@ -35,16 +33,11 @@ export async function withOpenStore<T>(
   location: StoreLocation,
   run: (opened: ReadableStore) => Promise<T>,
 ): Promise<T> {
+  const opened = await openReadableStore(location);
   try {
-    const opened = await openReadableStore(location);
-    try {
-      return await run(opened);
-    } finally {
-      await opened.close();
-    }
-  } catch (error) {
-    if (!(error instanceof StoreUnavailable)) throw error;
-    throw new CommandFailure(`the store can't be used: ${error.message}`, { exit: "refused", cause: error });
+    return await run(opened);
+  } finally {
+    await opened.close();
   }
 }
 

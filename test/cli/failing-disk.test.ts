@@ -4,7 +4,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { failureReport } from "../../src/cli/failure-report.ts";
 import { systemClock } from "../../src/machinery/api/clock.ts";
+import { StoreUnavailable } from "../../src/machinery/storage/store.ts";
 import { backUp } from "../../src/server/backup/back-up.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { startTestServer } from "../test-server.ts";
@@ -47,6 +49,12 @@ describe("a restore to a disk that fails", () => {
       assert.match(said, /^signet: [^\n]+\n$/);
       assert.ok(said.includes(target) && said.includes(advice) && !said.includes(file), said);
     }
+  });
+
+  it("is no fault in Signet where the store does not take a write, in any command", () => {
+    const { exitCode, message } = failureReport(new StoreUnavailable("the store can't be written: no"), "signet serve");
+    const advice = "see what the system, or etcd, logs of it, and try again";
+    assert.deepEqual([exitCode, message], [1, `the store can't be written: no; ${advice}`]);
   });
 
   it("says in one line why the store cannot be made", () => {

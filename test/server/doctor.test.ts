@@ -256,6 +256,26 @@ describe("signet doctor beside a running server", () => {
     ]);
   });
 
+  it("finds keys and CAs that no server starts with, also where it cannot read the store with them", async (context) => {
+    const faults = {
+      "nodeagent-client-ca.key":
+        /^bad key files: \S+client-ca\.crt, \S+client-ca\.key: .*; restore both from a backup$/,
+      "service-account.key": /^bad key files: \S+service-account\.key: .*; restore it from a backup/,
+      "encryption.key": /^bad encryption: \S+encryption\.key, line 1: must be the base64 of 32 bytes/,
+    };
+    for (const [name, fault] of Object.entries(faults)) {
+      const file = join(dataDirectory, name);
+      const text = readFileSync(file);
+      const putBack = () => writeFileSync(file, text);
+      context.after(putBack);
+      writeFileSync(file, "half of a ke");
+      const found = await newTroubles();
+      putBack();
+      assert.equal(found.length, 1, found.join("\n"));
+      assert.match(found[0] ?? "", fault);
+    }
+  });
+
   it("takes what a link leads to for good when root owns it", (context) => {
     if (process.getuid?.() !== 0) return context.skip("only root can make a folder of another user");
     const other = mkdtempSync(join(tmpdir(), "signet-doctor-"));

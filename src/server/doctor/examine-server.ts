@@ -1,5 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { UsageError } from "../../machinery/command-line/flag.ts";
+import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { openReadableStore } from "../encryption/readable-store.ts";
 import { namesOfStore } from "../open-store.ts";
 import { checkOwner } from "../with-server-store.ts";
@@ -18,6 +20,7 @@ import {
   namedFiles,
 } from "./examine-files.ts";
 import { examineConfiguration, isFaultOf, examineSettings } from "./examine-configuration.ts";
+import { examineKeyFiles } from "./examine-key-files.ts";
 import { examineOutsideKeys } from "./examine-outside-keys.ts";
 import { examineSealedKeys } from "./examine-sealed-keys.ts";
 import { bad } from "./finding.ts";
@@ -39,10 +42,10 @@ export async function examineServer(config: ServerConfig, now: number): Promise<
   const files = namedFiles(config);
   const storage = await examineStorage(location);
   const configuration = await examineConfiguration({ ...config, names: location.names });
+  const kept = [...examinePermissions(dataDirectory), ...examineOddFiles(dataDirectory)];
   const canBeRead = storage.some(({ state }) => state === "good") && !isFaultOf("encryption", configuration);
   return [
-    ...examinePermissions(dataDirectory),
-    ...examineOddFiles(dataDirectory),
+    ...kept,
     ...examineNamedFiles(files),
     ...examineCertificates(dataDirectory, { now, files: files.certificates }),
     ...examineOwnCertificates(config, now),
@@ -50,7 +53,7 @@ export async function examineServer(config: ServerConfig, now: number): Promise<
     ...(await examineEtcdClocks(location.storage, now)),
     ...examineDisk(dataDirectory),
     ...storage,
-    ...(canBeRead ? await contentsOf(location) : []),
+    ...(canBeRead ? await contentsOf(location, { areFilesSound: kept.every(({ state }) => state === "good") }) : []),
     ...configuration,
     ...(canBeRead ? await examineEncryption(location) : []),
     ...(await examineOutsideKeys(config, files.keysInTokens)),
@@ -68,10 +71,24 @@ function locationOf(config: ServerConfig): StoreLocation {
   }
 }
 
-async function contentsOf(location: StoreLocation): Promise<Finding[]> {
-  const { store, close } = await openReadableStore(location);
+/** None for a store whose keys can't be used: the look at the encryption says why. */
+async function contentsOf(
+  location: StoreLocation,
+  { areFilesSound }: { readonly areFilesSound: boolean },
+): Promise<Finding[]> {
+  const { dataDirectory } = location;
+  const opened = await openReadableStore(location).catch((error: unknown) => {
+    if (error instanceof UsageError || error instanceof UnusableFile) return undefined;
+    throw error;
+  });
+  if (opened === undefined) return [];
+  const { store, close } = opened;
   try {
-    return [...(await examineBindings(store)), ...(await examineSealedKeys(store, location.dataDirectory))];
+    return [
+      ...(await examineBindings(store)),
+      ...(areFilesSound ? await examineKeyFiles(store, dataDirectory) : []),
+      ...(await examineSealedKeys(store, dataDirectory)),
+    ];
   } finally {
     await close();
   }

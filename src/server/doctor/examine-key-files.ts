@@ -1,0 +1,57 @@
+import { existsSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import pino from "pino";
+import { keyRingRecord } from "../../features/accounts/keys/key-ring.ts";
+import { firstKeyFiles } from "../../features/accounts/keys/open-token-keys.ts";
+import { readTokenKeyFile } from "../../features/accounts/keys/stored-token-keys.ts";
+import { authorityRecord } from "../../features/certificates/authorities/authority-record.ts";
+import { authorityFiles } from "../../features/certificates/authorities/cluster-authorities.ts";
+import { openClusterAuthority } from "../../features/certificates/authorities/cluster-authority.ts";
+import { systemClock } from "../../machinery/api/clock.ts";
+import { UnusableFile } from "../../machinery/files/unusable-file.ts";
+import { readKeyRecord } from "../../machinery/keys/key-records.ts";
+import { SealingKey, sealingKeyFile } from "../../machinery/keys/sealing-key.ts";
+import type { Store } from "../../machinery/storage/store.ts";
+import { sealedKeys } from "../sealed-keys.ts";
+import { bad, good } from "./finding.ts";
+import type { Finding } from "./finding.ts";
+
+const subject = "key files";
+
+/**
+ * Reads the keys and the CAs of a data directory as the server's start does. Those that are not there have other findings, or are made
+ * then.
+ */
+export async function examineKeyFiles(store: Store, dataDirectory: string): Promise<Finding[]> {
+  const { value: ring } = await readKeyRecord(store, keyRingRecord);
+  const { value: authorities } = await readKeyRecord(store, authorityRecord);
+  const inFiles = [...authorityFiles(dataDirectory)]
+    .filter(([name]) => authorities?.authorities[name] === undefined)
+    .map(([, file]) => file)
+    .filter((file) => existsSync(`${file}.crt`) && existsSync(`${file}.key`));
+  const tokenKeys =
+    ring === undefined
+      ? Object.values(firstKeyFiles)
+      : ring.keys.flatMap(({ privateKey }) => ("file" in privateKey ? [privateKey.file] : []));
+  const log = pino({ level: "silent" });
+  const reads: readonly (() => unknown)[] = [
+    ...inFiles.map((file) => () => {
+      openClusterAuthority({ dataDirectory: dirname(file), baseName: basename(file), clock: systemClock, log });
+    }),
+    ...tokenKeys.map((file) => () => readTokenKeyFile(join(dataDirectory, file))),
+    // Otherwise the look at what it opens says what is wrong with it.
+    ...(sealedKeys({ ring, authorities }).length === 0 && existsSync(join(dataDirectory, sealingKeyFile))
+      ? [() => SealingKey.open(dataDirectory, { makesKey: false })]
+      : []),
+  ];
+  const findings = reads.flatMap((read) => {
+    try {
+      read();
+      return [];
+    } catch (error) {
+      if (!(error instanceof UnusableFile)) throw error;
+      return [bad(subject, { found: error.message, advice: "no server starts with it" })];
+    }
+  });
+  return findings.length > 0 ? findings : [good(subject, `the keys and CAs in ${dataDirectory} can be used`)];
+}

@@ -10,6 +10,7 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -131,6 +132,16 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     }
     assert.equal(readFileSync(kept, "utf8"), key);
     assert.ok(!existsSync(made));
+  });
+
+  it("removes what a kill left of an earlier one, and not what another command may be writing", async () => {
+    const left = join(folder, "secret.0123456789ab.new");
+    for (const file of [left, join(folder, "secret.ba9876543210.new")]) writeFileSync(file, "keys");
+    const twoHoursAgo = Date.now() / 1000 - 7200;
+    utimesSync(left, twoHoursAgo, twoHoursAgo);
+    const { code, stderr } = await signet("kubeconfig", "--user", "anna", "--output-file", join(folder, "secret"));
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(readdirSync(folder).toSorted(), ["secret", "secret.ba9876543210.new"]);
   });
 
   it("replaces a kubeconfig that embeds a key", async () => {

@@ -1,6 +1,7 @@
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { checkReplaceable, writePrivateFile, writePublicFile } from "../files/atomic-file.ts";
+import { systemClock } from "../api/clock.ts";
+import { checkReplaceable, removeAbandoned, writePrivateFile, writePublicFile } from "../files/atomic-file.ts";
 import { fileFailureReason, UnusableFile } from "../files/unusable-file.ts";
 import { CommandFailure } from "./command-failure.ts";
 import { UsageError } from "./flag.ts";
@@ -59,9 +60,12 @@ function holdsPrivateKey(file: string): boolean {
   }
 }
 
-/** Writes a private key or a token (0600) and replaces an existing file. Throws CommandFailure. */
+/** Writes a private key or a token (0600) and replaces an existing file, and what kills left of it. Throws CommandFailure. */
 export const writePrivateOutput = (output: OutputFile, contents: string | Uint8Array): void =>
-  explain(output, () => writePrivateFile(output.file, contents));
+  explain(output, () => {
+    removeAbandoned(output.file, systemClock.now());
+    writePrivateFile(output.file, contents);
+  });
 
 /** Writes public data and replaces an existing file, unless it holds a private key. Throws CommandFailure. */
 export function writePublicOutput(output: OutputFile, contents: string): void {

@@ -144,6 +144,21 @@ export function removeUnfinished(
   }
 }
 
+/** What takes longest is a backup: it writes all the time, or reads what it has written for minutes. */
+const abandonedMilliseconds = 60 * 60_000;
+
+/**
+ * Removes what kills left of earlier writes of a file that other processes may write now: it may hold keys, and fills the disk. Throws
+ * nothing: a folder that cannot be listed may take the file all the same.
+ */
+export function removeAbandoned(file: string, now: number): void {
+  try {
+    removeUnfinished(file, { untouchedSince: now - abandonedMilliseconds });
+  } catch {
+    // It stays.
+  }
+}
+
 /** Makes renames in a folder survive a power cut. */
 export function flushFolder(folder: string): void {
   const descriptor = openSync(folder, "r");

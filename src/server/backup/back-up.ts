@@ -1,6 +1,6 @@
 import { timestamp } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
-import { removeUnfinished } from "../../machinery/files/atomic-file.ts";
+import { removeAbandoned } from "../../machinery/files/atomic-file.ts";
 import { mustReadAgain, stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
@@ -32,8 +32,6 @@ export interface BackUpReport {
   readonly plainSecrets: number;
 }
 
-/** A backup that runs writes all the time, or reads what it has written for minutes. */
-const abandonedMilliseconds = 60 * 60_000;
 /** A server may compact away what is being read; the next attempt reads a newer revision. */
 const maximumAttempts = 3;
 
@@ -51,7 +49,7 @@ export async function backUp(location: StoreLocation, options: BackUpOptions): P
   const tally = { plainSecrets: 0 };
   const { file, signal, clock } = options;
   try {
-    removeAbandoned(file, clock);
+    removeAbandoned(file, clock.now());
     for (let attempt = 1; ; attempt += 1) {
       try {
         const items = itemsOf(source, { store, tally, ...options });
@@ -64,15 +62,6 @@ export async function backUp(location: StoreLocation, options: BackUpOptions): P
     }
   } finally {
     await store.close();
-  }
-}
-
-/** What kills left of earlier backups: it holds keys, and fills the disk. */
-function removeAbandoned(file: string, clock: Clock): void {
-  try {
-    removeUnfinished(file, { untouchedSince: clock.now() - abandonedMilliseconds });
-  } catch {
-    // A folder that cannot be listed may take the backup all the same.
   }
 }
 

@@ -36,6 +36,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "machinery/scheduling",
     "machinery/grpc",
     "machinery/schema/protobuf-wire",
+    "machinery/files/process-limit",
     "machinery/files/sqlite-lock",
   ],
   "machinery/keys": ["machinery/api", "machinery/files", "machinery/storage"],

@@ -4,10 +4,11 @@ import { grpcStatus } from "../../../src/machinery/grpc/grpc-error.ts";
 import { EtcdStore } from "../../../src/machinery/storage/backends/etcd.ts";
 import { everyKey } from "../../../src/machinery/storage/key-range.ts";
 import { StoreUnavailable, WriteOutcomeUnknown } from "../../../src/machinery/storage/store.ts";
+import { ProtobufWriter } from "../../../src/machinery/schema/protobuf-wire.ts";
 import { startFakeEtcd, unreadable } from "./fake-etcd.ts";
 
-const openOn = (url: string): EtcdStore & AsyncDisposable => {
-  const store = new EtcdStore({ servers: [url], prefix: "/signet", profile: "platform" });
+const openOn = (url: string, options: { readonly callMilliseconds?: number } = {}): EtcdStore & AsyncDisposable => {
+  const store = new EtcdStore({ servers: [url], prefix: "/signet", profile: "platform", ...options });
   return Object.assign(store, { [Symbol.asyncDispose]: () => store.close() });
 };
 
@@ -42,4 +43,34 @@ it("where etcd takes no write that would show a watch's progress, the watch ends
   await store.latestRevision();
   store.notify();
   assert.match((await ended.promise).message, /^etcd's space quota is used up/);
+});
+
+it("a call that meets a change of etcd's users or roles is tried again, also a write: it has done nothing", async () => {
+  let refusals = 0;
+  await using etcd = await startFakeEtcd({
+    onCall(call) {
+      if (call.path.endsWith("Txn") && refusals++ === 0)
+        call.fail(grpcStatus.invalidArgument, "etcdserver: revision of auth store is old");
+      else call.answer(Buffer.alloc(0));
+    },
+  });
+  await using store = openOn(etcd.url);
+  const { isWritten } = await store.write({ key: "/a", value: Buffer.from("{}"), expectedRevision: 1 });
+  assert.deepEqual(
+    { isWritten, refusals, connections: etcd.connectionCount },
+    { isWritten: false, refusals: 2, connections: 1 },
+  );
+});
+
+it("a learner is not used: it answers first and refuses every call", async () => {
+  const status = new ProtobufWriter();
+  status.varintField(10, 1);
+  const learnerStatus = status.finish();
+  await using learner = await startFakeEtcd({
+    onRange: () => assert.fail("a learner was asked"),
+    onCall: (call) => call.answer(learnerStatus),
+  });
+  await using store = openOn(learner.url, { callMilliseconds: 0 });
+  const message = `etcd can't be reached: ${learner.url} is a learner, which serves nothing until it is promoted`;
+  await assert.rejects(store.latestRevision(), new StoreUnavailable(message));
 });

@@ -204,7 +204,8 @@ export class EtcdClient {
         message: Buffer.alloc(0),
         timeoutMilliseconds: connectMilliseconds,
       });
-      const { version, clusterId } = decodeStatus(status);
+      const { version, clusterId, isLearner } = decodeStatus(status);
+      if (isLearner) throw new Error(`${url} is a learner, which serves nothing until it is promoted`);
       this.#clusterId ??= clusterId;
       if (clusterId !== this.#clusterId) throw anotherCluster(url);
       return { channel, serverVersion: version };

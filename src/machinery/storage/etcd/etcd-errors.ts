@@ -6,27 +6,27 @@ import { grpcStatus } from "../../grpc/grpc-error.ts";
  * not distinguish enough cases.
  */
 
-/** A retry, or another member, may succeed. */
-export const isTransient = ({ code, message }: GrpcError): boolean =>
-  code === grpcStatus.unavailable ||
-  code === grpcStatus.deadlineExceeded ||
+/** The member refused the call before the cluster did anything, and may take it in the next moment. */
+const isNotTaken = ({ message }: GrpcError): boolean =>
   message === "etcdserver: too many requests" ||
-  message === "raft proposal dropped";
+  message === "raft proposal dropped" ||
+  // Somebody has changed users or roles meanwhile.
+  message === "etcdserver: revision of auth store is old";
+
+/** A retry, or another member, may succeed. */
+export const isTransient = (error: GrpcError): boolean =>
+  error.code === grpcStatus.unavailable || error.code === grpcStatus.deadlineExceeded || isNotTaken(error);
 
 /** No answer came in time. */
 export const isTooLate = ({ code }: GrpcError): boolean => code === grpcStatus.deadlineExceeded;
 
-/** The member refused the call before the cluster received it. */
-export const hadNoEffect = ({ message }: GrpcError): boolean =>
-  message === "etcdserver: no leader" ||
-  message === "etcdserver: too many requests" ||
-  message === "raft proposal dropped";
+/** The call has done nothing. */
+export const hadNoEffect = (error: GrpcError): boolean =>
+  error.message === "etcdserver: no leader" || isNotTaken(error);
 
 /** The member still works after this error, so the connection to it stays open. */
-export const keepsConnection = ({ message }: GrpcError): boolean =>
-  message === "etcdserver: leader changed" ||
-  message === "etcdserver: too many requests" ||
-  message === "raft proposal dropped";
+export const keepsConnection = (error: GrpcError): boolean =>
+  error.message === "etcdserver: leader changed" || isNotTaken(error);
 
 export const isCompacted = ({ message }: GrpcError): boolean =>
   message === "etcdserver: mvcc: required revision has been compacted";

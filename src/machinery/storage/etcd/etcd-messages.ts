@@ -372,6 +372,8 @@ export interface EtcdStatus {
   readonly databaseBytes: number;
   /** The same for all members of a cluster, and another one after a restore. 0: the server has none, as kine. */
   readonly clusterId: number;
+  /** It copies what the others have, and takes neither reads nor writes. */
+  readonly isLearner: boolean;
 }
 
 export function decodeStatus(message: Uint8Array): EtcdStatus {
@@ -379,12 +381,14 @@ export function decodeStatus(message: Uint8Array): EtcdStatus {
   let version = "";
   let databaseBytes = 0;
   let clusterId = 0;
+  let isLearner = false;
   while (reader.nextField()) {
     if (reader.field === 1) clusterId = clusterIn(reader.message());
     else if (reader.field === 2) version = reader.string();
     else if (reader.field === 3) databaseBytes = reader.int64();
+    else if (reader.field === 10) isLearner = reader.boolean();
   }
-  return { version, databaseBytes, clusterId };
+  return { version, databaseBytes, clusterId, isLearner };
 }
 
 /** The cluster's id in a `ResponseHeader`: of its 64 bits, 53 tell clusters apart well enough. */

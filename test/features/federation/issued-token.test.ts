@@ -53,7 +53,8 @@ beforeEach(() => {
 function open(fields: object = { jwt: [entry(issuer.url)] }, isAnonymousWanted = true): OpenedIssuers {
   writeConfiguration(fields);
   const common = { names: platformNames, clock, log, followed, apiAudiences: api, ownIssuers: [], isAnonymousWanted };
-  return openIssuers({ type: "file", file }, { ...common, fetch: issuer.fetch });
+  const pause = async (milliseconds: number): Promise<void> => clock.passSeconds(milliseconds / 1000);
+  return openIssuers({ type: "file", file }, { ...common, pause, fetch: issuer.fetch });
 }
 function change(fields: object): void {
   writeConfiguration(fields);
@@ -251,9 +252,25 @@ describe("an issuer", () => {
     assert.match(messageOf(await issuers.verify(old, api)), /failed to verify/);
   });
 
-  it("is asked at most once in ten seconds, whatever keys tokens name", async () => {
+  it("may have a new key right after it was asked, also while it is asked, and good tokens wait for it", async () => {
     using issuers = disposable(await ready());
+    issuer.rotate("second");
+    const begun = clock.now();
+    assert.equal(messageOf(await issuers.verify(await tokenOf(), api)), "authenticated");
+    assert.equal(clock.now() - begun, 1000);
     clock.passSeconds(60);
+    const release = issuer.holdKeys();
+    const forged = issuers.verify(await new TestIssuer(issuer.url).sign({}, clock.now()), api);
+    await settled();
+    issuer.rotate("third");
+    const good = issuers.verify(await tokenOf(), api);
+    release();
+    assert.equal(messageOf(await good), "authenticated");
+    assert.match(messageOf(await forged), /failed to verify/);
+  });
+
+  it("is asked at most once in a second, whatever keys tokens name", async () => {
+    using issuers = disposable(await ready());
     const { fetches } = issuer;
     const forgers = Array.from({ length: 300 }, () => new TestIssuer(issuer.url));
     const forged = await Promise.all(forgers.map((one, index) => (one.rotate(`k${index}`), one.sign({}, clock.now()))));

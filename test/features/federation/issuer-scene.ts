@@ -9,11 +9,11 @@ export class TestIssuer {
   readonly url: string;
   readonly keysUrl: string;
   fetches = 0;
-  /** What the issuer does: answer, answer an error, or nothing until `release`. */
   isAway = false;
   document: unknown;
   /** What it answers in place of its keys. */
   keySet: unknown;
+  #keysHeld: Promise<void> | undefined;
   #keys: { readonly kid: string; readonly privateKey: KeyObject; readonly jwk: object }[] = [];
 
   constructor(url: string) {
@@ -34,12 +34,20 @@ export class TestIssuer {
     this.#keys = [];
   }
 
+  /** The answers with keys are on their way until the function that it returns is called. */
+  holdKeys(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#keysHeld = promise;
+    return resolve;
+  }
+
   readonly fetch: FetchDocument = async (url) => {
     this.fetches++;
     if (this.isAway) throw new Error(`${url}: connect ECONNREFUSED`);
     const keys = this.#keys.map(({ jwk }) => jwk);
     const areKeys = URL.parse(url)?.pathname === "/keys"; // also without TLS, as any network could answer
     const value = areKeys ? (this.keySet ?? { keys }) : this.document;
+    if (areKeys) await this.#keysHeld;
     return { value, maximumAgeMilliseconds: undefined };
   };
 

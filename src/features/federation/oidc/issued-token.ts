@@ -80,11 +80,14 @@ export function issuedTokens({ issuers, names, apiAudiences, clock }: IssuedToke
     if (common.length === 0 || !token.includes(".")) return notApplicable;
     const answer = verifyOnce(token, common);
     if (answer.outcome !== unknownKey) return answer;
-    return answer.keys.refresh().then((isRefreshed) => {
-      const again = isRefreshed ? verifyOnce(token, common) : answer;
-      if (again.outcome !== unknownKey) return again;
-      return refused(answer.keys.current() === undefined ? notInitialized : badSignature);
-    });
+    const { keys } = answer;
+    return keys
+      .refresh(() => verifyOnce(token, common).outcome !== unknownKey)
+      .then(() => {
+        const again = verifyOnce(token, common);
+        if (again.outcome !== unknownKey) return again;
+        return refused(keys.current() === undefined ? notInitialized : badSignature);
+      });
   };
 }
 

@@ -74,8 +74,10 @@ function parametersOf(algorithm: JwsAlgorithm): Omit<VerifyKeyObjectInput, "key"
   return { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
 }
 
-/** At most one attempt in this time, even if many tokens name unknown keys. */
+/** No attempt in this time after one that failed. */
 const retryMilliseconds = 10_000;
+/** The shortest time between two attempts: anybody can send tokens that name unknown keys. */
+const shortestMilliseconds = 1_000;
 const minimumAgeMilliseconds = 60_000;
 const defaultAgeMilliseconds = 10 * 60_000;
 const maximumAgeMilliseconds = 60 * 60_000;
@@ -97,13 +99,15 @@ interface IssuerKeysOptions {
   readonly previous?: IssuerKeys | undefined;
   readonly fetch: FetchDocument;
   readonly clock: Clock;
+  /** Resolves after a time in milliseconds. */
+  readonly pause: (milliseconds: number) => Promise<unknown>;
   readonly log: Pick<Logger, "info" | "warn">;
 }
 
 /**
  * The keys of one issuer, by OpenID Connect discovery. They are fetched in the background: at the start until they are there,
  * and again when they have aged. Only a token with a key that is not known waits for an attempt, or one that comes before the end of
- * the first, and only one attempt is made in ten seconds.
+ * the first. Only one attempt is made in a second, and in ten seconds after one that failed.
  */
 export class IssuerKeys {
   readonly #options: IssuerKeysOptions;
@@ -118,6 +122,8 @@ export class IssuerKeys {
   #attemptedAt = Number.NEGATIVE_INFINITY;
   #ageMilliseconds = defaultAgeMilliseconds;
   #attempt: Promise<void> | undefined;
+  /** An attempt that has not begun yet: it finds every key that was made before it was asked for. */
+  #nextAttempt: Promise<void> | undefined;
   #waiting = 0;
   readonly #previous: FetchedKeys | undefined;
 
@@ -147,14 +153,20 @@ export class IssuerKeys {
     return age < longestOutageMilliseconds ? this.#keys : undefined;
   }
 
-  /** Fetches the keys if they may be fetched now. Resolves to whether they were. Rejects with a 429 ApiError when too many wait. */
-  async refresh(): Promise<boolean> {
+  /**
+   * Fetches the keys for a token whose key is unknown, as soon as they may be fetched: the issuer may have just made it. An attempt that is
+   * under way is enough if `isKnown` says so afterwards. Rejects with a 429 ApiError when too many wait.
+   */
+  async refresh(isKnown: () => boolean): Promise<void> {
     if (this.#waiting >= maximumWaiting) throw tooManyRequests(tooMany, 1);
-    const before = this.#fetchedAt;
     this.#waiting++;
     try {
-      await this.#fetchNow();
-      return this.#fetchedAt !== before;
+      if (this.#attempt !== undefined) {
+        await this.#attempt;
+        // It may have been answered before the key was made.
+        if (isKnown()) return;
+      }
+      await (this.#nextAttempt ??= this.#fetchNext());
     } finally {
       this.#waiting--;
     }
@@ -164,11 +176,23 @@ export class IssuerKeys {
     this.#closing.abort();
   }
 
+  async #fetchNext(): Promise<void> {
+    const early = shortestMilliseconds - millisecondsSince(this.#attemptedAt, this.#options.clock);
+    await (early > 0 && this.#mayFetch ? this.#options.pause(early) : undefined);
+    this.#nextAttempt = undefined;
+    await this.#fetchNow();
+  }
+
+  /** Whether the last attempt has not just failed. */
+  get #mayFetch(): boolean {
+    const isLong = millisecondsSince(this.#attemptedAt, this.#options.clock) >= retryMilliseconds;
+    return (isLong || this.#outage.reason === undefined) && !this.#closing.signal.aborted;
+  }
+
   #fetchNow(): Promise<void> {
     if (this.#attempt !== undefined) return this.#attempt;
+    if (!this.#mayFetch) return Promise.resolve();
     const { clock } = this.#options;
-    const isTooSoon = millisecondsSince(this.#attemptedAt, clock) < retryMilliseconds;
-    if (isTooSoon || this.#closing.signal.aborted) return Promise.resolve();
     this.#attemptedAt = clock.now();
     this.#attempt = this.#fetch()
       .catch((error: unknown) => {

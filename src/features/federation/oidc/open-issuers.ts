@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
@@ -34,6 +35,8 @@ export interface OpenIssuersOptions {
   readonly isAnonymousWanted: boolean;
   /** Default: over HTTPS. */
   readonly fetch?: FetchDocument;
+  /** Resolves after a time in milliseconds. Default: a timer that keeps no process running. */
+  readonly pause?: (milliseconds: number) => Promise<unknown>;
 }
 
 export interface OpenedIssuers {
@@ -137,6 +140,8 @@ function configurationOfFlags(flags: OidcFlags, { names, ownIssuers }: OpenIssue
   }
 }
 
+const unreferenced = (milliseconds: number): Promise<void> => delay(milliseconds, undefined, { ref: false });
+
 interface NextGenerationOptions extends OpenIssuersOptions {
   /** The keys of the issuers before, by their sources. */
   readonly previous: ReadonlyMap<string, IssuerKeys>;
@@ -144,13 +149,14 @@ interface NextGenerationOptions extends OpenIssuersOptions {
 
 function nextGeneration(
   { trusted, anonymous }: ParsedConfiguration,
-  { previous, names, clock, log, apiAudiences, fetch = fetchDocument }: NextGenerationOptions,
+  { previous, names, clock, log, apiAudiences, fetch = fetchDocument, pause = unreferenced }: NextGenerationOptions,
 ): Generation {
   const keys = new Map<string, IssuerKeys>();
   const issuers = trusted.map(({ issuer, mapping }) => {
     const source = sourceOf(issuer);
     const own =
-      previous.get(source) ?? new IssuerKeys({ issuer, fetch, clock, log, previous: sameAddress(issuer, previous) });
+      previous.get(source) ??
+      new IssuerKeys({ issuer, fetch, clock, pause, log, previous: sameAddress(issuer, previous) });
     keys.set(source, own);
     return { issuer, mapping, keys: own };
   });

@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import { Http2Client } from "../http2/http2-client.ts";
 import type { HeaderFields } from "../http2/request-header-encoder.ts";
 import { connectSocket, socketScheme } from "./connect-socket.ts";
@@ -70,13 +71,22 @@ export class GrpcChannel {
     const { url, tls = {}, timeoutMilliseconds } = options;
     const closed = Promise.withResolvers<void>();
     return new Promise((resolve, reject) => {
+      const fail = (cause: unknown, code: number = grpcStatus.unavailable): void =>
+        reject(new GrpcError(`${url} can't be reached: ${messageOf(cause)}`, { code, mayHaveRun: false, cause }));
+      let socket: Duplex;
+      try {
+        socket = connectSocket(url, tls);
+      } catch (cause) {
+        // Such as a certificate and a key that do not belong together: only one of the files has been renewed yet.
+        return fail(cause);
+      }
       let isTooLate = false;
       const timer = setTimeout(() => {
         isTooLate = true;
         client.destroy(new Error("no answer in time"));
       }, timeoutMilliseconds);
       const client = new Http2Client({
-        socket: connectSocket(url, tls),
+        socket,
         windowBytes: maximumWindowBytes,
         onReady: () => {
           clearTimeout(timer);
@@ -85,8 +95,7 @@ export class GrpcChannel {
         onClosed: (cause) => {
           clearTimeout(timer);
           closed.resolve();
-          const code = isTooLate ? grpcStatus.deadlineExceeded : grpcStatus.unavailable;
-          reject(new GrpcError(`${url} can't be reached: ${messageOf(cause)}`, { code, mayHaveRun: false, cause }));
+          fail(cause, isTooLate ? grpcStatus.deadlineExceeded : grpcStatus.unavailable);
         },
       });
     });

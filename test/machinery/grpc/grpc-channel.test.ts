@@ -9,6 +9,7 @@ import * as fc from "fast-check";
 import { GrpcChannel } from "../../../src/machinery/grpc/grpc-channel.ts";
 import { encodeFrame, FrameReader } from "../../../src/machinery/grpc/grpc-frames.ts";
 import { GrpcError, grpcStatus } from "../../../src/machinery/grpc/grpc-error.ts";
+import { issueTestCertificates } from "../storage/etcd-certificates.ts";
 
 describe("a stream of gRPC messages", () => {
   it("delivers each message whole and in order, wherever the chunks are cut", () => {
@@ -100,6 +101,21 @@ describe("a gRPC channel", () => {
     while (server.pings() === 0) await new Promise(setImmediate);
     assert.equal(server.pings(), 1);
     call.cancel();
+  });
+});
+
+describe("a certificate with the key of another one, as while both files are renewed", () => {
+  it("fails the connection, and nothing more happens when its time is over", async (context) => {
+    context.mock.timers.enable({ apis: ["setTimeout"] });
+    const { "client.crt": cert, "server.key": key } = issueTestCertificates();
+    const url = "https://127.0.0.1:1";
+    await assert.rejects(GrpcChannel.connect({ url, tls: { cert, key }, timeoutMilliseconds: 1_000 }), {
+      name: "GrpcError",
+      message: /^https:\/\/127\.0\.0\.1:1 can't be reached: .*key values mismatch/,
+      code: grpcStatus.unavailable,
+      mayHaveRun: false,
+    });
+    context.mock.timers.tick(1_000);
   });
 });
 

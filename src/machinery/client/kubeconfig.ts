@@ -1,6 +1,8 @@
+import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { homedir } from "node:os";
+import { createSecureContext } from "node:tls";
 import { parse, stringify } from "yaml";
 import { errorCode, messageOf } from "../api/thrown-error.ts";
 import { isJsonObject, jsonFields } from "../api/json-object.ts";
@@ -21,7 +23,10 @@ export interface KubeconfigSelection {
   readonly context?: string | undefined;
   /** The caller has a token of its own: the user's credentials need not be usable. */
   readonly isTokenGiven?: boolean;
-  /** The file is read again while others wait: a pipe, which may never end, is refused. */
+  /**
+   * The file is read again while others wait: a pipe, which may never end, is refused. So are a damaged CA, and a certificate and a key
+   * that do not belong together, as while their files are being replaced: what was read before stays in use.
+   */
   readonly isFollowed?: boolean;
   /**
    * Whether the user has the flags --kubeconfig, --context and --token, so that messages may name them. Default: true. False for
@@ -43,10 +48,32 @@ export function readKubeconfig(selection: KubeconfigSelection = {}): KubeconfigC
   const { file, context, isTokenGiven, isFollowed = false, hasFlags = true } = selection;
   const paths = file === undefined ? defaultFiles() : [file];
   const sources = paths.map((path) => ({ path, yaml: readConfig(path, { isPipeRefused: isFollowed, hasFlags }) }));
-  return contextOf(
+  const read = contextOf(
     sources.map(({ path, yaml }) => parseSource(yaml, path)),
     { context, isTokenGiven, hasFlags },
   );
+  if (isFollowed) checkCertificates(read, paths);
+  return read;
+}
+
+function checkCertificates({ transport }: KubeconfigContext, paths: readonly string[]): void {
+  const { caCertificates: authorities, clientCertificate: pair } = transport;
+  const check = (advice: string, use: () => unknown): void => {
+    try {
+      use();
+    } catch (cause) {
+      throw new KubeconfigError(`kubeconfig ${paths.join(":")}: ${advice}: ${messageOf(cause)}`, { cause });
+    }
+  };
+  // TLS itself passes over a damaged CA.
+  if (authorities !== undefined) {
+    check("the certificate of the cluster's CA cannot be read; write it again", () => new X509Certificate(authorities));
+  }
+  if (pair !== undefined) {
+    check("the user's client certificate and key cannot be used; write those of one pair", () =>
+      createSecureContext({ cert: pair.certificate, key: pair.key, ca: [] }),
+    );
+  }
 }
 
 /** The files of `$KUBECONFIG` that exist. */

@@ -9,6 +9,7 @@ import {
   parseKubeconfig,
   readKubeconfig,
 } from "../../../src/machinery/client/kubeconfig.ts";
+import { issueTestCertificates } from "../storage/etcd-certificates.ts";
 
 const pem = (content: string): string => `-----BEGIN ${content}-----`;
 
@@ -173,4 +174,29 @@ test("the files of $KUBECONFIG are merged: the first one with a value wins, and 
 test("another context than the current one can be chosen", () => {
   const text = certificateUser.replace("current-context: signet", "current-context: other");
   assert.equal(parseKubeconfig(text, { path: "x", context: "signet" }).namespace, "team");
+});
+
+test("a kubeconfig that is followed is refused while its CA is half written, or only one of a certificate and its key is new", (context) => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-kubeconfig-"));
+  context.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, "config");
+  const cluster = "server: https://h, certificate-authority: ca.crt";
+  writeFileSync(file, inline("client-certificate: client.crt, client-key: client.key", cluster));
+  const write = (name: string, pem: string): void => writeFileSync(join(folder, name), pem);
+  const read = (): unknown => readKubeconfig({ file, isFollowed: true, hasFlags: false }).transport.clientCertificate;
+  const [old, renewed] = [issueTestCertificates(), issueTestCertificates()];
+  write("ca.crt", renewed["ca.crt"]);
+  write("client.crt", renewed["client.crt"]);
+  write("client.key", old["client.key"]);
+  assert.throws(read, {
+    name: "KubeconfigError",
+    message: /: the user's client certificate and key cannot be used; write those of one pair: .*key values mismatch/,
+  });
+  write("client.key", renewed["client.key"]);
+  assert.deepEqual(read(), { certificate: renewed["client.crt"], key: renewed["client.key"] });
+  write("ca.crt", renewed["ca.crt"].slice(0, 90));
+  assert.throws(read, {
+    name: "KubeconfigError",
+    message: /: the certificate of the cluster's CA cannot be read; write/,
+  });
 });

@@ -286,6 +286,29 @@ describe("a KMS v2 provider", () => {
     assert.deepEqual((await scene.decrypt(stored)).plain, plain);
   });
 
+  it("tries all keys again seconds after the plugin was away for a moment, whoever asks for its health meanwhile", async () => {
+    const writer = process();
+    const stored: Buffer[] = [];
+    for (let index = 0; index < 30; index++) {
+      plugin.keyId = `key-of-many-${index}`;
+      writer.time.now += minutes(1);
+      await writer.transformer.pollWhenDue();
+      stored.push(await writer.transformer.encrypt(plain, storageKey));
+    }
+    const reader = process();
+    await reader.transformer.pollWhenDue();
+    plugin.stop();
+    for (const value of stored) await assert.rejects(reader.decrypt(value), UndecryptableValue);
+    await plugin.start();
+    for (let checks = 0; checks < 2; checks++) {
+      reader.time.now += 5_000;
+      await reader.transformer.check();
+      await reader.transformer.pollWhenDue();
+    }
+    assert.equal(reader.readable, 1);
+    for (const value of stored) assert.ok(!(reader.transformer.decrypt(value, storageKey) instanceof Promise));
+  });
+
   it("notifies that a key can be unwrapped when any value with it is read again", async () => {
     const stored = await process().transformer.encrypt(plain, storageKey);
     const scene = process();

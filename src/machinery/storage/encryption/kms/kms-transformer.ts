@@ -42,8 +42,8 @@ const failedPollMilliseconds = 10_000;
 /** After a failure, others that need the plugin fail at once for this long. */
 const failFastMilliseconds = 1_000;
 const maximumCachedKeys = 1_000;
-/** How many keys that could not be unwrapped are tried again at each look. */
-const retriedKeys = 20;
+/** How many keys that could not be unwrapped may fail again at each look. */
+const maximumRetryFailures = 20;
 /** Upstream's limits for what a plugin returns. */
 const maximumKeyIdBytes = 1024;
 const maximumWrappedKeyBytes = 1024;
@@ -100,9 +100,12 @@ export class KmsTransformer implements ValueTransformer {
   #writing: WritingKey | undefined;
   #polling: Promise<void> | undefined;
   #polledAt = -Infinity;
+  #lookedAt = -Infinity;
   /** Why the last status was not good. */
   #failure: string | undefined;
   #unwrapFailedAt = -Infinity;
+  /** It could not be asked for a key since the last look. */
+  #isAway = false;
   /** It did not answer in time: until it does, only looks ask it. Readers of every kind wait behind one that waits for a key. */
   #isSilent = false;
   #isRetrying = false;
@@ -141,13 +144,17 @@ export class KmsTransformer implements ValueTransformer {
       : Promise.all([opened, firstLook]).then(([plain]) => found(plain));
   }
 
-  /** Asks the plugin for its key when it is time to. Never rejects. */
+  /** Asks the plugin for its key, and tries the keys again that it has not unwrapped, when it is time to. Never rejects. */
   async pollWhenDue(): Promise<void> {
-    const isWell = this.#failure === undefined && !this.#isSilent;
-    const interval = isWell ? healthyPollMilliseconds : failedPollMilliseconds;
-    if (millisecondsSince(this.#polledAt, this.#options.clock) < interval) return;
+    const { clock } = this.#options;
+    const isWell = this.#failure === undefined && !this.#isAway;
+    // Health checks and writes ask for the plugin's key too, but try no other key again.
+    if (millisecondsSince(this.#lookedAt, clock) < (isWell ? healthyPollMilliseconds : failedPollMilliseconds)) return;
+    this.#lookedAt = clock.now();
     await this.#poll();
-    if (this.#failure === undefined) await this.#retryFailedKeys();
+    if (this.#failure !== undefined) return;
+    this.#isAway = false;
+    await this.#retryFailedKeys();
   }
 
   /** Rejects unless the plugin answers, now or a moment ago. */
@@ -281,7 +288,10 @@ export class KmsTransformer implements ValueTransformer {
       this.#isSilent = false;
     } catch (error) {
       this.#isSilent = error instanceof GrpcError && error.code === grpcStatus.deadlineExceeded;
-      if (!(error instanceof GrpcError) || isTransient.has(error.code)) this.#unwrapFailedAt = clock.now();
+      if (!(error instanceof GrpcError) || isTransient.has(error.code)) {
+        this.#isAway = true;
+        this.#unwrapFailedAt = clock.now();
+      }
       throw this.#away(messageOf(error));
     }
     const unwrapped = (cipher: Cipher) => ({ cipher, fingerprint: fingerprintOf(key), isProven: false });
@@ -293,14 +303,16 @@ export class KmsTransformer implements ValueTransformer {
   async #retryFailedKeys(): Promise<void> {
     if (this.#isRetrying) return;
     this.#isRetrying = true;
-    for (const [digest, key] of [...this.#failedKeys].slice(0, retriedKeys)) {
+    let failures = 0;
+    for (const [digest, key] of [...this.#failedKeys]) {
       await this.#unwrap(key, digest).catch(() => {
+        failures += 1;
         // Moves it to the end, so that each failed key gets its turn.
         this.#failedKeys.delete(digest);
         this.#failedKeys.set(digest, key);
       });
       // The others come first at the next look: now they would fail with it, and one key would keep them from being tried for ever.
-      if (this.#isSilent) break;
+      if (this.#isSilent || failures === maximumRetryFailures) break;
     }
     this.#isRetrying = false;
     if (this.#isNews) this.#tellReadable();

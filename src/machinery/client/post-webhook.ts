@@ -1,8 +1,8 @@
 import { jsonFields } from "../api/json-object.ts";
 import { systemSchedule } from "../api/clock.ts";
 import type { Schedule } from "../api/clock.ts";
-import { postJson, statusFailure, TransientFailure, UnusableAnswer } from "./post-json.ts";
-import type { Transport } from "./transport.ts";
+import { noAnswer, postJson, statusFailure, TransientFailure, UnusableAnswer } from "./post-json.ts";
+import type { ClientResponse, Transport } from "./transport.ts";
 
 export interface PostWebhookOptions {
   readonly transport: Transport;
@@ -42,16 +42,26 @@ async function post(
   request: { readonly path: string; readonly body: string; readonly signal: AbortSignal },
 ): Promise<Readonly<Record<string, unknown>>> {
   const response = await postJson(transport, request);
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of response.body) {
-    length += chunk.length;
-    if (length > largestAnswerBytes) throw new UnusableAnswer("its answer is larger than 1 MiB");
-    chunks.push(chunk);
-  }
+  const answer = await textOf(response.body);
   const { status } = response;
   if (status !== 200 && status !== 201) throw statusFailure(status);
-  return jsonFields(parsed(Buffer.concat(chunks).toString("utf8")));
+  return jsonFields(parsed(answer));
+}
+
+async function textOf(body: ClientResponse["body"]): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of body) {
+      length += chunk.length;
+      if (length > largestAnswerBytes) break;
+      chunks.push(chunk);
+    }
+  } catch (cause) {
+    throw noAnswer(cause);
+  }
+  if (length > largestAnswerBytes) throw new UnusableAnswer("its answer is larger than 1 MiB");
+  return Buffer.concat(chunks).toString("utf8");
 }
 
 function parsed(text: string): unknown {

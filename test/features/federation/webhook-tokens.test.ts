@@ -142,7 +142,11 @@ describe("a token that a webhook checks", () => {
 
 describe("a request to a webhook", () => {
   const answers = (...statuses: readonly number[]) => answersWith({ user: { username: "eve" } }, statuses);
-  const answersWith = (fields: object, statuses: readonly number[] = [200], kind = "TokenReview") => {
+  const answersWith = (
+    fields: object,
+    statuses: readonly number[] = [200],
+    { kind = "TokenReview", isCut = (_request: number): boolean => false } = {},
+  ) => {
     const sent: ClientRequest[] = [];
     const body = JSON.stringify({ kind, status: { authenticated: true, ...fields } });
     const ask = askWebhook({
@@ -158,6 +162,7 @@ describe("a request to a webhook", () => {
             headers: {},
             body: (async function* () {
               yield Buffer.from(status === 999 ? "<html>" : body);
+              if (isCut(sent.length)) throw new Error("the connection ended before the answer was complete");
             })(),
           };
         },
@@ -178,6 +183,12 @@ describe("a request to a webhook", () => {
     const failing = answers(503);
     await assert.rejects(failing.ask("opaque", []), /it answered 503/);
     assert.equal(failing.sent.length, 3);
+  });
+
+  it("is sent again after an answer that broke off", async () => {
+    const { ask, sent } = answersWith({ user: { username: "eve" } }, [200], { isCut: (request) => request < 3 });
+    assert.equal((await ask("opaque", [])).user.username, "eve");
+    assert.equal(sent.length, 3);
   });
 
   it("may answer with null for what it does not know", async () => {
@@ -210,7 +221,7 @@ describe("a request to a webhook", () => {
   });
 
   it("names nobody when the answer is of another kind, or has no name for a user who is authenticated", async () => {
-    const other = answersWith({ user: { username: "eve" } }, [200], "SubjectAccessReview");
+    const other = answersWith({ user: { username: "eve" } }, [200], { kind: "SubjectAccessReview" });
     await assert.rejects(other.ask("opaque", []), UnusableAnswer);
     for (const user of [{}, { username: "" }, { groups: ["system:masters"] }]) {
       await assert.rejects(answersWith({ user }).ask("opaque", []), UnusableAnswer);

@@ -31,13 +31,15 @@ interface AdministratorOptions extends Omit<AdminKubeconfigOptions, "isRevoked" 
   readonly revocation: ConnectedRevocation;
   /** Says where revocation lists and OCSP are served. Undefined: nowhere. */
   readonly revocationSettings: RevocationSettings | undefined;
+  /** Calls `listener` after each change of the CAs that the kubeconfig depends on. */
+  readonly onAuthorityChange: (listener: () => void) => void;
   readonly log: Pick<Logger, "info" | "error">;
 }
 
 /** The administrator's kubeconfig in the data directory. */
 export interface Administrator {
   readonly kubeconfigFile: string;
-  /** Renews its certificate before it ends, and as soon as it is revoked, until it is stopped. */
+  /** Renews its certificate before it ends, and as soon as it is revoked or a CA is replaced, until it is stopped. */
   keep(): { stop(): void };
 }
 
@@ -46,7 +48,7 @@ const intervalMilliseconds = 60_000;
 
 /** Writes the kubeconfig, and puts its certificate into the inventory, where it can be found and revoked like any other. */
 export async function openAdministrator(options: AdministratorOptions): Promise<Administrator> {
-  const { names, client, revocation, revocationSettings, log } = options;
+  const { names, client, revocation, revocationSettings, onAuthorityChange, log } = options;
   const isRevoked = revokedIn(revocation);
   let recorded: Certificate | undefined;
   const renewIfNeeded = async (): Promise<string> => {
@@ -72,9 +74,13 @@ export async function openAdministrator(options: AdministratorOptions): Promise<
         onFailure,
       });
       let isStopped = false;
+      const renewNow = (): void => {
+        if (!isStopped) renewIfNeeded().catch(onFailure);
+      };
       revocation.onRevoked(() => {
-        if (!isStopped && recorded !== undefined && isRevoked(recorded)) renewIfNeeded().catch(onFailure);
+        if (recorded !== undefined && isRevoked(recorded)) renewNow();
       });
+      onAuthorityChange(renewNow);
       return {
         stop() {
           isStopped = true;

@@ -154,6 +154,9 @@ describe("the CAs of a server with a live agent", () => {
     await eventually("a client certificate of the new CA", () =>
       /^CN=signet-nodeagent-client-ca-[0-9a-f]{8}$/.test(issuerOf("client")),
     );
+    // The request that is under way may have the old one.
+    const sinceRenewal = answered.good;
+    await eventually("requests with the new client certificate", () => answered.good > sinceRenewal + 1);
     await retireAuthority(keys, { name: "nodeagent-client-ca", isForced: true, clock });
     await assert.rejects(retireAuthority(keys, { name: "ca", isForced: false, clock }), /it signed until/);
     await retireAuthority(keys, { name: "ca", isForced: true, clock });
@@ -163,21 +166,25 @@ describe("the CAs of a server with a live agent", () => {
     assert.deepEqual(answered.bad, []);
   });
 
-  it("are updated in the administrator's kubeconfig and in the files of the data directory", async () => {
+  it("are updated in the administrator's kubeconfig and in the files of the data directory, at once and after a start", async () => {
     const { dataDirectory } = server;
     for (const name of everyAuthority) {
       assert.equal(statSync(join(dataDirectory, `${name}.key`)).mode & 0o777, 0o600);
     }
+    const checkKubeconfig = (): void => {
+      const { transport } = readKubeconfig({ file: server.kubeconfigFile });
+      const [certificate] = parseCertificatesPem(transport.clientCertificate?.certificate ?? "");
+      assert.ok(certificate);
+      assert.match(formatDistinguishedName(certificate.issuer), /^CN=signet-apiserver-client-ca-[0-9a-f]{8}$/);
+      assert.deepEqual(
+        subjects(transport.caCertificates ?? ""),
+        subjects(readFileSync(join(dataDirectory, "ca.crt"), "utf8")),
+      );
+    };
+    checkKubeconfig();
     await server.stop();
     server = await startTestServer({ storage: "lmdb", dataDirectory, settings: { "secure-port": 0 } });
-    const { transport } = readKubeconfig({ file: server.kubeconfigFile });
-    const [certificate] = parseCertificatesPem(transport.clientCertificate?.certificate ?? "");
-    assert.ok(certificate);
-    assert.match(formatDistinguishedName(certificate.issuer), /^CN=signet-apiserver-client-ca-[0-9a-f]{8}$/);
-    assert.deepEqual(
-      subjects(transport.caCertificates ?? ""),
-      subjects(readFileSync(join(dataDirectory, "ca.crt"), "utf8")),
-    );
+    checkKubeconfig();
   });
 });
 

@@ -99,7 +99,7 @@ function certificateOfFiles(files: KeyPairFiles, { names, followed }: FollowFile
   return {
     current: () => inUse.current,
     identity: () => inUse.identity,
-    caCertificates: () => first.cert,
+    caCertificates: () => inUse.current.cert,
     onRenewed: (listener) => inUse.onReplaced(listener),
     renewRevoked() {},
     stop() {},

@@ -123,6 +123,7 @@ describe("the serving certificate's files", () => {
     look();
     assert.deepEqual(taken, [{ cert: two.certificate, key: two.key }]);
     assert.equal(certificate.current().key, two.key);
+    assert.equal(certificate.caCertificates(), two.certificate, "clients verify the server with it");
     certificate.stop();
   });
 });

@@ -159,34 +159,33 @@ async function* statesOf(
   first: CertificateSigningRequest,
   { requests, sleep, signal }: FollowOptions,
 ): AsyncGenerator<CertificateSigningRequest | undefined> {
-  let last: CertificateSigningRequest | undefined = first;
-  yield last;
+  yield first;
   const { name = "" } = first.metadata;
   for (const milliseconds of firstPausesMilliseconds) {
     await sleep(milliseconds, signal);
     signal.throwIfAborted();
-    last = await requests.find(name);
-    yield last;
+    yield await requests.find(name);
   }
   for (;;) {
-    for await (const object of watched(last ?? first, { requests, sleep, signal })) yield object;
+    for await (const object of watched(name, { requests, sleep, signal })) yield object;
     signal.throwIfAborted();
-    last = await requests.find(name);
-    yield last;
+    yield await requests.find(name);
   }
 }
 
-/** The changes of a request, for at most a minute. Ends with its deletion. */
+/**
+ * A request as it is, and its changes, for at most a minute. Ends with its deletion. The watch does not begin at the request's own
+ * version: a server soon forgets the changes since then, and would refuse it for as long as nobody decides.
+ */
 async function* watched(
-  { metadata: { name = "", resourceVersion = "" } }: CertificateSigningRequest,
+  name: string,
   { requests, sleep, signal }: FollowOptions,
 ): AsyncGenerator<CertificateSigningRequest> {
   const watching = new AbortController();
   const stop = AbortSignal.any([signal, watching.signal]);
   const timedOut = sleep(longestWatchMilliseconds, stop).then(() => watching.abort());
   try {
-    const selection = { fieldSelector: `metadata.name=${name}`, resourceVersion };
-    for await (const { type, object } of requests.watch(selection, stop)) {
+    for await (const { type, object } of requests.watch({ fieldSelector: `metadata.name=${name}` }, stop)) {
       if (type === "DELETED") break;
       if (type !== "BOOKMARK") yield object;
     }

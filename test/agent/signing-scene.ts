@@ -33,6 +33,8 @@ type Behaviour =
   | { readonly asksForSeconds: unknown };
 
 export const hour = 3_600_000;
+/** For how long the server keeps what has changed. */
+const historyMilliseconds = 5 * 60_000;
 export const wanted: WantedCertificate = wantedServingCertificate(platformNames, {
   nodeName: "n1",
   dnsNames: ["n1"],
@@ -129,12 +131,19 @@ export class SigningScene {
       const name = created.metadata.name ?? "";
       this.requests.set(name, {
         ...created,
-        metadata: { name, creationTimestamp: timestamp(this.time.now()), resourceVersion: "1" },
+        metadata: {
+          name,
+          creationTimestamp: timestamp(this.time.now()),
+          resourceVersion: String(this.time.now()),
+        },
         status: this.#decide(created),
       });
       return json(201, this.requests.get(name));
     }
     if (request.query?.includes("watch=true")) {
+      const from = new URLSearchParams(request.query).get("resourceVersion");
+      if (from !== null && this.time.now() - Number(from) > historyMilliseconds)
+        return json(410, { kind: "Status", code: 410, reason: "Expired", message: "too old resource version" });
       if (this.behaviour !== "says of a pending request that it is deleted")
         return { status: 200, headers: {}, body: silence(request.signal) };
       const [object] = this.requests.values();

@@ -85,21 +85,27 @@ function partOf({ keyPem, certificatePem }: KeyPair, part: FolderPart): string {
   return part === "certificate" ? certificate : chain.join("");
 }
 
+export interface WrittenOutput {
+  /** Of the contents. */
+  readonly digest: string;
+  /** False: everything was as it should be already. */
+  readonly isChanged: boolean;
+}
+
 /**
  * Makes an output what the pair says, unless it is already. A reader, or a crash at any point, finds files that belong
- * together. Returns a digest of the contents. Throws UnusableFile that names the file.
+ * together. Throws UnusableFile that names the file.
  */
-export function writeCertificateOutput(output: CertificateOutput, pair: KeyPair): string {
+export function writeCertificateOutput(output: CertificateOutput, pair: KeyPair): WrittenOutput {
   const contents = contentsOf(output, pair);
-  const isCurrent = [...contents].every(([file, bytes]) => isWritten(file, { bytes, ownership: output.ownership }));
-  if (output.type !== "folder") {
-    if (!isCurrent) for (const [file, bytes] of contents) writeFile(file, { bytes, ownership: output.ownership });
-  } else if (!isCurrent || !hasLinks(output.folder, Object.values(output.names))) {
-    writeVersion(output, contents);
-  }
+  const isChanged =
+    [...contents].some(([file, bytes]) => !isWritten(file, { bytes, ownership: output.ownership })) ||
+    (output.type === "folder" && !hasLinks(output.folder, Object.values(output.names)));
+  if (isChanged && output.type === "folder") writeVersion(output, contents);
+  else if (isChanged) for (const [file, bytes] of contents) writeFile(file, { bytes, ownership: output.ownership });
   const digest = createHash("sha256");
   for (const [file, bytes] of contents) digest.update(file).update("\0").update(bytes);
-  return digest.digest("hex");
+  return { digest: digest.digest("hex"), isChanged };
 }
 
 interface FileContents {
@@ -112,7 +118,9 @@ function isWritten(file: string, { bytes, ownership }: FileContents): boolean {
     const found = readRegularFile(file, { largestBytes: bytes.length });
     if (found?.contents.equals(bytes) !== true) return false;
     const { mode, uid, gid } = found.status;
-    return (mode & 0o7777) === ownership.mode && uid === (ownership.uid ?? uid) && gid === (ownership.gid ?? gid);
+    // Another owner would last until the next renewal, and then the service could not read its key.
+    const owner = ownership.uid ?? process.geteuid?.() ?? uid;
+    return (mode & 0o7777) === ownership.mode && uid === owner && gid === (ownership.gid ?? gid);
   } catch {
     return false; // writing it tells what is wrong
   }

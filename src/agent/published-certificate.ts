@@ -33,7 +33,6 @@ const retryMilliseconds = 10_000;
 /** Keeps the files of a certificate the same as the pair in use, and runs its hook after they have changed. */
 export class PublishedCertificate {
   readonly #options: PublishedCertificateOptions;
-  #digest: string | undefined;
   #fault: string | undefined;
   /** Aborts when files could not be written. */
   #failed = new AbortController();
@@ -56,6 +55,7 @@ export class PublishedCertificate {
     const pair = current();
     if (pair === undefined) return;
     const digests: string[] = [];
+    const changed: string[] = [];
     const faults: string[] = [];
     const attempt = (write: () => void): void => {
       try {
@@ -65,15 +65,20 @@ export class PublishedCertificate {
       }
     };
     attempt(restore);
-    for (const output of outputs) attempt(() => digests.push(writeCertificateOutput(output, pair)));
+    for (const output of outputs) {
+      attempt(() => {
+        const { digest, isChanged } = writeCertificateOutput(output, pair);
+        digests.push(digest);
+        if (isChanged) changed.push(outputPath(output));
+      });
+    }
+    if (changed.length > 0) log.info({ certificate: name, files: changed }, "the files are written");
     if (faults.length > 0) return this.#fail(faults.join("; "));
     this.#fault = undefined;
     const digest = createHash("sha256").update(formatKeyPair(pair)).update(digests.join()).digest("hex");
-    const files = outputs.map(outputPath);
-    if (files.length > 0 && digest !== this.#digest) log.info({ certificate: name, files }, "the files are written");
-    this.#digest = digest;
+    const firstFile = outputs.map(outputPath)[0] ?? file;
     if (hook !== undefined)
-      hooks.changed({ change: `${name}-certificate`, file: changedFile ?? files[0] ?? file, digest, hook });
+      hooks.changed({ change: `${name}-certificate`, file: changedFile ?? firstFile, digest, hook });
   }
 
   async run(signal: AbortSignal): Promise<void> {

@@ -3,6 +3,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
+  chownSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -62,19 +63,24 @@ describe("the files of a service's certificate", () => {
     assert.deepEqual(readdirSync(folder).toSorted(), ["tls", "web.pem"]);
   });
 
-  it("are written again only when they differ, in contents or mode", (context) => {
+  it("are written again only when they differ, in contents, mode or owner", (context) => {
     const folder = folderFor(context);
     const [pem = assert.fail()] = outputsIn(folder);
     const pair = newPair();
-    const digest = writeCertificateOutput(pem, pair);
+    const { digest, isChanged } = writeCertificateOutput(pem, pair);
+    assert.ok(isChanged);
     const file = join(folder, "web.pem");
-    const { ino } = statSync(file);
-    assert.equal(writeCertificateOutput(pem, pair), digest);
+    const { ino, uid } = statSync(file);
+    assert.deepEqual(writeCertificateOutput(pem, pair), { digest, isChanged: false });
     assert.equal(statSync(file).ino, ino);
-    for (const spoil of [() => writeFileSync(file, "spoiled"), () => chmodSync(file, 0o644), () => rmSync(file)]) {
+    const spoilers = [() => writeFileSync(file, "spoiled"), () => chmodSync(file, 0o644), () => rmSync(file)];
+    // Root alone can give a file away.
+    if (uid === 0) spoilers.push(() => chownSync(file, 1, 1));
+    for (const spoil of spoilers) {
       spoil();
-      assert.equal(writeCertificateOutput(pem, pair), digest);
+      assert.deepEqual(writeCertificateOutput(pem, pair), { digest, isChanged: true });
       assert.equal(statSync(file).mode & 0o777, 0o600);
+      assert.equal(statSync(file).uid, uid);
       assert.equal(parseKeyPair(readFileSync(file, "utf8")).keyPem, pair.keyPem);
     }
   });

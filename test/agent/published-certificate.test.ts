@@ -21,33 +21,38 @@ function scene(context: TestContext) {
     rmSync(folder, { recursive: true });
   });
   const time = new VirtualTime(0);
-  const log = logTo(() => {});
+  const written: unknown[] = [];
+  const log = logTo((fields, message) => void (message === "the files are written" && written.push(fields)));
   let pair = newPair();
   let restore = (): void => {};
-  const published = new PublishedCertificate({
-    name: "web",
-    current: () => pair,
-    file: join(folder, "own.pem"),
-    restore: () => restore(),
-    outputs: ["one", "two"].map((name) => ({
-      type: "pem",
-      file: join(folder, `${name}.pem`),
-      ownership: { mode: 0o600 },
-    })),
-    hook: undefined,
-    hooks: new HookRunner({
-      memory: new HookMemory(folder, log),
-      log,
-      monotonic: time,
-      random: () => 0,
+  const start = (): PublishedCertificate =>
+    new PublishedCertificate({
+      name: "web",
+      current: () => pair,
+      file: join(folder, "own.pem"),
+      restore: () => restore(),
+      outputs: ["one", "two"].map((name) => ({
+        type: "pem",
+        file: join(folder, `${name}.pem`),
+        ownership: { mode: 0o600 },
+      })),
+      hook: undefined,
+      hooks: new HookRunner({
+        memory: new HookMemory(folder, log),
+        log,
+        monotonic: time,
+        random: () => 0,
+        sleep: time.sleep,
+      }),
       sleep: time.sleep,
-    }),
-    sleep: time.sleep,
-    log,
-  });
+      log,
+    });
+  const published = start();
   void published.run(stopping.signal);
   return {
     published,
+    restart: () => start().publish(),
+    written,
     time,
     onRestore: (called: () => void) => void (restore = called),
     fileOf: (name: string) => join(folder, `${name}.pem`),
@@ -78,6 +83,17 @@ describe("the files of a renewed certificate", () => {
     await time.advance(60_000);
     assert.ok(isCurrent("one"));
     assert.equal(published.fault, "the disk is full");
+  });
+
+  it("are in the log whenever they are written, and not when a start finds them as they should be", async (context) => {
+    const { time, fileOf, written, restart } = scene(context);
+    const both = { certificate: "web", files: [fileOf("one"), fileOf("two")] };
+    assert.deepEqual(written, [both]);
+    restart();
+    assert.deepEqual(written, [both]);
+    rmSync(fileOf("two"));
+    await time.advance(60_000);
+    assert.deepEqual(written, [both, { certificate: "web", files: [fileOf("two")] }]);
   });
 
   it("are written ten seconds after they could not be", async (context) => {

@@ -110,7 +110,9 @@ function askingFault(error: Error, dataDirectory: string): Error {
   switch (errorCode(error)) {
     case "ENOENT":
     case "ECONNREFUSED":
-      return new UnusableFile(`no agent runs with the data directory ${dataDirectory}; start it, or name another`);
+      return new UnusableFile(
+        `no agent runs with the data directory ${dataDirectory}; start it, or name its --config or --data-dir`,
+      );
     case "EINVAL":
     case "EACCES":
       return new UnusableFile(`${socketPath(dataDirectory)}: ${socketFailureReason(error)}`, { cause: error });

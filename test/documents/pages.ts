@@ -49,6 +49,7 @@ export const pages: readonly Page[] = [
   { file: "docs/observe.md", server: "started by the page", ports: ["6443"] },
   { file: "docs/revocation.md", server: "started by the page", ports: ["6443", "8080"] },
   { file: "docs/keys.md", server: "started by the page", ports: ["6443"] },
+  { file: "docs/break-in.md", server: "started by the page", ports: ["6443", "7443"] },
   {
     file: "docs/external-keys.md",
     server: "started by the page",

@@ -56,13 +56,17 @@ function unknownFlag({ code, exitCode }: CommanderError, command: Command): Comm
   return new CommanderError(exitCode, "commander.unknownOption", `unknown option '${flag}'${meant}`);
 }
 
-/** For kubectl's order of words, as in `get csr`: here the verb comes second. */
+/** A longer list would be no help. */
+const mostMeant = 3;
+
+/** For kubectl's order of words, as in `get csr`, and for a verb alone, as in `approve`: here the verb comes after the noun. */
 function verbFirst({ code, exitCode }: CommanderError, program: Command): CommanderError | undefined {
   const [verb, noun] = program.args;
-  const group = program.commands.find((command) => command.name() === noun);
-  if (code !== "commander.unknownCommand" || !group?.commands.some((command) => command.name() === verb))
-    return undefined;
-  return new CommanderError(exitCode, code, `unknown command '${verb}' (did you mean signet ${noun} ${verb}?)`);
+  const groups = program.commands.filter(({ commands }) => commands.some((command) => command.name() === verb));
+  const named = groups.filter((group) => group.name() === noun);
+  const meant = (named.length > 0 ? named : groups).map((group) => `signet ${group.name()} ${verb}`);
+  if (code !== "commander.unknownCommand" || meant.length === 0 || meant.length > mostMeant) return undefined;
+  return new CommanderError(exitCode, code, `unknown command '${verb}' (did you mean ${meant.join(" or ")}?)`);
 }
 
 /**

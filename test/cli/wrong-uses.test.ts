@@ -99,6 +99,8 @@ describe(
       await checkAll([
         ["an unknown command", words("crs list"), "usage", /unknown command 'crs' \(Did you mean csr\?\); see signet --help/],
         ["kubectl's order of words", words("get csr web"), "usage", /^signet: unknown command 'get' \(did you mean signet csr get\?\); see signet --help$/m],
+        ["a verb without its noun", words("approve web"), "usage", /^signet: unknown command 'approve' \(did you mean signet csr approve\?\); see signet --help$/m],
+        ["a verb of two nouns", words("revoke web"), "usage", /^signet: unknown command 'revoke' \(did you mean signet token revoke or signet certificates revoke\?\); see signet --help$/m],
         ["an unknown command below one that runs by itself", words("agent renw"), "usage", /^signet: unknown command 'renw' \(did you mean renew\?\); see signet agent --help$/m],
         ["the help of an unknown command below another", words("help csr lst"), "usage", /^signet: unknown command 'lst' \(Did you mean list\?\); see signet csr --help$/m],
         ["the help of an unknown command", words("help crs"), "usage", /^signet: unknown command 'crs' \(Did you mean csr\?\); see signet --help$/m],

@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { ApiError } from "../../../machinery/api/api-error.ts";
+import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
@@ -10,7 +11,7 @@ import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { plainName } from "../../../machinery/command-line/plain-name.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
-import { nodeLockResource } from "../resources.ts";
+import { nodeLockResource, nodeResource } from "../resources.ts";
 import type { NodeLock } from "./node-locks.ts";
 
 /** `signet node lock|unlock|locks`: locks machines out. */
@@ -43,6 +44,10 @@ const lock = (): Command =>
             const lockOfNode = { apiVersion: "", kind: "", metadata: { name }, spec };
             const isNew = await isDone(client.resource(nodeLockResource(names)).create(lockOfNode), 409);
             console.log(`node ${printable(name)} ${isNew ? "locked" : "was locked already"}`);
+            // A misspelled name would leave the machine in. Who may not read Nodes cannot be told.
+            const isKnown = await ignoreCodes([403], isDone(client.resource(nodeResource(names)).get(name), 404));
+            if (isKnown === false)
+              console.error(`warning: there is no Node ${printable(name)}; is this the right name?`);
           }),
         ),
       ),

@@ -106,11 +106,11 @@ export async function composeHandler(
     maximumReads: config.limits.maximumReads,
     maximumWrites: config.limits.maximumWrites,
     maximumWatches: config.limits.maximumWatches,
+    registry: observation.registry,
     otherMetrics,
     onAnswered: observation.onAnswered,
   });
   observation.addMetrics({
-    registry: metrics.registry,
     stores,
     store,
     quota,

@@ -67,8 +67,6 @@ export async function openControllersStatus(options: ControllersStatusOptions): 
   const { address, log, state } = options;
   const lastAnswer = new LastAnswer();
   const registry = registryOf(options);
-  const outsideKeys = outsideKeyObserver(systemClock);
-  outsideKeys.addMetrics(registry);
   const faults = (): string[] => [
     ...(lastAnswer.failure === undefined ? [] : [lastAnswer.failure]),
     ...(state() === "starting" ? ["the controllers have not read all objects yet"] : []),
@@ -88,7 +86,11 @@ export async function openControllersStatus(options: ControllersStatusOptions): 
     },
   });
   log.info({ url: listener.url }, "serving /livez, /readyz and /metrics over plain HTTP");
-  return { ...listener, outsideKeys: outsideKeys.observer, observed: (transport) => lastAnswer.of(transport) };
+  return {
+    ...listener,
+    outsideKeys: outsideKeyObserver(registry, systemClock),
+    observed: (transport) => lastAnswer.of(transport),
+  };
 }
 
 function registryOf({ queueCounts, state }: ControllersStatusOptions): Registry {

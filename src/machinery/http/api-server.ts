@@ -44,6 +44,7 @@ export interface ApiServerOptions extends Pick<
   readonly maximumReads: number;
   readonly maximumWrites: number;
   readonly maximumWatches: number;
+  readonly registry: MetricsOptions["registry"];
   /** The metrics of the other processes of this server. */
   readonly otherMetrics: MetricsOptions["others"];
   /** Called for each request when its answer is ready. It runs on the request path, so keep it fast. */
@@ -56,6 +57,7 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
   const mutatingQueue = queueOf(options.maximumWrites);
   const watches = new WatchBound(options.maximumWatches);
   const metrics = new Metrics({
+    registry: options.registry,
     inflight: () => ({ readOnly: readOnlyQueue, mutating: mutatingQueue }),
     refused: () => ({
       readOnly: readOnlyQueue.refused,

@@ -1,4 +1,5 @@
-import { collectDefaultMetrics, Registry } from "prom-client";
+import { collectDefaultMetrics } from "prom-client";
+import type { Registry } from "prom-client";
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
 import { addCollectedMetric, onlySample } from "./collected-metric.ts";
 import type { Sample } from "./collected-metric.ts";
@@ -51,6 +52,8 @@ export interface AuditCounts {
 }
 
 export interface MetricsOptions {
+  /** It may have metrics already, and more can be added. */
+  readonly registry: Registry;
   /** The metrics of the other processes of this server, each as `text` gives them. Default: there are none. */
   readonly others: (() => Promise<readonly string[]>) | undefined;
   readonly inflight: () => { readonly readOnly: Inflight; readonly mutating: Inflight };
@@ -62,15 +65,16 @@ export interface MetricsOptions {
 
 /** The server's own metrics in Prometheus' text format, with upstream's names. */
 export class Metrics {
-  readonly registry = new Registry();
+  readonly #registry: Registry;
   readonly #series = new Map<string, Series>();
 
   readonly #others: () => Promise<readonly string[]>;
 
-  constructor({ inflight, refused, longRunning, audit, others = async () => [] }: MetricsOptions) {
+  constructor({ registry, inflight, refused, longRunning, audit, others = async () => [] }: MetricsOptions) {
+    this.#registry = registry;
     this.#others = others;
-    collectDefaultMetrics({ register: this.registry });
-    addCollectedMetric(this.registry, {
+    collectDefaultMetrics({ register: registry });
+    addCollectedMetric(registry, {
       type: "counter",
       name: "apiserver_request_total",
       help: "Requests by verb, resource and status code.",
@@ -84,75 +88,40 @@ export class Metrics {
         [{ request_kind: "mutating" }, mutating[count]],
       ];
     };
-    addCollectedMetric(this.registry, {
+    addCollectedMetric(registry, {
       type: "gauge",
       name: "apiserver_current_inflight_requests",
       help: "Requests that run now, by kind.",
       labelNames: ["request_kind"],
       read: byKind("running"),
     });
-    addCollectedMetric(this.registry, {
+    addCollectedMetric(registry, {
       type: "gauge",
       name: "apiserver_current_inqueue_requests",
       help: "Requests that wait for their turn, by kind.",
       labelNames: ["request_kind"],
       read: byKind("waiting"),
     });
-    addCollectedMetric(this.registry, {
+    addCollectedMetric(registry, {
       type: "counter",
       name: "apiserver_request_terminations_total",
       help: "Requests that were refused with 429 because there were too many, by kind.",
       labelNames: ["request_kind"],
       read: () => Object.entries(refused()).map(([request_kind, count]) => [{ request_kind }, count] as const),
     });
-    addCollectedMetric(this.registry, {
+    addCollectedMetric(registry, {
       type: "gauge",
       name: "apiserver_longrunning_requests",
       help: "Watches that are open now.",
       read: () => onlySample(longRunning()),
     });
-    if (audit !== undefined) this.#countAudit(audit);
+    if (audit !== undefined) countAudit(registry, audit);
   }
 
   *#answered(): Generator<Sample<SeriesLabel | "code">> {
     for (const { labels, countByCode } of this.#series.values()) {
       for (const [code, count] of countByCode) yield [{ ...labels, code: String(code) }, count];
     }
-  }
-
-  #countAudit(audit: () => AuditCounts): void {
-    addCollectedMetric(this.registry, {
-      type: "counter",
-      name: "apiserver_audit_event_total",
-      help: "Audit events, lost ones included.",
-      *read() {
-        for (const count of audit().levels.values()) yield [{}, count];
-      },
-    });
-    addCollectedMetric(this.registry, {
-      type: "counter",
-      name: "apiserver_audit_level_total",
-      help: "Audit events by level.",
-      labelNames: ["level"],
-      *read() {
-        for (const [level, count] of audit().levels) yield [{ level }, count];
-      },
-    });
-    addCollectedMetric(this.registry, {
-      type: "counter",
-      name: "apiserver_audit_error_total",
-      help: "Audit events that were lost because they could not be written.",
-      labelNames: ["plugin"],
-      *read() {
-        for (const { plugin, events } of audit().lost) yield [{ plugin }, events];
-      },
-    });
-    addCollectedMetric(this.registry, {
-      type: "counter",
-      name: "apiserver_audit_requests_rejected_total",
-      help: "Requests that were refused because they could not be recorded.",
-      read: () => onlySample(audit().rejected),
-    });
   }
 
   /** Counts a request. Labels come only from served resources, never from a caller's input. */
@@ -180,7 +149,7 @@ export class Metrics {
 
   /** The metrics of this process, with exemplars where requests were exported as traces. */
   async text(): Promise<string> {
-    return `${await this.registry.metrics()}${this.#durations()}`;
+    return `${await this.#registry.metrics()}${this.#durations()}`;
   }
 
   /** Answers with the metrics of all processes of this server together. Only OpenMetrics has exemplars. */
@@ -192,7 +161,7 @@ export class Metrics {
       const { openMetricsContentType, openMetricsText, prefersOpenMetrics } = await import("./open-metrics.ts");
       if (prefersOpenMetrics(accept)) return typedText(openMetricsText(text), openMetricsContentType);
     }
-    return typedText(withoutExemplars(text), this.registry.contentType);
+    return typedText(withoutExemplars(text), this.#registry.contentType);
   }
 
   /** Histograms keep their own counts in prom-client. These counts are kept here, so their text is written here too. */
@@ -220,4 +189,39 @@ export class Metrics {
     }
     return `${lines.join("\n")}\n`;
   }
+}
+
+function countAudit(registry: Registry, audit: () => AuditCounts): void {
+  addCollectedMetric(registry, {
+    type: "counter",
+    name: "apiserver_audit_event_total",
+    help: "Audit events, lost ones included.",
+    *read() {
+      for (const count of audit().levels.values()) yield [{}, count];
+    },
+  });
+  addCollectedMetric(registry, {
+    type: "counter",
+    name: "apiserver_audit_level_total",
+    help: "Audit events by level.",
+    labelNames: ["level"],
+    *read() {
+      for (const [level, count] of audit().levels) yield [{ level }, count];
+    },
+  });
+  addCollectedMetric(registry, {
+    type: "counter",
+    name: "apiserver_audit_error_total",
+    help: "Audit events that were lost because they could not be written.",
+    labelNames: ["plugin"],
+    *read() {
+      for (const { plugin, events } of audit().lost) yield [{ plugin }, events];
+    },
+  });
+  addCollectedMetric(registry, {
+    type: "counter",
+    name: "apiserver_audit_requests_rejected_total",
+    help: "Requests that were refused because they could not be recorded.",
+    read: () => onlySample(audit().rejected),
+  });
 }

@@ -1,4 +1,5 @@
 import pino from "pino";
+import { Registry } from "prom-client";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { connectAuthorization } from "../../features/authorization/feature.ts";
 import { openConfiguredAuthorities } from "../../features/access/feature.ts";
@@ -74,7 +75,7 @@ function checksOf(config: ServerConfig): Readonly<Record<string, Check>> {
       authorization.type === "built in"
         ? undefined
         : async () => {
-            const { observer } = authorizationObserver(systemClock);
+            const observer = authorizationObserver(new Registry(), systemClock);
             const opening = { settings: authorization, clock: systemClock, log, followed, maximumPending: 1, observer };
             (await connectAuthorization(opening)).close();
           },

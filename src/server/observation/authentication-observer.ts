@@ -4,7 +4,7 @@ import type { ObservedAuthentication } from "../../machinery/authentication/crea
 import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
 import { andThen } from "../../machinery/api/maybe-promise.ts";
 import { LineLimit } from "../../machinery/logging/line-limit.ts";
-import type { Tallies } from "./tallies.ts";
+import type { DomainCounters } from "./domain-counters.ts";
 
 /** One client with a wrong token asks many times a second; ten lines say it. */
 const refusalLines = 10;
@@ -13,14 +13,14 @@ const refusalIntervalMilliseconds = 10_000;
 interface AuthenticationObserverOptions {
   readonly log: Logger;
   readonly clock: Clock;
-  readonly tallies: Tallies;
+  readonly counters: DomainCounters;
 }
 
 /** Counts logins, and logs those that are refused: who asked for what, and why it was refused; never the credential. */
 export function authenticationObserver({
   log,
   clock,
-  tallies,
+  counters,
 }: AuthenticationObserverOptions): (observed: ObservedAuthentication) => void {
   const limit = new LineLimit({
     clock,
@@ -28,7 +28,7 @@ export function authenticationObserver({
     intervalMilliseconds: refusalIntervalMilliseconds,
   });
   return ({ method, answer, request }) => {
-    tallies.authentications.add({ method, outcome: answer.outcome });
+    counters.authentications.inc({ method, outcome: answer.outcome });
     if (answer.outcome !== "refused") return;
     const logins = limit.take();
     if (logins === undefined) return;
@@ -40,9 +40,9 @@ export function authenticationObserver({
 
 /** Counts the answers of TokenReviews. */
 export const countedReviews =
-  (review: ReviewToken, { tokenReviews }: Tallies): ReviewToken =>
+  (review: ReviewToken, { tokenReviews }: DomainCounters): ReviewToken =>
   (token, audiences) =>
     andThen(review(token, audiences), (result) => {
-      tokenReviews.add({ outcome: result.isAuthenticated ? "authenticated" : "refused" });
+      tokenReviews.inc({ outcome: result.isAuthenticated ? "authenticated" : "refused" });
       return result;
     });

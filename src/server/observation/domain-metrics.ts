@@ -12,13 +12,10 @@ import type { Stores } from "../../machinery/registry/stores.ts";
 import { certificateRequestState } from "../../features/certificates/requests/certificate-request-state.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../../features/certificates/resources.ts";
 import type { Store } from "../../machinery/storage/store.ts";
-import { addTallyCounter } from "./tallies.ts";
-import type { Tallies } from "./tallies.ts";
 import { addQueueMetrics } from "./queue-metrics.ts";
 
 export interface DomainMetricsOptions {
   readonly registry: Registry;
-  readonly tallies: Tallies;
   readonly stores: Stores;
   readonly store: Store;
   readonly quota: StorageQuota | undefined;
@@ -35,49 +32,10 @@ export interface DomainMetricsOptions {
 
 /** Adds what Signet is for to the metrics of the API server: certificates, tokens, logins, the store. */
 export function addDomainMetrics(options: DomainMetricsOptions): void {
-  addCounters(options);
   addCertificateGauges(options);
   addStorageGauges(options);
   addQueueMetrics(options.registry, options.queueCounts);
   addFileGauge(options);
-}
-
-function addCounters({ registry, tallies }: DomainMetricsOptions): void {
-  addTallyCounter(registry, {
-    name: "signet_certificates_issued_total",
-    help: "Certificates issued.",
-    tally: tallies.issued,
-  });
-  addTallyCounter(registry, {
-    name: "signet_certificate_requests_denied_total",
-    help: "Certificate requests denied.",
-    tally: tallies.denied,
-  });
-  addTallyCounter(registry, {
-    name: "signet_certificate_requests_failed_total",
-    help: "Certificate requests failed.",
-    tally: tallies.failed,
-  });
-  addTallyCounter(registry, {
-    name: "signet_tokens_issued_total",
-    help: "Tokens issued by TokenRequest.",
-    tally: tallies.tokensIssued,
-  });
-  addTallyCounter(registry, {
-    name: "signet_token_reviews_total",
-    help: "Tokens reviewed, by outcome.",
-    tally: tallies.tokenReviews,
-  });
-  addTallyCounter(registry, {
-    name: "signet_authentications_total",
-    help: "Requests with a credential, by the credential that decided and its outcome.",
-    tally: tallies.authentications,
-  });
-  addTallyCounter(registry, {
-    name: "signet_namespace_quota_refusals_total",
-    help: "Writes that were refused because as much is stored for their namespace or user as may be.",
-    tally: tallies.exceededQuotas,
-  });
 }
 
 function addCertificateGauges(options: DomainMetricsOptions): void {

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { Registry } from "prom-client";
 import type { ConfiguredSigner } from "../../features/certificates/signers/signer-configuration.ts";
 import { findWellKnownSigner, wellKnownSigners } from "../../features/certificates/signers/well-known-signers.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
@@ -21,10 +22,10 @@ import type { DecisionCount } from "../authorizers.ts";
 import type { PolicyObserver } from "../../features/admission/feature.ts";
 import { policyObserver } from "./policy-observer.ts";
 import { outsideKeyObserver } from "./outside-key-observer.ts";
-import { authorizationObserver } from "./authorization-observer.ts";
+import { addDecisionCounter, authorizationObserver } from "./authorization-observer.ts";
 import { authenticationObserver, countedReviews } from "./authentication-observer.ts";
 import { writeObserver } from "./write-observer.ts";
-import { newTallies } from "./tallies.ts";
+import { domainCounters } from "./domain-counters.ts";
 
 export interface ServerObservationOptions {
   readonly names: Names;
@@ -46,7 +47,7 @@ interface NeededCertificates {
 
 interface ServerMetricsOptions extends Pick<
   DomainMetricsOptions,
-  "registry" | "stores" | "store" | "quota" | "storedBytes" | "unusableFiles"
+  "stores" | "store" | "quota" | "storedBytes" | "unusableFiles"
 > {
   readonly decisions: () => Iterable<DecisionCount>;
   readonly authorities: () => NeededCertificates;
@@ -54,6 +55,7 @@ interface ServerMetricsOptions extends Pick<
 
 /** Observes each place where something is decided, and makes log lines and metrics of it. */
 export interface ServerObservation {
+  readonly registry: Registry;
   onWritten(write: ObservedWrite): void;
   onRefused(error: StoreUnavailable): void;
   onQuotaExceeded(holder: QuotaHolder): void;
@@ -70,11 +72,9 @@ export interface ServerObservation {
 
 export function observeServer(options: ServerObservationOptions): ServerObservation {
   const { names, log, clock, configuredSigners } = options;
-  const tallies = newTallies();
+  const registry = new Registry();
+  const counters = domainCounters(registry);
   const queueCounts = new QueueCounts();
-  const authorization = authorizationObserver(clock);
-  const outsideKeys = outsideKeyObserver(clock);
-  const policies = policyObserver();
   const reportExceededQuota = rateLimitedReport(({ type, name }: QuotaHolder, count) =>
     log.warn(
       { [type]: name, refusedWrites: count },
@@ -87,31 +87,30 @@ export function observeServer(options: ServerObservationOptions): ServerObservat
     configuredSigners().find((signer) => signer.name === signerName)?.name ??
     "other";
   return {
-    onWritten: writeObserver({ names, log, tallies, signerLabel }),
+    registry,
+    onWritten: writeObserver({ names, log, counters, signerLabel }),
     onRefused: rateLimitedReport(({ message }, count) =>
       log.error({ refusedWrites: count }, `the store takes no writes now: ${message}`),
     ),
     onQuotaExceeded(holder) {
-      tallies.exceededQuotas.add({});
+      counters.exceededQuotas.inc();
       reportExceededQuota(holder);
     },
-    onAuthenticated: authenticationObserver({ log, clock, tallies }),
+    onAuthenticated: authenticationObserver({ log, clock, counters }),
     onAnswered({ info, isServed, response }) {
       if (!isServed || response.status !== 201 || info?.kind !== "resource") return;
-      if (info.resource === "serviceaccounts" && info.subresource === "token") tallies.tokensIssued.add({});
+      if (info.resource === "serviceaccounts" && info.subresource === "token") counters.tokensIssued.inc();
     },
-    authorization: authorization.observer,
-    outsideKeys: outsideKeys.observer,
+    authorization: authorizationObserver(registry, clock),
+    outsideKeys: outsideKeyObserver(registry, clock),
     queueCounts,
-    policies: policies.observer,
-    counted: (review) => countedReviews(review, tallies),
+    policies: policyObserver(registry),
+    counted: (review) => countedReviews(review, counters),
     addMetrics({ authorities, decisions, ...metrics }) {
-      authorization.addMetrics(metrics.registry, decisions);
-      outsideKeys.addMetrics(metrics.registry);
-      policies.addMetrics(metrics.registry);
+      addDecisionCounter(registry, decisions);
       addDomainMetrics({
         ...metrics,
-        tallies,
+        registry,
         queueCounts,
         clock,
         signerLabel,

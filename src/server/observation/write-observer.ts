@@ -11,12 +11,12 @@ import type { ResourceType } from "../../machinery/api/resource-type.ts";
 import { storedAs } from "../../machinery/registry/resource-definition.ts";
 import type { ObservedWrite } from "../../machinery/registry/resource-registry.ts";
 import { controllersUser, serverUser } from "../loopback-users.ts";
-import type { Tallies } from "./tallies.ts";
+import type { DomainCounters } from "./domain-counters.ts";
 
 export interface WriteObserverOptions {
   readonly names: Names;
   readonly log: Logger;
-  readonly tallies: Tallies;
+  readonly counters: DomainCounters;
   /** The label of a signer's name: one of the signers that the server knows, or `other`. */
   signerLabel(signerName: string): string;
 }
@@ -37,7 +37,7 @@ const requestMessages: Partial<Record<CertificateRequestState, string>> = {
 export function writeObserver({
   names,
   log,
-  tallies,
+  counters,
   signerLabel,
 }: WriteObserverOptions): (write: ObservedWrite) => void {
   const requests = keyOf(certificateSigningRequestResource(names));
@@ -58,9 +58,9 @@ export function writeObserver({
     if (state === before) return;
     const { signerName, username: requester } = request.spec;
     const signer = signerLabel(signerName);
-    if (state === "issued") tallies.issued.add({ signer });
-    if (state === "denied") tallies.denied.add({ signer });
-    if (state === "failed") tallies.failed.add({ signer });
+    if (state === "issued") counters.issued.inc({ signer });
+    if (state === "denied") counters.denied.inc({ signer });
+    if (state === "failed") counters.failed.inc({ signer });
     const message = requestMessages[state];
     if (message === undefined) return;
     log.info({ request: request.metadata.name, signer: signerName, requester, by: username }, message);

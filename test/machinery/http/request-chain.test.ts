@@ -13,6 +13,7 @@ import type { AuthorizationAttributes } from "../../../src/machinery/api/attribu
 import { openIdRoutes } from "../../../src/features/accounts/tokens/discovery-documents.ts";
 import type { HttpRequest, HttpResponse } from "../../../src/machinery/api/http-message.ts";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
+import { Registry } from "prom-client";
 import { createApiServer } from "../../../src/machinery/http/api-server.ts";
 import type { ApiServerOptions } from "../../../src/machinery/http/api-server.ts";
 import type { Definition } from "../../../src/machinery/http/served-resources.ts";
@@ -122,6 +123,7 @@ function serverWith(changes: Partial<ApiServerOptions> = {}): Server {
     maximumReads: 400,
     maximumWrites: 200,
     maximumWatches: 100_000,
+    registry: new Registry(),
     otherMetrics: undefined,
     onAnswered: () => {},
     onStreamStarted: () => () => {},

@@ -1,5 +1,6 @@
 import { timestamp } from "../machinery/api/clock.ts";
-import { CommandFailure, exitCodes } from "../machinery/command-line/command-failure.ts";
+import { exitCodes } from "../machinery/command-line/command-failure.ts";
+import { interruptible } from "../machinery/command-line/interruptible.ts";
 import { printable } from "../machinery/command-line/printable.ts";
 import { terminalWidth, textTable } from "../machinery/command-line/text-table.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
@@ -56,36 +57,25 @@ export async function runAgentProgram(program: AgentProgram, version: string): P
 const pollMilliseconds = 100;
 
 /**
- * For cron, images and CI: ends as soon as everything is up to date. SIGINT or SIGTERM ends it before, as an agent that runs; a second
- * signal ends the process at once.
+ * For cron, images and CI: ends as soon as everything is up to date. SIGINT or SIGTERM ends it before, as an agent that runs.
  */
 async function runOnce(program: Extract<AgentProgram, { readonly type: "once" }>, version: string): Promise<void> {
   const settings = { ...program.load(), port: 0 };
   const folder = ownFolder(settings.dataDirectory);
-  const stopping = new AbortController();
-  const onSignal = (signal: NodeJS.Signals): void => stopping.abort(signal);
-  process.once("SIGINT", onSignal).once("SIGTERM", onSignal); // before a hook can run
-  const agent = await startAgent(settings, {
-    log: openProcessLog(settings.log),
-    version,
-  });
-  const end = performance.now() + program.timeoutMilliseconds;
-  try {
-    while (!isUpToDate(agent.status()) && performance.now() < end && !stopping.signal.aborted) {
-      await Promise.race([sleep(pollMilliseconds, stopping.signal), agent.broken]);
+  const status = await interruptible("the same command continues, with the same keys and requests", async (signal) => {
+    const agent = await startAgent(settings, { log: openProcessLog(settings.log), version });
+    const end = performance.now() + program.timeoutMilliseconds;
+    try {
+      while (!isUpToDate(agent.status()) && performance.now() < end && !signal.aborted) {
+        await Promise.race([sleep(pollMilliseconds, signal), agent.broken]);
+      }
+    } finally {
+      await agent.stop();
+      folder.release();
     }
-  } finally {
-    await agent.stop();
-    folder.release();
-    process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
-  }
-  if (stopping.signal.aborted) {
-    const signal = String(stopping.signal.reason);
-    throw new CommandFailure(`ended by ${signal}; the same command continues, with the same keys and requests`, {
-      exit: signal === "SIGINT" ? "interrupted" : "terminated",
-    });
-  }
-  const status = agent.status();
+    signal.throwIfAborted();
+    return agent.status();
+  });
   console.log(statusText(status));
   if (isUpToDate(status)) return;
   console.error(

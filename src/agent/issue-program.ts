@@ -1,7 +1,7 @@
 import { systemClock, timestamp } from "../machinery/api/clock.ts";
-import { CommandFailure } from "../machinery/command-line/command-failure.ts";
 import { connect } from "../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
+import { interruptible } from "../machinery/command-line/interruptible.ts";
 import { printable } from "../machinery/command-line/printable.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
 import { sleep } from "../machinery/loops/repetition.ts";
@@ -19,8 +19,6 @@ export type IssueProgram = IssueOrder & { readonly connection: ConnectionFlags }
  * CommandFailure, or what the connection throws.
  */
 export async function runIssueProgram(program: IssueProgram): Promise<void> {
-  const stopping = new AbortController();
-  const onSignal = (signal: NodeJS.Signals): void => stopping.abort(signal);
   const log = program.isRenewed ? openProcessLog({ level: "info", format: undefined }) : plainLog(program);
   const serverClock = new ServerClock({ local: systemClock, onSkew: (skew) => logSkew(skew, log) });
   const toServer = (): ReturnType<typeof connect> =>
@@ -28,7 +26,6 @@ export async function runIssueProgram(program: IssueProgram): Promise<void> {
       observed: (transport) => setsClock(transport, { serverClock, local: systemClock }),
     });
   let connection = await toServer();
-  process.once("SIGINT", onSignal).once("SIGTERM", onSignal);
   let reconnection = Promise.resolve();
   /** The kubeconfig may have other credentials by now. */
   const reconnect = async (): Promise<void> => {
@@ -42,36 +39,31 @@ export async function runIssueProgram(program: IssueProgram): Promise<void> {
   };
   try {
     const { names, timeoutMilliseconds } = connection;
-    const { certificate } = await obtainCertificate(program, {
-      names,
-      client: () => connection.client,
-      timeoutMilliseconds,
-      clock: serverClock,
-      monotonic: performance,
-      random: Math.random,
-      sleep,
-      log,
-      onFailed: () => {
-        if (program.isRenewed) reconnection = reconnection.then(reconnect);
-      },
-      signal: stopping.signal,
-    });
+    const left = `the same command continues, with the same key and request for ${program.name}`;
+    const { certificate } = await interruptible(left, (signal) =>
+      obtainCertificate(program, {
+        names,
+        client: () => connection.client,
+        timeoutMilliseconds,
+        clock: serverClock,
+        monotonic: performance,
+        random: Math.random,
+        sleep,
+        log,
+        onFailed: () => {
+          if (program.isRenewed) reconnection = reconnection.then(reconnect);
+        },
+        signal,
+      }),
+    );
     if (program.isRenewed || certificate === undefined) return;
     const end = timestamp(certificate.notAfter);
     console.log(`certificate ${program.name} is in ${printable(program.files.out)}, valid until ${end}`);
-  } catch (error) {
-    throw stopping.signal.aborted ? interruption(program, String(stopping.signal.reason)) : error;
   } finally {
-    process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
     await reconnection;
     connection.client.close();
   }
 }
-
-const interruption = ({ name }: IssueProgram, signal: string): CommandFailure =>
-  new CommandFailure(`ended by ${signal}; the same command continues, with the same key and request for ${name}`, {
-    exit: signal === "SIGINT" ? "interrupted" : "terminated",
-  });
 
 /** For a person who waits. Failures are left out: the command ends with them. */
 function plainLog({ wanted }: IssueProgram): AgentLog {

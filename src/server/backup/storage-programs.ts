@@ -5,7 +5,7 @@ import { UsageError } from "../../machinery/command-line/flag.ts";
 import { fileFailureReason, unreadableFileReason } from "../../machinery/files/unusable-file.ts";
 import { UnreadableSource } from "../../machinery/storage/copy-objects.ts";
 import { StoreUnavailable } from "../../machinery/storage/store.ts";
-import { interruptible } from "../interruptible.ts";
+import { interruptible } from "../../machinery/command-line/interruptible.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { backUp } from "./back-up.ts";
 import { verifyBackupFile } from "./backup-file.ts";
@@ -15,7 +15,7 @@ import type { MigrateOptions } from "./migrate-storage.ts";
 import { restoreBackup } from "./restore.ts";
 
 /** What a backup, a restore or a move leaves behind when it is interrupted. */
-const untouched = "it was interrupted: nothing was changed";
+const untouched = "nothing was changed";
 
 /** `signet backup`: says on standard output what is in the file. */
 export async function runBackUp(

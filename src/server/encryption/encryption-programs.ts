@@ -11,7 +11,7 @@ import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
 import type { NamedKey } from "../../machinery/storage/encryption/aes-gcm.ts";
 import { checkDataDirectory, withServerStore } from "../with-server-store.ts";
 import type { EncryptionAction } from "../encryption-settings.ts";
-import { interruptible } from "../interruptible.ts";
+import { interruptible } from "../../machinery/command-line/interruptible.ts";
 import type { ServerConfig } from "../server-config.ts";
 import { encryptionKeyFile, newEncryptionKey, readEncryptionKeys, writeEncryptionKeys } from "./encryption-key-file.ts";
 import type { ReadableStore } from "./readable-store.ts";
@@ -73,7 +73,7 @@ async function rewrite(opened: ReadableStore): Promise<void> {
     progress.show(`${seen} objects seen, ${written} rewritten`);
   try {
     const { rewritten, unreadable, changedMeanwhile } = await interruptible(
-      "it was interrupted; what is written stays, and the same command goes on",
+      "what is written stays, and the same command goes on",
       (signal) => rewriteStale(opened, { signal, onProgress }),
     );
     progress.end();

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { CommandFailure } from "../../../src/machinery/command-line/command-failure.ts";
+import { interruptible } from "../../../src/machinery/command-line/interruptible.ts";
+
+describe("work that can be interrupted", () => {
+  for (const [signal, exitCode] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const) {
+    it(`ends at ${signal} with its exit code, and says what is left`, async () => {
+      const work = interruptible("nothing was changed", async (interruption) => {
+        process.emit(signal, signal);
+        interruption.throwIfAborted();
+      });
+      await assert.rejects(work, (error) => {
+        assert.ok(error instanceof CommandFailure);
+        assert.deepEqual([error.message, error.exitCode], [`ended by ${signal}; nothing was changed`, exitCode]);
+        return true;
+      });
+    });
+  }
+
+  it("leaves signals alone as soon as it is done", async () => {
+    const before = process.listenerCount("SIGINT");
+    assert.equal(await interruptible("nothing was changed", () => Promise.resolve("done")), "done");
+    assert.equal(process.listenerCount("SIGINT"), before);
+  });
+});

@@ -12,6 +12,7 @@ import type { ClientResponse, Transport } from "../machinery/client/transport.ts
 import type { ClientCertificate, ServerAccess, BootstrapCredential } from "./agent-settings.ts";
 import type { AgentIdentity } from "./certificate-renewal.ts";
 import type { KeyPair } from "./key-pair.ts";
+import { setsClock } from "./server-clock.ts";
 import type { ServerClock } from "./server-clock.ts";
 import { serialNumberHex } from "../pki/certificate.ts";
 
@@ -123,15 +124,8 @@ export class AgentClients {
         { server, caSource },
       ),
     );
-    const transport = observed(firstReachable(transports, { monotonic }), () => {
-      const sentAt = localClock.now();
-      const onResponse = onSend();
-      return (response) => {
-        serverClock.observe(response, sentAt);
-        onResponse(response);
-      };
-    });
-    return new ApiClient(transport, { explain });
+    const timed = setsClock(firstReachable(transports, { monotonic }), { serverClock, local: localClock });
+    return new ApiClient(observed(timed, onSend), { explain });
   }
 }
 

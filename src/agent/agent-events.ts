@@ -1,3 +1,4 @@
+import { stopSignal } from "../machinery/command-line/stop-signal.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
 import type { AgentLog } from "./agent-log.ts";
 
@@ -23,17 +24,8 @@ export class AgentEvents {
   /** Listens to the signals of the process from now on, and until the process ends. */
   constructor(configurationFile: string | undefined, log: AgentLog) {
     this.#followed = new FollowedFiles({ log, pollMilliseconds: followMilliseconds });
-    let isStopping = false;
-    this.stop = new Promise((resolve) => {
-      const onSignal = (signal: string): void => {
-        if (isStopping) process.exit(1);
-        isStopping = true;
-        const event: StopEvent = { reason: "stop", signal };
-        resolve(event);
-        this.#add(event);
-      };
-      process.on("SIGTERM", onSignal).on("SIGINT", onSignal);
-    });
+    this.stop = stopSignal(() => process.exit(1)).then((signal) => ({ reason: "stop", signal }));
+    void this.stop.then((event) => this.#add(event));
     process.on("SIGHUP", () => this.#add({ reason: "reload", why: "SIGHUP" }));
     if (configurationFile === undefined) return;
     this.#followed.follow({

@@ -1,3 +1,4 @@
+import type { Logger } from "pino";
 import { isProxyIgnored } from "../machinery/client/proxy-agent.ts";
 import { listenFault } from "../machinery/command-line/listen-fault.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
@@ -9,7 +10,6 @@ import { openControlSocket } from "./agent-control.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { AgentSettings } from "./agent-settings.ts";
 import { AgentEvents } from "./agent-events.ts";
-import type { AgentEvent } from "./agent-events.ts";
 import { startAgent } from "./start-agent.ts";
 import type { RunningAgent } from "./start-agent.ts";
 
@@ -48,64 +48,68 @@ export async function runAgentUntilStopped(source: SettingsSource, version: stri
     agent?.renewNow();
   });
   const control = await openControlSocket(dataDirectory, { agent: () => agent, log });
-  let previous = settings;
-  let isAnnounced = false;
-  try {
-    for (;;) {
-      try {
-        agent = await startAgent(settings, { log, version });
-      } catch (error) {
-        if (previous === settings) throw error;
-        const reason = listenFault(error) ?? messageOf(error);
-        log.error({}, `the new settings cannot be used, the old ones stay: ${reason}`);
-        settings = previous;
-        continue;
-      }
-      previous = settings;
-      if (!isAnnounced) {
-        say(`signet agent ${version}: node ${settings.nodeName} serves on port ${agent.port}`);
-        manager.ready();
-      }
-      isAnnounced = true;
-      const event = await Promise.race([nextUsable(), agent.broken]).catch(async (error: unknown) => {
-        await agent?.stop();
-        throw error;
-      });
-      if (event.reason === "reload") {
-        log.info({}, `reading the settings again: ${event.why}`);
-        const ended = agent.stop({ hookGraceMilliseconds: reloadGraceMilliseconds });
-        if ((await Promise.race([ended, events.stop])) === undefined) {
-          agent = undefined;
-          continue;
-        }
-      }
-      const { signal } = await events.stop;
-      log.info({ signal }, "stopping");
-      manager.stopping();
-      return await agent.stop();
+  /** The old settings stay where an agent cannot start with the new ones. */
+  const restarted = async (next: AgentSettings): Promise<RunningAgent> => {
+    try {
+      const started = await startAgent(next, { log, version });
+      settings = next;
+      return started;
+    } catch (error) {
+      const reason = listenFault(error) ?? messageOf(error);
+      log.error({}, `the new settings cannot be used, the old ones stay: ${reason}`);
+      return startAgent(settings, { log, version });
     }
+  };
+  try {
+    agent = await startAgent(settings, { log, version });
+    say(`signet agent ${version}: node ${settings.nodeName} serves on port ${agent.port}`);
+    manager.ready();
+    for (;;) {
+      const next = await Promise.race([nextSettings({ source, events, log, dataDirectory }), agent.broken]).catch(
+        async (error: unknown) => {
+          await agent?.stop();
+          throw error;
+        },
+      );
+      if (next === undefined) break;
+      const ended = agent.stop({ hookGraceMilliseconds: reloadGraceMilliseconds });
+      if ((await Promise.race([ended, events.stop])) !== undefined) break;
+      agent = undefined;
+      agent = await restarted(next);
+    }
+    const { signal } = await events.stop;
+    log.info({ signal }, "stopping");
+    manager.stopping();
+    await agent.stop();
   } finally {
     await control.close(); // an open socket would keep the process alive
     events.close();
     folder.release();
   }
+}
 
-  /** The next event; settings that cannot be used are only logged. */
-  async function nextUsable(): Promise<AgentEvent> {
-    for (;;) {
-      const event = await events.next();
-      if (event.reason === "stop") return event;
-      try {
-        const next = source.load();
-        if (next.dataDirectory !== dataDirectory) {
-          throw new UnusableFile("the data directory cannot change while the agent runs: restart the agent");
-        }
-        settings = next;
-        log.level = next.log.level;
-        return event;
-      } catch (error) {
-        log.error({}, `the settings cannot be used, the old ones stay: ${messageOf(error)}`);
+interface Reloading {
+  readonly source: SettingsSource;
+  readonly events: AgentEvents;
+  readonly log: Logger;
+  readonly dataDirectory: string;
+}
+
+/** The settings to start again with; those that cannot be used are only logged. Undefined: a signal stops the agent. */
+async function nextSettings({ source, events, log, dataDirectory }: Reloading): Promise<AgentSettings | undefined> {
+  for (;;) {
+    const event = await events.next();
+    if (event.reason === "stop") return undefined;
+    try {
+      const next = source.load();
+      if (next.dataDirectory !== dataDirectory) {
+        throw new UnusableFile("the data directory cannot change while the agent runs: restart the agent");
       }
+      log.level = next.log.level;
+      log.info({}, `reading the settings again: ${event.why}`);
+      return next;
+    } catch (error) {
+      log.error({}, `the settings cannot be used, the old ones stay: ${messageOf(error)}`);
     }
   }
 }

@@ -26,8 +26,8 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/api": [],
   "machinery/scheduling": ["machinery/api"],
   "machinery/logging": ["machinery/api"],
-  "machinery/files": ["machinery/api"],
-  "machinery/service-manager": ["machinery/command-line"],
+  "machinery/files": ["machinery/api", "type machinery/logging/log"],
+  "machinery/service-manager": ["machinery/command-line", "type machinery/logging/log"],
   "machinery/schema": ["machinery/api"],
   "machinery/grpc": ["machinery/api", "machinery/http2"],
   "machinery/storage": [

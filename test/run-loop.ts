@@ -3,15 +3,16 @@ import type { Schedule } from "../src/machinery/api/clock.ts";
 import { platformNames } from "../src/machinery/api/names.ts";
 import { ApiClient } from "../src/machinery/client/api-client.ts";
 import { inProcessTransport } from "../src/machinery/client/in-process-transport.ts";
-import type { Controller, ControllerContext, ControllerLog } from "../src/machinery/loops/controller.ts";
+import type { Controller, ControllerContext } from "../src/machinery/loops/controller.ts";
 import { runControllers } from "../src/machinery/loops/elected-controllers.ts";
 import { InformerSet } from "../src/machinery/loops/informer.ts";
 import { QueueCounts } from "../src/machinery/loops/work-queue.ts";
 import type { WorkQueue } from "../src/machinery/loops/work-queue.ts";
 import type { ManualTime } from "./manual-time.ts";
 import type { TestServer } from "./test-server.ts";
+import type { Log } from "../src/machinery/logging/log.ts";
 
-export const silent: ControllerLog = { info: () => undefined, error: () => undefined };
+export const silent: Pick<Log, "info" | "error"> = { info: () => undefined, error: () => undefined };
 
 /** For retries that a test does not wait for. */
 export const atOnce: Schedule = (run) => {
@@ -39,7 +40,7 @@ export interface RunningLoop {
 
 interface RunLoopOptions {
   readonly time: ManualTime;
-  readonly log?: ControllerLog;
+  readonly log?: Pick<Log, "info" | "error">;
 }
 
 /** Runs one loop against a server whose own loops are off. Resolves when the loop has seen what is there. */

@@ -5,9 +5,9 @@ import { errorCode } from "../machinery/api/thrown-error.ts";
 import { jsonFields } from "../machinery/api/json-object.ts";
 import { createServer, request } from "../machinery/http/node-http.ts";
 import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
-import type { AgentLog } from "./agent-log.ts";
 import type { AgentStatus } from "./agent-status.ts";
 import type { RunningAgent } from "./start-agent.ts";
+import type { Log } from "../machinery/logging/log.ts";
 
 /** The socket's path: in the data directory, where only the agent's user can make files. */
 const socketPath = (dataDirectory: string): string => join(dataDirectory, "agent.sock");
@@ -23,7 +23,7 @@ export interface ControlSocket {
  */
 export async function openControlSocket(
   dataDirectory: string,
-  { agent, log }: { readonly agent: () => RunningAgent | undefined; readonly log: AgentLog },
+  { agent, log }: { readonly agent: () => RunningAgent | undefined; readonly log: Log },
 ): Promise<ControlSocket> {
   const path = socketPath(dataDirectory);
   const server = createServer({ maxHeaderSize: 4096, requestTimeout: answerMilliseconds }, (_request, response) =>

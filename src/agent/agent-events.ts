@@ -1,6 +1,6 @@
 import { stopSignal } from "../machinery/command-line/stop-signal.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
-import type { AgentLog } from "./agent-log.ts";
+import type { Log } from "../machinery/logging/log.ts";
 
 interface StopEvent {
   readonly reason: "stop";
@@ -22,7 +22,7 @@ export class AgentEvents {
   #notify: (() => void) | undefined;
 
   /** Listens to the signals of the process from now on, and until the process ends. */
-  constructor(configurationFile: string | undefined, log: AgentLog) {
+  constructor(configurationFile: string | undefined, log: Log) {
     this.#followed = new FollowedFiles({ log, pollMilliseconds: followMilliseconds });
     this.stop = stopSignal(() => process.exit(1)).then((signal) => ({ reason: "stop", signal }));
     void this.stop.then((event) => this.#add(event));

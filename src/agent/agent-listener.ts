@@ -2,8 +2,8 @@ import { createServer } from "node:https";
 import type { ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { rateLimitedReport } from "../machinery/logging/rate-limited-report.ts";
-import type { AgentLog } from "./agent-log.ts";
 import type { KeyPair } from "./key-pair.ts";
+import type { Log } from "../machinery/logging/log.ts";
 
 /** When so many connections are open, each new one closes the one that has been idle longest. */
 const maximumConnections = 128;
@@ -15,7 +15,7 @@ export interface AgentListenerOptions {
   /** Why the agent is not ready: one line each. */
   readonly faults: () => readonly string[];
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
-  readonly log: AgentLog;
+  readonly log: Log;
 }
 
 export interface AgentListener {

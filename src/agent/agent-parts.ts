@@ -2,7 +2,6 @@ import type { Clock } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { Sleep } from "../machinery/loops/repetition.ts";
 import type { AgentListener } from "./agent-listener.ts";
-import type { AgentLog } from "./agent-log.ts";
 import type { AgentMetrics } from "./agent-metrics.ts";
 import type { AgentSettings, ServiceCertificate } from "./agent-settings.ts";
 import type { OpenFailureLog } from "./failure-log.ts";
@@ -10,12 +9,13 @@ import type { ManagedCertificate } from "./managed-certificate.ts";
 import type { NodeIdentity } from "./node-identity.ts";
 import type { ServerClock } from "./server-clock.ts";
 import type { TrustBundleState } from "./trust-bundle-follower.ts";
+import type { Log } from "../machinery/logging/log.ts";
 
 /** What the loops of an agent share. */
 export interface AgentParts {
   readonly settings: AgentSettings;
   readonly version: string;
-  readonly log: AgentLog;
+  readonly log: Log;
   readonly metrics: AgentMetrics;
   readonly identity: NodeIdentity;
   readonly serverClock: ServerClock;

@@ -9,7 +9,6 @@ import type { Backoff, Sleep } from "../machinery/loops/repetition.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
 import { serialNumberHex } from "../pki/certificate.ts";
 import type { Certificate } from "../pki/certificate.ts";
-import type { AgentLog } from "./agent-log.ts";
 import { FailureLog } from "./failure-log.ts";
 import { failureReason } from "./failure-reason.ts";
 import { certificateState, nextStep, renewalTime, requestState } from "./certificate-renewal.ts";
@@ -20,6 +19,7 @@ import type { KeyPair } from "./key-pair.ts";
 import { requestCertificate, RequestRefused } from "./request-certificate.ts";
 import { tlsUsagesOf, wantedDigest } from "./wanted-certificate.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
+import type { Log } from "../machinery/logging/log.ts";
 
 export interface CertificateManagerOptions {
   /** `client`, `serving`, or the name of a service's certificate. */
@@ -40,7 +40,7 @@ export interface CertificateManagerOptions {
   /** Returns random numbers from 0 to 1, as `Math.random` does. */
   readonly random: () => number;
   readonly sleep: Sleep;
-  readonly log: AgentLog;
+  readonly log: Log;
   readonly onInstalled: (pair: KeyPair) => void;
   /** Why there is no new certificate. It is tried again. */
   readonly onFailed: (error: unknown) => void;

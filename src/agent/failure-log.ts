@@ -1,9 +1,9 @@
 import type { Clock } from "../machinery/api/clock.ts";
-import type { AgentLog } from "./agent-log.ts";
 import { failureReason } from "./failure-reason.ts";
+import type { Log } from "../machinery/logging/log.ts";
 
 interface FailureLogOptions extends FailureTexts {
-  readonly log: AgentLog;
+  readonly log: Log;
   /** A clock that is never set. */
   readonly monotonic: Clock;
 }

@@ -3,15 +3,15 @@ import { messageOf } from "../machinery/api/thrown-error.ts";
 import { writePrivateFile } from "../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
-import type { AgentLog } from "./agent-log.ts";
+import type { Log } from "../machinery/logging/log.ts";
 
 /** Remembers for which contents of each file a hook has finished. It is kept in the data directory, so that a restart knows. */
 export class HookMemory {
   readonly #file: string;
-  readonly #log: AgentLog;
+  readonly #log: Log;
   readonly #finished: Map<string, string>;
 
-  constructor(dataDirectory: string, log: AgentLog) {
+  constructor(dataDirectory: string, log: Log) {
     this.#file = join(dataDirectory, "hooks.json");
     this.#log = log;
     this.#finished = readMemory(this.#file);

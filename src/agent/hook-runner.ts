@@ -5,9 +5,9 @@ import type { Clock } from "../machinery/api/clock.ts";
 import { backoffMilliseconds } from "../machinery/loops/repetition.ts";
 import type { Backoff, Sleep } from "../machinery/loops/repetition.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
-import type { AgentLog } from "./agent-log.ts";
 import type { Hook } from "./agent-settings.ts";
 import type { HookMemory } from "./hook-memory.ts";
+import type { Log } from "../machinery/logging/log.ts";
 
 /** A file or folder that has been written, and the hook that must know. */
 interface FileChange {
@@ -21,7 +21,7 @@ interface FileChange {
 
 interface HookRunnerOptions {
   readonly memory: HookMemory;
-  readonly log: AgentLog;
+  readonly log: Log;
   /** A clock that is never set. */
   readonly monotonic: Clock;
   /** Returns random numbers from 0 to 1, as `Math.random` does. */

@@ -7,7 +7,6 @@ import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import type { Sleep } from "../machinery/loops/repetition.ts";
 import type { Certificate } from "../pki/certificate.ts";
-import type { AgentLog } from "./agent-log.ts";
 import type { Hook } from "./agent-settings.ts";
 import { approvalAdvice, CertificateManager } from "./certificate-manager.ts";
 import { CertificateStore } from "./certificate-store.ts";
@@ -18,6 +17,7 @@ import type { IssuedFiles, IssuedOutput } from "./issued-output.ts";
 import { PublishedCertificate } from "./published-certificate.ts";
 import { RequestRefused } from "./request-certificate.ts";
 import type { WantedCertificate } from "./wanted-certificate.ts";
+import type { Log } from "../machinery/logging/log.ts";
 
 /** A certificate to obtain, and where it goes. */
 export interface IssueOrder {
@@ -43,7 +43,7 @@ interface ObtainOptions {
   /** Returns random numbers from 0 to 1, as `Math.random` does. */
   readonly random: () => number;
   readonly sleep: Sleep;
-  readonly log: AgentLog;
+  readonly log: Log;
   readonly onFailed: () => void;
   readonly signal: AbortSignal;
 }

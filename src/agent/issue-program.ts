@@ -5,11 +5,11 @@ import { interruptible } from "../machinery/command-line/interruptible.ts";
 import { printable } from "../machinery/command-line/printable.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
 import { sleep } from "../machinery/loops/repetition.ts";
-import type { AgentLog } from "./agent-log.ts";
 import { approvalAdvice } from "./certificate-manager.ts";
 import { obtainCertificate } from "./issue-certificate.ts";
 import type { IssueOrder } from "./issue-certificate.ts";
 import { logSkew, ServerClock, setsClock } from "./server-clock.ts";
+import type { Log } from "../machinery/logging/log.ts";
 
 /** The command `signet certificates issue`. */
 export type IssueProgram = IssueOrder & { readonly connection: ConnectionFlags };
@@ -66,7 +66,7 @@ export async function runIssueProgram(program: IssueProgram): Promise<void> {
 }
 
 /** For a person who waits. Failures are left out: the command ends with them. */
-function plainLog({ wanted }: IssueProgram): AgentLog {
+function plainLog({ wanted }: IssueProgram): Log {
   const show = (message: string): void => console.error(`signet: ${printable(message)}`);
   return {
     info({ request }) {

@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import type { Clock } from "../machinery/api/clock.ts";
 import type { Sleep } from "../machinery/loops/repetition.ts";
-import type { AgentLog } from "./agent-log.ts";
 import type { AgentMetrics } from "./agent-metrics.ts";
 import type { AgentSettings, ServiceCertificate } from "./agent-settings.ts";
 import { CertificateManager } from "./certificate-manager.ts";
@@ -9,6 +8,7 @@ import type { CertificateManagerOptions } from "./certificate-manager.ts";
 import { CertificateStore } from "./certificate-store.ts";
 import type { HookRunner } from "./hook-runner.ts";
 import { PublishedCertificate } from "./published-certificate.ts";
+import type { Log } from "../machinery/logging/log.ts";
 
 /** A certificate that is renewed in time, with its files. */
 export interface ManagedCertificate {
@@ -21,7 +21,7 @@ export interface CertificateContext {
   readonly settings: AgentSettings;
   readonly metrics: AgentMetrics;
   readonly hooks: HookRunner;
-  readonly log: AgentLog;
+  readonly log: Log;
   /** The server's time. */
   readonly serverClock: Clock;
   /** A clock that is never set. */

@@ -4,10 +4,10 @@ import { isSemanticallyEqual } from "../machinery/api/json-equality.ts";
 import type { Names } from "../machinery/api/names.ts";
 import { ignoreCodes } from "../machinery/client/ignore-codes.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
-import type { AgentLog } from "./agent-log.ts";
 import { architecture, operatingSystem } from "./machine.ts";
 import type { NodeSystemInfo } from "./machine.ts";
 import type { MachineNames } from "./wanted-certificate.ts";
+import type { Log } from "../machinery/logging/log.ts";
 
 type NodeStatus = Node["status"];
 type NodeAddresses = NonNullable<NodeStatus["addresses"]>;
@@ -29,7 +29,7 @@ export interface NodeReport {
 export interface NodeRegistrationOptions {
   readonly names: Names;
   readonly nodes: ResourceClient<Node>;
-  readonly log: AgentLog;
+  readonly log: Log;
   /** The Node as the server returned it last: while it is still that, one request is enough. */
   readonly known: Node | undefined;
 }

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import type { Sleep } from "../machinery/loops/repetition.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
-import type { AgentLog } from "./agent-log.ts";
 import type { Hook } from "./agent-settings.ts";
 import { outputPath, writeCertificateOutput } from "./certificate-output.ts";
 import type { CertificateOutput } from "./certificate-output.ts";
 import type { HookRunner } from "./hook-runner.ts";
 import { formatKeyPair } from "./key-pair.ts";
 import type { KeyPair } from "./key-pair.ts";
+import type { Log } from "../machinery/logging/log.ts";
 
 export interface PublishedCertificateOptions {
   readonly name: string;
@@ -23,7 +23,7 @@ export interface PublishedCertificateOptions {
   readonly changedFile?: string;
   readonly hooks: HookRunner;
   readonly sleep: Sleep;
-  readonly log: AgentLog;
+  readonly log: Log;
 }
 
 /** How often the files are checked: somebody may remove or change one. */

@@ -1,6 +1,6 @@
 import type { Clock } from "../machinery/api/clock.ts";
 import type { ClientResponse, Transport } from "../machinery/client/transport.ts";
-import type { AgentLog } from "./agent-log.ts";
+import type { Log } from "../machinery/logging/log.ts";
 
 export interface ServerClockOptions {
   /** The machine's own clock. */
@@ -77,7 +77,7 @@ export const setsClock = (
 });
 
 /** Tells people that the machine's clock differs from the server's, or agrees with it again (0). */
-export function logSkew(milliseconds: number, log: AgentLog): void {
+export function logSkew(milliseconds: number, log: Log): void {
   const skewSeconds = Math.round(milliseconds / 1000);
   if (skewSeconds === 0) log.info({}, "this machine's clock agrees with the server's again");
   else log.warn({ skewSeconds }, "this machine's clock differs from the server's, whose time is used for certificates");

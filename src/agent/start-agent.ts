@@ -7,7 +7,6 @@ import { sleep as realSleep } from "../machinery/loops/repetition.ts";
 import type { Sleep } from "../machinery/loops/repetition.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { openAgentListener } from "./agent-listener.ts";
-import type { AgentLog } from "./agent-log.ts";
 import type { AgentParts } from "./agent-parts.ts";
 import { AgentMetrics } from "./agent-metrics.ts";
 import type { AgentSettings } from "./agent-settings.ts";
@@ -23,9 +22,10 @@ import { runAgent } from "./run-agent.ts";
 import { logSkew, ServerClock } from "./server-clock.ts";
 import type { TrustBundleState } from "./trust-bundle-follower.ts";
 import type { Connect } from "./agent-clients.ts";
+import type { Log } from "../machinery/logging/log.ts";
 
 export interface StartAgentOptions {
-  readonly log: AgentLog;
+  readonly log: Log;
   readonly version: string;
   readonly clock?: Clock;
   /** A clock that is never set. */
@@ -195,7 +195,7 @@ function ownedCertificates(
  */
 function checkIdentity(
   identity: NodeIdentity,
-  { settings, log }: { readonly settings: AgentSettings; readonly log: AgentLog },
+  { settings, log }: { readonly settings: AgentSettings; readonly log: Log },
 ): void {
   // A token may still come into its file.
   if (settings.bootstrap.type === "none" && identity.requestClient() === undefined) {

@@ -11,10 +11,10 @@ import type { Sleep } from "../machinery/loops/repetition.ts";
 import { decodePemBlocks, encodePem } from "../pki/pem.ts";
 import { encodeCertificatesPem, parseCertificatesPem } from "../pki/trust-anchors.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
-import type { AgentLog } from "./agent-log.ts";
 import type { OpenFailureLog } from "./failure-log.ts";
 import { failureReason } from "./failure-reason.ts";
 import type { TrustBundleFile } from "./agent-settings.ts";
+import type { Log } from "../machinery/logging/log.ts";
 
 export interface TrustBundleFollowerOptions {
   readonly followed: TrustBundleFile;
@@ -22,7 +22,7 @@ export interface TrustBundleFollowerOptions {
   readonly failureLog: OpenFailureLog;
   readonly random: () => number;
   readonly sleep: Sleep;
-  readonly log: AgentLog;
+  readonly log: Log;
   /** Called with the file's contents at the start, and after each change. */
   readonly onContents: (file: string, pem: string) => void;
   readonly onAnchors: (file: string, state: TrustBundleState) => void;

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { fstatSync } from "node:fs";
 import { UsageError } from "./command-line/flag.ts";
+import type { Log } from "./logging/log.ts";
 
 /** What systemd is told about a service of `Type=notify`. */
 interface ServiceManager {
@@ -10,16 +11,12 @@ interface ServiceManager {
   stopping(): void;
 }
 
-interface ServiceManagerLog {
-  error(fields: object, message: string): void;
-}
-
 /**
  * The service manager that started this process, if it asks for notifications (sd_notify(3)). Takes
  * `NOTIFY_SOCKET` out of the environment: no program that this process starts may speak for it. Node.js has no Unix datagram
  * sockets, so `systemd-notify` sends the words; the unit needs `NotifyAccess=all`.
  */
-export function serviceManager(log: ServiceManagerLog): ServiceManager {
+export function serviceManager(log: Pick<Log, "error">): ServiceManager {
   const { NOTIFY_SOCKET: socket } = process.env;
   delete process.env["NOTIFY_SOCKET"];
   const tell = (word: string): void => {

@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import type { Logger } from "pino";
 import { apiserverClient } from "../features/certificates/signers/apiserver-client.ts";
 import type { RevocationSettings } from "../features/certificates/settings.ts";
 import type { ConnectedRevocation } from "../features/revocation/feature.ts";
@@ -24,6 +23,7 @@ import type { CertificateAuthority } from "../pki/certificate-authority.ts";
 import { issueOwnCertificate } from "../features/certificates/authorities/issue-own-certificate.ts";
 import type { PemKeyPair, OwnCertificateOptions } from "../features/certificates/authorities/issue-own-certificate.ts";
 import { isIssuedBy, splitKeyPair } from "./tls/serving-certificate.ts";
+import type { Log } from "../machinery/logging/log.ts";
 
 interface AdministratorOptions extends Omit<AdminKubeconfigOptions, "isRevoked" | "revocation"> {
   readonly names: Names;
@@ -33,7 +33,7 @@ interface AdministratorOptions extends Omit<AdminKubeconfigOptions, "isRevoked" 
   readonly revocationSettings: RevocationSettings | undefined;
   /** Calls `listener` after each change of the CAs that the kubeconfig depends on. */
   readonly onAuthorityChange: (listener: () => void) => void;
-  readonly log: Pick<Logger, "info" | "error">;
+  readonly log: Pick<Log, "info" | "error">;
 }
 
 /** The administrator's kubeconfig in the data directory. */

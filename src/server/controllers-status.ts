@@ -1,5 +1,4 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
-import type { Logger } from "pino";
 import { systemClock } from "../machinery/api/clock.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { Transport } from "../machinery/client/transport.ts";
@@ -12,6 +11,7 @@ import { outsideKeyObserver } from "./observation/outside-key-observer.ts";
 import { addQueueMetrics } from "./observation/queue-metrics.ts";
 import type { PlainAddress } from "./listener-settings.ts";
 import { startPlainListener } from "../machinery/http/plain-listener.ts";
+import type { Log } from "../machinery/logging/log.ts";
 
 /** Whether the server answered the last request. */
 class LastAnswer {
@@ -43,7 +43,7 @@ class LastAnswer {
 
 export interface ControllersStatusOptions {
   readonly address: PlainAddress;
-  readonly log: Pick<Logger, "info" | "error">;
+  readonly log: Pick<Log, "info" | "error">;
   readonly queueCounts: QueueCounts;
   readonly state: () => ElectedState;
 }

@@ -1,9 +1,9 @@
-import type { Logger } from "pino";
 import type { SignerGrants } from "../features/access/policy/controller-policy.ts";
 import type { ConfiguredSigner } from "../features/certificates/signers/signer-configuration.ts";
 import { signerNames } from "../features/certificates/resources.ts";
 import { wellKnownSigners } from "../features/certificates/signers/well-known-signers.ts";
 import type { Names } from "../machinery/api/names.ts";
+import type { Log } from "../machinery/logging/log.ts";
 
 type Signers = readonly ConfiguredSigner[];
 
@@ -27,7 +27,7 @@ export const configuredSignerGrants = (signers: Signers): SignerGrants[] =>
 export interface GrantOptions {
   /** Grants the controllers the permissions for these signers. */
   grantTo(signers: Signers): Promise<void>;
-  readonly log: Pick<Logger, "error">;
+  readonly log: Pick<Log, "error">;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { AgentLog } from "../../src/agent/agent-log.ts";
+import type { Log } from "../../src/machinery/logging/log.ts";
 
 /** A log whose lines of every level go to one function. */
-export const logTo = (write: AgentLog["info"]): AgentLog => ({ info: write, warn: write, error: write });
+export const logTo = (write: Log["info"]): Log => ({ info: write, warn: write, error: write });

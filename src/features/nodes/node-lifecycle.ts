@@ -1,11 +1,6 @@
 import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../machinery/loops/controller.ts";
-import type {
-  Controller,
-  ControllerContext,
-  ControllerLog,
-  StartedController,
-} from "../../machinery/loops/controller.ts";
+import type { Controller, ControllerContext, StartedController } from "../../machinery/loops/controller.ts";
 import type { FollowedObjects } from "../../machinery/loops/informer.ts";
 import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
 import { eventResource, leaseResource } from "../core/index.ts";
@@ -18,6 +13,7 @@ import { microTimestamp, timestamp } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { ResourceClient } from "../../machinery/client/api-client.ts";
+import type { Log } from "../../machinery/logging/log.ts";
 
 const controllerName = "nodelifecycle";
 
@@ -35,7 +31,7 @@ class NodeLifecycle {
   readonly #settings: NodeSettings;
   readonly #names: Names;
   readonly #clock: Clock;
-  readonly #log: ControllerLog;
+  readonly #log: Pick<Log, "info" | "error">;
   readonly #nodes: FollowedObjects<Node>;
   readonly #leases: FollowedObjects<Lease>;
   readonly #resource: ResourceClient<Node>;

@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { messageOf, errorCode } from "../api/thrown-error.ts";
+import type { Log } from "../logging/log.ts";
 
 export interface FollowedSetting<T> {
   /** The setting that names the files, for the log. */
@@ -16,14 +17,8 @@ export interface FollowedSetting<T> {
   readonly describe?: (value: T) => Readonly<Record<string, unknown>>;
 }
 
-/** The part of a log that is used here. */
-export interface FollowedFilesLog {
-  info(fields: Record<string, unknown>, message: string): void;
-  error(fields: Record<string, unknown>, message: string): void;
-}
-
 export interface FollowedFilesOptions {
-  readonly log: FollowedFilesLog;
+  readonly log: Pick<Log, "info" | "error">;
   /** How often to check the files. Default: only when `refresh` is called. */
   readonly pollMilliseconds?: number;
 }

@@ -1,6 +1,6 @@
 import type { Handler } from "../api/http-message.ts";
 import { createRequestChain } from "./request-chain.ts";
-import type { AnsweredRequest, ChainLog, ChainOptions } from "./request-chain.ts";
+import type { AnsweredRequest, ChainOptions } from "./request-chain.ts";
 import { discoveryRoutes } from "./discovery-routes.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { healthRoutes } from "./health-routes.ts";
@@ -16,6 +16,7 @@ import { ServedResources } from "./served-resources.ts";
 import type { Definition } from "./served-resources.ts";
 import { versionRoutes } from "./version-routes.ts";
 import { WatchBound } from "./watch-bound.ts";
+import type { Log } from "../logging/log.ts";
 
 export interface ApiServerOptions extends Pick<
   ChainOptions,
@@ -33,7 +34,7 @@ export interface ApiServerOptions extends Pick<
   /** Paths outside the API that features answer. */
   readonly pathRoutes: PathRoutes;
   readonly healthChecks: readonly HealthCheck[];
-  readonly log: ChainLog;
+  readonly log: Pick<Log, "error">;
   readonly audit: { readonly requests: RequestAudit; counts(): AuditCounts } | undefined;
   readonly signetVersion: string;
   /** Host and port. Known once the server listens. */

@@ -28,6 +28,7 @@ import type { ServingCertificate, TlsProtocol } from "./serving-context.ts";
 import { TlsConnection } from "./tls-connection.ts";
 import { UnsentAnswers } from "./unsent-answers.ts";
 import { wantsWebSocket } from "./web-socket-handshake.ts";
+import type { Log } from "../logging/log.ts";
 
 export interface ListenerLimits extends ConnectionLimits, Http2Limits {
   readonly bodyBytes: number;
@@ -67,13 +68,7 @@ export interface ListenerOptions {
   readonly certificate: ServingCertificate;
   readonly tls: ListenerTls;
   readonly limits: Partial<ListenerLimits>;
-  readonly log: ListenerLog;
-}
-
-/** The part of pino's interface that is used here. */
-interface ListenerLog {
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
+  readonly log: Pick<Log, "warn" | "error">;
 }
 
 /** After this side of a connection was closed, the client gets this long to close the other. */
@@ -121,7 +116,7 @@ interface ListenerParts {
   readonly server: Server;
   readonly context: ExchangeContext;
   readonly limits: ListenerLimits;
-  readonly log: ListenerLog;
+  readonly log: Pick<Log, "warn" | "error">;
   /** The connections of HTTP/2. */
   readonly sessions: Map<Http2Session, TlsConnection>;
   /** The connections of HTTP/1.1 that were ended because of what came, or did not come, and since which second. */

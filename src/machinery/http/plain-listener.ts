@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Logger } from "pino";
 import type { Headers, HttpResponse } from "../api/http-message.ts";
 import { ConnectionBound } from "./connection-bound.ts";
 import { http1Head } from "./http1-head.ts";
 import { plainText } from "./response.ts";
+import type { Log } from "../logging/log.ts";
 
 export interface PlainRequest {
   readonly method: string;
@@ -21,7 +21,7 @@ export interface PlainListenerOptions {
   /** Whether other processes of this server listen on the same port. */
   readonly isPortShared: boolean;
   readonly answer: (request: PlainRequest) => Promise<HttpResponse>;
-  readonly log: Pick<Logger, "info" | "error">;
+  readonly log: Pick<Log, "info" | "error">;
 }
 
 export interface PlainListener {

@@ -26,6 +26,7 @@ import { addWarnings } from "./warnings.ts";
 import type { RequestBound, WatchBound } from "./watch-bound.ts";
 import { refuseHandshake } from "./web-socket-handshake.ts";
 import { accessDenied } from "../api/access-denied.ts";
+import type { Log } from "../logging/log.ts";
 
 /** A request for a resource and a verb that are served, which its user may make. */
 export interface AuthorizedRequest {
@@ -58,17 +59,12 @@ export interface ChainOptions {
   readonly handleResource: HandleResource;
   readonly pathRoutes: PathRoutes;
   readonly servedResources: ServedResources;
-  readonly log: ChainLog;
+  readonly log: Pick<Log, "error">;
   /** Called for each request when its answer is ready. It runs on the request path, so keep it fast. */
   readonly onAnswered: (answered: AnsweredRequest) => void;
   /** Called when the body of a watch starts. Returns what to call when it has ended. */
   readonly onStreamStarted: (user: UserInfo, end: () => void) => () => void;
   readonly audit: RequestAudit | undefined;
-}
-
-/** The part of pino's interface that is used here. */
-export interface ChainLog {
-  error(fields: object, message: string): void;
 }
 
 export interface AnsweredRequest {
@@ -369,7 +365,7 @@ const notAllowed = (
 /** Logs everything and reveals nothing to the client. */
 function bug(
   error: unknown,
-  { log, lifecycle: { auditId, info } }: { readonly log: ChainLog; readonly lifecycle: Lifecycle },
+  { log, lifecycle: { auditId, info } }: { readonly log: Pick<Log, "error">; readonly lifecycle: Lifecycle },
 ): ApiError {
   log.error({ err: error, auditId, verb: info?.verb, path: info?.path }, "request failed unexpectedly");
   return internalError();

@@ -8,6 +8,7 @@ import { LineLimit } from "../logging/line-limit.ts";
 import { traced } from "../tracing/loop-trace.ts";
 import { WorkQueue } from "./work-queue.ts";
 import type { QueueCounts, WorkQueueOptions } from "./work-queue.ts";
+import type { Log } from "../logging/log.ts";
 
 /** The context of every controller. Controllers talk to the server only through the client. */
 export interface ControllerContext {
@@ -17,14 +18,9 @@ export interface ControllerContext {
   readonly informers: InformerSet;
   readonly clock: Clock;
   readonly schedule: Schedule;
-  readonly log: ControllerLog;
+  readonly log: Pick<Log, "info" | "error">;
   /** For metrics. */
   readonly queueCounts: QueueCounts;
-}
-
-export interface ControllerLog {
-  info(fields: Record<string, unknown>, message: string): void;
-  error(fields: Record<string, unknown>, message: string): void;
 }
 
 export interface StartedController {

@@ -6,18 +6,19 @@ import type { ApiClient, ResourceClient } from "../client/api-client.ts";
 import { InformerSet } from "./informer.ts";
 import type { OpenInformer } from "./informer.ts";
 import { ChangesLost } from "./registry-informer.ts";
-import type { Controller, ControllerLog, ControllerContext } from "./controller.ts";
+import type { Controller, ControllerContext } from "./controller.ts";
 import { LeaderElection } from "./leader-election.ts";
 import type { ElectionLease } from "./leader-election.ts";
 import type { QueueCounts } from "./work-queue.ts";
 import { hasProcessEnded, processIdentity } from "./process-identity.ts";
 import { rateLimitedReport } from "../logging/rate-limited-report.ts";
+import type { Log } from "../logging/log.ts";
 
 interface ElectedControllersOptions {
   readonly names: Names;
   readonly client: ApiClient;
   readonly clock: Clock;
-  readonly log: ControllerLog;
+  readonly log: Pick<Log, "info" | "error">;
   readonly controllers: readonly Controller[];
   /** Default: informers that list and watch through the client. */
   readonly openInformer?: OpenInformer;

@@ -4,7 +4,7 @@ import type { Clock, Schedule } from "../api/clock.ts";
 import type { ResourceClient } from "../client/api-client.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { OutageReport } from "../logging/outage-report.ts";
-import type { ControllerLog } from "./controller.ts";
+import type { Log } from "../logging/log.ts";
 
 /** What an election reads and writes of a Lease (upstream: `coordination/v1`). */
 export interface ElectionLease extends ApiObject {
@@ -27,7 +27,7 @@ export interface LeaderElectionOptions {
   /** Measures durations: it never jumps. A clock that is set back must not keep a lease held that nobody renews. */
   readonly monotonic: Clock;
   readonly schedule: Schedule;
-  readonly log: ControllerLog;
+  readonly log: Pick<Log, "info" | "error">;
   /**
    * Whether a holder is known to have ended, so that candidates need not wait until its lease expires. Default:
    * unknown.

@@ -18,11 +18,7 @@ import type { TracedRequest } from "../tracing/request-trace.ts";
 import { attributes, clientSpan, loopSpan, newSpan, parentSpanOf, requestSpans, traceparentOf } from "./spans.ts";
 import type { Span, SpanContext } from "./spans.ts";
 import type { TraceExportSettings } from "./trace-export-settings.ts";
-
-/** The part of pino's interface that is used here. */
-export interface TraceExportLog {
-  warn(fields: object, message: string): void;
-}
+import type { Log } from "../logging/log.ts";
 
 const closingMilliseconds = 2000;
 const largestAnswerBytes = 1024 * 1024;
@@ -32,7 +28,7 @@ const largestAnswerBytes = 1024 * 1024;
  * collector (OTLP over HTTP, as JSON). Nothing waits for it: spans that cannot be sent are lost. Returns a function that sends
  * what waits, and ends.
  */
-export function exportTraces(settings: TraceExportSettings, log: TraceExportLog): () => Promise<void> {
+export function exportTraces(settings: TraceExportSettings, log: Pick<Log, "warn">): () => Promise<void> {
   const { sampler } = settings;
   const queue = spanQueue(settings, log);
   const add = (spans: readonly Span[]): void => {
@@ -88,7 +84,7 @@ export function exportTraces(settings: TraceExportSettings, log: TraceExportLog)
 }
 
 /** Batches encoded spans, and posts each batch as one OTLP request. What cannot be sent is lost, and logged. */
-function spanQueue(settings: TraceExportSettings, log: TraceExportLog): EventQueue {
+function spanQueue(settings: TraceExportSettings, log: Pick<Log, "warn">): EventQueue {
   const { resource, version, maximumSpans, batchSpans, waitMilliseconds, url } = settings;
   const head = `{"resource":${JSON.stringify({ attributes: attributes({ "service.version": version, ...resource }) })}`;
   const scope = JSON.stringify({ name: "signet", version });

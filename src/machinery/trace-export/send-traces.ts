@@ -1,7 +1,7 @@
-import type { TraceExportLog } from "./export-traces.ts";
+import type { Log } from "../logging/log.ts";
 
 export interface SendTracesOptions {
-  readonly log: TraceExportLog;
+  readonly log: Pick<Log, "warn">;
   /** Sent as `service.version`, and as `service.name` unless the environment names another. */
   readonly service: { readonly name: string; readonly version: string };
 }

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
-import type { Logger } from "pino";
 import { systemClock } from "../../machinery/api/clock.ts";
 import { periodically } from "../../machinery/scheduling/periodically.ts";
 import { kmsClient } from "../../machinery/storage/encryption/kms/kms-client.ts";
 import { KmsTransformer } from "../../machinery/storage/encryption/kms/kms-transformer.ts";
 import type { KmsProvider } from "./encryption-configuration.ts";
+import type { Log } from "../../machinery/logging/log.ts";
 
 export interface KmsPluginsOptions {
-  readonly log: Pick<Logger, "info" | "warn">;
+  readonly log: Pick<Log, "info" | "warn">;
   /** A plugin has unwrapped a key that it could not before. */
   readonly onReadable: () => void;
 }

@@ -18,11 +18,12 @@ import type { StoreLocation } from "../open-store.ts";
 import { storedResources } from "../served-kinds.ts";
 import { secretsPrefix, secretsRules } from "./compile-encryption.ts";
 import { encryptionKeyFile, newEncryptionKey, readEncryptionKeys, writeEncryptionKeys } from "./encryption-key-file.ts";
+import type { Log } from "../../machinery/logging/log.ts";
 
 const flag = "encryption-provider-config";
 
 interface OpenEncryptionOptions {
-  readonly log: Pick<Logger, "info" | "warn">;
+  readonly log: Pick<Log, "info" | "warn">;
   readonly followed: FollowedFiles;
   /** The store as it is, to see whether a missing key was there before. */
   readonly store: Store;
@@ -74,7 +75,7 @@ async function openKeyFile(
     hasKeys = true;
   }
   if (!encrypts && makesKey) {
-    log.warn("Secrets are not encrypted in etcd: give all replicas the same --encryption-key-file");
+    log.warn({}, "Secrets are not encrypted in etcd: give all replicas the same --encryption-key-file");
   }
   // A server that gets its key from elsewhere may have begun with that of its data directory.
   const ownKeys = (): readonly NamedKey[] =>
@@ -137,7 +138,7 @@ async function openConfiguration(
 }
 
 /** A user who can read the file can read everything that it encrypts. Kubernetes accepts such a file too. */
-function warnOfPermissions(file: string, log: Pick<Logger, "warn">): void {
+function warnOfPermissions(file: string, log: Pick<Log, "warn">): void {
   const mode = statSync(file).mode & 0o777;
   if ((mode & 0o077) === 0) return;
   const shown = mode.toString(8).padStart(4, "0");

@@ -9,7 +9,7 @@ import { revocationListPublisher } from "../../../src/features/certificates/stat
 import { readStoredList, storedListName } from "../../../src/features/certificates/status/stored-list.ts";
 import { revocationResource } from "../../../src/features/revocation/resources.ts";
 import type { Revocation } from "../../../src/features/revocation/resources.ts";
-import type { Controller, ControllerLog } from "../../../src/machinery/loops/controller.ts";
+import type { Controller } from "../../../src/machinery/loops/controller.ts";
 import { timestamp } from "../../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { loopChannel } from "../../../src/machinery/tracing/loop-trace.ts";
@@ -23,6 +23,7 @@ import { runLoop, silent } from "../../run-loop.ts";
 import type { RunningLoop } from "../../run-loop.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
+import type { Log } from "../../../src/machinery/logging/log.ts";
 
 const second = 1000;
 const minute = 60 * second;
@@ -70,7 +71,7 @@ describe("revocation-list-publisher", () => {
   }: {
     readonly isSharded?: boolean;
     readonly authorities?: readonly SigningAuthority[];
-    readonly log?: ControllerLog;
+    readonly log?: Pick<Log, "info" | "error">;
   } = {}): Promise<void> => {
     const settings = { url: "http://pki.test", listLifetimeMilliseconds: 24 * hour, isSharded };
     const publisher = revocationListPublisher({ settings, authorities: () => authorities });

@@ -1,4 +1,3 @@
-import type { Logger } from "pino";
 import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings-files.ts";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
 import { tokenSigner } from "../tokens/json-web-token.ts";
@@ -6,6 +5,7 @@ import { parseTokenSigningKey, parseVerificationKeys } from "../tokens/token-key
 import type { TokenSigningKey, VerificationKey } from "../tokens/token-key.ts";
 import type { TokenSigner } from "./token-keys.ts";
 import type { OperatorKeyRecord } from "./key-ring.ts";
+import type { Log } from "../../../machinery/logging/log.ts";
 
 /** The keys that flags name, or that an external signer has. They are the operator's: only the operator replaces them. */
 export interface OperatorKeys {
@@ -47,7 +47,7 @@ export interface OperatorKeyFiles {
 
 export interface FollowOperatorKeysOptions {
   readonly followed: FollowedFiles;
-  readonly log: Pick<Logger, "error">;
+  readonly log: Pick<Log, "error">;
 }
 
 /**

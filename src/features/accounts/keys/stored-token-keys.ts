@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import type { Logger } from "pino";
 import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import { serviceUnavailable } from "../../../machinery/api/api-error.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
@@ -19,6 +18,7 @@ import type { TokenSigner, TokenKeys, VerificationKeys } from "./token-keys.ts";
 import { keyRingRecord, maySign, sealedTokenKeyName, signingKeyAt, withLifetime } from "./key-ring.ts";
 import type { KeyRing, RingKey } from "./key-ring.ts";
 import type { FollowedOperatorKeys } from "./operator-keys.ts";
+import type { Log } from "../../../machinery/logging/log.ts";
 
 export interface StoredTokenKeysOptions {
   readonly store: Store;
@@ -27,7 +27,7 @@ export interface StoredTokenKeysOptions {
   readonly dataDirectory: string;
   readonly operatorKeys: FollowedOperatorKeys;
   readonly clock: Clock;
-  readonly log: Pick<Logger, "info" | "warn" | "error">;
+  readonly log: Log;
 }
 
 /**

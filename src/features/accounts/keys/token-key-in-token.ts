@@ -8,17 +8,14 @@ import { Pkcs11Key } from "../../../machinery/pkcs11/pkcs11-key.ts";
 import { keyNameOfUri } from "../../../machinery/pkcs11/pkcs11-uri.ts";
 import { importPublicKey } from "../../../pki/public-key.ts";
 import { KeyUnavailable } from "../../../pki/signing-key.ts";
-import type { Logger } from "pino";
 import { verificationKeyOf } from "../tokens/token-key.ts";
 import type { TokenSigningKey } from "../tokens/token-key.ts";
+import type { Log } from "../../../machinery/logging/log.ts";
 
 /** Opens the signing key of tokens that is in a PKCS #11 token. Rejects with UsageError when it can't be used now. */
 export async function openTokenKeyInToken(
   uri: string,
-  {
-    log,
-    observer,
-  }: { readonly log: Pick<Logger, "error" | "info">; readonly observer: OutsideKeyObserver | undefined },
+  { log, observer }: { readonly log: Pick<Log, "error" | "info">; readonly observer: OutsideKeyObserver | undefined },
 ): Promise<{ readonly key: TokenSigningKey; close(): void }> {
   try {
     const inToken = await Pkcs11Key.open(uri);

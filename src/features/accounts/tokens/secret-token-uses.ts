@@ -1,4 +1,3 @@
-import type { Logger } from "pino";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { spellingIn, spellingsOf } from "../../../machinery/api/names.ts";
@@ -9,6 +8,7 @@ import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import { WorkQueue } from "../../../machinery/loops/work-queue.ts";
 import { secretResource } from "../../core/index.ts";
 import type { FoundSecret } from "./token-objects.ts";
+import type { Log } from "../../../machinery/logging/log.ts";
 
 /** After a write, successful or not, how long the next one for the same Secret waits. */
 const pauseMilliseconds = 60_000;
@@ -25,7 +25,7 @@ export interface UsedSecret {
 export interface SecretTokenUsesOptions {
   readonly names: Names;
   readonly clock: Clock;
-  readonly log: Pick<Logger, "error">;
+  readonly log: Pick<Log, "error">;
   /** May write Secrets. Asked only while a request is answered. */
   readonly client: () => ApiClient;
 }

@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import type { Logger } from "pino";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { rateLimitedReport } from "../../../machinery/logging/rate-limited-report.ts";
 import type { Authorizer } from "../../../machinery/authorization/authorizer.ts";
@@ -10,12 +9,13 @@ import { postWebhook } from "../../../machinery/client/post-webhook.ts";
 import type { WebhookAuthorizerSettings } from "../settings.ts";
 import { webhookAuthorizer } from "./webhook-authorizer.ts";
 import type { WebhookObserver } from "./webhook-authorizer.ts";
+import type { Log } from "../../../machinery/logging/log.ts";
 
 export interface OpenWebhookAuthorizerOptions {
   readonly name: string;
   readonly settings: WebhookAuthorizerSettings;
   readonly clock: Clock;
-  readonly log: Pick<Logger, "info" | "error" | "warn">;
+  readonly log: Log;
   readonly maximumPending: number;
   readonly observer: WebhookObserver;
 }

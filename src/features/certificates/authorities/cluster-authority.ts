@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Logger } from "pino";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { UsageError } from "../../../machinery/command-line/flag.ts";
 import { writePrivateFile, writePublicFile } from "../../../machinery/files/atomic-file.ts";
@@ -16,6 +15,7 @@ import { suffixedCommonName } from "../../../pki/distinguished-name.ts";
 import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem } from "../../../pki/keys.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import { encodePem } from "../../../pki/pem.ts";
+import type { Log } from "../../../machinery/logging/log.ts";
 
 /** A CA and its certificate as PEM. */
 export interface ClusterAuthority extends CertificateAuthority {
@@ -39,7 +39,7 @@ export interface ClusterAuthorityOptions {
 }
 
 interface OpenAuthorityOptions extends ClusterAuthorityOptions {
-  readonly log: Pick<Logger, "warn">;
+  readonly log: Pick<Log, "warn">;
 }
 
 /**

@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Logger } from "pino";
 import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import { writePrivateFile, writePublicFile } from "../../../machinery/files/atomic-file.ts";
 import type { FollowedKeyRecords } from "../../../machinery/keys/key-records.ts";
@@ -17,6 +16,7 @@ import { openClusterAuthority, readAuthorityFile } from "./cluster-authority.ts"
 import type { ClusterAuthorityOptions } from "./cluster-authority.ts";
 import { rootSigningAuthority } from "./signing-authority.ts";
 import type { SigningAuthority, SigningAuthorityInProcess } from "./signing-authority.ts";
+import type { Log } from "../../../machinery/logging/log.ts";
 
 /** A CA of a data directory with those that are trusted beside it. */
 export interface DirectoryAuthority extends SigningAuthorityInProcess {
@@ -28,7 +28,7 @@ export interface DirectoryAuthority extends SigningAuthorityInProcess {
 export interface RotationContext {
   readonly records: FollowedKeyRecords;
   readonly sealingKey: SealingKey;
-  readonly log: Pick<Logger, "info" | "warn" | "error">;
+  readonly log: Log;
 }
 
 export interface FollowedAuthorityOptions extends ClusterAuthorityOptions, RotationContext {

@@ -1,6 +1,5 @@
 import { millisecondsSince } from "../../../machinery/api/clock.ts";
 import { join } from "node:path";
-import type { Logger } from "pino";
 import { OutageReport } from "../../../machinery/logging/outage-report.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { CertificateSettings } from "../settings.ts";
@@ -14,6 +13,7 @@ import type { ClusterAuthorities } from "./cluster-authorities.ts";
 import { RetiredAuthorities } from "./retired-authorities.ts";
 import { openSigningAuthority } from "./signing-authority-files.ts";
 import type { OpenSigningAuthorityOptions } from "./signing-authority-files.ts";
+import type { Log } from "../../../machinery/logging/log.ts";
 
 /** Returns the CA of a signer, named in either spelling, from the current files. Undefined for a signer without a CA. */
 export type AuthorityFor = (signerName: string) => SigningAuthority | undefined;
@@ -69,7 +69,7 @@ export interface ServerAuthorityOptions extends OpenSigningAuthorityOptions {
   readonly names: Names;
   /** The CAs of the data directory. They sign when no files are configured. */
   readonly own: ClusterAuthorities["ofSigner"];
-  readonly log: Pick<Logger, "info" | "error">;
+  readonly log: Pick<Log, "info" | "error">;
 }
 
 export function openSigningAuthorities(options: ServerAuthorityOptions): SigningAuthorities {

@@ -7,7 +7,7 @@ import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import { serverIdentity } from "../signers/server-identity.ts";
 import type { ServerIdentity } from "../signers/server-identity.ts";
 import { messageOf } from "../../../machinery/api/thrown-error.ts";
-import type { ControllerLog } from "../../../machinery/loops/controller.ts";
+import type { Log } from "../../../machinery/logging/log.ts";
 
 const longestHandshakeMilliseconds = 10_000;
 
@@ -43,7 +43,10 @@ interface FollowedServerIdentity {
 }
 
 /** Reads the server's names and CAs from its serving certificate, now and every minute. */
-export function followServerIdentity(transport: HttpsTransportOptions, log: ControllerLog): FollowedServerIdentity {
+export function followServerIdentity(
+  transport: HttpsTransportOptions,
+  log: Pick<Log, "info" | "error">,
+): FollowedServerIdentity {
   let known: ServerIdentity | undefined;
   const read = (): void => {
     identityOfServer(transport).then(

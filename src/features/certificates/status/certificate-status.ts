@@ -32,6 +32,7 @@ import { issuedCertificateResource } from "../resources.ts";
 import { CertificateStatuses } from "./certificate-statuses.ts";
 import { OcspAnswers } from "./ocsp-answers.ts";
 import { PublishedLists } from "./published-lists.ts";
+import type { Log } from "../../../machinery/logging/log.ts";
 
 export interface CertificateStatusOptions {
   readonly settings: RevocationSettings;
@@ -132,7 +133,7 @@ async function keepRecordOf(
 interface AnswerOptions {
   readonly names: Names;
   readonly clock: Clock;
-  readonly log: Pick<Logger, "error">;
+  readonly log: Pick<Log, "error">;
   readonly stores: Stores;
   /** The CAs whose keys are here. */
   readonly authorities: () => readonly AnsweringAuthority[];

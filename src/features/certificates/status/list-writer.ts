@@ -3,7 +3,6 @@ import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
-import type { ControllerLog } from "../../../machinery/loops/controller.ts";
 import { parseRevocationList, signRevocationList } from "../../../pki/certificate-revocation-list.ts";
 import { configMapResource } from "../../core/index.ts";
 import type { ConfigMap } from "../../core/index.ts";
@@ -12,6 +11,7 @@ import type { SigningAuthority } from "../authorities/signing-authority.ts";
 import type { RevocationSettings } from "../settings.ts";
 import { authorityId, listAddress, revocationPath } from "./addresses.ts";
 import { readStoredList, storedChunks, storedListName, storedListObjects, storedListVersion } from "./stored-list.ts";
+import type { Log } from "../../../machinery/logging/log.ts";
 
 /** More would not be a DER value that our reader reads. A certificate of a sharded list is in a smaller one. */
 const maximumListBytes = 15 * 1024 * 1024;
@@ -25,7 +25,7 @@ export interface ListWriterOptions {
   /** A list is signed again when it is as old as this. */
   readonly refreshMilliseconds: number;
   readonly clock: Clock;
-  readonly log: ControllerLog;
+  readonly log: Pick<Log, "info" | "error">;
 }
 
 export interface ListToWrite {

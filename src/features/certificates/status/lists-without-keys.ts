@@ -1,10 +1,10 @@
 import { timestamp } from "../../../machinery/api/clock.ts";
-import type { ControllerLog } from "../../../machinery/loops/controller.ts";
 import { parseCertificate } from "../../../pki/certificate.ts";
 import { parseRevocationList } from "../../../pki/certificate-revocation-list.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import type { ConfigMap } from "../../core/index.ts";
 import { parseStoredListName, readStoredList } from "./stored-list.ts";
+import type { Log } from "../../../machinery/logging/log.ts";
 
 interface LastList {
   readonly ca: string;
@@ -19,11 +19,11 @@ interface LastList {
  * noticed, and once when the last list has expired.
  */
 export class ListsWithoutKeys {
-  readonly #log: ControllerLog;
+  readonly #log: Pick<Log, "info" | "error">;
   /** The last list of each CA, by the CA's id. */
   readonly #lists = new Map<string, LastList>();
 
-  constructor(log: ControllerLog) {
+  constructor(log: Pick<Log, "info" | "error">) {
     this.#log = log;
   }
 

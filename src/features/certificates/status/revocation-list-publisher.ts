@@ -1,12 +1,7 @@
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
-import type {
-  Controller,
-  ControllerContext,
-  ControllerLog,
-  StartedController,
-} from "../../../machinery/loops/controller.ts";
+import type { Controller, ControllerContext, StartedController } from "../../../machinery/loops/controller.ts";
 import type { FollowedObjects } from "../../../machinery/loops/informer.ts";
 import type { WorkQueue } from "../../../machinery/loops/work-queue.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";
@@ -25,6 +20,7 @@ import { ListedCertificates } from "./listed-certificates.ts";
 import type { EncodedList } from "./listed-certificates.ts";
 import { ListsWithoutKeys } from "./lists-without-keys.ts";
 import { parseStoredListName, storedListName } from "./stored-list.ts";
+import type { Log } from "../../../machinery/logging/log.ts";
 
 export interface RevocationListPublisherOptions {
   readonly settings: RevocationSettings;
@@ -60,7 +56,7 @@ class RevocationListPublisher {
   readonly #options: RevocationListPublisherOptions;
   readonly #refreshMilliseconds: number;
   readonly #clock: Clock;
-  readonly #log: ControllerLog;
+  readonly #log: Pick<Log, "info" | "error">;
   readonly #namespace: string;
   readonly #revocations: FollowedObjects<Revocation>;
   readonly #records: FollowedObjects<IssuedCertificate>;

@@ -1,6 +1,5 @@
 import { constants, createPublicKey, verify } from "node:crypto";
 import type { VerifyKeyObjectInput, webcrypto } from "node:crypto";
-import type { Logger } from "pino";
 import { tooManyRequests } from "../../../machinery/api/api-error.ts";
 import { jsonFields } from "../../../machinery/api/json-object.ts";
 import { millisecondsSince } from "../../../machinery/api/clock.ts";
@@ -10,6 +9,7 @@ import type { FetchDocument } from "./fetch-document.ts";
 import { publicKeyInfoOf } from "../../../pki/keys.ts";
 import { minimumRsaBits } from "../../../pki/public-key.ts";
 import type { PublicKeyInfo } from "../../../pki/public-key.ts";
+import type { Log } from "../../../machinery/logging/log.ts";
 
 /** Signature algorithms of JWTs that other issuers use (RFC 7518 section 3.1, RFC 8037). Never HMAC or `none`. */
 type JwsAlgorithm = "RS256" | "RS384" | "RS512" | "ES256" | "ES384" | "ES512" | "PS256" | "PS384" | "PS512" | "EdDSA";
@@ -101,7 +101,7 @@ interface IssuerKeysOptions {
   readonly clock: Clock;
   /** Resolves after a time in milliseconds. */
   readonly pause: (milliseconds: number) => Promise<unknown>;
-  readonly log: Pick<Logger, "info" | "warn">;
+  readonly log: Pick<Log, "info" | "warn">;
 }
 
 /**

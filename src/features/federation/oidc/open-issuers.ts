@@ -1,5 +1,4 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Logger } from "pino";
 import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { HttpRequest } from "../../../machinery/api/http-message.ts";
@@ -21,6 +20,7 @@ import { IssuerKeys } from "./issuer-keys.ts";
 import type { Issuer } from "./issuer-keys.ts";
 import { compileConfiguration, parseAuthenticationConfiguration } from "./parse-authentication-configuration.ts";
 import type { AnonymousConfiguration, ParsedConfiguration } from "./parse-authentication-configuration.ts";
+import type { Log } from "../../../machinery/logging/log.ts";
 
 const flag = "authentication-config";
 const pollMilliseconds = 10_000;
@@ -28,7 +28,7 @@ const pollMilliseconds = 10_000;
 export interface OpenIssuersOptions {
   readonly names: Names;
   readonly clock: Clock;
-  readonly log: Pick<Logger, "info" | "warn" | "error">;
+  readonly log: Log;
   readonly followed: FollowedFiles;
   readonly apiAudiences: readonly string[];
   readonly ownIssuers: readonly string[];

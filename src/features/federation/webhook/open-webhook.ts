@@ -1,4 +1,3 @@
-import type { Logger } from "pino";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { VerifyToken } from "../../../machinery/authentication/token-authentication.ts";
 import { httpsTransport } from "../../../machinery/client/https-transport.ts";
@@ -17,12 +16,13 @@ import type { TokenReview } from "../../accounts/index.ts";
 import { UnusableAnswer } from "../../../machinery/client/post-json.ts";
 import { postWebhook } from "../../../machinery/client/post-webhook.ts";
 import type { PostWebhookOptions } from "../../../machinery/client/post-webhook.ts";
+import type { Log } from "../../../machinery/logging/log.ts";
 
 const flag = "authentication-token-webhook-config-file";
 
 interface OpenWebhookOptions {
   readonly clock: Clock;
-  readonly log: Pick<Logger, "info" | "warn" | "error">;
+  readonly log: Log;
   readonly followed: FollowedFiles;
   readonly apiAudiences: readonly string[];
   readonly ownIssuers: readonly string[];

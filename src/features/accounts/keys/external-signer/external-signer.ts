@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Logger } from "pino";
 import { serviceUnavailable } from "../../../../machinery/api/api-error.ts";
 import { millisecondsSince } from "../../../../machinery/api/clock.ts";
 import type { Clock } from "../../../../machinery/api/clock.ts";
@@ -13,6 +12,7 @@ import type { FollowedOperatorKeys, OperatorKeys } from "../operator-keys.ts";
 import { checkHeader, checkPublishedKeys, checkToken } from "./check-signer-answers.ts";
 import type { SignerKeys } from "./check-signer-answers.ts";
 import type { ExternalSignerClient } from "./external-signer-client.ts";
+import type { Log } from "../../../../machinery/logging/log.ts";
 
 export interface ExternalSignerOptions {
   /** Where it listens. */
@@ -21,7 +21,7 @@ export interface ExternalSignerOptions {
   readonly clock: Clock;
   /** Resolves after a time in milliseconds. */
   readonly pause: (milliseconds: number) => Promise<unknown>;
-  readonly log: Pick<Logger, "info" | "error">;
+  readonly log: Pick<Log, "info" | "error">;
   readonly observer: OutsideKeyObserver | undefined;
 }
 

@@ -1,5 +1,4 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Logger } from "pino";
 import { messageOf } from "../../../../machinery/api/thrown-error.ts";
 import type { Clock } from "../../../../machinery/api/clock.ts";
 import { periodically } from "../../../../machinery/scheduling/periodically.ts";
@@ -10,12 +9,13 @@ import type { OpenedOperatorKeys } from "../operator-keys.ts";
 import { ExternalSigner } from "./external-signer.ts";
 import { externalSignerClient } from "./external-signer-client.ts";
 import type { ExternalSignerClient } from "./external-signer-client.ts";
+import type { Log } from "../../../../machinery/logging/log.ts";
 
 export interface OpenExternalSignerOptions {
   /** Where the signer listens. */
   readonly socket: string;
   readonly clock: Clock;
-  readonly log: Pick<Logger, "info" | "warn" | "error">;
+  readonly log: Log;
   readonly observer: OutsideKeyObserver | undefined;
 }
 

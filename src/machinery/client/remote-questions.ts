@@ -2,6 +2,7 @@ import { deserialize, serialize } from "node:v8";
 import { millisecondsSince } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
+import { RecentlyUsed } from "../api/recently-used.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { FairShare } from "../scheduling/fair-share.ts";
 import { sharePath } from "../scheduling/share-path.ts";
@@ -174,26 +175,20 @@ interface Kept<Answer> {
 
 /** The answers that were used last. */
 class AnswerCache<Answer> {
-  readonly #kept = new Map<string, Kept<Answer>>();
-  readonly #maximum: number;
+  readonly #kept: RecentlyUsed<Kept<Answer>>;
   readonly #clock: Clock;
-  #bytes = 0;
 
   constructor({ maximumKept, clock }: { readonly maximumKept: number; readonly clock: Clock }) {
-    this.#maximum = maximumKept;
+    const maximumWeight = maximumKeptBytes;
+    this.#kept = new RecentlyUsed({ maximumEntries: maximumKept, maximumWeight, weightOf: ({ bytes }) => bytes });
     this.#clock = clock;
   }
 
   find(key: string): Kept<Answer> | undefined {
     const kept = this.#kept.get(key);
-    if (kept === undefined) return undefined;
-    if (millisecondsSince(kept.keptAt, this.#clock) >= kept.milliseconds) {
-      this.#drop(key, kept);
-      return undefined;
-    }
+    if (kept === undefined || millisecondsSince(kept.keptAt, this.#clock) < kept.milliseconds) return kept;
     this.#kept.delete(key);
-    this.#kept.set(key, kept);
-    return kept;
+    return undefined;
   }
 
   keep(key: string, { answer, milliseconds }: Pick<Kept<Answer>, "answer" | "milliseconds">): void {
@@ -201,15 +196,5 @@ class AnswerCache<Answer> {
     const encoded = serialize(answer);
     const copy = deserialize(encoded) as Answer; // what was encoded in the line above
     this.#kept.set(key, { answer: copy, keptAt: this.#clock.now(), milliseconds, bytes: encoded.length });
-    this.#bytes += encoded.length;
-    for (const [oldest, one] of this.#kept) {
-      if (this.#kept.size <= this.#maximum && this.#bytes <= maximumKeptBytes) return;
-      this.#drop(oldest, one);
-    }
-  }
-
-  #drop(key: string, { bytes }: Kept<Answer>): void {
-    this.#kept.delete(key);
-    this.#bytes -= bytes;
   }
 }

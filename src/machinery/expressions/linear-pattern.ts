@@ -1,4 +1,5 @@
 import { RE2JS } from "re2js";
+import { RecentlyUsed } from "../api/recently-used.ts";
 import { spendSteps } from "./cost-budget.ts";
 
 const longestPattern = 4096;
@@ -7,7 +8,7 @@ const largestSize = 10_000;
 const stepsToCompile = 50;
 const maximumPatterns = 128;
 
-const patterns = new Map<string, RE2JS>();
+const patterns = new RecentlyUsed<RE2JS>({ maximumEntries: maximumPatterns });
 
 /** Compiles a regular expression of RE2, which matches in linear time. Throws an Error when it is not valid, or too large. */
 export function linearPattern(pattern: string): RE2JS {
@@ -18,8 +19,6 @@ export function linearPattern(pattern: string): RE2JS {
   if (size > largestSize) throw new Error("the repetitions in the regular expression are too large");
   spendSteps(stepsToCompile * size);
   const compiled = RE2JS.compile(pattern);
-  const [oldest] = patterns.keys();
-  if (patterns.size >= maximumPatterns && oldest !== undefined) patterns.delete(oldest);
   patterns.set(pattern, compiled);
   return compiled;
 }

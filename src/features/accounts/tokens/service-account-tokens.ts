@@ -48,7 +48,7 @@ const badSignature = "go-jose/go-jose: error in cryptographic primitive";
 export function createServiceAccountTokenVerifier(options: ServiceAccountTokenOptions): VerifyTokenInMemory {
   const { apiAudiences, objects, clock } = options;
   let keys = options.keys.verification();
-  let cache = new VerifiedTokenCache<VerifiedToken>({ clock });
+  let cache = new VerifiedTokenCache<VerifiedToken>(clock);
   const verify = signatureVerifier(options);
 
   return (token, audiences) => {
@@ -58,7 +58,7 @@ export function createServiceAccountTokenVerifier(options: ServiceAccountTokenOp
     if (current !== keys) {
       // A key that was retired ends its tokens at once.
       keys = current;
-      cache = new VerifiedTokenCache<VerifiedToken>({ clock });
+      cache = new VerifiedTokenCache<VerifiedToken>(clock);
     }
     let failure: TokenOutcome = notApplicable;
     const verified = cache.get(token, () => {

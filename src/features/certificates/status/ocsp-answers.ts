@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { millisecondsSince } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
+import { RecentlyUsed } from "../../../machinery/api/recently-used.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { oids } from "../../../pki/object-identifiers.ts";
 import { parseOcspRequest } from "../../../pki/ocsp-request.ts";
@@ -46,8 +47,8 @@ interface Kept {
 /** Answers OCSP requests (RFC 6960) for the CAs whose keys are here. */
 export class OcspAnswers {
   readonly #options: OcspAnswersOptions;
-  /** The kept answers by CertID, the most recently used one last. */
-  readonly #kept = new Map<string, Kept>();
+  /** By CertID. */
+  readonly #kept = new RecentlyUsed<Kept>({ maximumEntries: maximumKeptAnswers });
   readonly #hashes = new WeakMap<Certificate, ReadonlyMap<string, IssuerHashes>>();
   #refreshed: { readonly at: number; readonly authorities: readonly AnsweringAuthority[] } | undefined;
   #budget = { at: 0, signatures: 0 };
@@ -108,7 +109,7 @@ export class OcspAnswers {
     const [status] = statuses;
     // Otherwise strangers could fill the memory with serial numbers that were never issued.
     if (first !== undefined && certificateIds.length === 1 && status !== undefined && status.type !== "unknown") {
-      this.#keep(keyOf(first), { result, status, authority: issuer });
+      this.#kept.set(keyOf(first), { result, status, authority: issuer });
     }
     return result;
   }
@@ -135,22 +136,12 @@ export class OcspAnswers {
   ): Kept["result"] | undefined {
     const [id] = certificateIds;
     if (id === undefined || certificateIds.length > 1) return undefined;
-    const key = keyOf(id);
-    const kept = this.#kept.get(key);
+    const kept = this.#kept.get(keyOf(id));
     if (kept === undefined) return undefined;
     const { result, status, authority } = kept;
     const ageMilliseconds = asked.now - result.signedAt;
     const isYoung = ageMilliseconds > -1000 && ageMilliseconds < reuseMilliseconds && asked.now < result.expiresAt;
-    if (!isYoung || authority !== asked.issuer || !isSame(status, asked.statuses[0])) return undefined;
-    this.#keep(key, kept);
-    return result;
-  }
-
-  #keep(key: string, kept: Kept): void {
-    this.#kept.delete(key);
-    this.#kept.set(key, kept);
-    const [oldest] = this.#kept.keys();
-    if (oldest !== undefined && this.#kept.size > maximumKeptAnswers) this.#kept.delete(oldest);
+    return isYoung && authority === asked.issuer && isSame(status, asked.statuses[0]) ? result : undefined;
   }
 
   /** Whether a signature may be made now. It is counted only when it is needed. */

@@ -37,7 +37,7 @@ const unknownKey = Symbol("unknown key");
  * are kept for 10 s; the expiry is checked on every use.
  */
 export function issuedTokens({ issuers, names, apiAudiences, clock }: IssuedTokenOptions): VerifyToken {
-  const cache = new VerifiedTokenCache<VerifiedToken>({ clock });
+  const cache = new VerifiedTokenCache<VerifiedToken>(clock);
   const issuersByUrl = new Map(issuers.map((one) => [one.issuer.url, one]));
 
   const verify = (token: string): VerifiedToken | TokenOutcome | Retry => {

@@ -1,0 +1,49 @@
+interface RecentlyUsedOptions<T> {
+  readonly maximumEntries: number;
+  /** What the values may weigh together, such as bytes. A heavier one is not kept. Absent: only their number is limited. */
+  readonly maximumWeight?: number;
+  readonly weightOf?: (value: T) => number;
+}
+
+/** The values that were used last, by key: beyond the bounds, those that nobody has used for the longest time are dropped. */
+export class RecentlyUsed<T extends object> {
+  /** The least recently used one first. */
+  readonly #values = new Map<string, T>();
+  readonly #maximumEntries: number;
+  readonly #maximumWeight: number;
+  readonly #weightOf: (value: T) => number;
+  #weight = 0;
+
+  constructor({ maximumEntries, maximumWeight = Infinity, weightOf = () => 0 }: RecentlyUsedOptions<T>) {
+    this.#maximumEntries = maximumEntries;
+    this.#maximumWeight = maximumWeight;
+    this.#weightOf = weightOf;
+  }
+
+  get(key: string): T | undefined {
+    const value = this.#values.get(key);
+    if (value === undefined) return undefined;
+    this.#values.delete(key);
+    this.#values.set(key, value);
+    return value;
+  }
+
+  set(key: string, value: T): void {
+    this.delete(key);
+    const weight = this.#weightOf(value);
+    if (weight > this.#maximumWeight) return;
+    this.#values.set(key, value);
+    this.#weight += weight;
+    for (const oldest of this.#values.keys()) {
+      if (this.#values.size <= this.#maximumEntries && this.#weight <= this.#maximumWeight) return;
+      this.delete(oldest);
+    }
+  }
+
+  delete(key: string): void {
+    const value = this.#values.get(key);
+    if (value === undefined) return;
+    this.#values.delete(key);
+    this.#weight -= this.#weightOf(value);
+  }
+}

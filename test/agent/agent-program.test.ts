@@ -2,6 +2,17 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { statusText } from "../../src/agent/agent-program.ts";
 import { agentFaults } from "../../src/agent/agent-status.ts";
+import type { AgentStatus } from "../../src/agent/agent-status.ts";
+
+const idle: AgentStatus = {
+  nodeName: "n1",
+  now: 0,
+  certificates: [],
+  trustBundles: [],
+  outages: [],
+  hookFaults: [],
+  hasPendingHooks: false,
+};
 
 describe("the status of an agent", () => {
   it("says who can approve a pending request", () => {
@@ -15,15 +26,7 @@ describe("the status of an agent", () => {
       signerName: "example.com/serving",
       fileFault: undefined,
     } as const;
-    const text = statusText({
-      nodeName: "n1",
-      now: 0,
-      certificates: [serving],
-      trustBundles: [],
-      outages: [],
-      hookFaults: [],
-      hasPendingHooks: false,
-    });
+    const text = statusText({ ...idle, certificates: [serving] });
     assert.match(
       text,
       /\nserving: waits for request node-csr-x; unless it is approved, a user who may "approve" for the signer example.com\/serving can run: signet csr approve node-csr-x$/,
@@ -32,29 +35,14 @@ describe("the status of an agent", () => {
 
   it("shows what fails and is tried again, and has no fault while only the server is away", () => {
     const outage = "could not renew the node's lease: cannot reach the server";
-    const status = {
-      nodeName: "n1",
-      now: 0,
-      certificates: [],
-      trustBundles: [],
-      hookFaults: [],
-      hasPendingHooks: false,
-    };
-    assert.match(statusText({ ...status, outages: [outage] }), new RegExp(`\\n${outage}$`));
-    assert.deepEqual(agentFaults({ ...status, outages: [outage] }), []);
+    const status = { ...idle, outages: [outage] };
+    assert.match(statusText(status), new RegExp(`\\n${outage}$`));
+    assert.deepEqual(agentFaults(status), []);
   });
 
   it("has a fault when a trust bundle cannot be written, and shows why", () => {
     const fault = "cannot write ca.pem: no space is left on the disk; make room";
-    const status = {
-      nodeName: "n1",
-      now: 0,
-      certificates: [],
-      trustBundles: [{ file: "ca.pem", anchors: 1, fault }],
-      outages: [],
-      hookFaults: [],
-      hasPendingHooks: false,
-    };
+    const status = { ...idle, trustBundles: [{ file: "ca.pem", anchors: 1, fault }] };
     assert.match(statusText(status), new RegExp(`\\nca.pem: ${fault}$`));
     assert.deepEqual(agentFaults(status), [`a trust bundle is not written: ${fault}`]);
     assert.deepEqual(agentFaults({ ...status, trustBundles: [{ file: "ca.pem", anchors: 1 }] }), []);

@@ -104,7 +104,11 @@ class Fixture {
   /** What was heard until now, once everything is written to the copy in memory and told. */
   async news(): Promise<string[]> {
     await this.registry.waitForFreshCache();
-    for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    // Between two changes may be a pause, on a machine that is busy.
+    for (let known = -1, quiet = 0; quiet < 5; quiet = known === this.heard.length ? quiet + 1 : 0) {
+      known = this.heard.length;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
     return this.heard.splice(0);
   }
 }

@@ -1,4 +1,4 @@
-import { closeSync, write, writeSync } from "node:fs";
+import { write, writeSync } from "node:fs";
 import { promisify } from "node:util";
 import { errorCode } from "../api/thrown-error.ts";
 import { fullPipeMilliseconds } from "./log-output.ts";
@@ -8,15 +8,12 @@ export interface LineWriterOptions {
   readonly output: LogOutput;
   /** The limit for lines that wait for the disk or for a reader. Beyond it, lines are lost. */
   readonly maximumBytes: number;
-  /** How long a line waits for more lines before it is written. */
-  readonly flushMilliseconds: number;
   /** Called when writing works again, with the number of lines that were lost. */
   readonly onRecovered?: (lostLines: number) => void;
 }
 
 interface Chunk {
   bytes: Buffer;
-  readonly lines: number;
   /** How many bytes have been written. */
   offset: number;
 }
@@ -40,52 +37,28 @@ export class LineWriter {
   #writing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isFailing = false;
-  #isClosed = false;
   #lostSinceFailure = 0;
-  /** The number of lines that will never be written. */
-  lostLines = 0;
 
   constructor(options: LineWriterOptions) {
     this.#options = options;
     this.#output = options.output;
   }
 
-  /** Takes a line that ends with a newline. Returns false when the line is lost. */
-  write(line: string): boolean {
+  /** Takes a line that ends with a newline. It is written in a later turn of the event loop. */
+  write(line: string): void {
     const bytes = Buffer.byteLength(line);
     const unwritten = this.#chunk === undefined ? 0 : this.#chunk.bytes.length;
-    if (this.#isClosed || this.#waitingBytes + unwritten + bytes > this.#options.maximumBytes) {
-      this.lostLines++;
+    if (this.#waitingBytes + unwritten + bytes > this.#options.maximumBytes) {
       this.#lostSinceFailure++;
-      return false;
+      return;
     }
     this.#waiting.push(line);
     this.#waitingBytes += bytes;
-    if (this.#writing === undefined) this.#timer ??= this.#flushIn(this.#options.flushMilliseconds);
-    return true;
-  }
-
-  /**
-   * Writes the waiting lines, at most for the given time, and closes. Resolves with the number of lines that could not
-   * be written.
-   */
-  async close({ withinMilliseconds }: { readonly withinMilliseconds: number }): Promise<number> {
-    this.#isClosed = true;
-    clearTimeout(this.#timer);
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, withinMilliseconds)));
-    await Promise.race([late, (this.#writing ?? Promise.resolve()).then(() => this.#flush())]);
-    clearTimeout(timer);
-    clearTimeout(this.#timer);
-    const left = (this.#chunk?.lines ?? 0) + this.#waiting.length - this.#firstWaiting;
-    // A hanging write continues in the kernel: its descriptor must not be reused for another file.
-    if (this.#writing === undefined && this.#output.fd > 2) closeSync(this.#output.fd);
-    return left;
+    if (this.#writing === undefined) this.#timer ??= this.#flushIn(0);
   }
 
   /** Tries once, without waiting: for what must be out before something else happens, such as the exit of the process. */
   flushNow(): void {
-    if (this.#isClosed) return;
     // The kernel already has the chunk that is being written.
     if (this.#writing !== undefined) this.#chunk = undefined;
     try {
@@ -99,13 +72,12 @@ export class LineWriter {
   }
 
   #flushIn(milliseconds: number): NodeJS.Timeout {
-    return setTimeout(() => void this.#flush(), milliseconds).unref();
+    return setTimeout(() => this.#flush(), milliseconds).unref();
   }
 
-  #flush(): Promise<void> {
+  #flush(): void {
     this.#timer = undefined;
     this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
-    return this.#writing;
   }
 
   /** Never rejects. */
@@ -122,7 +94,7 @@ export class LineWriter {
     } catch (error) {
       const isFull = errorCode(error) === "EAGAIN";
       if (!isFull || this.#lostSinceFailure > 0) this.#isFailing = true;
-      if (!this.#isClosed) this.#timer = this.#flushIn(isFull ? fullPipeMilliseconds : retryMilliseconds);
+      this.#timer = this.#flushIn(isFull ? fullPipeMilliseconds : retryMilliseconds);
     }
   }
 
@@ -147,7 +119,7 @@ export class LineWriter {
       if (end > this.#firstWaiting && bytes > this.#output.atomicBytes) break;
     }
     const bytes = Buffer.from(this.#waiting.slice(this.#firstWaiting, end).join(""));
-    this.#chunk = { bytes, lines: end - this.#firstWaiting, offset: 0 };
+    this.#chunk = { bytes, offset: 0 };
     this.#waiting.fill("", this.#firstWaiting, end);
     this.#firstWaiting = end;
     this.#waitingBytes -= bytes.length;

@@ -23,14 +23,13 @@ export function openProcessLog({ level, format = isatty(2) ? "text" : "json" }: 
   const writer = new LineWriter({
     output: standardOutput(2),
     maximumBytes,
-    flushMilliseconds: 0,
     onRecovered: (lostLines) => {
       if (lostLines > 0) log.warn({ lostLines }, "lines of this log were lost");
     },
   });
   const log = pino(
     { level, base: null },
-    { write: (line) => void writer.write(format === "text" ? logLineAsText(line) : line) },
+    { write: (line) => writer.write(format === "text" ? logLineAsText(line) : line) },
   );
   process.once("exit", () => writer.flushNow());
   logFaults(log);
@@ -117,7 +116,7 @@ const waitingBytes = 4096;
  * would block the process while a pipe is full and its reader does not read. Here such lines wait, 4 KiB at most.
  */
 export function openProcessOutput(): (line: string) => void {
-  const writer = new LineWriter({ output: standardOutput(1), maximumBytes: waitingBytes, flushMilliseconds: 0 });
+  const writer = new LineWriter({ output: standardOutput(1), maximumBytes: waitingBytes });
   process.once("exit", () => writer.flushNow());
   return (line) => {
     writer.write(`${line}\n`);

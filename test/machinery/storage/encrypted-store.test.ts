@@ -67,7 +67,7 @@ const sourceWith = (kms: { isAway: boolean }): ChangedSource =>
   new ChangedSource({
     ...derivedAesGcm(key),
     decrypt(stored, storageKey) {
-      if (kms.isAway) throw new UndecryptableValue("the KMS is away", { isTemporary: true });
+      if (kms.isAway) throw new UndecryptableValue("the KMS is away");
       return derivedAesGcm(key).decrypt(stored, storageKey);
     },
   });

@@ -19,13 +19,6 @@ export interface DecryptedValue {
 /** A stored value can't be read. The message is for people, and holds nothing secret. */
 export class UndecryptableValue extends Error {
   override readonly name = "UndecryptableValue";
-  /** Whether it can be read once something outside (a KMS) is back. */
-  readonly isTemporary: boolean;
-
-  constructor(message: string, options: ErrorOptions & { readonly isTemporary?: boolean } = {}) {
-    super(message, options);
-    this.isTemporary = options.isTemporary === true;
-  }
 }
 
 /** A value was changed, cut, moved to another key, or encrypted with another key of the same name. */

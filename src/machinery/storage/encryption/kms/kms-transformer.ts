@@ -349,9 +349,7 @@ export class KmsTransformer implements ValueTransformer {
   }
 
   #away(reason: string): UndecryptableValue {
-    return new UndecryptableValue(`the KMS plugin ${this.#options.name} does not decrypt its key: ${reason}`, {
-      isTemporary: true,
-    });
+    return new UndecryptableValue(`the KMS plugin ${this.#options.name} does not decrypt its key: ${reason}`);
   }
 
   #failureText(): string {

@@ -5,6 +5,7 @@ import type { Clock } from "../api/clock.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { EndlessList, listPages } from "../client/list-pages.ts";
 import type { ListOptions, ResourceClient, ApiClient } from "../client/api-client.ts";
+import type { WatchEvent } from "../client/watch-events.ts";
 import type { ResourceType } from "../api/resource-type.ts";
 
 /** Handles the changes of a resource. Each function is called synchronously, in the order of the changes. */
@@ -68,9 +69,7 @@ const objectKey = ({ metadata }: ApiObject): string =>
 
 /**
  * A local cache of a resource that follows the server: it lists, then watches from there. A broken watch resumes at the
- * last seen version. When that version is gone (410), it lists again and reports the differences as events. All readers
- * share the objects and must not change them. The objects have no managedFields: no controller reads them, they take
- * most of an object's memory, and an update without them leaves them unchanged.
+ * last seen version. When that version is gone (410), it lists again and reports the differences as events.
  */
 export class Informer<T extends ApiObject> implements FollowedObjects<T> {
   readonly #objects = new Map<string, T>();
@@ -88,18 +87,15 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
     return this.#objects.get(key);
   }
 
-  /** All objects, in no particular order. */
   list(): IterableIterator<T> {
     return this.#objects.values();
   }
 
-  /** Adds a handler. It first receives an event for each existing object. */
   addHandler(handler: InformerHandler<T>): void {
     this.#handlers.push(handler);
     for (const object of this.#objects.values()) handler.onAdd?.(object);
   }
 
-  /** Starts following until `signal` aborts. Call it once. Resolves when the first list is complete. */
   start(signal: AbortSignal): Promise<void> {
     this.#synced ??= new Promise((resolve) => void this.#follow(signal, resolve));
     return this.#synced;
@@ -119,17 +115,11 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
           this.#options.onHeard?.();
         }
         watchedSince = monotonic.now();
-        for await (const { type, object } of this.#resource.watch(
-          { ...this.#options.selectors, resourceVersion: version, allowsBookmarks: true },
-          signal,
-        )) {
+        const selection = { ...this.#options.selectors, resourceVersion: version, allowsBookmarks: true };
+        for await (const event of this.#resource.watch(selection, signal)) {
           isHeard = true;
-          version = object.metadata.resourceVersion ?? version;
-          if (type === "DELETED") this.#remove(object);
-          else if (type !== "BOOKMARK") {
-            if (!this.#objects.has(objectKey(object))) this.#checkNumber(this.#objects.size + 1);
-            this.#put(object);
-          }
+          version = event.object.metadata.resourceVersion ?? version;
+          this.#take(event);
           this.#options.onHeard?.();
         }
       } catch (error) {
@@ -162,6 +152,14 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
     }
     for (const [key, object] of this.#objects) if (!seen.has(key)) this.#remove(object);
     return version;
+  }
+
+  #take({ type, object }: WatchEvent<T>): void {
+    if (type === "DELETED") this.#remove(object);
+    else if (type !== "BOOKMARK") {
+      if (!this.#objects.has(objectKey(object))) this.#checkNumber(this.#objects.size + 1);
+      this.#put(object);
+    }
   }
 
   #checkNumber(objects: number): void {

@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { errorCode } from "../machinery/api/thrown-error.ts";
 import { jsonFields } from "../machinery/api/json-object.ts";
-import { createServer, request } from "../machinery/http/node-http.ts";
+import { closeServer, createServer, request } from "../machinery/http/node-http.ts";
 import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
 import type { AgentStatus } from "./agent-status.ts";
 import type { RunningAgent } from "./start-agent.ts";
@@ -46,13 +46,7 @@ export async function openControlSocket(
     server.listen({ path }, resolve);
     process.umask(umask);
   });
-  return {
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return { close: () => closeServer(server) };
 }
 
 function answer(response: ServerResponse, agent: RunningAgent | undefined): void {

@@ -1,6 +1,8 @@
 import { createServer } from "node:https";
-import type { ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import { closeServer, sendAnswer } from "../machinery/http/node-http.ts";
+import { probeAnswer } from "../machinery/http/probe-answer.ts";
+import type { ProbedProgram } from "../machinery/http/probe-answer.ts";
 import { rateLimitedReport } from "../machinery/logging/rate-limited-report.ts";
 import type { KeyPair } from "./key-pair.ts";
 import type { Log } from "../machinery/logging/log.ts";
@@ -8,13 +10,10 @@ import type { Log } from "../machinery/logging/log.ts";
 /** When so many connections are open, each new one closes the one that has been idle longest. */
 const maximumConnections = 128;
 
-export interface AgentListenerOptions {
+export interface AgentListenerOptions extends ProbedProgram {
   readonly address: string;
   /** 0 picks a free one. */
   readonly port: number;
-  /** Why the agent is not ready: one line each. */
-  readonly faults: () => readonly string[];
-  readonly metrics: { readonly contentType: string; text(): Promise<string> };
   readonly log: Log;
 }
 
@@ -39,11 +38,14 @@ export async function openAgentListener(options: AgentListenerOptions): Promise<
       headersTimeout: 10_000,
       handshakeTimeout: 10_000,
     },
-    (_request, response) => {
-      answer(response, options).catch((error: unknown) => {
-        log.error({ err: error }, "could not answer a request");
-        response.destroy();
-      });
+    ({ method = "", url = "" }, response) => {
+      const [path = ""] = url.split("?", 1);
+      probeAnswer({ method, path }, options)
+        .then((answer) => sendAnswer(response, answer))
+        .catch((error: unknown) => {
+          log.error({ err: error }, "could not answer a request");
+          response.destroy();
+        });
     },
   );
   const sockets = new Set<Socket>();
@@ -70,30 +72,10 @@ export async function openAgentListener(options: AgentListenerOptions): Promise<
     port: (server.address() as AddressInfo).port, // listens on an address, not on a pipe
     useCertificate: ({ certificatePem, keyPem }) =>
       server.setSecureContext({ cert: certificatePem, key: keyPem, minVersion: "TLSv1.2" }),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-        for (const socket of sockets) socket.destroy();
-      }),
+    close() {
+      const closed = closeServer(server);
+      for (const socket of sockets) socket.destroy();
+      return closed;
+    },
   };
-}
-
-const livenessPaths = new Set(["/livez", "/healthz"]);
-
-async function answer(response: ServerResponse, { faults, metrics }: AgentListenerOptions): Promise<void> {
-  const { method, url = "" } = response.req;
-  const send = (text: string, { code = 200, contentType = "text/plain; charset=utf-8" } = {}): void => {
-    response.writeHead(code, { "content-type": contentType, "content-length": Buffer.byteLength(text) });
-    response.end(method === "HEAD" ? undefined : text);
-  };
-  const path = url.split("?", 1)[0] ?? "";
-  const isLiveness = livenessPaths.has(path);
-  if (!isLiveness && path !== "/readyz" && path !== "/metrics") return send("404 page not found\n", { code: 404 });
-  if (method !== "GET" && method !== "HEAD") return send("405 method not allowed\n", { code: 405 });
-  if (path === "/metrics") return send(await metrics.text(), { contentType: metrics.contentType });
-  // A restart does not help against a missing certificate, so it says nothing about liveness.
-  const found = isLiveness ? [] : faults();
-  if (found.length === 0) send("ok");
-  else send(found.map((fault) => `${fault}\n`).join(""), { code: 503 });
 }

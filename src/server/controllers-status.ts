@@ -3,7 +3,7 @@ import { systemClock } from "../machinery/api/clock.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { Transport } from "../machinery/client/transport.ts";
 import { addCollectedMetric } from "../machinery/http/collected-metric.ts";
-import { pageNotFound, plainText, typedText } from "../machinery/http/response.ts";
+import { probeAnswer } from "../machinery/http/probe-answer.ts";
 import type { OutsideKeyObserver } from "../machinery/keys/outside-keys.ts";
 import type { ElectedState } from "../machinery/loops/elected-controllers.ts";
 import type { QueueCounts } from "../machinery/loops/work-queue.ts";
@@ -57,8 +57,6 @@ export interface ControllersStatus {
   close(): Promise<void>;
 }
 
-const livenessPaths = new Set(["/livez", "/healthz"]);
-
 /**
  * Serves `/livez`, `/healthz`, `/readyz` and `/metrics` of `signet controllers` over plain HTTP, read only and without secrets.
  * A stand-by is ready: it can take over. Rejects when the address cannot be bound.
@@ -75,15 +73,11 @@ export async function openControllersStatus(options: ControllersStatusOptions): 
     ...address,
     isPortShared: false,
     log,
-    async answer({ method, path }) {
-      const isLiveness = livenessPaths.has(path);
-      if (!isLiveness && path !== "/readyz" && path !== "/metrics") return pageNotFound();
-      if (method !== "GET" && method !== "HEAD") return plainText(405, "405 method not allowed\n");
-      if (path === "/metrics") return typedText(await registry.metrics(), registry.contentType);
-      // A restart does not bring the server back, so liveness does not ask for it.
-      const found = isLiveness ? [] : faults();
-      return found.length === 0 ? plainText(200, "ok") : plainText(503, found.map((fault) => `${fault}\n`).join(""));
-    },
+    answer: (request) =>
+      probeAnswer(request, {
+        faults,
+        metrics: { contentType: registry.contentType, text: () => registry.metrics() },
+      }),
   });
   log.info({ url: listener.url }, "serving /livez, /readyz and /metrics over plain HTTP");
   return {

@@ -1,7 +1,7 @@
 import type { HttpRequest, HttpResponse } from "../api/http-message.ts";
 import { rateLimitedReport } from "../logging/rate-limited-report.ts";
 import type { PathRoute, PathRoutes } from "./path-routes.ts";
-import { plainText } from "./response.ts";
+import { plainText } from "./plain-text.ts";
 
 type HealthEndpoint = "healthz" | "livez" | "readyz";
 

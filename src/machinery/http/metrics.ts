@@ -7,7 +7,7 @@ import type { AnsweredRequest } from "./request-chain.ts";
 import { exemplarText, withoutExemplars } from "./exemplar.ts";
 import type { Exemplar } from "./exemplar.ts";
 import { mergeMetrics } from "./merge-metrics.ts";
-import { typedText } from "./response.ts";
+import { typedText } from "./plain-text.ts";
 
 /** Upper bounds in seconds: upstream's, but fewer. */
 const durationBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];

@@ -1,5 +1,7 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { HttpResponse } from "../api/http-message.ts";
+import { plainText } from "./plain-text.ts";
 
 /**
  * The module `node:http`. An `import` of it reads each of its members, and one of these loads the WebSocket client of
@@ -8,6 +10,21 @@ import type { Socket } from "node:net";
 const http = process.getBuiltinModule("node:http");
 
 export const { createServer, request } = http;
+
+/** Ends all connections, also those with a request. Resolves when the server has closed. */
+export const closeServer = (server: Pick<Server, "close" | "closeAllConnections">): Promise<void> =>
+  new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+
+/** Sends a complete answer. */
+export function sendAnswer(response: ServerResponse, { status, headers, body }: HttpResponse): void {
+  const bytes = typeof body === "string" || Buffer.isBuffer(body) ? body : undefined;
+  if (bytes === undefined) return sendAnswer(response, plainText(500, "500 internal server error\n"));
+  response.writeHead(status, { ...headers, ...(status !== 304 && { "content-length": Buffer.byteLength(bytes) }) });
+  response.end(bytes);
+}
 
 /** The response to a request whose connection Node.js has let go: an upgrade, a tunnel. The connection ends after it. */
 export function lastResponse(request: IncomingMessage, socket: Socket): ServerResponse {

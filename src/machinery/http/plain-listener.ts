@@ -3,7 +3,8 @@ import type { AddressInfo } from "node:net";
 import type { Headers, HttpResponse } from "../api/http-message.ts";
 import { ConnectionBound } from "./connection-bound.ts";
 import { http1Head } from "./http1-head.ts";
-import { plainText } from "./response.ts";
+import { closeServer, createServer, sendAnswer } from "./node-http.ts";
+import { plainText } from "./plain-text.ts";
 import type { Log } from "../logging/log.ts";
 
 export interface PlainRequest {
@@ -34,8 +35,6 @@ const limits = { connections: 2000, connectionsPerAddress: 100 };
 /** Serves public answers over plain HTTP, with bounds on bytes, connections and time. Rejects when the address cannot be bound. */
 export async function startPlainListener(options: PlainListenerOptions): Promise<PlainListener> {
   const { host, port, isPortShared, answer, log } = options;
-  // Only here: it costs 8 MiB.
-  const { createServer } = await import("node:http");
   const server = createServer({
     maxHeaderSize: 16 * 1024,
     headersTimeout: 10_000,
@@ -68,14 +67,7 @@ export async function startPlainListener(options: PlainListenerOptions): Promise
   });
   const bare = host.includes(":") ? `[${host}]` : host;
   const url = `http://${bare}:${(server.address() as AddressInfo).port}`;
-  return {
-    url,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return { url, close: () => closeServer(server) };
 }
 
 async function respond(
@@ -83,7 +75,7 @@ async function respond(
   answer: PlainListenerOptions["answer"],
 ): Promise<void> {
   const head = http1Head(request, "http");
-  if (head === undefined) return send(response, plainText(400, "400 bad request\n"));
+  if (head === undefined) return sendAnswer(response, plainText(400, "400 bad request\n"));
   const { method, target, headers } = head;
   const [path = ""] = target.split("?", 1);
   const answered = await answer({
@@ -92,14 +84,10 @@ async function respond(
     headers,
     readBody: (longestBytes) => boundedBody(request, longestBytes),
   });
-  send(response, request.complete ? answered : { ...answered, headers: { ...answered.headers, connection: "close" } });
-}
-
-function send(response: ServerResponse, { status, headers, body }: HttpResponse): void {
-  const bytes = typeof body === "string" || Buffer.isBuffer(body) ? body : undefined;
-  if (bytes === undefined) return send(response, plainText(500, "500 internal server error\n"));
-  response.writeHead(status, { ...headers, ...(status !== 304 && { "content-length": Buffer.byteLength(bytes) }) });
-  response.end(bytes);
+  sendAnswer(
+    response,
+    request.complete ? answered : { ...answered, headers: { ...answered.headers, connection: "close" } },
+  );
 }
 
 async function boundedBody(request: IncomingMessage, longestBytes: number): Promise<Buffer> {

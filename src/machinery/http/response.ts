@@ -69,22 +69,6 @@ function statusResponse(error: ApiError, request: HttpRequest): HttpResponse {
   return { ...response, audited: { error } };
 }
 
-export const plainText = (status: number, text: string): HttpResponse => ({
-  status,
-  headers: { "content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff" },
-  body: text,
-});
-
-/** A text of another type. */
-export function typedText(text: string, contentType: string): HttpResponse {
-  const response = plainText(200, text);
-  response.headers["content-type"] = contentType;
-  return response;
-}
-
-/** The answer for a path outside every API group (upstream: Go's `http.NotFound`). */
-export const pageNotFound = (): HttpResponse => plainText(404, "404 page not found\n");
-
 /** Smaller answers are cheaper to send than to compress (upstream's threshold). */
 const minimumCompressedBytes = 128 * 1024;
 const compress = promisify(gzip);

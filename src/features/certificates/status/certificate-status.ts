@@ -22,7 +22,7 @@ import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import type { PathRoutes } from "../../../machinery/http/path-routes.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
-import { pageNotFound } from "../../../machinery/http/response.ts";
+import { pageNotFound } from "../../../machinery/http/plain-text.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
 import type { PlainListener } from "../../../machinery/http/plain-listener.ts";
 import { rateLimitedReport } from "../../../machinery/logging/rate-limited-report.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import type { Headers, HttpResponse } from "../../../machinery/api/http-message.ts";
-import { pageNotFound, plainText } from "../../../machinery/http/response.ts";
+import { pageNotFound, plainText } from "../../../machinery/http/plain-text.ts";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { encodeOcspFailure } from "../../../pki/ocsp-response.ts";

@@ -20,10 +20,12 @@ export class RepeatedEntries {
   }
 }
 
-interface EntryMerge {
+/** An object, or an entry of a list, and what a patch says of it. */
+export interface ObjectMerge {
   readonly original: Readonly<JsonObject>;
   readonly patch: Readonly<JsonObject>;
   readonly schema: Schema | undefined;
+  /** The path of the merged object, for faults. */
   readonly path: string;
   readonly repeated: RepeatedEntries;
 }
@@ -32,7 +34,7 @@ interface ListMerge {
   readonly original: readonly unknown[];
   readonly patch: readonly unknown[];
   readonly strategy: ListStrategy;
-  readonly mergeEntry: (merge: EntryMerge) => JsonObject;
+  readonly mergeEntry: (merge: ObjectMerge) => JsonObject;
   /** The path of the list, for faults. */
   readonly path: string;
   readonly repeated: RepeatedEntries;

@@ -1,10 +1,11 @@
 import { badRequest } from "../../api/api-error.ts";
 import { memberSchemaOf } from "../../schema/schema.ts";
-import type { ObjectSchema, Schema } from "../../schema/schema.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
 import { isJsonObject, memberOf, setMember } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
 import { isDeeperThan, jsonTypeName, maximumDepth } from "./json-value.ts";
 import { mergeList, orderList, RepeatedEntries } from "./merge-list.ts";
+import type { ObjectMerge } from "./merge-list.ts";
 import { hasDirective, patchDirective, withoutDirectives, listStrategy } from "./patch-strategy.ts";
 import { patchDoesNotApply } from "./patch-error.ts";
 
@@ -37,15 +38,6 @@ export interface StrategicMergeOptions {
  */
 export function applyStrategicMergePatch({ document, patch, schema }: StrategicMergeOptions): JsonObject {
   return mergeObject({ original: document, patch, schema, path: "", repeated: new RepeatedEntries() });
-}
-
-interface ObjectMerge {
-  readonly original: Readonly<JsonObject>;
-  readonly patch: Readonly<JsonObject>;
-  readonly schema: Schema | undefined;
-  /** The path of the merged object, for faults. */
-  readonly path: string;
-  readonly repeated: RepeatedEntries;
 }
 
 const retainKeysDirective = "$retainKeys";

@@ -4,10 +4,9 @@ import { readIssuedText } from "../requests/issued-text.ts";
 import { certificateRecord, fingerprintRecordName, isRecordOf, signedRecordName } from "./certificate-record.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { requestQueue } from "../requests/request-queue.ts";
-import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
+import { hourlyCleaner } from "../../../machinery/loops/hourly-cleaner.ts";
 import { certificateSigningRequestResource, issuedCertificateResource } from "../resources.ts";
-import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 
 const isRecordedAlready = "nothing to do: the certificate is recorded";
 
@@ -68,36 +67,14 @@ interface CertificateRecordCleanerOptions {
   readonly retentionMilliseconds: number;
 }
 
-/** How often the inventory is checked. */
-const intervalMilliseconds = 3_600_000;
-
-const everything = "inventory";
-
 /** Removes records of certificates that expired long ago. */
-export function certificateRecordCleaner({ retentionMilliseconds }: CertificateRecordCleanerOptions): Controller {
-  return {
+export const certificateRecordCleaner = ({ retentionMilliseconds }: CertificateRecordCleanerOptions): Controller =>
+  hourlyCleaner({
     name: "certificate-record-cleaner",
-    start(context) {
-      const { client, clock, informers, names } = context;
-      const records = informers.of(issuedCertificateResource(names));
-      const queue = controllerQueue(context, {
-        name: this.name,
-        reconcile: async () => {
-          queue.addAfter(everything, intervalMilliseconds);
-          const endedBefore = clock.now() - retentionMilliseconds;
-          const work = new LongWork();
-          let removed = 0;
-          for (const { metadata, spec } of records.list()) {
-            await work.pause();
-            if (Date.parse(spec.notAfter) >= endedBefore) continue;
-            const { name = "", uid = "" } = metadata;
-            await ignoreCodes([404, 409], client.resource(issuedCertificateResource(names)).delete(name, { uid }));
-            removed++;
-          }
-          return `removed ${removed} records of certificates that expired long ago`;
-        },
-      });
-      return { queue, onSynced: () => queue.add(everything) };
-    },
-  };
-}
+    resource: issuedCertificateResource,
+    what: "records of certificates that expired long ago",
+    isOver:
+      ({ clock }) =>
+      ({ spec }) =>
+        Date.parse(spec.notAfter) < clock.now() - retentionMilliseconds,
+  });

@@ -1,0 +1,47 @@
+import type { ApiObject } from "../api/object-meta.ts";
+import type { NamedResourceType } from "../api/resource-type.ts";
+import { ignoreCodes } from "../client/ignore-codes.ts";
+import { LongWork } from "../scheduling/long-work.ts";
+import { controllerQueue } from "./controller.ts";
+import type { Controller, ControllerContext } from "./controller.ts";
+
+interface HourlyCleanerOptions<T extends ApiObject> {
+  readonly name: string;
+  /** Of the cluster scope. */
+  readonly resource: NamedResourceType<T>;
+  /** Called when the loop starts. Returns the question whether an object is to be deleted. */
+  readonly isOver: (context: ControllerContext) => (object: T) => boolean;
+  /** Which objects are deleted, for people. */
+  readonly what: string;
+}
+
+const intervalMilliseconds = 3_600_000;
+const everything = "everything";
+
+/** A loop that looks at all objects of a resource every hour, and deletes those that are over. */
+export const hourlyCleaner = <T extends ApiObject>(options: HourlyCleanerOptions<T>): Controller => ({
+  name: options.name,
+  start(context) {
+    const { client, informers } = context;
+    const type = options.resource(context.names);
+    const objects = informers.of(type);
+    const isOver = options.isOver(context);
+    const queue = controllerQueue(context, {
+      name: options.name,
+      reconcile: async () => {
+        queue.addAfter(everything, intervalMilliseconds);
+        const work = new LongWork();
+        let removed = 0;
+        for (const object of objects.list()) {
+          await work.pause();
+          if (!isOver(object)) continue;
+          const { name = "", uid = "" } = object.metadata;
+          await ignoreCodes([404, 409], client.resource(type).delete(name, { uid }));
+          removed++;
+        }
+        return `removed ${removed} ${options.what}`;
+      },
+    });
+    return { queue, onSynced: () => queue.add(everything) };
+  },
+});

@@ -1,5 +1,4 @@
 import { Command } from "commander";
-import type { ApiObject } from "../machinery/api/object-meta.ts";
 import { formatKubeconfig } from "../machinery/client/kubeconfig.ts";
 import type { KubeconfigContents } from "../machinery/client/kubeconfig.ts";
 import { withConnectionFlags, withServer } from "../machinery/command-line/connection.ts";
@@ -10,7 +9,7 @@ import { durationOption, repeatedOption, secondsOf } from "../machinery/command-
 import { writeOutput } from "../machinery/command-line/output.ts";
 import { outputFile, writePrivateOutput } from "../machinery/command-line/output-file.ts";
 import { requestClientCertificate } from "../features/certificates/commands.ts";
-import { serviceAccountResource } from "../features/accounts/resources.ts";
+import { requestToken } from "../features/accounts/commands.ts";
 
 interface KubeconfigFlags extends ConnectionFlags {
   readonly user?: string;
@@ -61,7 +60,7 @@ export const kubeconfig = (): Command =>
 type Identity = Pick<KubeconfigContents, "user" | "namespace" | "credentials">;
 
 async function credentialsFor(flags: KubeconfigFlags, connection: ServerConnection): Promise<Identity> {
-  const { client, names, namespace } = connection;
+  const { namespace } = connection;
   const expirationSeconds = secondsOf(flags.duration ?? defaultDuration.milliseconds);
   if (flags.user !== undefined) {
     const { user, group = [] } = flags;
@@ -69,16 +68,6 @@ async function credentialsFor(flags: KubeconfigFlags, connection: ServerConnecti
     return { user, namespace, credentials: { type: "certificate", ...pair } };
   }
   const account = flags.serviceAccount ?? "";
-  const { status } = await client
-    .resource(serviceAccountResource(names), namespace)
-    .createSubresource<ApiObject & { spec: unknown; status?: { token: string } }>(account, {
-      subresource: "token",
-      object: {
-        apiVersion: `${names.group("authentication")}/v1`,
-        kind: "TokenRequest",
-        metadata: {},
-        spec: { audiences: [], expirationSeconds },
-      },
-    });
+  const { status } = await requestToken(connection, { account, spec: { audiences: [], expirationSeconds } });
   return { user: account, namespace, credentials: { type: "token", token: status?.token ?? "" } };
 }

@@ -1,1 +1,1 @@
-export { token } from "./token-command.ts";
+export { requestToken, token } from "./token-command.ts";

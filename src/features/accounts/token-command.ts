@@ -75,24 +75,24 @@ const create = (): Command =>
       )
       .action(async (name: string, flags: CreateFlags) => {
         const spec = tokenRequestSpec(flags);
-        await withServer(flags, async ({ client, names, namespace }) => {
-          const answer = await client
-            .resource(serviceAccountResource(names), namespace)
-            .createSubresource<TokenRequest>(name, {
-              subresource: "token",
-              object: {
-                apiVersion: `${names.group("authentication")}/v1`,
-                kind: "TokenRequest",
-                metadata: {},
-                spec,
-              },
-            });
+        await withServer(flags, async (connection) => {
+          const answer = await requestToken(connection, { account: name, spec });
           print(answer, { flags, text: () => printable(answer.status?.token ?? "") });
         });
       }),
     ["A token for the API server", "signet token create robot --namespace team"],
     ["A token for another program, for ten minutes", "signet token create robot --audience vault --duration 10m"],
   );
+
+/** Asks for a token of a service account of the connection's namespace. */
+export const requestToken = (
+  { client, names, namespace }: Pick<ServerConnection, "client" | "names" | "namespace">,
+  { account, spec }: { readonly account: string; readonly spec: TokenRequest["spec"] },
+): Promise<TokenRequest> =>
+  client.resource(serviceAccountResource(names), namespace).createSubresource<TokenRequest>(account, {
+    subresource: "token",
+    object: { apiVersion: `${names.group("authentication")}/v1`, kind: "TokenRequest", metadata: {}, spec },
+  });
 
 function tokenRequestSpec(flags: CreateFlags): TokenRequest["spec"] {
   const { audience = [], duration, boundObjectKind: kind, boundObjectName: name, boundObjectUid: uid } = flags;

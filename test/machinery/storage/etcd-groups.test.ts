@@ -10,6 +10,7 @@ import { groupedRevisions, plainRevisions } from "../../../src/machinery/storage
 import { TransactionsUnsupported, WriteAbandoned } from "../../../src/machinery/storage/store.ts";
 import type { Change, WriteResult } from "../../../src/machinery/storage/store.ts";
 import { skipsEtcd, startEtcd } from "./etcd-process.ts";
+import { etcdStores } from "./etcd-stores.ts";
 import type { EtcdCluster, EtcdOptions } from "./etcd-process.ts";
 import { put, takeChanges } from "./store-contract.ts";
 import { everyKey } from "../../../src/machinery/storage/key-range.ts";
@@ -356,18 +357,7 @@ describe("writes on etcd that begin together", { skip: skipsEtcd }, () => {
 });
 
 describe("a prefix of etcd", { skip: skipsEtcd }, () => {
-  let etcd: EtcdCluster;
-  const opened: EtcdStore[] = [];
-  const storeAt = (prefix: string): EtcdStore => {
-    const store = new EtcdStore({ servers: etcd.urls, prefix, profile: "platform", callMilliseconds: 60_000 });
-    opened.push(store);
-    return store;
-  };
-  before(async () => (etcd = await startEtcd()));
-  after(async () => {
-    await Promise.all(opened.map((store) => store.close()));
-    await etcd.stop();
-  });
+  const storeAt = etcdStores();
 
   it("groups writes for all replicas, even if several start with it at the same time", async () => {
     const replicas = Array.from({ length: 4 }, () => storeAt("/together"));

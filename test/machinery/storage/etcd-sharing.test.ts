@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { EtcdStore } from "../../../src/machinery/storage/backends/etcd.ts";
 import { SharedRead } from "../../../src/machinery/storage/etcd/shared-read.ts";
 import {
@@ -9,24 +9,13 @@ import {
   WriteOutcomeUnknown,
 } from "../../../src/machinery/storage/store.ts";
 import { skipsEtcd, startEtcd } from "./etcd-process.ts";
-import type { EtcdCluster } from "./etcd-process.ts";
+import { etcdStores } from "./etcd-stores.ts";
 import { put, takeChanges } from "./store-contract.ts";
 import { hasOrderedProgress } from "../../../src/machinery/storage/etcd/etcd-errors.ts";
 import { everyKey } from "../../../src/machinery/storage/key-range.ts";
 
 describe("an etcd that is shared with others", { skip: skipsEtcd }, () => {
-  let etcd: EtcdCluster;
-  const opened: EtcdStore[] = [];
-  const storeAt = (prefix: string, profile = "platform"): EtcdStore => {
-    const store = new EtcdStore({ servers: etcd.urls, prefix, profile, callMilliseconds: 60_000 });
-    opened.push(store);
-    return store;
-  };
-  before(async () => (etcd = await startEtcd()));
-  after(async () => {
-    await Promise.all(opened.map((store) => store.close()));
-    await etcd.stop();
-  });
+  const storeAt = etcdStores();
 
   it("shows a store only the keys below its prefix", async () => {
     const [one, other] = [storeAt("/one"), storeAt("/one-more")];

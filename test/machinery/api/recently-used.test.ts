@@ -7,7 +7,9 @@ interface Text {
 }
 
 const keysIn = (kept: RecentlyUsed<Text>, keys: string): string =>
-  [...keys].filter((key) => kept.get(key) !== undefined).join("");
+  Array.from(keys)
+    .filter((key) => kept.get(key) !== undefined)
+    .join("");
 
 describe("a memory of recently used values", () => {
   it("drops the least recently used one beyond its number", () => {

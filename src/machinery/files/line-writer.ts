@@ -54,7 +54,7 @@ export class LineWriter {
     }
     this.#waiting.push(line);
     this.#waitingBytes += bytes;
-    if (this.#writing === undefined) this.#timer ??= this.#flushIn(0);
+    if (this.#writing === undefined && this.#timer === undefined) this.#timer = this.#flushIn(0);
   }
 
   /** Tries once, without waiting: for what must be out before something else happens, such as the exit of the process. */

@@ -296,7 +296,7 @@ describe("a KMS v2 provider", () => {
     const reader = process();
     await reader.transformer.pollWhenDue();
     plugin.stop();
-    for (const value of stored) await assert.rejects(reader.decrypt(value), UndecryptableValue);
+    for (const value of stored) await assert.rejects(reader.decrypt(value), { name: "UndecryptableValue" });
     await plugin.start();
     for (let checks = 0; checks < 2; checks++) {
       reader.time.now += 5_000;

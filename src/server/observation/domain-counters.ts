@@ -42,7 +42,7 @@ export const domainCounters = (registry: Registry) => ({
   }),
   exceededQuotas: new Counter({
     name: "signet_namespace_quota_refusals_total",
-    help: "Writes that were refused because their namespace holds as much as it may.",
+    help: "Writes that were refused because as much is stored for their namespace or user as may be.",
     registers: [registry],
   }),
 });

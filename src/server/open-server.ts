@@ -8,6 +8,7 @@ import type { KeyRecord } from "../machinery/keys/key-records.ts";
 import { StorageQuota } from "../machinery/registry/storage-quota.ts";
 import { SealingKey } from "../machinery/keys/sealing-key.ts";
 import { Stores } from "../machinery/registry/stores.ts";
+import { Compactor } from "./compactor.ts";
 import { ChangeFeed } from "../machinery/storage/change-feed.ts";
 import { periodically } from "../machinery/scheduling/periodically.ts";
 import type { Store } from "../machinery/storage/store.ts";
@@ -73,7 +74,11 @@ export async function openServer(config: ServerConfig, { log, clock, opening, ..
     await openServerStore(config, { log, followed, given: given.store }),
     (opened) => opened.close(),
   );
-  const feed = opening.adopt(new ChangeFeed({ store, outage: feedOutage(log) }), (opened) => opened.close());
+  const compactor = new Compactor({ store, log });
+  const feed = opening.adopt(
+    new ChangeFeed({ store, outage: feedOutage(log), onChanges: (changes) => compactor.count(changes) }),
+    (opened) => opened.close(),
+  );
   const observation = observeServer({ names, log, clock, configuredSigners: () => authorities.configuredSigners() });
   const { maximumNamespaceBytes: maximumBytes } = config.limits;
   const quota =
@@ -124,6 +129,7 @@ export async function openServer(config: ServerConfig, { log, clock, opening, ..
     usesEtcd,
     folder,
     store,
+    compactor,
     healthChecks,
     observation,
     stores,

@@ -1,10 +1,8 @@
-import type { Logger } from "pino";
 import type { Handler } from "../machinery/api/http-message.ts";
 import { ApiClient } from "../machinery/client/api-client.ts";
 import { inProcessTransport } from "../machinery/client/in-process-transport.ts";
 import { startElectedControllers } from "../machinery/loops/elected-controllers.ts";
 import { RegistryInformer } from "../machinery/loops/registry-informer.ts";
-import type { Store } from "../machinery/storage/store.ts";
 import type { ConnectedAccess } from "../features/access/feature.ts";
 import { runningSigners } from "../features/certificates/signers/running-signers.ts";
 import { leaseResource } from "../features/core/index.ts";
@@ -15,7 +13,6 @@ import type { OpenedServer } from "./open-server.ts";
 import type { ServerConfig } from "./server-config.ts";
 import { grantOnChange } from "./signer-grants.ts";
 import type { GrantOptions } from "./signer-grants.ts";
-import { periodically } from "../machinery/scheduling/periodically.ts";
 
 interface ServerLoopsOptions extends Pick<GrantOptions, "grantTo"> {
   readonly opened: OpenedServer;
@@ -30,11 +27,11 @@ interface ServerLoopsOptions extends Pick<GrantOptions, "grantTo"> {
 /** Starts the server's background work: compaction, what it publishes about itself, and the enabled controllers. */
 export function startServerLoops(config: ServerConfig, server: ServerLoopsOptions): AsyncDisposableStack {
   const { opened, administrator, delegated } = server;
-  const { store, shared } = opened;
-  const { log } = shared;
+  const { log } = opened.shared;
   const loops = new AsyncDisposableStack();
   const add = (loop: { stop(): void | Promise<void> }): unknown => loops.adopt(loop, (one) => one.stop());
-  add(startCompaction({ store, log }));
+  opened.compactor.start();
+  add(opened.compactor);
   add(delegated.follow((error) => log.error({ err: error }, "could not publish the client CAs, will retry")));
   add(administrator.keep());
   if (config.controllers.enabled.size > 0) add(startControllers(config, server));
@@ -92,26 +89,4 @@ function startControllers(
       client.close();
     },
   };
-}
-
-/** Like kube-apiserver: every five minutes, compact what is older than five minutes. */
-const keptMilliseconds = 5 * 60_000;
-
-interface CompactionOptions {
-  readonly store: Store;
-  readonly log: Logger;
-}
-
-/** Compacts old revisions at intervals: up to the newest revision of the previous interval. */
-function startCompaction({ store, log }: CompactionOptions): { stop(): void } {
-  let previous: number | undefined;
-  return periodically({
-    milliseconds: keptMilliseconds,
-    async task() {
-      const latest = await store.latestRevision();
-      if (previous !== undefined && previous > 0) await store.compact(previous);
-      previous = latest;
-    },
-    onFailure: (error) => log.error({ err: error }, "compaction failed, will retry"),
-  });
 }

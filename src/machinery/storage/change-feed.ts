@@ -13,6 +13,8 @@ export interface ChangeFeedOptions {
   /** Told when the store's changes do not come, and when they come again. */
   readonly outage?: OutageReport;
   readonly sleep?: FeedFollowerOptions["sleep"];
+  /** Told all changes after the load, also those below no member's prefix. Caches that start apart tell them again. */
+  readonly onChanges?: FeedFollowerOptions["onChanges"];
 }
 
 const unreferenced: FeedFollowerOptions["sleep"] = (milliseconds, signal) =>
@@ -30,8 +32,14 @@ export class ChangeFeed {
   #joining: FeedFollower | undefined;
   #isClosed = false;
 
-  constructor({ store, replayLength = 10_000, outage = untold(), sleep = unreferenced }: ChangeFeedOptions) {
-    this.#options = { store, replayLength, outage, sleep };
+  constructor({
+    store,
+    replayLength = 10_000,
+    outage = untold(),
+    sleep = unreferenced,
+    onChanges = () => {},
+  }: ChangeFeedOptions) {
+    this.#options = { store, replayLength, outage, sleep, onChanges };
   }
 
   /**

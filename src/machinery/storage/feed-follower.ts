@@ -58,6 +58,7 @@ export interface FeedFollowerOptions {
   readonly outage: OutageReport;
   /** Rejects when the signal aborts. */
   readonly sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>;
+  readonly onChanges: (changes: readonly Change[]) => void;
 }
 
 /**
@@ -74,6 +75,7 @@ export class FeedFollower {
   readonly #replayLength: number;
   readonly #outage: OutageReport;
   readonly #sleep: FeedFollowerOptions["sleep"];
+  readonly #onChanges: FeedFollowerOptions["onChanges"];
   readonly #members = new Map<string, FeedMember>();
   readonly #waiters = new Set<Waiter>();
   #watch: { stop(): void } | undefined;
@@ -85,11 +87,12 @@ export class FeedFollower {
   #lastMember: FeedMember | undefined;
   readonly #stopping = new AbortController();
 
-  constructor({ store, replayLength, outage, sleep }: FeedFollowerOptions) {
+  constructor({ store, replayLength, outage, sleep, onChanges }: FeedFollowerOptions) {
     this.#store = store;
     this.#replayLength = replayLength;
     this.#outage = outage;
     this.#sleep = sleep;
+    this.#onChanges = onChanges;
     this.started = Promise.resolve().then(() => this.#start());
     this.started.catch(() => {}); // members await it
   }
@@ -254,6 +257,7 @@ export class FeedFollower {
 
   #apply(changes: readonly Change[]): void {
     this.#endOutage();
+    this.#onChanges(changes);
     for (const change of changes) this.#memberOf(change.key)?.apply(change);
     const last = changes.at(-1);
     if (last !== undefined) this.#advance(last.revision);

@@ -1,0 +1,67 @@
+import type { Log } from "../machinery/logging/log.ts";
+import type { Change, Store } from "../machinery/storage/store.ts";
+
+/** Like kube-apiserver: every five minutes, compact what is older than five minutes. */
+const keptMilliseconds = 5 * 60_000;
+
+export interface CompactorOptions {
+  readonly store: Store;
+  readonly log: Pick<Log, "error">;
+  /** How many bytes of keys and values the history may hold. Default: 1 GiB. */
+  readonly maximumBytes?: number;
+}
+
+/**
+ * Removes the history of the store up to the newest revision of the last time: every five minutes, and sooner once half of what the
+ * history may hold was written. Otherwise who changes one large object again and again would fill the disk, or the quota of etcd.
+ */
+export class Compactor {
+  readonly #store: Store;
+  readonly #log: Pick<Log, "error">;
+  readonly #bytesAtOnce: number;
+  /** Since the last time. */
+  #bytes = 0;
+  /** Undefined before the first time. */
+  #lastRevision: number | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isCompacting = false;
+
+  constructor({ store, log, maximumBytes = 2 ** 30 }: CompactorOptions) {
+    this.#store = store;
+    this.#log = log;
+    this.#bytesAtOnce = maximumBytes / 2;
+  }
+
+  /** Does not keep the process alive. */
+  start(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#compact(), keptMilliseconds).unref();
+  }
+
+  /** Counts changes, of every process. Before the start they only count. */
+  count(changes: readonly Change[]): void {
+    for (const { key, value } of changes) this.#bytes += key.length + (value?.length ?? 0);
+    if (this.#bytes >= this.#bytesAtOnce && this.#timer !== undefined && !this.#isCompacting) void this.#compact();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** After a failure it tries again when as much was written again, or in five minutes. */
+  async #compact(): Promise<void> {
+    this.#isCompacting = true;
+    this.#bytes = 0;
+    try {
+      const latestRevision = await this.#store.latestRevision();
+      if (this.#lastRevision !== undefined && this.#lastRevision > 0) await this.#store.compact(this.#lastRevision);
+      this.#lastRevision = latestRevision;
+    } catch (error) {
+      this.#log.error({ err: error }, "compaction failed, will retry");
+    } finally {
+      this.#isCompacting = false;
+      if (this.#timer !== undefined) this.start();
+    }
+  }
+}

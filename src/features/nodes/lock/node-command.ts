@@ -1,6 +1,5 @@
 import { Command } from "commander";
 import { ApiError } from "../../../machinery/api/api-error.ts";
-import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
@@ -43,11 +42,10 @@ const lock = (): Command =>
             const spec = { ...(flags.reason !== undefined && { reason: flags.reason }) };
             const lockOfNode = { apiVersion: "", kind: "", metadata: { name }, spec };
             const isNew = await isDone(client.resource(nodeLockResource(names)).create(lockOfNode), 409);
+            // A misspelled name would leave the machine in. The lock is made: that Nodes cannot be read now is no failure.
+            const isNode = await isDone(client.resource(nodeResource(names)).get(name), 404).catch(() => true);
+            if (!isNode) console.error(`warning: there is no Node ${printable(name)}; is this the right name?`);
             console.log(`node ${printable(name)} ${isNew ? "locked" : "was locked already"}`);
-            // A misspelled name would leave the machine in. Who may not read Nodes cannot be told.
-            const isKnown = await ignoreCodes([403], isDone(client.resource(nodeResource(names)).get(name), 404));
-            if (isKnown === false)
-              console.error(`warning: there is no Node ${printable(name)}; is this the right name?`);
           }),
         ),
       ),

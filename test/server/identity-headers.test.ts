@@ -44,7 +44,8 @@ async function overHttp1(...lines: readonly string[]): Promise<number> {
     `Authorization: Bearer ${server.adminToken}`,
     "Connection: close",
   ];
-  socket.end(Buffer.from(`${[...head, ...lines].join("\r\n")}\r\n\r\n`, "latin1"));
+  // The server may take the end of the connection for a client that has gone, so the connection stays open.
+  socket.write(Buffer.from(`${[...head, ...lines].join("\r\n")}\r\n\r\n`, "latin1"));
   let answer = "";
   for await (const chunk of socket) answer += String(chunk);
   return Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0);

@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Headers } from "../../src/machinery/api/http-message.ts";
 import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
+import { WriteAbandoned } from "../../src/machinery/storage/store.ts";
+import type { Store } from "../../src/machinery/storage/store.ts";
 import { UsageError } from "../../src/machinery/command-line/flag.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { startTestServer } from "../test-server.ts";
@@ -309,6 +311,43 @@ for (const storage of ["memory", "lmdb"] as const) {
     });
   });
 }
+
+describe("what one user may have", () => {
+  it("is not more for a name that another user is about to take", async (context) => {
+    const stored = new MemoryStore();
+    const started = Promise.withResolvers<void>();
+    const ending = Promise.withResolvers<void>();
+    const store: Store = {
+      ...keptStore(stored),
+      async write(written) {
+        if (written.value?.includes('"username":"system:node:slow"') !== true) return stored.write(written);
+        started.resolve();
+        await ending.promise;
+        throw new WriteAbandoned();
+      },
+    };
+    const server = await startTestServer({ settings, store });
+    context.after(async () => {
+      await server.stop();
+      await stored.close();
+    });
+    const requesters = new Requesters(server);
+    const { count, refusal } = await requesters.requestUntilRefused(node("full"));
+    assert.equal(count, 3);
+    const ofSame = (name: string): SentRequest => ({
+      body: {
+        metadata: { name: refusal.details.name, annotations: { text: "x".repeat(20_000) } },
+        spec: { request, signerName: "example.com/signer", usages: ["client auth"] },
+      },
+      headers: node(name),
+    });
+    const slow = requesters.request({}, ofSame("slow"));
+    await started.promise;
+    assert.equal((await requesters.request({}, ofSame("full"))).message, refusal.message);
+    ending.resolve();
+    assert.equal((await slow).kind, "Status");
+  });
+});
 
 describe("what a namespace may hold", () => {
   it("is counted once for all who race for a name: the losers learn that it is taken", async (context) => {

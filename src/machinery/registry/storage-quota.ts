@@ -70,7 +70,7 @@ export class StorageQuota {
     const { group, key, kind, bytes } = growth;
     const { maximumBytes } = this.#options;
     // Only one of the writes of a key succeeds. The store tells the others so, not the quota.
-    const reserved = kind.current()?.reservedFor(key) ?? 0;
+    const reserved = kind.current()?.reservedFor({ group, key }) ?? 0;
     const used = this.#bytesIn(group) - reserved;
     if (used + bytes > maximumBytes) this.#refuse(growth, { counted: "bytes", used, limit: maximumBytes });
     if (kind.share === 1) return;

@@ -1,4 +1,4 @@
-/** What writes of a key that are under way will add to its group. */
+/** What writes of a key that are under way will add to a group. Another user's write of the same key counts for that user. */
 export interface Reservation {
   readonly group: string;
   readonly key: string;
@@ -12,8 +12,8 @@ export interface Reservation {
 export class GroupSizes {
   /** Of each group that has some, with what is reserved. */
   readonly #bytes = new Map<string, number>();
-  /** By the key: of several writes of one, only the first succeeds. */
-  readonly #reserved = new Map<string, Reservation>();
+  /** By the key, and by the group: of several writes of one key, only the first succeeds. */
+  readonly #reserved = new Map<string, Map<string, Reservation>>();
 
   of(group: string): number {
     return this.#bytes.get(group) ?? 0;
@@ -29,34 +29,37 @@ export class GroupSizes {
 
   /** Counts a write that begins. Give what it returns to `release` when the write has ended. */
   reserve({ group, key, bytes }: Pick<Reservation, "group" | "key" | "bytes">): Reservation {
-    const known = this.#reserved.get(key);
-    if (known === undefined) {
-      const reservation = { group, key, bytes, writes: 1 };
-      this.#reserved.set(key, reservation);
-      this.add(group, bytes);
-      return reservation;
-    }
-    this.add(known.group, Math.max(0, bytes - known.bytes));
-    known.bytes = Math.max(known.bytes, bytes);
-    known.writes += 1;
-    return known;
+    let ofKey = this.#reserved.get(key);
+    if (ofKey === undefined) this.#reserved.set(key, (ofKey = new Map()));
+    let reservation = ofKey.get(group);
+    if (reservation === undefined) ofKey.set(group, (reservation = { group, key, bytes: 0, writes: 0 }));
+    this.add(group, Math.max(0, bytes - reservation.bytes));
+    reservation.bytes = Math.max(bytes, reservation.bytes);
+    reservation.writes += 1;
+    return reservation;
   }
 
   release(reservation: Reservation): void {
+    const { group, key, bytes } = reservation;
     reservation.writes -= 1;
-    if (reservation.writes === 0 && this.#reserved.get(reservation.key) === reservation) this.settle(reservation.key);
+    const ofKey = this.#reserved.get(key);
+    if (reservation.writes > 0 || ofKey?.get(group) !== reservation) return;
+    ofKey.delete(group);
+    if (ofKey.size === 0) this.#reserved.delete(key);
+    this.add(group, -bytes);
   }
 
   /** A write of the key has been applied: what it added is counted by `add` from now on. */
   settle(key: string): void {
-    const reservation = this.#reserved.get(key);
-    if (reservation === undefined) return;
+    const ofKey = this.#reserved.get(key);
+    if (ofKey === undefined) return;
     this.#reserved.delete(key);
-    this.add(reservation.group, -reservation.bytes);
+    for (const { group, bytes } of ofKey.values()) this.add(group, -bytes);
   }
 
-  reservedFor(key: string): number {
-    return this.#reserved.get(key)?.bytes ?? 0;
+  /** What a group's writes of a key will add. */
+  reservedFor({ group, key }: Pick<Reservation, "group" | "key">): number {
+    return this.#reserved.get(key)?.get(group)?.bytes ?? 0;
   }
 
   /** Each group that has some, with its bytes. */

@@ -18,14 +18,14 @@ describe("the size of a group", () => {
     const sizes = new GroupSizes();
     sizes.release(sizes.reserve({ group: "a", key: "a/1", bytes: 10 }));
     assert.deepEqual([...sizes.entries()], []);
-    assert.equal(sizes.reservedFor("a/1"), 0);
+    assert.equal(sizes.reservedFor({ group: "a", key: "a/1" }), 0);
   });
 
   it("contains the longest of several writes of one key until the last of them has ended", () => {
     const sizes = new GroupSizes();
     const long = sizes.reserve({ group: "a", key: "a/1", bytes: 10 });
     const short = sizes.reserve({ group: "a", key: "a/1", bytes: 1 });
-    assert.deepEqual([sizes.of("a"), sizes.reservedFor("a/1")], [10, 10]);
+    assert.deepEqual([sizes.of("a"), sizes.reservedFor({ group: "a", key: "a/1" })], [10, 10]);
     sizes.release(long);
     assert.equal(sizes.of("a"), 10);
     sizes.release(short);
@@ -42,5 +42,21 @@ describe("the size of a group", () => {
     assert.equal(sizes.of("a"), 15);
     sizes.release(second);
     assert.equal(sizes.of("a"), 10);
+  });
+
+  it("contains only its own writes of a key that others write too, until one is applied", () => {
+    const sizes = new GroupSizes();
+    const inA = sizes.reserve({ group: "a", key: "1", bytes: 10 });
+    assert.equal(sizes.reservedFor({ group: "b", key: "1" }), 0);
+    const inB = sizes.reserve({ group: "b", key: "1", bytes: 5 });
+    assert.deepEqual([sizes.of("a"), sizes.of("b")], [10, 5]);
+    sizes.release(inA);
+    assert.deepEqual([...sizes.entries()], [["b", 5]]);
+    const again = sizes.reserve({ group: "a", key: "1", bytes: 10 });
+    sizes.settle("1");
+    sizes.add("b", 5);
+    sizes.release(inB);
+    sizes.release(again);
+    assert.deepEqual([...sizes.entries()], [["b", 5]]);
   });
 });

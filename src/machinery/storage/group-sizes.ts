@@ -27,7 +27,7 @@ export class GroupSizes {
     else this.#bytes.set(group, sum);
   }
 
-  /** Counts a write that begins. Give what it returns to `release` when the write has ended. */
+  /** Counts a write that begins, until `settle`. Give what it returns to `release` when nothing was written. */
   reserve({ group, key, bytes }: Pick<Reservation, "group" | "key" | "bytes">): Reservation {
     let ofKey = this.#reserved.get(key);
     if (ofKey === undefined) this.#reserved.set(key, (ofKey = new Map()));

@@ -24,22 +24,22 @@ const retryAfterSeconds = 10;
 
 /** What a watch takes in memory, about. */
 const bytesOfWatch = 12 * 1024;
-/** Other parameters than selectors hardly take more. */
-const shortQueryLength = 256;
 /** A parsed selector takes up to so many bytes for each of its characters. */
 const bytesOfSelectorCharacter = 160;
-const bytesOfHeaderCharacter = 2;
+const bytesOfOtherCharacter = 2;
 
 type Kept = Pick<HttpRequest, "query" | "headers">;
 
-/** As how many watches one counts that keeps a request: its headers, and its selectors in parsed form. */
+/** As how many watches one counts that keeps a request: its query and headers, and its selectors in parsed form. */
 function placesOf({ query, headers }: Kept): number {
-  let characters = 0;
+  const parameters = new URLSearchParams(query);
+  const selectors = [parameters.get("labelSelector"), parameters.get("fieldSelector")].join("");
+  let characters = query.length;
   for (const [name, value = ""] of Object.entries(headers)) {
     characters += name.length + (typeof value === "string" ? value.length : value.join("").length);
   }
-  const selectorBytes = Math.max(0, query.length - shortQueryLength) * bytesOfSelectorCharacter;
-  return 1 + Math.floor((selectorBytes + characters * bytesOfHeaderCharacter) / bytesOfWatch);
+  const bytes = selectors.length * bytesOfSelectorCharacter + characters * bytesOfOtherCharacter;
+  return 1 + Math.floor(bytes / bytesOfWatch);
 }
 
 /**

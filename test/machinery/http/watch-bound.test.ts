@@ -40,7 +40,8 @@ describe("the bound of watches", () => {
 
   it("counts a watch with long selectors or headers as several", () => {
     for (const long of [
-      { ...short, query: `watch=1&labelSelector=${"a,".repeat(250)}` },
+      { ...short, query: `watch=1&labelSelector=${"a,".repeat(130)}` },
+      { ...short, query: `watch=1&field%53elector=${"a%3Db,".repeat(65)}` },
       { ...short, headers: { ...short.headers, cookie: ["c".repeat(20_000)] } },
     ]) {
       const watches = new WatchBound(40);

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import fc from "fast-check";
 import type { AuthorizationAttributes } from "../../../src/machinery/api/attributes.ts";
 import type { Subject } from "../../../src/features/access/rbac/binding.ts";
 import type { PolicyRule } from "../../../src/features/access/rbac/policy-rule.ts";
@@ -210,12 +212,16 @@ describe("the first request in a namespace with many bindings", () => {
     subjects: [subject],
     roleRef: roleRef("Role", role),
   });
+  /** A role whose name is the verb that it allows. */
+  const addRole = (objects: TestRbac, name: string): void => {
+    const metadata = { name, namespace: "ns" };
+    objects.roles.set(`ns/${name}`, { apiVersion, kind: "Role", metadata, rules: [{ ...readPods, verbs: [name] }] });
+  };
 
   it("keeps others waiting for one binding only, and sees what changes meanwhile", async () => {
     const objects = new SlowRbac();
     const put = (role: string): void => {
-      const metadata = { name: role, namespace: "ns" };
-      objects.roles.set(`ns/${role}`, { apiVersion, kind: "Role", metadata, rules: [{ ...readPods, verbs: [role] }] });
+      addRole(objects, role);
       objects.put(bound(role, toAlice));
     };
     roles.forEach(put);
@@ -230,6 +236,37 @@ describe("the first request in a namespace with many bindings", () => {
     });
     assert.ok(turns >= roles.length - 1, String(turns));
     assert.deepEqual(decided, ["allow", "noOpinion", "noOpinion", "allow", "allow"]);
+  });
+
+  it("finds the bindings as they are then, whatever was written in which turn", async () => {
+    const written = fc.record({
+      role: fc.constantFrom(...roles),
+      to: fc.constantFrom("alice", "bob", undefined),
+      isInNextTurn: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(written, { maxLength: 10 }), async (writes) => {
+        const objects = new SlowRbac();
+        for (const [index, role] of roles.entries()) {
+          addRole(objects, role);
+          if (index > 0) objects.put(bound(role, toUser(index === 1 ? "bob" : "alice")));
+        }
+        const authorize = objects.authorizer();
+        const first = authorize(asks());
+        for (const { role, to, isInNextTurn } of writes) {
+          if (isInNextTurn) await nextTurn();
+          if (to === undefined) objects.remove({ namespace: "ns", name: role });
+          else objects.put(bound(role, toUser(to)));
+        }
+        await first;
+        for (const verb of roles) {
+          const [subject] = objects.getBinding({ namespace: "ns", name: verb })?.subjects ?? [];
+          const expected = subject?.name === "alice" ? "allow" : "noOpinion";
+          assert.equal((await authorize(asks({ verb }))).decision, expected, verb);
+        }
+      }),
+      { numRuns: 30 },
+    );
   });
 });
 

@@ -59,17 +59,21 @@ export async function readBytes(caller: Caller, maximumBytes = Infinity): Promis
   const trace = currentTrace();
   trace?.begin("read body");
   const bytes = await caller.request.readBody(maximumBytes);
-  if (caller.mayTakeLong || bytes.length > shortTextLength) await longRequestTurn(caller);
+  if (takesTurn(caller, bytes)) await longRequestTurn(caller);
   trace?.begin("decode");
   return bytes;
 }
 
+const takesTurn = ({ mayTakeLong }: Caller, { length }: Buffer | string): boolean =>
+  mayTakeLong || length > shortTextLength;
+
 /** Longer YAML may take as long as JSON of a hundred times the length. */
 const shortYamlLength = 1024;
 
-/** Converts YAML to JSON, in turns of the event loop when it is long. Throws a 400 and a 413. */
-export async function readYaml(text: string, caller: Pick<Caller, "request" | "user">): Promise<string> {
-  if (text.length > shortYamlLength) await longRequestTurn(caller);
+/** Converts the YAML of a body to JSON, in turns of the event loop when it is long. Throws a 400 and a 413. */
+export async function readYaml(text: string, caller: Caller): Promise<string> {
+  // Once: the texts of all who wait again would be in memory besides their bodies.
+  if (text.length > shortYamlLength && !takesTurn(caller, text)) await longRequestTurn(caller);
   return yamlToJsonInTurns(text);
 }
 

@@ -141,6 +141,18 @@ describe("a backup of a running server", () => {
     await refused(/is a folder, a pipe or a device: put back the file/);
   });
 
+  it("leaves out somebody else's folder that has the name of a key or a certificate, with which a server starts", async () => {
+    const other = join(folder, "beside-folders");
+    cpSync(server.dataDirectory, other, { recursive: true });
+    mkdirSync(join(other, "team.key"));
+    mkdirSync(join(other, "team.crt"));
+    const beside = await startTestServer({ storage: "lmdb", dataDirectory: other });
+    await beside.stop();
+    const file = join(folder, "beside-folders.gz");
+    const { files } = await backUp(locationOf(other), { file, withKeys: true, clock: systemClock, signal });
+    assert.equal(files, (await backUpTo(join(folder, "without-folders.gz"))).files);
+  });
+
   it("is restored to a server that accepts the same tokens and continues above all earlier revisions", async () => {
     const { status } = await api.json<{ status: { token: string } }>(
       "/api/v1/namespaces/default/serviceaccounts/default/token",

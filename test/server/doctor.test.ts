@@ -242,7 +242,7 @@ describe("signet doctor beside a running server", () => {
   });
 
   it("finds what is no file where one should be, and waits for no pipe", async (context) => {
-    const [folderPath, pipe] = [join(dataDirectory, "odd.key"), join(dataDirectory, "admin.pem")];
+    const [folderPath, pipe] = [join(dataDirectory, "audit-log.key"), join(dataDirectory, "admin.pem")];
     renameSync(pipe, `${pipe}.away`);
     context.after(() => {
       rmSync(folderPath, { recursive: true });

@@ -1,8 +1,13 @@
 import { existsSync, lstatSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import type { Stats } from "node:fs";
 import { dirname, join } from "node:path";
+import { firstKeyFiles } from "../../features/accounts/keys/open-token-keys.ts";
+import { authorityFileName, serverAuthorityName } from "../../features/certificates/authorities/cluster-authorities.ts";
 import { generatedAuthoritiesFolder } from "../../features/certificates/authorities/generated-authorities.ts";
+import { wellKnownSigners } from "../../features/certificates/signers/well-known-signers.ts";
 import { writePrivateFile } from "../../machinery/files/atomic-file.ts";
 import { readRegularFile } from "../../machinery/files/regular-file.ts";
+import { sealingKeyFile } from "../../machinery/keys/sealing-key.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { isKeptFile } from "./backup-format.ts";
 import type { BackupFileEntry } from "./backup-format.ts";
@@ -24,11 +29,11 @@ export function dataDirectoryFiles(directory: string): { readonly certificates: 
   const [odd] = filesThatAreNone(directory);
   if (odd !== undefined)
     throw new UnusableFile(`${odd.path} is ${odd.kind}: put back the file, or remove what is there`);
-  const files = keptNames(directory);
+  const files = keptNames(directory).filter((file) => fileStatus(join(directory, file))?.isFile());
   return { certificates: files.filter((file) => !isKey(file)), keys: files.filter(isKey) };
 }
 
-/** What has the name of a key or of a certificate. No server starts with one. */
+/** What is in place of a key or of a certificate. No server starts with one. */
 interface NoFile {
   readonly path: string;
   /** What it is instead. */
@@ -38,16 +43,31 @@ interface NoFile {
 export const filesThatAreNone = (directory: string): NoFile[] =>
   keptNames(directory).flatMap((file) => {
     const path = join(directory, file);
-    const kind = kindOf(path);
+    const kind = kindOf(path, { isOwn: isOwnFile(file) });
     return kind === undefined ? [] : [{ path, kind }];
   });
 
+/** What a server reads in a data directory, and what is in its folder of signers. A folder of another name is somebody else's. */
+const isOwnFile = (file: string): boolean => dirname(file) === generatedAuthoritiesFolder || ownFiles.has(file);
+
+const ownFiles: ReadonlySet<string> = new Set([
+  ...[serverAuthorityName, ...wellKnownSigners.map(({ shortName }) => authorityFileName(shortName))].flatMap((name) => [
+    `${name}.crt`,
+    `${name}.key`,
+  ]),
+  ...Object.values(firstKeyFiles),
+  sealingKeyFile,
+  "encryption.key",
+  "audit-log.key",
+  "client-authorities.json",
+]);
+
+const fileStatus = (path: string): Stats | undefined => statSync(path, { throwIfNoEntry: false });
+
 /** Undefined: a file, or nothing any more. A link in a circle leads nowhere, too. */
-function kindOf(path: string): string | undefined {
-  if (existsSync(path)) {
-    const status = statSync(path, { throwIfNoEntry: false });
-    return status === undefined || status.isFile() ? undefined : "a folder, a pipe or a device";
-  }
+function kindOf(path: string, { isOwn }: { readonly isOwn: boolean }): string | undefined {
+  if (existsSync(path))
+    return !isOwn || fileStatus(path)?.isFile() !== false ? undefined : "a folder, a pipe or a device";
   return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
     ? "a link that leads nowhere"
     : undefined;

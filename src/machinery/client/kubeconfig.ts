@@ -56,6 +56,9 @@ export function readKubeconfig(selection: KubeconfigSelection = {}): KubeconfigC
   return read;
 }
 
+/** A block that begins after the last end of one. */
+const unfinishedPem = /-----BEGIN (?![^]*-----END [^-\n]+-----)/;
+
 function checkCertificates({ transport }: KubeconfigContext, paths: readonly string[]): void {
   const { caCertificates: authorities, clientCertificate: pair } = transport;
   const check = (advice: string, use: () => unknown): void => {
@@ -65,9 +68,12 @@ function checkCertificates({ transport }: KubeconfigContext, paths: readonly str
       throw new KubeconfigError(`kubeconfig ${paths.join(":")}: ${advice}: ${messageOf(cause)}`, { cause });
     }
   };
-  // TLS itself passes over a damaged CA.
+  // TLS itself passes over a damaged CA, and over one of several that breaks off.
   if (authorities !== undefined) {
-    check("the certificate of the cluster's CA cannot be read; write it again", () => new X509Certificate(authorities));
+    check("the certificate of the cluster's CA cannot be read; write it again", () => {
+      if (unfinishedPem.test(authorities)) throw new Error("it breaks off");
+      return new X509Certificate(authorities);
+    });
   }
   if (pair !== undefined) {
     check("the user's client certificate and key cannot be used; write those of one pair", () =>

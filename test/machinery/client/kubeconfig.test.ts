@@ -194,9 +194,15 @@ test("a kubeconfig that is followed is refused while its CA is half written, or 
   });
   write("client.key", renewed["client.key"]);
   assert.deepEqual(read(), { certificate: renewed["client.crt"], key: renewed["client.key"] });
-  write("ca.crt", renewed["ca.crt"].slice(0, 90));
-  assert.throws(read, {
-    name: "KubeconfigError",
-    message: /: the certificate of the cluster's CA cannot be read; write/,
-  });
+  for (const before of ["", old["ca.crt"]]) {
+    for (const octets of [90, -10]) {
+      write("ca.crt", before + renewed["ca.crt"].slice(0, octets));
+      assert.throws(read, {
+        name: "KubeconfigError",
+        message: /: the certificate of the cluster's CA cannot be read; write/,
+      });
+    }
+  }
+  write("ca.crt", `old:\r\n${old["ca.crt"].replaceAll("\n", "\r\n")}${renewed["ca.crt"]}\n# two CAs`);
+  assert.deepEqual(read(), { certificate: renewed["client.crt"], key: renewed["client.key"] });
 });

@@ -14,6 +14,7 @@ export const exitCodes = {
   unwritable: { code: 5, meaning: "The output, or a file for it, cannot be written." },
   pending: { code: 6, meaning: "What the command waits for did not happen in time. It may still happen." },
   bug: { code: 70, meaning: "A fault in Signet. Please report it with what is printed." },
+  hungUp: { code: 129, meaning: "The terminal was closed (SIGHUP) before the command was done." },
   interrupted: { code: 130, meaning: "Ctrl-C (SIGINT) ended the command before it was done." },
   readerGone: {
     code: 141,

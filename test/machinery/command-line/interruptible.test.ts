@@ -5,6 +5,7 @@ import { interruptible } from "../../../src/machinery/command-line/interruptible
 
 describe("work that can be interrupted", () => {
   for (const [signal, exitCode] of [
+    ["SIGHUP", 129],
     ["SIGINT", 130],
     ["SIGTERM", 143],
   ] as const) {
@@ -22,8 +23,9 @@ describe("work that can be interrupted", () => {
   }
 
   it("leaves signals alone as soon as it is done", async () => {
-    const before = process.listenerCount("SIGINT");
+    const listeners = () => ["SIGINT", "SIGTERM", "SIGHUP"].map((signal) => process.listenerCount(signal));
+    const before = listeners();
     assert.equal(await interruptible("nothing was changed", () => Promise.resolve("done")), "done");
-    assert.equal(process.listenerCount("SIGINT"), before);
+    assert.deepEqual(listeners(), before);
   });
 });

@@ -127,7 +127,7 @@ interface ImportTarget {
   readonly store: Store;
   /** Ends the import: from now on servers may use the store. */
   finish(): Promise<void>;
-  /** Removes all that was written. */
+  /** Removes what was written, if it can. Never rejects: what stays keeps out the next attempt, which says how to remove it. */
   abandon(): Promise<void>;
 }
 
@@ -141,7 +141,8 @@ async function openEtcdForImport(
   return {
     store: shifted(store, shift),
     finish: () => store.finishImport(),
-    abandon: () => store.abandonImport(),
+    // After its end, no guard lets this process write; nor does an etcd that is away.
+    abandon: () => store.abandonImport().catch(() => {}),
   };
 }
 

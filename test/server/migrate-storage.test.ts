@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -134,6 +134,21 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
       assert.equal((await api.send(`${configMaps}/new`)).status, 200);
     });
     assert.equal(existsSync(join(dataDirectory, "store.new")), false);
+  });
+
+  it("says why the old store cannot be put away, and leaves it in use", async () => {
+    const directory = join(folder, "in-the-way");
+    await (await startTestServer({ storage: "lmdb", dataDirectory: directory })).stop();
+    const move = (prefix: string) =>
+      migrateStorage(
+        parseServerConfig({ commandLine: { "data-dir": directory, ...settings, "etcd-prefix": prefix }, file: {} }),
+        { from: "lmdb", to: "etcd", clock: systemClock, signal: new AbortController().signal },
+      );
+    await move("/put-away");
+    const moved = readdirSync(directory).find((name) => name.startsWith("store.moved-")) ?? "";
+    cpSync(join(directory, moved), join(directory, "store"), { recursive: true });
+    await assert.rejects(move("/in-the-way"), { code: "ENOTEMPTY", dest: join(directory, moved) });
+    await (await startTestServer({ storage: "lmdb", dataDirectory: directory })).stop();
   });
 
   it("leaves all objects in the new store when etcd's last answer is lost", async (context) => {

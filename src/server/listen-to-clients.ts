@@ -51,15 +51,17 @@ export async function listenToClients(
   state.url = `https://${advertisedHost.includes(":") ? `[${advertisedHost}]` : advertisedHost}:${port}`;
   folder.describe(state.url);
   const plain = opening.adopt(await status?.listen({ ...config.listener, isPortShared }), (made) => made?.close());
-  const { own } = authorities;
   const administrator = await openAdministrator({
     ...shared,
     client,
     revocation,
     caCertificates: () => certificate.caCertificates(),
     server: state.url,
-    authority: () => own.administrator.current(),
-    onAuthorityChange: (listener) => [own.server, own.administrator].forEach((one) => one.onChange(listener)),
+    authority: () => authorities.own.administrator.current(),
+    onAuthorityChange(listener) {
+      certificate.onCaChange(listener);
+      authorities.own.administrator.onChange(listener);
+    },
     lifetimeMilliseconds: config.listener.administratorLifetimeMilliseconds,
     revocationSettings: config.controllers.certificates.revocation,
   });

@@ -27,6 +27,8 @@ export interface TlsCertificate {
   readonly tls: ListenerTls;
   /** PEM of the CAs that clients verify it with, now and after the next change of the CA. */
   caCertificates(): string;
+  /** Calls `listener` after each change of `caCertificates`. It must not throw. */
+  onCaChange(listener: () => void): void;
   /** The names in the certificates, and the address in the kubeconfig. */
   identity(): ServerIdentity;
   /** Called with each new certificate. There can be only one callback. */
@@ -100,6 +102,7 @@ function certificateOfFiles(files: KeyPairFiles, { names, followed }: FollowFile
     current: () => inUse.current,
     identity: () => inUse.identity,
     caCertificates: () => inUse.current.cert,
+    onCaChange: (listener) => inUse.onChange(listener),
     onRenewed: (listener) => inUse.onReplaced(listener),
     renewRevoked() {},
     stop() {},
@@ -135,6 +138,7 @@ function certificateOfDirectory(
     current: () => inUse.current,
     identity: () => inUse.identity,
     caCertificates: () => authority.current().trustedPem,
+    onCaChange: (listener) => authority.onChange(listener),
     onRenewed: (listener) => inUse.onReplaced(listener),
     renewRevoked() {
       if (leafOf(inUse.current.cert).some(isRevoked)) renew();
@@ -149,6 +153,7 @@ class CertificateInUse {
   identity: ServerIdentity;
   readonly #identify: (certificate: ServingCertificate) => ServerIdentity;
   #present: (certificate: ServingCertificate) => void = () => undefined;
+  readonly #listeners = new Set<() => void>();
 
   constructor(first: ServingCertificate, identify: (certificate: ServingCertificate) => ServerIdentity) {
     this.current = first;
@@ -161,12 +166,18 @@ class CertificateInUse {
     this.#present = present;
   }
 
+  /** Calls `listener` after each replacement. */
+  onChange(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
   /** Throws when the key does not match. Then nothing changes. */
   replace(next: ServingCertificate): void {
     const identity = this.#identify(next);
     this.#present(next);
     this.identity = identity;
     this.current = next;
+    for (const listener of this.#listeners) listener();
   }
 
   /** The CAs beside the certificate may have changed. */

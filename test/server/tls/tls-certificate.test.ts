@@ -109,6 +109,8 @@ describe("the serving certificate's files", () => {
     const certificate = await open(commandLine, { dataDirectory: folder, own, log, followed });
     const taken: ServingCertificate[] = [];
     certificate.onRenewed((renewed) => taken.push(renewed));
+    const verifiedWith: string[] = [];
+    certificate.onCaChange(() => verifiedWith.push(certificate.caCertificates()));
     const look = (): void => followed.refresh({ isForced: false });
 
     renameSync(key, `${key}.away`);
@@ -123,7 +125,7 @@ describe("the serving certificate's files", () => {
     look();
     assert.deepEqual(taken, [{ cert: two.certificate, key: two.key }]);
     assert.equal(certificate.current().key, two.key);
-    assert.equal(certificate.caCertificates(), two.certificate, "clients verify the server with it");
+    assert.deepEqual(verifiedWith, [two.certificate], "clients verify the server with it, and are told so");
     certificate.stop();
   });
 });

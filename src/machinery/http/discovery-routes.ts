@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { apiPathOf, apiVersionOf } from "../api/resource-type.ts";
 import { storedAs } from "../registry/resource-definition.ts";
 import { documentRoute, taggedDocument, taggedResponse } from "./document-route.ts";
-import type { TaggedDocument } from "./document-route.ts";
 import { contentTypes, documentNegotiator } from "./negotiation.ts";
 import type { RequestedConversion } from "./negotiation.ts";
 import type { PathRoute, PathRoutes } from "./path-routes.ts";
@@ -11,7 +10,7 @@ import type { Definition } from "./served-resources.ts";
 
 const discoveryGroup = "apidiscovery.k8s.io";
 const discoveryKind = "APIGroupDiscoveryList";
-const discoveryVersions = ["v2", "v2beta1"] as const;
+const discoveryVersion = "v2";
 
 export interface DiscoveryOptions {
   /** Groups and versions are listed in the order of their first definition. The first version is the preferred one. */
@@ -167,29 +166,22 @@ function storageVersionHash(definition: Definition): string {
 // ---- aggregated ---------------------------------------------------------------------------------
 
 const isAggregated = ({ kind, version, group }: RequestedConversion): boolean =>
-  group === discoveryGroup && kind === discoveryKind && discoveryVersions.some((known) => known === version);
+  group === discoveryGroup && kind === discoveryKind && version === discoveryVersion;
 
 /** Returns the aggregated discovery of some groups to a client that asks for it in any clause of the Accept header. */
 function withAggregated(plain: PathRoute, groups: readonly Group[]): PathRoute {
   const negotiate = documentNegotiator(isAggregated, { isConversionRequired: true });
-  const documents = new Map<string, TaggedDocument>(
-    discoveryVersions.map((version) => {
-      const contentType = `${contentTypes.json};g=${discoveryGroup};v=${version};as=${discoveryKind}`;
-      return [version, taggedDocument(aggregated(groups, version), contentType)];
-    }),
-  );
+  const contentType = `${contentTypes.json};g=${discoveryGroup};v=${discoveryVersion};as=${discoveryKind}`;
+  const document = taggedDocument(aggregated(groups), contentType);
   return {
     ...plain,
-    handle: (request) => {
-      const document = documents.get(negotiate(request.headers)?.version ?? "");
-      return document ? taggedResponse(request, document) : plain.handle(request);
-    },
+    handle: (request) => (negotiate(request.headers) ? taggedResponse(request, document) : plain.handle(request)),
   };
 }
 
-const aggregated = (groups: readonly Group[], version: string): object => ({
+const aggregated = (groups: readonly Group[]): object => ({
   kind: discoveryKind,
-  apiVersion: `${discoveryGroup}/${version}`,
+  apiVersion: `${discoveryGroup}/${discoveryVersion}`,
   metadata: {},
   items: groups.map(({ name, versions }) => ({
     metadata: name === "" ? {} : { name },

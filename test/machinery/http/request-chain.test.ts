@@ -439,7 +439,11 @@ describe("the documents of the API", () => {
     const { send } = serverWith();
     const kind = async (accept: string): Promise<unknown> => parsed(await send("GET /api", { accept }))["kind"];
     assert.equal(await kind(`application/json, ${aggregated}`), "APIGroupDiscoveryList");
-    assert.equal(await kind(`${aggregated.replace("v=v2", "v=v9")},application/json`), "APIVersions");
+    for (const version of ["v9", "v2beta1"]) {
+      const other = aggregated.replace("v=v2", `v=${version}`);
+      assert.equal(await kind(`${other},application/json`), "APIVersions");
+      assert.equal((await send("GET /api", { accept: other })).status, 406);
+    }
     const first = await send("GET /apis", { accept: aggregated });
     assert.equal(first.headers["content-type"], aggregated);
     const again = await send("GET /apis", { accept: aggregated, "if-none-match": String(first.headers["etag"]) });

@@ -9,6 +9,9 @@ export interface HeadLimits {
 /** Headers about a single connection, which HTTP/2 does not allow (RFC 9113 section 8.2.2). */
 const connectionHeaders = new Set(["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]);
 
+/** RFC 9110 section 9.1: a method is a token. */
+const methodSyntax = /^[!#$%&'*+.^_`|~\w-]+$/;
+
 /** Collects and checks the fields of a request (RFC 9113 section 8.3.1). */
 export class RequestHead implements FieldSink {
   readonly #limits: HeadLimits;
@@ -51,7 +54,8 @@ export class RequestHead implements FieldSink {
 
   /** Call it after the last field. */
   get isMalformed(): boolean {
-    if (this.#isMalformed || this.method === undefined || !this.#isContentLengthValid()) return true;
+    if (this.#isMalformed || this.method === undefined || !methodSyntax.test(this.method)) return true;
+    if (!this.#isContentLengthValid()) return true;
     // RFC 9113 section 8.3.1: two names of one server that differ.
     const { host } = this.headers;
     if (host !== undefined && this.#authority !== undefined && host !== this.#authority) return true;

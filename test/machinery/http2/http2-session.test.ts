@@ -355,6 +355,8 @@ describe("an HTTP/2 session", () => {
       ["a host that is not the authority", "protocolError", [with_(["host", "b"])]],
       ["an empty path", "protocolError", [request(requestFields("GET", ""))]],
       ["no path", "protocolError", [request(requestFields("GET", "/").filter(([name]) => name !== ":path"))]],
+      ["an empty method", "protocolError", [request(requestFields("", "/"))]],
+      ["a method with a blank", "protocolError", [request(requestFields("GET /a", "/"))]],
       ["no method", "protocolError", [request(requestFields("GET", "/").filter(([name]) => name !== ":method"))]],
       ["no scheme", "protocolError", [request(requestFields("GET", "/").filter(([name]) => name !== ":scheme"))]],
       ["a length that is no number", "protocolError", [post(1, [["content-length", "1e3"]])]],

@@ -133,7 +133,7 @@ describe("a node's pods", () => {
     const eviction = { resource: "pods", subresource: "eviction" } as const;
     await allows({ ...eviction, name: "mine" });
     await refuses({ ...eviction, name: "other" }, /node n1 can only evict pods with spec.nodeName set to itself$/);
-    await refuses({ ...eviction, name: "gone" }, /pods "gone" not found$/);
+    await refuses({ ...eviction, name: "gone" }, /pod "gone" not found$/);
     await refuses({ operation: "UPDATE", resource: "pods", name: "mine" }, /can only create and delete mirror pods$/);
     for (const subresource of ["binding", "ephemeralcontainers"]) {
       const other = { resource: "pods", subresource, name: "mine", object: pod("n1"), oldObject: pod("n1") };
@@ -198,7 +198,7 @@ describe("a node's pods", () => {
     for (const other of [{ kind: "Node", name: "n1" }, { apiVersion: "v2" }, { name: "" }]) {
       await refuses(token({ ...bound, ...other }), /not bound to a pod$/);
     }
-    await refuses(token({ ...bound, name: "gone" }), /^404 pods "gone" not found$/);
+    await refuses(token({ ...bound, name: "gone" }), /^404 pod "gone" not found$/);
     await refuses(token({ ...bound, uid: "" }), /without a uid$/);
     await refuses(token({ ...bound, uid: "x" }), /does not match the UID in record/);
     await refuses(token({ ...bound, name: "other" }), /a pod scheduled on a different node$/);

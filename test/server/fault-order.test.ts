@@ -111,7 +111,7 @@ const cases: readonly Case[] = [
     path: "/apis/storage.k8s.io/v1/csinodes",
     made: { spec: { drivers: [] } },
     change: { spec: { drivers: [{ name: "", nodeID: "n" }] } },
-    causes: [label, label, label, "spec.drivers[0].name", label, "spec.drivers[0].name"],
+    causes: [label, label, label, "spec.drivers[0].name"],
   },
   {
     kind: "ValidatingAdmissionPolicy",

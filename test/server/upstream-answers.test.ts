@@ -120,6 +120,26 @@ describe("a server, like upstream,", () => {
     }
   });
 
+  it("says of amounts that are no object that they should be a ResourceList", async () => {
+    const [status, { message }] = await answer({
+      method: "POST",
+      path: `${objects}/pods`,
+      body: {
+        metadata: { name: "odd" },
+        spec: { containers: [{ name: "c", image: "i", resources: { limits: "1" } }] },
+      },
+    });
+    const field = "ResourceRequirements.spec.containers.resources.limits";
+    assert.deepEqual(
+      [status, message],
+      [
+        400,
+        'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal string into Go struct field ' +
+          `${field} of type v1.ResourceList`,
+      ],
+    );
+  });
+
   it("shows all metadata of a review in its refusal", async () => {
     const path = "/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews";
     const spec = { user: "u", resourceAttributes: { namespace: "default" } };

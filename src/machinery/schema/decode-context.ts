@@ -91,7 +91,7 @@ const goScalarTypes: Readonly<Record<ScalarType, string>> = {
 
 function goTypeOf(schema: Schema): string {
   if (schema.type === "any") return "interface {}";
-  if (schema.type === "map") return `map[string]${goTypeOf(schema.values)}`;
+  if (schema.type === "map") return schema.goType ?? `map[string]${goTypeOf(schema.values)}`;
   if (schema.type === "object") return schema.goType;
   if (schema.type === "array") return schema.goType ?? `[]${goTypeOf(schema.items)}`;
   return schema.goType ?? goScalarTypes[schema.type];

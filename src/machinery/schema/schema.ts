@@ -75,6 +75,8 @@ export interface MapSchema<T = unknown> {
   readonly type: "map";
   readonly values: Schema;
   readonly isAtomic?: boolean;
+  /** The Go name of a named map, as in upstream's decoding errors: `v1.ResourceList`. */
+  readonly goType?: string;
   readonly [typed]?: T;
 }
 

@@ -1,8 +1,9 @@
 import { keyedList, mapOf, named, quantity, string } from "../../../machinery/schema/schema.ts";
+import type { MapSchema } from "../../../machinery/schema/schema.ts";
 import { omitEmpty, required, struct } from "../../../machinery/schema/struct.ts";
 
 /** Resources by name: `cpu`, `memory`. */
-export const resourceList = mapOf(quantity);
+export const resourceList: MapSchema<Record<string, string>> = { ...mapOf(quantity), goType: "v1.ResourceList" };
 
 const resourceClaim = struct("v1.ResourceClaim", "One of a Pod's resourceClaims.", {
   name: required(1, string, "The claim's name in the Pod."),

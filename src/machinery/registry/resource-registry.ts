@@ -376,23 +376,21 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     const before = expectedRevision === 0 ? undefined : this.cache.get(key);
     const { sizes } = this.cache; // another when the cache has loaded anew
     const reservation = growth && sizes?.reserve(growth);
-    let isWritten = false;
     try {
       const { signal, transaction } = admitted;
       const write = { key, value, expectedRevision, signal };
       const result = await (transaction === undefined
         ? this.store.write(write)
         : writeInTransaction(transaction, { store: this.store, request: write }));
-      ({ isWritten } = result);
       if (result.isWritten) this.#tellWritten(admitted, { request, before, revision: result.revision });
+      // What is written counts until the cache has it: etcd answers a write before it tells of the change.
+      else if (reservation !== undefined) sizes?.release(reservation);
       trace?.decided(result.isWritten ? `revision ${result.revision}` : "another write came first");
       return result;
     } catch (error) {
+      if (reservation !== undefined) sizes?.release(reservation);
       if (error instanceof StoreUnavailable) this.#onRefused(error);
       throw writeFailure(error, { resource: this.resource, key });
-    } finally {
-      // What is written counts until the cache has it: etcd answers a write before it tells of the change.
-      if (reservation !== undefined && !isWritten) sizes?.release(reservation);
     }
   }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import fc from "fast-check";
 import { RoundRobinQueue } from "../../../src/machinery/scheduling/round-robin-queue.ts";
 import type { SharePath } from "../../../src/machinery/scheduling/share-path.ts";
 
@@ -25,6 +26,28 @@ describe("a queue in which users take turns", () => {
   it("gives turns to levels, then to namespaces and users, then to the accounts of a namespace", () => {
     const queue = queueOf(one, one, one, two, other, other, node);
     assert.deepEqual(takeAll(queue), ["a", "n", "c", "b", "c", "a", "a"]);
+  });
+
+  it("serves each who waits once before it serves another twice, whoever comes and goes", () => {
+    const users = ["a", "b", "c", "d"].map((name): SharePath => ["others", `others/${name}`]);
+    const step = fc.oneof(fc.constantFrom(...users), fc.constant(undefined));
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const queue = queueOf();
+        let round: (readonly SharePath[])[] = []; // what each who waits has sent, in the order of their turns
+        for (const user of steps) {
+          if (user !== undefined) {
+            queue.add(user, user);
+            const isKnown = round.some(([sent]) => sent === user);
+            round = isKnown ? round.map((sent) => (sent[0] === user ? [...sent, user] : sent)) : [...round, [user]];
+            continue;
+          }
+          const [first = [], ...others] = round;
+          assert.equal(queue.take()?.item, first[0]);
+          round = first.length > 1 ? [...others, first.slice(1)] : others;
+        }
+      }),
+    );
   });
 
   it("takes as long for each of many as for each of few", { timeout: 10_000 }, () => {

@@ -21,9 +21,10 @@ export class Compactor {
   readonly #bytesAtOnce: number;
   /** Since the last time. */
   #bytes = 0;
-  /** Undefined before the first time. */
+  /** Undefined before the start. */
   #lastRevision: number | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #isStarted = false;
   #isCompacting = false;
 
   constructor({ store, log, maximumBytes = 2 ** 30 }: CompactorOptions) {
@@ -32,27 +33,29 @@ export class Compactor {
     this.#bytesAtOnce = maximumBytes / 2;
   }
 
-  /** Does not keep the process alive. */
+  /** Notes the newest revision, and removes nothing yet. Does not keep the process alive. */
   start(): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#compact(), keptMilliseconds).unref();
+    this.#isStarted = true;
+    void this.#compact();
   }
 
-  /** Counts changes, of every process. Before the start they only count. */
+  /** Counts changes, of every process. */
   count(changes: readonly Change[]): void {
     for (const { key, value } of changes) this.#bytes += key.length + (value?.length ?? 0);
-    if (this.#bytes >= this.#bytesAtOnce && this.#timer !== undefined && !this.#isCompacting) void this.#compact();
+    if (this.#isStarted && this.#bytes >= this.#bytesAtOnce) void this.#compact();
   }
 
   stop(): void {
+    this.#isStarted = false;
     clearTimeout(this.#timer);
-    this.#timer = undefined;
   }
 
   /** After a failure it tries again when as much was written again, or in five minutes. */
   async #compact(): Promise<void> {
+    if (this.#isCompacting) return;
     this.#isCompacting = true;
     this.#bytes = 0;
+    clearTimeout(this.#timer);
     try {
       const latestRevision = await this.#store.latestRevision();
       if (this.#lastRevision !== undefined && this.#lastRevision > 0) await this.#store.compact(this.#lastRevision);
@@ -61,7 +64,7 @@ export class Compactor {
       this.#log.error({ err: error }, "compaction failed, will retry");
     } finally {
       this.#isCompacting = false;
-      if (this.#timer !== undefined) this.start();
+      if (this.#isStarted) this.#timer = setTimeout(() => void this.#compact(), keptMilliseconds).unref();
     }
   }
 }

@@ -214,10 +214,12 @@ const node = (name: string): Headers => ({
 /** Creates requests for certificates of 20,000 bytes, as users who may create nothing else without number. */
 class Requesters {
   readonly admin: InProcess;
+  readonly #names: string;
   #count = 0;
 
-  constructor(server: TestServer) {
+  constructor(server: TestServer, names = "request") {
     this.admin = new InProcess(server);
+    this.#names = names;
   }
 
   async grant(): Promise<void> {
@@ -233,7 +235,7 @@ class Requesters {
 
   request(headers: Headers, sent: SentRequest = {}): Promise<Answer> {
     this.#count += 1;
-    const metadata = { name: `request-${this.#count}`, annotations: { text: "x".repeat(20_000) } };
+    const metadata = { name: `${this.#names}-${this.#count}`, annotations: { text: "x".repeat(20_000) } };
     const spec = { request, signerName: "example.com/signer", usages: ["client auth"] };
     return this.admin.json(certificates, { method: "POST", headers, body: { metadata, spec }, ...sent });
   }
@@ -346,6 +348,33 @@ describe("what one user may have", () => {
     assert.equal((await requesters.request({}, ofSame("full"))).message, refusal.message);
     ending.resolve();
     assert.equal((await slow).kind, "Status");
+  });
+
+  it("is still counted beside a damaged request, also once that is removed", async (context) => {
+    const store = new MemoryStore();
+    const options = { settings: { ...settings, controllers: ["-*"] }, store: keptStore(store) };
+    const first = await startTestServer(options);
+    const previously = new Requesters(first);
+    await previously.grant();
+    const { metadata } = await previously.request(node("damaged"));
+    const { count } = await previously.requestUntilRefused(node("one"));
+    await first.stop();
+    const { entries } = await store.range({ start: "/", end: "0" });
+    const whole = entries.find(({ key }) => key.endsWith(`/${metadata.name}`));
+    assert.ok(whole);
+    const { key, value, modRevision } = whole;
+    const damaged = await store.write({ key, value: value.subarray(0, 100), expectedRevision: modRevision });
+    assert.ok(damaged.isWritten);
+    const second = await startTestServer(options);
+    context.after(async () => {
+      await second.stop();
+      await store.close();
+    });
+    const again = new Requesters(second, "again");
+    assert.equal((await again.requestUntilRefused(node("one"))).count, 0);
+    await store.write({ key, value: undefined, expectedRevision: damaged.revision });
+    assert.equal((await again.requestUntilRefused(node("other"))).count, count);
+    assert.equal((await again.requestUntilRefused(node("one"))).count, 0);
   });
 });
 

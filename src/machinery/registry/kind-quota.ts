@@ -53,8 +53,16 @@ export function countedSizes<T extends ApiObject>(
 function groupReader<T extends ApiObject>(definition: ResourceDefinition<T>): GroupOf<T> | undefined {
   const groupOfKey = keyReader(definition);
   if (groupOfKey !== undefined) return ({ key }) => groupOfKey(key);
-  if (definition.keptFor === undefined) return undefined;
-  return ({ object }) => quotaGroupOfUser(definition.keptFor?.(object) ?? "");
+  const { keptFor } = definition;
+  if (keptFor === undefined) return undefined;
+  return (of) => {
+    try {
+      return quotaGroupOfUser(keptFor(of.object));
+    } catch {
+      // A damaged object is nobody's. The others are counted, and the cache goes on with their changes.
+      return quotaGroupOfUser("");
+    }
+  };
 }
 
 const keyReader = <T extends ApiObject>(definition: ResourceDefinition<T>): ((key: string) => string) | undefined =>

@@ -6,6 +6,7 @@ import { millisecondsSince } from "../../../api/clock.ts";
 import type { Clock } from "../../../api/clock.ts";
 import { andThen } from "../../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../../api/maybe-promise.ts";
+import { RecentlyUsed } from "../../../api/recently-used.ts";
 import { OutageReport } from "../../../logging/outage-report.ts";
 import { GrpcError, grpcStatus } from "../../../grpc/grpc-error.ts";
 import { derivedGcm, gcm } from "../aes-gcm.ts";
@@ -92,8 +93,8 @@ export class KmsTransformer implements ValueTransformer {
     onRecovery: () => this.#options.onEvent({ type: "works again" }),
   });
   readonly #prefixBytes: Buffer;
-  /** Unwrapped keys by digest, the most recently used one last. */
-  readonly #keys = new Map<string, UnwrappedKey>();
+  /** Unwrapped keys by digest. */
+  readonly #keys = new RecentlyUsed<UnwrappedKey>({ maximumEntries: maximumCachedKeys });
   readonly #unwrapping = new Map<string, Promise<UnwrappedKey>>();
   /** Keys that could not be unwrapped, by digest. */
   readonly #failedKeys = new Map<string, DataKey>();
@@ -210,7 +211,7 @@ export class KmsTransformer implements ValueTransformer {
     if (!(await this.#options.client.decrypt(wrappedKey)).equals(seed))
       throw new Error("it does not decrypt what it has just encrypted");
     const key = { cipher: derivedGcm(seed), fingerprint: fingerprintOf(seed), isProven: true };
-    this.#remember(digestOf({ wrappedKey, keySource: keySource.derivedAesGcmSeed }), key);
+    this.#keys.set(digestOf({ wrappedKey, keySource: keySource.derivedAesGcmSeed }), key);
     this.#options.onEvent({ type: "key", keyId });
     return { wrappedKey, cipher: key.cipher, confirmedAt };
   }
@@ -264,7 +265,7 @@ export class KmsTransformer implements ValueTransformer {
     const started = this.#askKey(key)
       .then(
         (unwrapped) => {
-          this.#remember(digest, unwrapped);
+          this.#keys.set(digest, unwrapped);
           if (this.#failedKeys.delete(digest)) this.#tellReadable();
           return unwrapped;
         },
@@ -322,14 +323,6 @@ export class KmsTransformer implements ValueTransformer {
   #tellReadable(): void {
     this.#isNews = this.#isRetrying;
     if (!this.#isRetrying) this.#options.onReadable();
-  }
-
-  #remember(digest: string, key: UnwrappedKey): void {
-    this.#keys.delete(digest);
-    this.#keys.set(digest, key);
-    if (this.#keys.size <= maximumCachedKeys) return;
-    const [oldest = ""] = this.#keys.keys();
-    this.#keys.delete(oldest);
   }
 
   #succeeded(): void {

@@ -11,7 +11,7 @@ import { parseWriteOptions } from "../../registry/write-options.ts";
 import { negotiate } from "../negotiation.ts";
 import { compiledStatus } from "../response.ts";
 import { notOfAList, representObject } from "./represent-object.ts";
-import { decodeBody, readBody, withJson } from "./request-object.ts";
+import { decodeBody, readBody, readableBody } from "./request-object.ts";
 import { requestCaller, requestManager } from "./resource-request.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 
@@ -29,7 +29,7 @@ export async function answerReview(review: AnsweredReview, resourceRequest: Reso
   const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
   const { fieldValidation } = options;
   const { schema } = review;
-  const readable = body.format === "yaml" ? await withJson(body, resourceRequest) : body;
+  const readable = await readableBody(body, resourceRequest);
   const object = decodeBody(readable, {
     expected: review,
     schema,

@@ -14,7 +14,7 @@ import { negotiate } from "../negotiation.ts";
 import { compiledStatus } from "../response.ts";
 import { representList } from "./represent-list.ts";
 import { representObject, representStored } from "./represent-object.ts";
-import { parseValue, readBytes, typeOf, withJson } from "./request-object.ts";
+import { parseValue, readBytes, typeOf, readableBody } from "./request-object.ts";
 import { requestCaller } from "./resource-request.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 import { withAuditDetails } from "./write-requests.ts";
@@ -83,7 +83,7 @@ async function readDeleteOptions(resourceRequest: ResourceRequest): Promise<Dele
   const bytes = await readBytes(resourceRequest, maximumOptionsBytes);
   if (bytes.length === 0) return deleteOptionsOfQuery(request.query);
   const body = { format: bodyFormat(request.headers), bytes };
-  const readable = body.format === "yaml" ? await withJson(body, resourceRequest) : body;
+  const readable = await readableBody(body, resourceRequest);
   const { value } = parseValue(readable, { schema: compiledDeleteOptions, refuse: badRequest });
   typeOf(value, badRequest);
   audited?.recordObject?.(value);

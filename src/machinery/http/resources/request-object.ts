@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { badRequest } from "../../api/api-error.ts";
 import { shortTextLength } from "../../scheduling/request-turn.ts";
 import { apiVersionOf, plainApiVersion } from "../../api/resource-type.ts";
@@ -77,8 +78,11 @@ export async function readYaml(text: string, caller: Caller): Promise<string> {
   return yamlToJsonInTurns(text);
 }
 
-/** The same body, with its YAML converted. */
-export const withJson = async (body: RequestBody, caller: Caller): Promise<RequestBody> => ({
+/** The body, with its YAML converted as `readYaml` does. Other bodies are ready to be decoded. */
+export const readableBody = (body: RequestBody, caller: Caller): MaybePromise<RequestBody> =>
+  body.format === "yaml" ? withJson(body, caller) : body;
+
+const withJson = async (body: RequestBody, caller: Caller): Promise<RequestBody> => ({
   ...body,
   json: await readYaml(decodeUtf8(body.bytes), caller),
 });

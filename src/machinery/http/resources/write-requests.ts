@@ -18,7 +18,7 @@ import type { MediaType } from "../negotiation.ts";
 import { answerReview } from "./answer-review.ts";
 import { allowsTable } from "./read-requests.ts";
 import { representStored } from "./represent-object.ts";
-import { decodeBody, readBody, readBytes, readYaml, withJson } from "./request-object.ts";
+import { decodeBody, readBody, readBytes, readYaml, readableBody } from "./request-object.ts";
 import type { RequestBody } from "./request-object.ts";
 import { requestCaller, requestManager } from "./resource-request.ts";
 import type { ResourceRequest } from "./resource-request.ts";
@@ -37,7 +37,7 @@ export async function createRequest(
   const mediaType = negotiate(request, { isCollection: false, allowsTable: true });
   const body = await readBody(resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
-  const readable = body.format === "yaml" ? await withJson(body, resourceRequest) : body;
+  const readable = await readableBody(body, resourceRequest);
   const object = decodedObject(registry, { body: readable, options, resourceRequest });
   audited?.nameObject(object.metadata.name);
   audited?.recordObject?.(registry.served(object));
@@ -61,7 +61,7 @@ export async function updateRequest(
   const options = parseWriteOptions(request.query, { kind: "UpdateOptions" });
   const body = await readBody(resourceRequest);
   const { namespace, name, subresource } = info;
-  const readable = body.format === "yaml" ? await withJson(body, resourceRequest) : body;
+  const readable = await readableBody(body, resourceRequest);
   const object = decodedObject(registry, { body: readable, options, resourceRequest });
   const { resourceVersion } = object.metadata;
   audited?.recordObject?.(registry.served(object));

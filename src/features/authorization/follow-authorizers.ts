@@ -62,24 +62,19 @@ export function followAuthorizers(
 ): ConnectedAuthorization {
   const { followed, observer } = connection;
   const { flag, file } = source;
-  let generation: Generation | undefined;
-  const current = followed.follow({
+  const current = followed.follow<Generation>({
     setting: flag,
-    files: () => [...new Set([file, ...(generation?.webhooks.flatMap(({ files }) => files) ?? [])])],
-    load() {
-      const previous = generation;
+    files: (generation) => [...new Set([file, ...(generation?.webhooks.flatMap(({ files }) => files) ?? [])])],
+    load(previous) {
       try {
-        generation = openAuthorizers(source, connection);
+        return openAuthorizers(source, connection);
       } catch (error) {
         if (previous !== undefined) observer.onReloaded("failure");
         throw error;
       }
-      if (previous !== undefined) {
-        setTimeout(() => close(previous.webhooks), retirementMilliseconds).unref();
-        observer.onReloaded("success");
-      }
-      return generation;
     },
+    onChange: () => observer.onReloaded("success"),
+    retirement: { milliseconds: retirementMilliseconds, close: ({ webhooks }) => close(webhooks) },
     describe: ({ authorizers }) => ({ authorizers: authorizers.map(({ type, name }) => `${type} ${name}`) }),
   });
   return { authorizers: () => current().authorizers, close: () => close(current().webhooks) };

@@ -5,12 +5,17 @@ import type { Log } from "../logging/log.ts";
 export interface FollowedSetting<T> {
   /** The setting that names the files, for the log. */
   readonly setting: string;
-  /** Called for each check: a file may name others. */
-  readonly files: () => readonly string[];
-  /** Reads the files. An exception of the first call is thrown to the caller; later, the last good value stays in use. */
-  readonly load: () => T;
+  /** Called for each check: a file may name others. `current` is undefined before the first read. */
+  readonly files: (current: T | undefined) => readonly string[];
+  /**
+   * Reads the files. An exception of the first call is thrown to the caller; later, the last good value stays in use.
+   * `current` is undefined in the first call.
+   */
+  readonly load: (current: T | undefined) => T;
   /** Called with each value after the first one. When it throws, the last value stays in use. */
   readonly onChange?: (value: T) => void;
+  /** Closes a value some time after the next one came into use: what began with it has ended by then. Default: nothing is closed. */
+  readonly retirement?: { readonly milliseconds: number; close(value: T): void };
   /** Returns what to warn about in a value that is used anyway. It is logged, at the start too. Undefined: nothing. */
   readonly warningOf?: (value: T) => string | undefined;
   /** What the log says of a new value. */
@@ -50,21 +55,21 @@ export class FollowedFiles implements Disposable {
 
   /** Reads the files now. Returns a function that returns their current value and reads nothing: it costs a call. */
   follow<T>(followed: FollowedSetting<T>): () => T {
-    const { files, load, onChange, warningOf, describe } = followed;
+    const { files, load, onChange, retirement, warningOf, describe } = followed;
     const { log } = this.#options;
     const tell = (one: T): void => {
       const reason = warningOf?.(one);
-      const about = { setting: followed.setting, files: files() };
+      const about = { setting: followed.setting, files: files(one) };
       if (reason !== undefined) log.error({ ...about, reason }, "the file is used, but something is wrong with it");
     };
     // Take the version first: a change during the read is then noticed at the next check.
-    const before = versionsOf(files());
-    let value = load();
-    let seen = versionOf(versionsOf(files(), before));
+    const before = versionsOf(files(undefined));
+    let value = load(undefined);
+    let seen = versionOf(versionsOf(files(value), before));
     tell(value);
     let failed: { readonly version: string; readonly at: number } | undefined;
     this.#refreshers.add(({ isForced }) => {
-      const versions = versionsOf(files());
+      const versions = versionsOf(files(value));
       const now = versionOf(versions);
       if (now === seen) {
         // What could not be used is gone again.
@@ -74,12 +79,14 @@ export class FollowedFiles implements Disposable {
       }
       const known = now === failed?.version && !isForced ? failed : undefined;
       if (known !== undefined && performance.now() - known.at < retryMilliseconds) return;
-      const about = { setting: followed.setting, files: files() };
+      const about = { setting: followed.setting, files: files(value) };
       try {
-        const next = load();
+        const previous = value;
+        const next = load(previous);
         onChange?.(next);
         value = next;
-        seen = versionOf(versionsOf(files(), versions));
+        if (retirement !== undefined) setTimeout(() => retirement.close(previous), retirement.milliseconds).unref();
+        seen = versionOf(versionsOf(files(value), versions));
         failed = undefined;
         this.#unusable.delete(followed.setting);
         log.info({ ...about, ...describe?.(value) }, "file read again");

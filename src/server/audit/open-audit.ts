@@ -201,16 +201,11 @@ const retirementMilliseconds = 60_000;
 
 /** Opens the webhook of a kubeconfig, and opens it anew when the kubeconfig changes. */
 function followWebhook(file: string, { followed }: OpenAuditOptions): () => OpenedWebhook {
-  let opened: OpenedWebhook | undefined;
-  return followed.follow({
+  return followed.follow<OpenedWebhook>({
     setting: "audit-webhook-config-file",
-    files: () => opened?.files ?? [file],
-    load() {
-      const previous = opened;
-      opened = openedWebhook(file);
-      if (previous !== undefined) setTimeout(() => previous.transport.close(), retirementMilliseconds).unref();
-      return opened;
-    },
+    files: (opened) => opened?.files ?? [file],
+    load: () => openedWebhook(file),
+    retirement: { milliseconds: retirementMilliseconds, close: ({ transport }) => transport.close() },
     describe: ({ server }) => ({ webhook: server }),
   });
 }

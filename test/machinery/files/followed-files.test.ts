@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { readFileSync, unlinkSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, it } from "node:test";
@@ -100,17 +99,32 @@ describe("followed files", () => {
     assert.deepEqual([current(), used], [50, [50]]);
   });
 
+  it("have a value closed some time after the next one came into use", (context) => {
+    context.mock.timers.enable({ apis: ["setTimeout"] });
+    const closed: number[] = [];
+    followed.follow({ ...number, retirement: { milliseconds: 1000, close: (one: number) => closed.push(one) } });
+    write("bad");
+    look();
+    context.mock.timers.tick(1000);
+    assert.deepEqual(closed, [], "the last good value is in use");
+    write("22");
+    look();
+    context.mock.timers.tick(999);
+    assert.deepEqual(closed, []);
+    context.mock.timers.tick(1);
+    assert.deepEqual(closed, [1]);
+  });
+
   it("may name other files, which are followed from then on", () => {
     const other = join(folder, "other");
     write("7", other);
-    let files = [file];
     let reads = 0;
-    followed.follow({
+    followed.follow<readonly string[]>({
       setting: "names",
-      files: () => files,
-      load: () => {
+      files: (names = [file]) => names,
+      load() {
         reads++;
-        files = [file, other];
+        return [file, other];
       },
     });
     write("22");
@@ -126,14 +140,13 @@ describe("followed files", () => {
     const other = join(folder, "named-first");
     write("1", other);
     const readsWith = (duringRead: () => void): number => {
-      let names = [file];
       let reads = 0;
-      followed.follow({
+      followed.follow<readonly string[]>({
         setting: "named-first",
-        files: () => names,
+        files: (names = [file]) => names,
         load() {
           if (reads++ === 0) duringRead();
-          names = [file, other];
+          return [file, other];
         },
       });
       look();

@@ -63,27 +63,22 @@ export function openIssuers(
   options: OpenIssuersOptions,
 ): OpenedIssuers {
   const { log, followed } = options;
-  let generation: Generation | undefined;
-  const fetchMissing = (): void => {
-    for (const keys of generation?.keys.values() ?? []) keys.current();
-  };
-  const load = (): Generation => {
-    const parsed =
-      settings.type === "file" ? parseFile(settings.file, options) : configurationOfFlags(settings, options);
-    generation = nextGeneration(parsed, { ...options, previous: generation?.keys ?? new Map() });
-    fetchMissing();
-    return generation;
-  };
   const file = settings.type === "file" ? settings.file : settings.authorityFile;
-  const current = followed.follow({
+  const current = followed.follow<Generation>({
     setting: settings.type === "file" ? flag : "oidc-ca-file",
     files: () => (file === undefined ? [] : [file]),
-    load,
+    load(previous) {
+      const parsed =
+        settings.type === "file" ? parseFile(settings.file, options) : configurationOfFlags(settings, options);
+      const next = nextGeneration(parsed, { ...options, previous: previous?.keys ?? new Map() });
+      fetchMissing(next);
+      return next;
+    },
     describe: ({ issuers }) => ({ issuers }),
   });
   const polling = periodically({
     milliseconds: pollMilliseconds,
-    task: fetchMissing,
+    task: () => fetchMissing(current()),
     onFailure: (error) => log.error({ err: error }, "could not look after the issuers' keys"),
   });
   return {
@@ -95,9 +90,13 @@ export function openIssuers(
     },
     close() {
       polling.stop();
-      for (const keys of generation?.keys.values() ?? []) keys.close();
+      for (const keys of current().keys.values()) keys.close();
     },
   };
+}
+
+function fetchMissing({ keys }: Generation): void {
+  for (const one of keys.values()) one.current();
 }
 
 function parseFile(file: string, { names, ownIssuers, isAnonymousWanted }: OpenIssuersOptions): ParsedConfiguration {

@@ -48,16 +48,11 @@ export function openWebhook(
   settings: WebhookSettings,
   options: OpenWebhookOptions,
 ): { readonly verify: VerifyToken; close(): void } {
-  let generation: Generation | undefined;
-  const current = options.followed.follow({
+  const current = options.followed.follow<Generation>({
     setting: flag,
-    files: () => generation?.files ?? [settings.file],
-    load() {
-      const previous = generation;
-      generation = openGeneration(settings, options);
-      if (previous !== undefined) setTimeout(() => previous.close(), closingMilliseconds).unref();
-      return generation;
-    },
+    files: (generation) => generation?.files ?? [settings.file],
+    load: () => openGeneration(settings, options),
+    retirement: { milliseconds: closingMilliseconds, close: (generation) => generation.close() },
     describe: ({ webhook }) => ({ webhook }),
   });
   return { verify: (token, audiences) => current().verify(token, audiences), close: () => current().close() };

@@ -1,4 +1,4 @@
-import { StoreUnavailable, TransactionsUnsupported, ValueTooLarge, WriteOutcomeUnknown } from "../store.ts";
+import { StoreUnavailable, TransactionsUnsupported, ValueTooLarge } from "../store.ts";
 import { transactionPath } from "./etcd-client.ts";
 import type { EtcdCall } from "./etcd-client.ts";
 import {
@@ -13,7 +13,7 @@ import {
 } from "./etcd-messages.ts";
 import type { GuardMessage, KeyValue, SwapAnswer, SwapMessage, TransactionAnswer } from "./etcd-messages.ts";
 import type { RevisionForm } from "./revision-form.ts";
-import { WriteGroups } from "./write-groups.ts";
+import { answerAt, WriteGroups } from "./write-groups.ts";
 import type { GroupedWrite } from "./write-groups.ts";
 
 export type SwapOutcome =
@@ -109,9 +109,7 @@ export class EtcdWriter {
   }
 
   async #onlyOutcome(answers: readonly SwapAnswer[]): Promise<SwapOutcome> {
-    const [outcome] = await this.#outcomes(answers);
-    if (outcome === undefined) throw new WriteOutcomeUnknown("etcd answered fewer writes than it was sent");
-    return outcome;
+    return answerAt(await this.#outcomes(answers), 0);
   }
 
   /** The outcomes of all writes of a transaction, in their order. */

@@ -70,13 +70,16 @@ export class WriteGroups<Answer> {
   async #send(group: readonly Waiting<Answer>[]): Promise<void> {
     try {
       const answers = await this.#sendTogether(group.map(({ swap }) => swap));
-      for (const [index, { resolve, reject }] of group.entries()) {
-        const answer = answers[index];
-        if (answer === undefined) reject(new WriteOutcomeUnknown("etcd answered fewer writes than it was sent"));
-        else resolve(answer);
-      }
+      for (const [index, { resolve }] of group.entries()) resolve(answerAt(answers, index));
     } catch (error) {
       for (const { reject } of group) reject(error);
     }
   }
+}
+
+/** The answer to one of the writes of a transaction. Throws WriteOutcomeUnknown when there are too few. */
+export function answerAt<Answer>(answers: readonly Answer[], index: number): Answer {
+  const answer = answers[index];
+  if (answer === undefined) throw new WriteOutcomeUnknown("etcd answered fewer writes than it was sent");
+  return answer;
 }

@@ -11,11 +11,8 @@ export interface Envelope {
   /** Empty when the sender left it out. */
   readonly apiVersion: string;
   readonly kind: string;
-  /** The object, as a protobuf message or in the encoding of `contentType`. */
+  /** The object, as a protobuf message. */
   readonly raw: Buffer;
-  readonly contentEncoding: string;
-  /** "" means protobuf. */
-  readonly contentType: string;
 }
 
 /** Encodes an object as clients expect it: magic bytes, envelope, message. */
@@ -57,15 +54,13 @@ export function decodeEnvelope(bytes: Uint8Array): Envelope {
   const reader = ProtobufReader.bounded(bytes.subarray(magic.length));
   let typeMeta = { apiVersion: "", kind: "" };
   let raw: Buffer = Buffer.alloc(0);
-  let contentEncoding = "";
-  let contentType = "";
   while (reader.nextField()) {
     if (reader.field === 1) typeMeta = readTypeMeta(reader.message());
     else if (reader.field === 2) raw = reader.bytes();
-    else if (reader.field === 3) contentEncoding = reader.string();
-    else if (reader.field === 4) contentType = reader.string();
+    // contentEncoding and contentType, which nobody needs. Upstream refuses those that are no strings, too.
+    else if (reader.field === 3 || reader.field === 4) reader.string();
   }
-  return { ...typeMeta, raw, contentEncoding, contentType };
+  return { ...typeMeta, raw };
 }
 
 function readTypeMeta(message: ProtobufReader): { apiVersion: string; kind: string } {

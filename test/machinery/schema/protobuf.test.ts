@@ -35,8 +35,7 @@ for (const { name, json, envelope } of upstream.envelopes) {
   });
 
   test(`${name} of a Kubernetes client is decoded`, () => {
-    const { apiVersion, kind, raw, contentType, contentEncoding } = decodeEnvelope(bytes);
-    assert.deepEqual({ contentType, contentEncoding }, { contentType: "", contentEncoding: "" });
+    const { apiVersion, kind, raw } = decodeEnvelope(bytes);
     const decoded = compileDecoder(schema)({ ...compileProtobuf(schema).decode(raw), apiVersion, kind });
     assert.deepEqual(decoded, { value: compileDecoder(schema)(json).value, unknownFields: [] });
   });
@@ -182,6 +181,8 @@ test("bytes without the magic prefix are refused as an envelope", () => {
   });
   assert.throws(() => decodeEnvelope(Buffer.alloc(0)), { message: "empty data" });
   assert.throws(() => decodeEnvelope(Buffer.from("k8s\0")), { message: "empty body" });
+  // A number in the place of contentType.
+  assert.throws(() => decodeEnvelope(Buffer.from("k8s\0\x20\0")), ProtobufError);
 });
 
 test("__proto__ as a map key does not change any prototype", () => {

@@ -109,9 +109,8 @@ export class KmsTransformer implements ValueTransformer {
   #isAway = false;
   /** It did not answer in time: until it does, only looks ask it. Readers of every kind wait behind one that waits for a key. */
   #isSilent = false;
-  #isRetrying = false;
-  /** A key works again, which is not told yet. */
-  #isNews = false;
+  /** Undefined: no failed keys are tried again now. `hasReadable`: one of them works, which is not told yet. */
+  #retry: { hasReadable: boolean } | undefined;
 
   constructor(options: KmsTransformerOptions) {
     this.#options = options;
@@ -302,8 +301,8 @@ export class KmsTransformer implements ValueTransformer {
   }
 
   async #retryFailedKeys(): Promise<void> {
-    if (this.#isRetrying) return;
-    this.#isRetrying = true;
+    if (this.#retry !== undefined) return;
+    const retry = (this.#retry = { hasReadable: false });
     let failures = 0;
     for (const [digest, key] of [...this.#failedKeys]) {
       await this.#unwrap(key, digest).catch(() => {
@@ -315,14 +314,14 @@ export class KmsTransformer implements ValueTransformer {
       // The others come first at the next look: now they would fail with it, and one key would keep them from being tried for ever.
       if (this.#isSilent || failures === maximumRetryFailures) break;
     }
-    this.#isRetrying = false;
-    if (this.#isNews) this.#tellReadable();
+    this.#retry = undefined;
+    if (retry.hasReadable) this.#tellReadable();
   }
 
   /** Other values may have a key that works again. When all keys are tried again, this is told once, at the end. */
   #tellReadable(): void {
-    this.#isNews = this.#isRetrying;
-    if (!this.#isRetrying) this.#options.onReadable();
+    if (this.#retry === undefined) this.#options.onReadable();
+    else this.#retry.hasReadable = true;
   }
 
   #succeeded(): void {

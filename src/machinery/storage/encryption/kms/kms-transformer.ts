@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { shortened } from "../../../api/format-value.ts";
 import { messageOf } from "../../../api/thrown-error.ts";
-import { dnsSubdomainFaults } from "../../../api/name-validation.ts";
 import { millisecondsSince } from "../../../api/clock.ts";
 import type { Clock } from "../../../api/clock.ts";
 import { andThen } from "../../../api/maybe-promise.ts";
@@ -16,6 +15,8 @@ import type { DecryptedValue, ValueTransformer } from "../value-transformer.ts";
 import type { KmsClient } from "./kms-client.ts";
 import { decodeEncryptedObject, encodeEncryptedObject, keySource } from "./kms-messages.ts";
 import type { EncryptedObject, WrappedKey } from "./kms-messages.ts";
+import { checkKeyId, checkWrappedKey, digestOf } from "./wrapped-key.ts";
+import type { DataKey } from "./wrapped-key.ts";
 
 export interface KmsTransformerOptions {
   /** The provider's name, which is part of each value's prefix. */
@@ -45,13 +46,6 @@ const failFastMilliseconds = 1_000;
 const maximumCachedKeys = 1_000;
 /** How many keys that could not be unwrapped may fail again at each look. */
 const maximumRetryFailures = 20;
-/** Upstream's limits for what a plugin returns. */
-const maximumKeyIdBytes = 1024;
-const maximumWrappedKeyBytes = 1024;
-const maximumAnnotationBytes = 32 * 1024;
-
-/** A data encryption key as it is stored. */
-type DataKey = Pick<EncryptedObject, "wrappedKey" | "keySource">;
 
 /** The plugin could not be asked. */
 const isTransient: ReadonlySet<number> = new Set([grpcStatus.unavailable, grpcStatus.deadlineExceeded]);
@@ -364,35 +358,3 @@ function parseObject(stored: Buffer): EncryptedObject {
 const fingerprintOf = (key: Buffer): string => createHash("sha256").update(key).digest("base64");
 
 const quoted = (text: string): string => JSON.stringify(shortened(text, 200));
-
-function checkKeyId(keyId: string): void {
-  const bytes = Buffer.byteLength(keyId);
-  if (bytes === 0) throw new Error("its key has no id");
-  if (bytes > maximumKeyIdBytes)
-    throw new Error(`the id of its key has ${bytes} bytes, more than ${maximumKeyIdBytes}`);
-}
-
-function checkWrappedKey({ ciphertext, keyId, annotations }: WrappedKey): void {
-  checkKeyId(keyId);
-  if (ciphertext.length === 0 || ciphertext.length > maximumWrappedKeyBytes) {
-    throw new Error(`it encrypted a key to ${ciphertext.length} bytes: 1 to ${maximumWrappedKeyBytes} are allowed`);
-  }
-  let bytes = 0;
-  for (const [name, value] of annotations) {
-    bytes += Buffer.byteLength(name) + value.length;
-    if (!name.includes(".") || dnsSubdomainFaults(name).length > 0) {
-      throw new Error("a key of its annotations is not a fully qualified domain name");
-    }
-  }
-  if (bytes > maximumAnnotationBytes)
-    throw new Error(`its annotations have ${bytes} bytes, more than ${maximumAnnotationBytes}`);
-}
-
-/** Tells wrapped keys apart, with everything that the KMS needs to unwrap them. */
-function digestOf({ wrappedKey: { ciphertext, keyId, annotations }, keySource: source }: DataKey): string {
-  const hash = createHash("sha256").update(`${source} ${ciphertext.length} ${Buffer.byteLength(keyId)} `);
-  hash.update(ciphertext).update(keyId);
-  for (const [name, value] of [...annotations].toSorted(([one], [other]) => (one < other ? -1 : 1)))
-    hash.update(`${name.length} ${value.length} ${name}`).update(value);
-  return hash.digest("base64");
-}

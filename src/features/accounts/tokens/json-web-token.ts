@@ -1,7 +1,7 @@
 import { andThen } from "../../../machinery/api/maybe-promise.ts";
 import { parseJson } from "../../../machinery/schema/parse-json.ts";
-import type { TokenSigningKey, VerificationKey } from "./token-key.ts";
-import type { TokenSigner } from "../keys/token-keys.ts";
+import type { TokenSigningKey } from "./token-key.ts";
+import type { TokenSigner, VerificationKeys } from "../keys/token-keys.ts";
 
 /** A longer text cannot be our token: it is refused without decoding. */
 const maximumTokenCharacters = 64 * 1024;
@@ -64,10 +64,17 @@ export function parseToken(token: string): ParsedToken | undefined {
   return { header, payload, signature, signedPart: token.slice(0, secondDot) };
 }
 
-/** Whether one of the keys signed the token. The key determines the algorithm; the token never does. */
-export function isSignedBy(token: ParsedToken, keys: readonly VerificationKey[]): boolean {
+/**
+ * Why the signature of a token is not one of these keys'; undefined when it is. A token that names no key may be of any. The key
+ * determines the algorithm; the token never does. The words are upstream's and go-jose's, which clients compare.
+ */
+export function signatureFault(token: ParsedToken, { all, byId }: VerificationKeys): string | undefined {
+  const { algorithm, kid = "" } = token.header;
+  const candidates = kid === "" ? all : (byId.get(kid) ?? []);
+  if (candidates.length === 0) return "invalid signature, no keys found";
   const data = Buffer.from(token.signedPart);
-  return keys.some((key) => key.algorithm === token.header.algorithm && key.verifies(data, token.signature));
+  const isSigned = candidates.some((key) => key.algorithm === algorithm && key.verifies(data, token.signature));
+  return isSigned ? undefined : "go-jose/go-jose: error in cryptographic primitive";
 }
 
 function headerOf(part: string): TokenHeader | undefined {

@@ -4,7 +4,7 @@ import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
 import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { serviceAccountGroups, serviceAccountUsername } from "../../../machinery/api/user-info.ts";
-import { isSignedBy, parseToken } from "./json-web-token.ts";
+import { parseToken, signatureFault } from "./json-web-token.ts";
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
 import { commonAudiences, quotedAudiences } from "../../../machinery/authentication/token-authentication.ts";
 import type { VerifyTokenInMemory } from "../../../machinery/authentication/token-authentication.ts";
@@ -69,11 +69,8 @@ export function createSecretTokenVerifier({
     const parsed = parseToken(token);
     const payload = stringsOf(parsed?.payload);
     if (parsed === undefined || payload.get("iss") !== issuer) return notApplicable;
-    const { all, byId } = keys.verification();
-    const { kid = "" } = parsed.header;
-    const candidates = kid === "" ? all : (byId.get(kid) ?? []);
-    if (candidates.length === 0) return refused("invalid signature, no keys found");
-    if (!isSignedBy(parsed, candidates)) return refused("go-jose/go-jose: error in cryptographic primitive");
+    const unsigned = signatureFault(parsed, keys.verification());
+    if (unsigned !== undefined) return refused(unsigned);
 
     const common = commonAudiences(audiences, apiAudiences);
     if (common.length === 0) {

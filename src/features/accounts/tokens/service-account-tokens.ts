@@ -3,7 +3,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { serviceAccountGroups, serviceAccountUsername } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { boundObjectFault, leewaySeconds } from "./bound-objects.ts";
-import { isSignedBy, parseToken } from "./json-web-token.ts";
+import { parseToken, signatureFault } from "./json-web-token.ts";
 import { decodeClaims } from "./token-claims.ts";
 import type { TokenClaims } from "./token-claims.ts";
 import type { TokenKeys, VerificationKeys } from "../keys/token-keys.ts";
@@ -36,9 +36,6 @@ interface VerifiedToken {
   readonly notBefore: number;
   readonly issuedAt: number;
 }
-
-/** go-jose's message, which upstream passes on and clients compare. */
-const badSignature = "go-jose/go-jose: error in cryptographic primitive";
 
 /**
  * Verifies tokens of TokenRequest (upstream: `serviceaccount.JWTTokenAuthenticator`). Signature results are cached for
@@ -115,13 +112,11 @@ function signatureVerifier({
 }: ServiceAccountTokenOptions): (token: string, keys: VerificationKeys) => VerifiedToken | TokenOutcome {
   const acceptedIssuers = new Set(issuers);
 
-  return (token, { all, byId }) => {
+  return (token, keys) => {
     const parsed = parseToken(token);
     if (parsed === undefined || !hasIssuer(parsed.payload, acceptedIssuers)) return notApplicable;
-    const { kid } = parsed.header;
-    const candidates = kid === undefined || kid === "" ? all : byId.get(kid);
-    if (candidates === undefined || candidates.length === 0) return refused("invalid signature, no keys found");
-    if (!isSignedBy(parsed, candidates)) return refused(badSignature);
+    const fault = signatureFault(parsed, keys);
+    if (fault !== undefined) return refused(fault);
 
     const claims = decodeClaims(parsed.payload, names.tokenClaim);
     if (claims === undefined) return refused("service account token claims could not be read");

@@ -5,8 +5,10 @@ import { UnreadableAnswer } from "./transport.ts";
 import type { ClientResponse } from "./transport.ts";
 
 export interface AnswerBounds {
-  /** Infinity: any. */
+  /** Infinity: any, unless the request is refused. */
   readonly largestBytes: number;
+  /** Of an answer with an error code: it is kept whole in memory. */
+  readonly largestRefusalBytes: number;
   /** From the request to the last byte of its answer. Infinity: any. */
   readonly longestMilliseconds: number;
   readonly schedule: Schedule;
@@ -22,18 +24,19 @@ export interface AnswerBounds {
  */
 export async function boundedAnswer(
   send: (signal: AbortSignal | undefined) => Promise<ClientResponse>,
-  { largestBytes, longestMilliseconds, schedule, signal, late }: AnswerBounds,
+  { largestBytes, largestRefusalBytes, longestMilliseconds, schedule, signal, late }: AnswerBounds,
 ): Promise<ClientResponse> {
   const deadline = new AbortController();
   const isTimed = longestMilliseconds !== Infinity;
   const cancel = isTimed ? schedule(() => deadline.abort(), longestMilliseconds) : () => {};
   async function* body(answer: ClientResponse): ClientResponse["body"] {
+    const mostBytes = answer.status < 300 ? largestBytes : largestRefusalBytes;
     let bytes = 0;
     try {
       for await (const chunk of answer.body) {
         bytes += chunk.length;
-        if (bytes > largestBytes) {
-          throw new UnreadableAnswer(`the answer has more than ${Math.floor(largestBytes / 2 ** 20)} MiB`);
+        if (bytes > mostBytes) {
+          throw new UnreadableAnswer(`the answer has more than ${Math.floor(mostBytes / 2 ** 20)} MiB`);
         }
         yield chunk;
       }

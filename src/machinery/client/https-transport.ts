@@ -28,7 +28,7 @@ export interface HttpsTransportOptions extends TlsCredentials, TlsServer {
    * minutes; 0: never. Default 30,000.
    */
   readonly timeoutMilliseconds?: number;
-  /** A longer answer fails, unless it is a watch. Default 500 MiB: about the longest text that the runtime can hold. */
+  /** A longer answer fails, unless it is a watch that is not refused. Default 500 MiB: about the longest text that the runtime can hold. */
   readonly largestAnswerBytes?: number;
   /** When the two minutes are over. */
   readonly schedule?: Schedule;
@@ -151,14 +151,16 @@ function wireRequest(request: ClientRequest, { prefix, options, silenceMilliseco
 function limitsOf(
   { query }: ClientRequest,
   options: HttpsTransportOptions,
-): Pick<AnswerBounds, "largestBytes" | "longestMilliseconds" | "schedule"> & Pick<Wire, "silenceMilliseconds"> {
+): Omit<AnswerBounds, "signal" | "late"> & Pick<Wire, "silenceMilliseconds"> {
   const { timeoutMilliseconds = defaultTimeoutMilliseconds, schedule = systemSchedule } = options;
+  const largestRefusalBytes = options.largestAnswerBytes ?? defaultLargestAnswerBytes;
   const parameters = new URLSearchParams(query);
   if (parameters.get("watch") !== "true") {
     return {
       schedule,
       silenceMilliseconds: timeoutMilliseconds,
-      largestBytes: options.largestAnswerBytes ?? defaultLargestAnswerBytes,
+      largestBytes: largestRefusalBytes,
+      largestRefusalBytes,
       longestMilliseconds: timeoutMilliseconds === 0 ? Infinity : longestAnswerMilliseconds,
     };
   }
@@ -167,5 +169,5 @@ function limitsOf(
     parameters.get("allowWatchBookmarks") === "true"
       ? (options.watchIdleMilliseconds ?? defaultWatchIdleMilliseconds)
       : Number(parameters.get("timeoutSeconds")) * 1000 + timeoutMilliseconds;
-  return { schedule, silenceMilliseconds, largestBytes: Infinity, longestMilliseconds: Infinity };
+  return { schedule, silenceMilliseconds, largestBytes: Infinity, largestRefusalBytes, longestMilliseconds: Infinity };
 }

@@ -38,7 +38,8 @@ class Behaviour {
     const { pathname } = new URL(incoming.url ?? "/", "https://server");
     if (pathname === "/silent") return;
     const begin = (text: string): void => void (response as ServerResponse).write(text);
-    if (pathname === "/endless") {
+    if (pathname === "/endless" || pathname === "/endless-refusal") {
+      if (pathname === "/endless-refusal") response.statusCode = 500;
       // As fast as it is read.
       const more = (): void => void ((response as ServerResponse).write(Buffer.alloc(64 * 1024)) && setImmediate(more));
       response.on("drain", more).on("error", () => {});
@@ -188,6 +189,17 @@ for (const { protocol, serve } of protocols) {
       let bytes = 0;
       for await (const chunk of body) if ((bytes += chunk.length) > 2 ** 21) break;
       assert.ok(bytes > 2 ** 21);
+      await ask(transport, "/");
+    });
+
+    it("fails a watch that is refused in more bytes than an answer may have", async (context) => {
+      const { transport } = await start(context, { largestAnswerBytes: 2 ** 20 });
+      const watch = async (): Promise<void> => {
+        let bytes = 0;
+        const { body } = await transport.send({ method: "GET", path: "/endless-refusal", query: "watch=true" });
+        for await (const chunk of body) if ((bytes += chunk.length) > 2 ** 21) break;
+      };
+      await assert.rejects(watch, /the answer has more than 1 MiB/);
       await ask(transport, "/");
     });
 

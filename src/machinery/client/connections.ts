@@ -7,6 +7,8 @@ export interface WireRequest {
   readonly path: string;
   readonly headers: OutgoingHttpHeaders;
   readonly body: string | undefined;
+  /** Whether the server may get it twice. */
+  readonly isRepeatable: boolean;
   readonly signal: AbortSignal | undefined;
   /** The request fails after this time without a byte; 0: never. */
   readonly silenceMilliseconds: number;

@@ -1,5 +1,6 @@
 import https from "node:https";
-import { connectionTimeout } from "./connections.ts";
+import { errorCode } from "../api/thrown-error.ts";
+import { connectionTimeout, RequestNotTaken } from "./connections.ts";
 import type { Connections, WireRequest } from "./connections.ts";
 import { ProxyAgent, proxyFault } from "./proxy-agent.ts";
 import { tlsOptions } from "./tls-options.ts";
@@ -16,7 +17,15 @@ export class Http1Connections implements Connections {
     this.#agent = new ProxyAgent(server, { keepAlive: true, ...tlsOptions(server, credentials) });
   }
 
-  send({ method, path, headers, body, signal, silenceMilliseconds }: WireRequest): Promise<ClientResponse> {
+  send({
+    method,
+    path,
+    headers,
+    body,
+    isRepeatable,
+    signal,
+    silenceMilliseconds,
+  }: WireRequest): Promise<ClientResponse> {
     return new Promise((resolve, reject) => {
       const outgoing = https.request(
         { method, path, headers, agent: this.#agent, timeout: silenceMilliseconds, ...(signal && { signal }) },
@@ -24,14 +33,21 @@ export class Http1Connections implements Connections {
       );
       this.#agent.boundTunnel(outgoing, { signal, milliseconds: silenceMilliseconds, onEnded: reject });
       outgoing.on("timeout", () => outgoing.destroy(connectionTimeout(this.#server)));
-      outgoing.on("error", (error) => reject(outgoing.socket === null ? proxyFault(error) : error));
+      outgoing.on("error", (error) => {
+        if (!isRepeatable || !outgoing.reusedSocket || !cut.has(errorCode(error))) {
+          return reject(outgoing.socket === null ? proxyFault(error) : error);
+        }
+        // The server may have closed all that were kept open.
+        this.#closeIdle();
+        reject(new RequestNotTaken({ cause: error }));
+      });
       outgoing.end(body);
     });
   }
 
   retire(): void {
     this.#agent.maxFreeSockets = 0;
-    for (const sockets of Object.values(this.#agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+    this.#closeIdle();
   }
 
   get isIdle(): boolean {
@@ -41,4 +57,11 @@ export class Http1Connections implements Connections {
   close(): void {
     this.#agent.destroy();
   }
+
+  #closeIdle(): void {
+    for (const sockets of Object.values(this.#agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+  }
 }
+
+/** A server may close a connection that was kept open, just when the next request is sent on it (RFC 9112 section 9.3.1). */
+const cut: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE"]);

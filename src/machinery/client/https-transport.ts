@@ -128,7 +128,7 @@ interface Wire {
 }
 
 function wireRequest(request: ClientRequest, { prefix, options, silenceMilliseconds }: Wire): WireRequest {
-  const { method, path, query = "", signal } = request;
+  const { method, path, query = "", signal, isRepeatable = method === "GET" } = request;
   const token = options.bearerToken?.();
   const body = bodyText(request);
   return {
@@ -142,6 +142,7 @@ function wireRequest(request: ClientRequest, { prefix, options, silenceMilliseco
       ...request.headers,
     },
     body,
+    isRepeatable,
     signal,
     silenceMilliseconds,
   };

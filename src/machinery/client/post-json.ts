@@ -9,14 +9,17 @@ export class FailedAnswer extends TransientFailure {}
 /** The server answered, but not with what was asked for. It says nothing about the server's other answers. */
 export class UnusableAnswer extends Error {}
 
-/** Posts JSON and resolves with the answer, whatever its status. Rejects with TransientFailure when there is no answer. */
+/**
+ * Posts JSON that the server may get twice, and resolves with the answer, whatever its status. Rejects with TransientFailure when there
+ * is no answer.
+ */
 export async function postJson(
   transport: Transport,
   { path, body, signal }: { readonly path: string; readonly body: string; readonly signal: AbortSignal },
 ): Promise<ClientResponse> {
   const headers = { "content-type": "application/json", accept: "application/json" };
   try {
-    return await transport.send({ method: "POST", path, headers, body, signal });
+    return await transport.send({ method: "POST", path, headers, body, isRepeatable: true, signal });
   } catch (cause) {
     throw noAnswer(cause);
   }

@@ -6,6 +6,8 @@ export interface ClientRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** A text, or a JSON value that never changes from now on: a server in the same process takes it as it is. */
   readonly body?: string | object;
+  /** Whether the server may get it twice. Default: a GET may. */
+  readonly isRepeatable?: boolean;
   /** Aborting it ends the request, and also an answer that is still being read. */
   readonly signal?: AbortSignal;
 }

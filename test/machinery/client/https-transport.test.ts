@@ -388,6 +388,51 @@ describe("a transport that shares one connection of HTTP/2", () => {
   });
 });
 
+describe("a connection of HTTP/1.1 that was kept open, and that the server closes when it gets the next request", () => {
+  async function start(context: TestContext) {
+    let connections = 0;
+    const server = createServer({ ...tls, ALPNProtocols: ["http/1.1"] }, (incoming, response) => {
+      // As after an answer that announced nothing: the first request of each connection is answered.
+      if (answered.has(incoming.socket)) return void incoming.socket.destroy();
+      answered.add(incoming.socket);
+      const end = (): void => void response.end(String(incoming.socket.remotePort));
+      if (incoming.url !== "/held") return end();
+      held.push(end);
+      if (held.length === 3) for (const one of held) one();
+    });
+    const answered = new WeakSet<object>();
+    const held: (() => void)[] = [];
+    server.on("secureConnection", () => connections++);
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const transport = httpsTransport({
+      server: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, // listens on a port
+      skipsServerVerification: true,
+    });
+    context.after(() => {
+      transport.close();
+      server.close();
+    });
+    return { transport, connections: () => connections };
+  }
+
+  it("fails no request that the server may get twice", async (context) => {
+    const { transport } = await start(context);
+    const review = { method: "POST", body: "{}", isRepeatable: true };
+    // Three are kept open.
+    const first = await Promise.all(["/held", "/held", "/held"].map((path) => ask(transport, path)));
+    for (const more of [{}, review, {}, review]) assert.ok(!first.includes(await ask(transport, "/", more)));
+  });
+
+  it("fails all others, whose effect is not known", async (context) => {
+    const { transport, connections } = await start(context);
+    await ask(transport, "/");
+    const before = connections();
+    await assert.rejects(ask(transport, "/", { method: "POST", body: "{}" }), { code: "ECONNRESET" });
+    assert.equal(connections(), before);
+  });
+});
+
 /** Sends a request to each host through a transport of its own. */
 async function askEach(hosts: readonly string[], options: Partial<HttpsTransportOptions> = {}): Promise<void> {
   for (const host of hosts) {

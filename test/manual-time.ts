@@ -1,8 +1,10 @@
 import type { Clock, Schedule } from "../src/machinery/api/clock.ts";
 
-/** A clock and timers that move only when a test says so. */
+/** Clocks and timers that move only when a test says so. */
 export class ManualTime {
   #now: number;
+  /** How far the time of day was set. */
+  #stepMilliseconds = 0;
   #timers: { readonly at: number; readonly callback: () => void }[] = [];
   readonly #waiting: (() => void)[] = [];
 
@@ -10,7 +12,10 @@ export class ManualTime {
     this.#now = now;
   }
 
-  readonly clock: Clock = { now: () => this.#now };
+  readonly clock: Clock = { now: () => this.#now + this.#stepMilliseconds };
+
+  /** Like the timers, it knows nothing of `setClock`. */
+  readonly monotonic: Clock = { now: () => this.#now };
 
   readonly schedule: Schedule = (callback, milliseconds) => {
     const timer = { at: this.#now + milliseconds, callback };
@@ -23,6 +28,11 @@ export class ManualTime {
   whenTimerIsSet(): Promise<void> {
     if (this.#timers.length > 0) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Sets the time of day forward, or back where it is negative. No time passes. */
+  setClock(milliseconds: number): void {
+    this.#stepMilliseconds += milliseconds;
   }
 
   /** Lets time pass, and sets off the timers that are due, in order. */

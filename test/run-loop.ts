@@ -1,4 +1,4 @@
-import { systemClock, systemSchedule } from "../src/machinery/api/clock.ts";
+import { monotonicClock, systemClock, systemSchedule } from "../src/machinery/api/clock.ts";
 import type { Schedule } from "../src/machinery/api/clock.ts";
 import { platformNames } from "../src/machinery/api/names.ts";
 import { ApiClient } from "../src/machinery/client/api-client.ts";
@@ -27,6 +27,7 @@ export const loopContext = (
   names: platformNames,
   informers: new InformerSet(given.client),
   clock: systemClock,
+  monotonic: monotonicClock,
   schedule: systemSchedule,
   log: silent,
   queueCounts: new QueueCounts(),
@@ -59,8 +60,8 @@ export async function runLoop(
       return started;
     },
   };
-  const { clock, schedule } = time;
-  const loops = runControllers([watched], loopContext({ client, clock, schedule, log }));
+  const { clock, monotonic, schedule } = time;
+  const loops = runControllers([watched], loopContext({ client, clock, monotonic, schedule, log }));
   await loops.synced;
   if (queue === undefined) throw new Error("the loop has no queue");
   return {

@@ -20,7 +20,8 @@ const controllerName = "nodelifecycle";
 /**
  * Taints nodes by their conditions, and marks nodes whose Lease is not renewed, as upstream's node lifecycle controller: `Ready`
  * becomes `Unknown`, two taints keep Pods away, and an event says so. When the Lease is renewed again, all of it is undone. Nodes that
- * stay lost are deleted after the time that the settings give. Times are this process's: a machine's clock does not count.
+ * stay lost are deleted after the time that the settings give. Times are this process's: a machine's clock does not count. Whether a
+ * Lease is renewed in time does not depend on this process's time of day either (upstream: `probeTimestamp`).
  */
 export const nodeLifecycle = (settings: NodeSettings): Controller => ({
   name: controllerName,
@@ -31,20 +32,22 @@ class NodeLifecycle {
   readonly #settings: NodeSettings;
   readonly #names: Names;
   readonly #clock: Clock;
+  readonly #monotonic: Clock;
   readonly #log: Pick<Log, "info" | "error">;
   readonly #nodes: FollowedObjects<Node>;
   readonly #leases: FollowedObjects<Lease>;
   readonly #resource: ResourceClient<Node>;
   readonly #events: ResourceClient<Event>;
   readonly #queue: WorkQueue;
-  /** When the Lease of a node was last renewed, in milliseconds since the epoch. For a node that this process has just seen: now. */
+  /** When the Lease of a node was last renewed, by the monotonic clock. For a node that this process has just seen: now. */
   readonly #renewedAt = new Map<string, number>();
 
   constructor(context: ControllerContext, settings: NodeSettings) {
-    const { client, clock, informers, log, names } = context;
+    const { client, clock, monotonic, informers, log, names } = context;
     this.#settings = settings;
     this.#names = names;
     this.#clock = clock;
+    this.#monotonic = monotonic;
     this.#log = log;
     this.#nodes = informers.of(nodeResource(names));
     this.#leases = informers.of(leaseResource(names));
@@ -76,8 +79,8 @@ class NodeLifecycle {
   }
 
   #hear(name: string): void {
-    const isLost = (this.#renewedAt.get(name) ?? Infinity) + this.#settings.graceMilliseconds <= this.#clock.now();
-    this.#renewedAt.set(name, this.#clock.now());
+    const isLost = (this.#renewedAt.get(name) ?? Infinity) + this.#settings.graceMilliseconds <= this.#monotonic.now();
+    this.#renewedAt.set(name, this.#monotonic.now());
     const node = this.#nodes.get(name);
     if (isLost || (node !== undefined && lostSince(this.#names, node) !== undefined)) this.#queue.add(name);
   }
@@ -91,9 +94,9 @@ class NodeLifecycle {
     const taints = taintsByCondition(this.#names, found);
     const node = taints === undefined ? found : await this.#patchTaints(found, taints);
     if (readyOf(node) === undefined) return "nothing to do: the node has never reported its state";
-    const last = this.#renewedAt.get(name) ?? this.#clock.now();
+    const last = this.#renewedAt.get(name) ?? this.#monotonic.now();
     this.#renewedAt.set(name, last);
-    const wait = last + this.#settings.graceMilliseconds - this.#clock.now();
+    const wait = last + this.#settings.graceMilliseconds - this.#monotonic.now();
     const isMarked = lostSince(this.#names, node) !== undefined;
     if (wait <= 0) return isMarked ? this.#collect(node) : this.#lose(node);
     this.#queue.addAfter(name, wait);

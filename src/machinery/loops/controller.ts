@@ -16,7 +16,10 @@ export interface ControllerContext {
   readonly client: ApiClient;
   /** Local caches of resources, shared by all controllers. */
   readonly informers: InformerSet;
+  /** The time of day. */
   readonly clock: Clock;
+  /** For how long something has lasted: setting the time of day does not change it. */
+  readonly monotonic: Clock;
   readonly schedule: Schedule;
   readonly log: Pick<Log, "info" | "error">;
   /** For metrics. */

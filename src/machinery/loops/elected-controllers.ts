@@ -1,5 +1,5 @@
 import { messageOf } from "../api/thrown-error.ts";
-import { systemSchedule } from "../api/clock.ts";
+import { monotonicClock, systemSchedule } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { Names } from "../api/names.ts";
 import type { ApiClient, ResourceClient } from "../client/api-client.ts";
@@ -52,7 +52,7 @@ export function startElectedControllers(options: ElectedControllersOptions): Ele
     leaseName: controllersLeaseName,
     identity: processIdentity(),
     clock: options.clock,
-    monotonic: performance,
+    monotonic: monotonicClock,
     schedule: systemSchedule,
     log: options.log,
     isHolderGone: hasProcessEnded,
@@ -90,7 +90,8 @@ class Terms {
         if (error instanceof ChangesLost) void this.#restart();
       },
     });
-    const context = { names, client, informers, clock, schedule: systemSchedule, log, queueCounts };
+    const time = { clock, monotonic: monotonicClock, schedule: systemSchedule };
+    const context = { names, client, informers, ...time, log, queueCounts };
     const started = runControllers(controllers, context);
     this.#running = started;
     void started.synced.then(() => {

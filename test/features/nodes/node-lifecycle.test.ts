@@ -159,6 +159,21 @@ describe("a node without a heartbeat", () => {
     assert.match(String(cell("Last-Seen")), /^\d+d$/);
   });
 
+  it("is NotReady after the grace period also while the server's clock is set back", async () => {
+    time.setClock(-3600 * seconds);
+    time.pass(51 * seconds);
+    await loop.queue.whenIdle();
+    assert.equal(isLost(await server.client.resource(references.nodes).get("edge-1")), true);
+  });
+
+  it("is not lost before the grace period has passed, when the server's clock is set forward", async () => {
+    time.setClock(3600 * seconds);
+    await server.client.resource(references.nodes).patch("edge-1", { body: { spec: { unschedulable: true } } });
+    await node((found) => taintsOf(found).includes("node.platform.io/unschedulable:NoSchedule"));
+    await loop.queue.whenIdle();
+    assert.equal(isLost(await server.client.resource(references.nodes).get("edge-1")), false);
+  });
+
   it("becomes ready again when its Lease is renewed", async () => {
     time.pass(51 * seconds);
     await node(isLost);

@@ -21,7 +21,7 @@ let server: TestServer;
 let loop: RunningLoop;
 before(async () => {
   server = await startTestServer({ settings: { controllers: false } });
-  for (const name of ["gone", "kept"])
+  for (const name of ["gone", "gone-too", "kept"])
     await server.client.resource(references.nodes).create(sparse({ metadata: { name } }));
   loop = await runLoop(server, podGarbageCollector, { time });
 });
@@ -61,6 +61,16 @@ describe("a Pod whose Node is gone", () => {
     );
     assert.notEqual(await pods().find("three"), undefined);
     assert.notEqual(await pods().find("four"), undefined);
+  });
+
+  it("is removed after 40 s also while the server's clock is set back", async () => {
+    await pods().create(pod("five", "gone-too"));
+    await server.client.resource(references.nodes).delete("gone-too");
+    await time.whenTimerIsSet();
+    time.setClock(-3_600_000);
+    time.pass(40_000);
+    await loop.queue.whenIdle();
+    assert.equal(await pods().find("five"), undefined);
   });
 });
 

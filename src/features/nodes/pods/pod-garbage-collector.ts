@@ -28,7 +28,7 @@ export const podGarbageCollector: Controller = {
 };
 
 class PodGarbageCollector {
-  readonly #clock: Clock;
+  readonly #monotonic: Clock;
   readonly #names: Names;
   readonly #client: ApiClient;
   readonly #nodes: FollowedObjects<Node>;
@@ -37,12 +37,12 @@ class PodGarbageCollector {
   readonly #queue: WorkQueue;
   /** The keys of the Pods that are bound to each node. */
   readonly #podsOf = new Map<string, Set<string>>();
-  /** Since when nodes are missing, in milliseconds since the epoch. */
+  /** Since when nodes are missing, by the monotonic clock. */
   readonly #missingSince = new Map<string, number>();
 
   constructor(context: ControllerContext) {
-    const { client, clock, informers, names } = context;
-    this.#clock = clock;
+    const { client, monotonic, informers, names } = context;
+    this.#monotonic = monotonic;
     this.#names = names;
     this.#client = client;
     this.#nodes = informers.of(nodeResource(names));
@@ -98,11 +98,11 @@ class PodGarbageCollector {
       this.#missingSince.delete(node);
       return "nothing to do: the Node is there, or no Pod is bound to it";
     }
-    const since = this.#missingSince.get(node) ?? this.#clock.now();
+    const since = this.#missingSince.get(node) ?? this.#monotonic.now();
     this.#missingSince.set(node, since);
-    const wait = since + quarantineMilliseconds - this.#clock.now();
+    const wait = since + quarantineMilliseconds - this.#monotonic.now();
     if (wait > 0) {
-      this.#queue.addAfter(node, Math.min(wait, quarantineMilliseconds));
+      this.#queue.addAfter(node, wait);
       return "waits: the Node may come back";
     }
     const found = await this.#client.resource(nodeResource(this.#names)).find(node);

@@ -42,13 +42,14 @@ describe("a document of an issuer", () => {
   it("may be compressed, and is no longer than 1 MiB then either", async () => {
     await using site = await openTlsSite();
     const { caCertificate: certificateAuthority } = site;
-    const answered = async (body: Buffer): Promise<unknown> => {
-      site.answer = (_, response) => response.writeHead(200, { "content-encoding": "gzip" }).end(body);
+    const answered = async (body: Buffer, encoding = "gzip"): Promise<unknown> => {
+      site.answer = (_, response) => response.writeHead(200, { "content-encoding": encoding }).end(body);
       const { value } = await fetchDocument(site.url, { certificateAuthority, signal: new AbortController().signal });
       return value;
     };
     const compressed = gzipSync('{"keys":[]}');
     assert.deepEqual(await answered(compressed), { keys: [] });
+    assert.deepEqual(await answered(compressed, "GZIP"), { keys: [] });
     await assert.rejects(answered(gzipSync(Buffer.alloc(2 ** 30 / 8, " "))), /larger than 1 MiB/);
     await assert.rejects(answered(compressed.subarray(0, -8)), /unexpected end of file/);
     await assert.rejects(answered(Buffer.from("{}")), /incorrect header check/);

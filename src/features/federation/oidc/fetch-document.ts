@@ -59,9 +59,9 @@ export const fetchDocument: FetchDocument = async (url, { certificateAuthority, 
   }
 };
 
-/** Some file servers store documents compressed, and send them so to everybody. */
+/** Some file servers store documents compressed, and send them so to everybody. RFC 9110 section 8.4.1: in any case of letters. */
 function decoded(response: Incoming): AsyncIterable<Buffer> {
-  if (response.headers["content-encoding"] !== "gzip") return response;
+  if (response.headers["content-encoding"]?.toLowerCase() !== "gzip") return response;
   // It ends with what follows, whose failure the reader gets from it.
   return pipeline(response, createGunzip(), () => {});
 }

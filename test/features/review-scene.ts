@@ -26,6 +26,7 @@ interface Review<T> {
   readonly version: string;
   readonly kind: string;
   readonly schema: ObjectSchema<T>;
+  prepareForCreate?(object: T, context: ReviewContext): T;
   create(object: T, context: ReviewContext): Promise<ReviewAnswer>;
 }
 
@@ -36,7 +37,9 @@ export async function send<T>(
   bent: Partial<ReviewContext> = {},
 ): Promise<ReviewAnswer> {
   const typed = { apiVersion: `${review.group}/${review.version}`, kind: review.kind, ...body };
-  return review.create(compileDecoder(review.schema)(typed).value, context({ requestedGroup: review.group, ...bent }));
+  const object = compileDecoder(review.schema)(typed).value;
+  const reviewContext = context({ requestedGroup: review.group, ...bent });
+  return review.create(review.prepareForCreate?.(object, reviewContext) ?? object, reviewContext);
 }
 
 /** The answer as JSON, without apiVersion and kind. */

@@ -5,7 +5,6 @@ import type { FieldError } from "../../machinery/api/field-error.ts";
 import { andThen } from "../../machinery/api/maybe-promise.ts";
 import type { MaybePromise } from "../../machinery/api/maybe-promise.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import type {
   AnswerCreate,
   CreateSubresource,
@@ -52,28 +51,34 @@ export const tokenSubresource = (names: Names): CreateSubresource => ({
 
 /** Issues tokens (upstream: `core/serviceaccount/storage.TokenREST`). A dry run issues a token as well. */
 export function answerTokenRequest(options: TokenRequestOptions): AnswerCreate {
-  const create = (
-    request: TokenRequest,
-    { namespace, name, now, requestedGroup }: ReviewContext,
-  ): MaybePromise<ReviewAnswer> => {
+  const prepareForCreate = (request: TokenRequest, context: Omit<ReviewContext, "isDryRun">): TokenRequest => {
+    const { namespace, name, now, requestedGroup } = context;
     const kind = { group: requestedGroup, resource: "TokenRequest" };
     const nameFaults = metadataFaults(request, { namespace, name });
     if (nameFaults.length > 0) throw invalid(kind, { name, faults: nameFaults });
     const account = options.findServiceAccount(namespace, name);
     if (account === undefined)
       throw invalidNameParameter(name) ?? notFound({ group: "", resource: "serviceaccounts" }, name);
+    const { uid } = account;
     const { uid: wantedUid = "" } = request.metadata;
-    if (wantedUid !== "" && wantedUid !== account.uid) {
-      const message = `the UID in the token request (${wantedUid}) does not match the UID of the service account (${account.uid})`;
+    if (wantedUid !== "" && wantedUid !== uid) {
+      const message = `the UID in the token request (${wantedUid}) does not match the UID of the service account (${uid})`;
       throw conflict(kind, { name, message });
     }
-    const { boundObjectRef, expirationSeconds: requestedSeconds = defaultExpirationSeconds } = request.spec;
-    const faults = expirationFaults(requestedSeconds);
+    const { boundObjectRef, expirationSeconds = defaultExpirationSeconds } = request.spec;
+    const faults = expirationFaults(expirationSeconds);
     if (faults.length > 0) throw invalid(kind, { faults });
+    const audiences = request.spec.audiences?.length ? request.spec.audiences : [...options.apiAudiences];
+    const metadata = { ...request.metadata, name, namespace, uid, creationTimestamp: timestamp(now) };
+    return { ...request, metadata, spec: { audiences, boundObjectRef, expirationSeconds } };
+  };
 
+  const create = (request: TokenRequest, { namespace, name, now }: ReviewContext): MaybePromise<ReviewAnswer> => {
+    const { boundObjectRef, expirationSeconds: requestedSeconds = defaultExpirationSeconds } = request.spec;
+    const { uid = "" } = request.metadata;
+    const audiences = request.spec.audiences ?? [];
     const bound =
       boundObjectRef === null ? {} : findBoundObject(boundObjectRef, { namespace, accountName: name, options });
-    const audiences = request.spec.audiences?.length ? request.spec.audiences : [...options.apiAudiences];
     const { expirationSeconds, warnings } = atMostMaximum(requestedSeconds, options);
     const isExtended =
       options.isExpirationExtended &&
@@ -83,7 +88,7 @@ export function answerTokenRequest(options: TokenRequestOptions): AnswerCreate {
 
     currentTrace()?.begin("sign");
     const issued = options.issueToken(
-      { namespace, serviceAccount: { name, uid: account.uid }, ...bound },
+      { namespace, serviceAccount: { name, uid }, ...bound },
       {
         audiences,
         lifetimeSeconds: isExtended
@@ -95,7 +100,6 @@ export function answerTokenRequest(options: TokenRequestOptions): AnswerCreate {
     return andThen(issued, (token) => {
       const object = {
         ...request,
-        metadata: { ...request.metadata, name, namespace, uid: account.uid, creationTimestamp: timestamp(now) },
         spec: { audiences, boundObjectRef, expirationSeconds },
         status: { expirationTimestamp: timestamp(now + expirationSeconds * 1000), token },
       };
@@ -103,8 +107,11 @@ export function answerTokenRequest(options: TokenRequestOptions): AnswerCreate {
     });
   };
 
-  // The registry decoded it with the schema above.
-  return async (object: ApiObject, context) => create(object as TokenRequest, context);
+  // The registry decoded the objects with the schema above.
+  return {
+    prepareForCreate: (object, context) => prepareForCreate(object as TokenRequest, context),
+    create: async (object, context) => create(object as TokenRequest, context),
+  };
 }
 
 /** The account in the body must be the one in the path. */

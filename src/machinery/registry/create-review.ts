@@ -11,9 +11,7 @@ import { inRequestNamespace } from "./requested-name.ts";
 import type { AnswerCreate, GroupVersion, ReviewAnswer } from "./resource-definition.ts";
 
 /** A kind that is only created, with who answers it. */
-export interface AnsweredReview extends CompiledReview {
-  readonly create: AnswerCreate;
-}
+export interface AnsweredReview extends CompiledReview, AnswerCreate {}
 
 export interface CreateReviewRequest {
   readonly review: AnsweredReview;
@@ -51,18 +49,19 @@ export async function createReview(request: CreateReviewRequest): Promise<Review
   const target = { definition: { group, version, plural, kind: review.kind, storedAs }, admission };
   const subject = { operation: "CREATE", caller, subresource, namespace, name } as const;
   const admitting = admit(target, { ...subject, object: tracked });
-  const object = (admitting instanceof Promise ? await admitting : admitting) ?? tracked;
-  const validating = validateAdmission(target, { ...subject, object });
-  const { isDryRun } = validating instanceof Promise ? await validating : validating;
-  return review.create(object, {
+  const admitted = (admitting instanceof Promise ? await admitting : admitting) ?? tracked;
+  const context = {
     user: caller.user,
     requestedGroup: requested.group,
     namespace,
     name: request.name,
-    isDryRun,
     caller,
     now,
-  });
+  };
+  const object = review.prepareForCreate?.(admitted, context) ?? admitted;
+  const validating = validateAdmission(target, { ...subject, object });
+  const { isDryRun } = validating instanceof Promise ? await validating : validating;
+  return review.create(object, { ...context, isDryRun });
 }
 
 function trackedReview({

@@ -220,7 +220,14 @@ export interface CreateSubresource {
 }
 
 /** Answers the creation of an object that is never stored. */
-export type AnswerCreate = (object: ApiObject, context: ReviewContext) => Promise<ReviewAnswer>;
+export interface AnswerCreate {
+  /**
+   * Fills in what the server decides, before validating admission: a rule must see what will be answered. Throws what is wrong with the
+   * object as an ApiError. Default: it stays as it is.
+   */
+  prepareForCreate?(object: ApiObject, context: Omit<ReviewContext, "isDryRun">): ApiObject;
+  create(object: ApiObject, context: ReviewContext): Promise<ReviewAnswer>;
+}
 
 /** A kind that is answered and never stored: the reviews. */
 export interface ReviewDefinition<T extends ApiObject = ApiObject> {

@@ -14,7 +14,7 @@ function requests(overrides: Partial<TokenRequestOptions> = {}) {
   const objects = new TestObjects();
   objects.serviceAccounts.set("ns/bob", { uid: "bob-uid" });
   const issued: Parameters<TokenRequestOptions["issueToken"]>[] = [];
-  const create = answerTokenRequest({
+  const answers = answerTokenRequest({
     apiAudiences: [apiAudience],
     maximumExpirationSeconds: undefined,
     isExpirationExtended: false,
@@ -29,7 +29,7 @@ function requests(overrides: Partial<TokenRequestOptions> = {}) {
     },
     ...overrides,
   });
-  const subresource = { ...tokenSubresource(platformNames), create };
+  const subresource = { ...tokenSubresource(platformNames), ...answers };
   return {
     objects,
     issued,

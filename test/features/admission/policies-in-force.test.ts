@@ -52,6 +52,7 @@ describe("a policy in force", () => {
 
   it("is evaluated for every way to write", async () => {
     await scene.send("POST", configMaps, configMap("fixed", { metadata: { labels: { a: "b" } } }));
+    await scene.send("POST", accounts, { metadata: { name: "default" } });
     await scene.policy("nothing", {
       matchConstraints: matching(["configmaps", "serviceaccounts/token"]),
       validations: [
@@ -111,6 +112,25 @@ describe("a policy in force", () => {
       assert.match(answer.message, /failed expression: object.metadata.name != 'new' && oldObject == null$/);
     }
     assert.equal((await scene.send("GET", `${configMaps}/new`)).status, 404);
+  });
+
+  it("sees the audiences and the account that a token will have, whatever its request leaves out", async () => {
+    const shop = `${accounts}/shop`;
+    const made = await scene.send("POST", accounts, { metadata: { name: "shop" } });
+    assert.equal(made.status, 201);
+    await scene.policy("audiences", {
+      matchConstraints: matching(["serviceaccounts/token"]),
+      validations: [
+        { expression: "object.spec.audiences.all(one, one == 'vault')" },
+        { expression: "object.metadata.name == 'shop' && object.metadata.uid != ''" },
+      ],
+    });
+    const request = (spec: object) => scene.send("POST", `${shop}/token`, { spec });
+    assert.equal((await request({ audiences: ["vault"] })).status, 201);
+    for (const spec of [{}, { audiences: [] }, { audiences: null }, { audiences: ["vault", "bank"] }]) {
+      const { code, message } = await request(spec);
+      assert.deepEqual([code, /failed expression: object.spec.audiences/.test(message)], [422, true], message);
+    }
   });
 
   it("is evaluated for the approval, the status and the deletion of certificate requests", async () => {

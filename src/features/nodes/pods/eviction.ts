@@ -36,7 +36,7 @@ export const evictionSubresource: CreateSubresource = {
  * not evict it either.
  */
 export function answerEviction(registry: ResourceRegistry<Pod>): AnswerCreate {
-  return async (object, { namespace, name, now, isDryRun, caller }) => {
+  const create: AnswerCreate["create"] = async (object, { namespace, name, now, isDryRun, caller }) => {
     const eviction = object as Eviction; // the registry decoded it with the schema above
     if (eviction.metadata.name !== name) throw badRequest("name in URL does not match name in Eviction object");
     const sent: Partial<DeleteOptions> = eviction.deleteOptions ?? {};
@@ -56,6 +56,7 @@ export function answerEviction(registry: ResourceRegistry<Pod>): AnswerCreate {
     });
     return { object: success };
   };
+  return { create };
 }
 
 const success: Status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 };

@@ -32,7 +32,7 @@ export async function createRequest(
   const { request, info, audited } = resourceRequest;
   const review = registry.compiled.created.get(info.subresource);
   if (review !== undefined) {
-    return answerReview({ ...review, create: registry.answerOf(info.subresource) }, resourceRequest);
+    return answerReview({ ...review, ...registry.answerOf(info.subresource) }, resourceRequest);
   }
   const mediaType = negotiate(request, { isCollection: false, allowsTable: true });
   const body = await readBody(resourceRequest);

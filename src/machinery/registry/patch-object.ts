@@ -68,7 +68,7 @@ function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     if (previous === undefined) throw registry.notFound(request.name);
     patch ??= parsePatch(registry, request);
     await pauseInTurn();
-    const value = patch.apply(registry.served(previous));
+    const value = await patch.apply(registry.served(previous));
     await pauseInTurn();
     const { object, strictFaults } = fitted(registry, { value, shown: patch.shown });
     // Upstream decodes the result from maps, which have no order, and sorts what it does not know.

@@ -6,6 +6,7 @@ import { isJsonObject, memberOf } from "../../api/json-object.ts";
 import { positionOfMember } from "../../schema/parse-json.ts";
 import type { MemberPlace } from "../../schema/parse-json.ts";
 import { maximumValues, tooManyValues } from "../../schema/value-limit.ts";
+import { pauseInTurn } from "../../scheduling/request-turn.ts";
 import { isDeeperThan, isSameJson, jsonTypeName, maximumDepth, valueCount } from "./json-value.ts";
 import { operationFailed, undecodablePatch } from "./patch-error.ts";
 
@@ -96,13 +97,15 @@ const tokensOf = (pointer: string | undefined): string[] => {
  * library: `replace` of a missing member adds it, `copy` of a missing member copies null, `test` treats a missing
  * member as null, and `add`, `move` and `copy` cannot replace the whole document. Throws a 422 ApiError when an
  * operation fails or when all copies together add more than 1.5 MiB; a 413 when they add, or the result has, more values
- * than an object may have.
+ * than an object may have. Many operations let others come in between.
  */
-export function applyJsonPatch(document: unknown, operations: readonly JsonPatchOperation[]): unknown {
+export async function applyJsonPatch(document: unknown, operations: readonly JsonPatchOperation[]): Promise<unknown> {
   const patched = new PatchedDocument(document);
   let copiedBytes = 0;
   let copiedValues = 0;
   for (const { op, path, from, value } of operations) {
+    const pause = pauseInTurn();
+    if (pause !== undefined) await pause;
     switch (op) {
       case "add":
         patched.add(tokensOf(path), value);

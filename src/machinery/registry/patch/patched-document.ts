@@ -119,13 +119,16 @@ function existingIndex(array: readonly unknown[], token: string): number {
   return index;
 }
 
+/** No object has a member with so long a name, nor so many in each other. */
+const maximumPointerLength = 64 * 1024;
+
 /**
  * Parses a JSON pointer (RFC 6901) to its tokens, with `~1` and `~0` decoded. Undefined when it is invalid or extremely
  * long.
  */
 export function parseJsonPointer(pointer: string): string[] | undefined {
   if (pointer === "") return [];
-  if (!pointer.startsWith("/")) return undefined;
+  if (!pointer.startsWith("/") || pointer.length > maximumPointerLength) return undefined;
   const tokens = pointer.slice(1).split("/", maximumDepth + 1);
   if (tokens.length > maximumDepth) return undefined;
   return tokens.map((token) => (token.includes("~") ? token.replaceAll("~1", "/").replaceAll("~0", "~") : token));

@@ -1,14 +1,17 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import fc from "fast-check";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
+import { requestTurn } from "../../../../src/machinery/scheduling/request-turn.ts";
 import {
   applyJsonPatch,
   parseJsonPatch,
   unknownOperationFields,
 } from "../../../../src/machinery/registry/patch/json-patch.ts";
 
-const patched = (document: unknown, patch: unknown): unknown => applyJsonPatch(document, parseJsonPatch(patch));
+const patched = async (document: unknown, patch: unknown): Promise<unknown> =>
+  applyJsonPatch(document, parseJsonPatch(patch));
 
 const failsWith = (code: number, message?: string) => (error: unknown) =>
   error instanceof ApiError && error.code === code && (message === undefined || error.message === message);
@@ -89,9 +92,9 @@ const appendixA: readonly (readonly [string, unknown, unknown, unknown])[] = [
 
 describe("a JSON patch", () => {
   for (const [title, document, patch, expected] of appendixA) {
-    it(`does what RFC 6902 says: ${title}`, () => {
-      if (expected === undefined) assert.throws(() => patched(document, patch), failed);
-      else assert.deepEqual(patched(document, patch), expected);
+    it(`does what RFC 6902 says: ${title}`, async () => {
+      if (expected === undefined) await assert.rejects(patched(document, patch), failed);
+      else assert.deepEqual(await patched(document, patch), expected);
     });
   }
 
@@ -113,50 +116,51 @@ describe("a JSON patch", () => {
     ["copying the whole document into itself", { op: "copy", from: "", path: "/b" }],
     ["a path through a prototype", { op: "add", path: "/__proto__/polluted", value: 1 }],
     ["a path through a constructor", { op: "add", path: "/constructor/prototype/polluted", value: 1 }],
-    ["an absurdly long path", { op: "add", path: "/a".repeat(5000), value: 1 }],
+    ["a path that is longer than any name", { op: "add", path: `/${"a".repeat(64 * 1024)}`, value: 1 }],
+    ["an absurdly deep path", { op: "add", path: "/a".repeat(5000), value: 1 }],
   ];
   for (const [title, operation] of refused) {
-    it(`is refused for ${title}`, () => {
-      assert.throws(() => patched({ a: 1, list: [1, 2] }, [operation]), failed);
+    it(`is refused for ${title}`, async () => {
+      await assert.rejects(patched({ a: 1, list: [1, 2] }, [operation]), failed);
       assert.equal(Object.hasOwn(Object.prototype, "polluted"), false);
     });
   }
 
-  it("counts negative indices from the end, as upstream does", () => {
+  it("counts negative indices from the end, as upstream does", async () => {
     const list = [1, 2, 3];
-    const after = (...operations: readonly object[]): unknown => patched({ list }, operations);
-    assert.deepEqual(after({ op: "remove", path: "/list/-1" }), { list: [1, 2] });
-    assert.deepEqual(after({ op: "replace", path: "/list/-3", value: 9 }), { list: [9, 2, 3] });
-    assert.deepEqual(after({ op: "add", path: "/list/-1", value: 9 }), { list: [1, 2, 3, 9] });
-    assert.deepEqual(after({ op: "add", path: "/list/-4", value: 9 }), { list: [9, 1, 2, 3] });
-    assert.deepEqual(after({ op: "test", path: "/list/-2", value: 2 }), { list });
-    assert.deepEqual(after({ op: "move", from: "/list/-1", path: "/list/0" }), { list: [3, 1, 2] });
-    assert.deepEqual(after({ op: "copy", from: "/list/-1", path: "/last" }), { list, last: 3 });
-    const nested = patched({ list: [{ a: 1 }, { a: 2 }] }, [{ op: "replace", path: "/list/-1/a", value: 3 }]);
+    const after = (...operations: readonly object[]): Promise<unknown> => patched({ list }, operations);
+    assert.deepEqual(await after({ op: "remove", path: "/list/-1" }), { list: [1, 2] });
+    assert.deepEqual(await after({ op: "replace", path: "/list/-3", value: 9 }), { list: [9, 2, 3] });
+    assert.deepEqual(await after({ op: "add", path: "/list/-1", value: 9 }), { list: [1, 2, 3, 9] });
+    assert.deepEqual(await after({ op: "add", path: "/list/-4", value: 9 }), { list: [9, 1, 2, 3] });
+    assert.deepEqual(await after({ op: "test", path: "/list/-2", value: 2 }), { list });
+    assert.deepEqual(await after({ op: "move", from: "/list/-1", path: "/list/0" }), { list: [3, 1, 2] });
+    assert.deepEqual(await after({ op: "copy", from: "/list/-1", path: "/last" }), { list, last: 3 });
+    const nested = await patched({ list: [{ a: 1 }, { a: 2 }] }, [{ op: "replace", path: "/list/-1/a", value: 3 }]);
     assert.deepEqual(nested, { list: [{ a: 1 }, { a: 3 }] });
   });
 
-  it("adds a missing member on replace, as upstream does", () => {
-    assert.deepEqual(patched({}, [{ op: "replace", path: "/a", value: 1 }]), { a: 1 });
+  it("adds a missing member on replace, as upstream does", async () => {
+    assert.deepEqual(await patched({}, [{ op: "replace", path: "/a", value: 1 }]), { a: 1 });
   });
 
-  it("keeps a member named __proto__ a plain member", () => {
-    const result = patched({}, [{ op: "add", path: "/__proto__", value: { a: 1 } }]) as object;
+  it("keeps a member named __proto__ a plain member", async () => {
+    const result = (await patched({}, [{ op: "add", path: "/__proto__", value: { a: 1 } }])) as object;
     assert.deepEqual(Object.keys(result), ["__proto__"]);
     assert.equal(Object.getPrototypeOf(result), Object.prototype);
   });
 
-  it("keeps a copy independent of its source", () => {
+  it("keeps a copy independent of its source", async () => {
     const patch = [
       { op: "copy", from: "/a", path: "/b" },
       { op: "add", path: "/a/x", value: 1 },
     ];
-    assert.deepEqual(patched({ a: {} }, patch), { a: { x: 1 }, b: {} });
+    assert.deepEqual(await patched({ a: {} }, patch), { a: { x: 1 }, b: {} });
   });
 
-  it("accepts null as no operations and refuses other bodies with the decoder's message", () => {
+  it("accepts null as no operations and refuses other bodies with the decoder's message", async () => {
     const document = { a: 1 };
-    assert.equal(patched(document, null), document);
+    assert.equal(await patched(document, null), document);
     const target = "Go value of type []handlers.jsonPatchOp";
     assert.throws(
       () => parseJsonPatch({}),
@@ -169,41 +173,57 @@ describe("a JSON patch", () => {
     assert.throws(() => parseJsonPatch([{ op: "add", path: 5 }]), failsWith(400));
   });
 
-  it("names the fields of operations that strict validation does not know", () => {
+  it("names the fields of operations that strict validation does not know", async () => {
     const unknown = unknownOperationFields([{ op: "test" }, { extra: 2 }]);
     assert.deepEqual(unknown, [{ path: "[1].extra", position: 0 }]);
   });
 
-  it("may have 10,000 operations and no more", () => {
+  it("may have 10,000 operations and no more", async () => {
     const tests = (count: number): object[] =>
       Array.from({ length: count }, () => ({ op: "test", path: "/a", value: 1 }));
-    assert.deepEqual(patched({ a: 1 }, tests(10_000)), { a: 1 });
+    assert.deepEqual(await patched({ a: 1 }, tests(10_000)), { a: 1 });
     assert.throws(() => parseJsonPatch(tests(10_001)), failsWith(413));
   });
 
-  it("cannot multiply a document by copying", () => {
+  it("cannot multiply a document by copying", async () => {
     const bomb = Array.from({ length: 40 }, (_, index) => ({ op: "copy", from: "/a", path: `/a/${index}` }));
-    assert.throws(() => patched({ a: { x: "x".repeat(1000) } }, bomb), failed);
+    await assert.rejects(patched({ a: { x: "x".repeat(1000) } }, bomb), failed);
   });
 
-  it("cannot copy more values than an object may have, nor make an object of more", () => {
+  it("cannot copy more values than an object may have, nor make an object of more", async () => {
     const list = Array.from({ length: 10_000 }, () => 0);
     const copies = (count: number): unknown => [
       ...Array.from({ length: count }, () => ({ op: "copy", from: "/a", path: "/b" })),
       { op: "remove", path: "/b" },
     ];
-    assert.deepEqual(patched({ a: list }, copies(2)), { a: list });
-    assert.throws(() => patched({ a: list }, copies(3)), failsWith(413));
+    assert.deepEqual(await patched({ a: list }, copies(2)), { a: list });
+    await assert.rejects(patched({ a: list }, copies(3)), failsWith(413));
     const added = ["b", "c"].map((key) => ({ op: "add", path: `/${key}`, value: list }));
-    assert.deepEqual(patched({ a: list }, added.slice(1)), { a: list, c: list });
-    assert.throws(() => patched({ a: list }, added), failsWith(413));
+    assert.deepEqual(await patched({ a: list }, added.slice(1)), { a: list, c: list });
+    await assert.rejects(patched({ a: list }, added), failsWith(413));
   });
 
-  it("cannot nest a document deeper than the limit", () => {
+  it("lets others come in between while it is applied to a request that has its turn", async (t) => {
+    await nextTurn(); // the turns of other tests end
+    let milliseconds = 0;
+    t.mock.method(performance, "now", () => (milliseconds += 10)); // each step takes as long as a turn
+    await requestTurn({ username: "alice", groups: [], extra: {} });
+    let turns = 0;
+    let immediate = setImmediate(function next() {
+      turns++;
+      immediate = setImmediate(next);
+    });
+    const adds = Array.from({ length: 20 }, (_, index) => ({ op: "add", path: `/k${index}`, value: 1 }));
+    const result = await patched({}, adds).finally(() => clearImmediate(immediate));
+    assert.ok(turns >= 19, `${turns} turns`);
+    assert.equal(Object.keys(Object(result)).length, 20);
+  });
+
+  it("cannot nest a document deeper than the limit", async () => {
     const deepen = Array.from({ length: 12 }, () => ({ op: "copy", from: "/a", path: `/a${"/a".repeat(100)}` }));
     let nested: unknown = {};
     for (let level = 0; level < 600; level++) nested = { a: nested };
-    assert.throws(() => patched(nested, [...deepen]), failed);
+    await assert.rejects(patched(nested, [...deepen]), failed);
     assert.throws(() =>
       parseJsonPatch([{ op: "add", path: "/a", value: JSON.parse("[".repeat(5000) + "]".repeat(5000)) }]),
     );
@@ -218,13 +238,13 @@ describe("a JSON patch", () => {
     value: fc.jsonValue({ maxDepth: 2 }),
   });
 
-  it("never changes what it is given, and fails only with 422", () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), fc.array(operation, { maxLength: 6 }), (value, patch) => {
+  it("never changes what it is given, and fails only with 422", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.jsonValue(), fc.array(operation, { maxLength: 6 }), async (value, patch) => {
         const document = { a: value, list: [1, { b: 2 }] };
         const before = JSON.stringify([document, patch]);
         try {
-          patched(document, patch);
+          await patched(document, patch);
         } catch (error) {
           assert.ok(failed(error), String(error));
         }

@@ -1,3 +1,4 @@
+import { requestCanceled } from "../api/api-error.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { RoundRobinQueue } from "./round-robin-queue.ts";
 import { sharePath } from "./share-path.ts";
@@ -9,29 +10,41 @@ const turnMilliseconds = 5;
 /** Texts of so many characters or bytes are read, changed and shown in much less than a turn. */
 export const shortTextLength = 16 * 1024;
 
-const waiting = new RoundRobinQueue<() => void>();
+interface Turn {
+  readonly signal: AbortSignal | undefined;
+  readonly begin: () => void;
+}
+
+const waiting = new RoundRobinQueue<Turn>();
 /** Those that had a turn and go on in the next one: before others begin, whose objects would be in memory besides theirs. */
-const interrupted: (() => void)[] = [];
+const interrupted: Turn[] = [];
 let turnStartedAt = 0;
 let isGiving = false;
-let isInTurn = false;
+let current: Turn | undefined;
 
 /**
  * Lets a request wait that may take long, so that a burst of them is divided into turns of the event loop. Users take turns, and
  * timers and short requests come in between. One runs until it waits for something, or has ended; only then the next one begins.
+ * Rejects with a 504 when its client has left meanwhile, and so does each of its pauses.
  */
-export const requestTurn = (user: UserInfo): Promise<void> => turnOf(sharePath(user));
+export const requestTurn = (user: UserInfo, signal?: AbortSignal): Promise<void> => turnOf(sharePath(user), signal);
 
 /** The same for a request of which it is not known yet whose it is. Addresses take turns. */
 export const requestTurnOfAddress = (address: string): Promise<void> => turnOf(["others", `address/${address}`]);
 
-function turnOf(path: SharePath): Promise<void> {
-  return new Promise((resolve) => {
-    waiting.add(path, resolve);
-    if (isGiving) return;
+function turnOf(path: SharePath, signal?: AbortSignal): Promise<void> {
+  const { promise, turn } = nextTurn(signal);
+  waiting.add(path, turn);
+  if (!isGiving) {
     isGiving = true;
     setImmediate(beginTurn);
-  });
+  }
+  return promise;
+}
+
+function nextTurn(signal: AbortSignal | undefined): { readonly promise: Promise<void>; readonly turn: Turn } {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  return { promise, turn: { signal, begin: () => (signal?.aborted === true ? reject(requestCanceled()) : resolve()) } };
 }
 
 /**
@@ -39,8 +52,10 @@ function turnOf(path: SharePath): Promise<void> {
  * A request without a turn, as short ones are, goes on.
  */
 export function pauseInTurn(): Promise<void> | undefined {
-  if (!isInTurn || !isTurnOver(turnStartedAt)) return undefined;
-  return new Promise((resolve) => interrupted.push(resolve));
+  if (current === undefined || !isTurnOver(turnStartedAt)) return undefined;
+  const { promise, turn } = nextTurn(current.signal);
+  interrupted.push(turn);
+  return promise;
 }
 
 /** Whether work that began then has lasted as long as a turn: then it waits for its next one. */
@@ -57,14 +72,14 @@ function giveTurn(): void {
     isGiving = false;
     return;
   }
-  isInTurn = true;
-  next();
+  current = next;
+  next.begin();
   // Runs after everything that the request does without waiting.
   queueMicrotask(() => process.nextTick(goOn));
 }
 
 function goOn(): void {
-  isInTurn = false;
+  current = undefined;
   if (isTurnOver(turnStartedAt)) setImmediate(beginTurn);
   else giveTurn();
 }

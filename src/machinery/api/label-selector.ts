@@ -96,12 +96,13 @@ interface ScannedToken {
 
 const symbols = new Set<string>(["=", "==", "!=", "!", "(", ")", ",", ">", "<"] satisfies Token[]);
 const binaryOperators = new Set<string>(["in", "notin", "=", "==", "!=", ">", "<"] satisfies BinaryOperator[]);
-const isSymbol = (text: string): text is Token => symbols.has(text);
+// The length first: a set computes a hash of each text.
+const isSymbol = (text: string): text is Token => text.length <= 2 && symbols.has(text);
 const isBinaryOperator = (token: Token): token is BinaryOperator => binaryOperators.has(token);
 
 function scan(text: string): ScannedToken[] {
   const tokens: ScannedToken[] = [];
-  for (const [literal] of text.matchAll(/==|!=|[=!(),<>]|[^=!(),<>\s]+/g)) {
+  for (const literal of text.match(/==|!=|[=!(),<>]|[^=!(),<>\s]+/g) ?? []) {
     const isWord = literal === "in" || literal === "notin";
     tokens.push({ token: isWord || isSymbol(literal) ? literal : "identifier", literal });
   }

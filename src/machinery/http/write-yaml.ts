@@ -1,3 +1,4 @@
+import { isDigit } from "../schema/json-reader.ts";
 import { isOfAnotherType } from "./yaml-plain-types.ts";
 
 /** Upstream's library breaks lines at the first space behind this column. */
@@ -229,9 +230,9 @@ function compareKeys(left: string, right: string): number {
   if (index === length) return left.length - right.length;
   if (index > 0 && isLeadingSurrogate(left.charCodeAt(index - 1))) index -= 1;
   const [one = 0, other = 0] = [left.codePointAt(index), right.codePointAt(index)];
-  const [isLetter, isOtherLetter] = [one, other].map((code) => letter.test(String.fromCodePoint(code)));
-  if (isLetter !== isOtherLetter) return isOtherLetter === true ? -1 : 1;
-  if (isLetter === true) return one - other;
+  const [isOneLetter, isOtherLetter] = [isLetter(one), isLetter(other)];
+  if (isOneLetter !== isOtherLetter) return isOtherLetter ? -1 : 1;
+  if (isOneLetter) return one - other;
   // A number is longer than its first different digit when a zero is one of the two.
   const prefix = (one === zero || other === zero) && isInsideNumber(left, index) ? "1" : "";
   const [digits, otherDigits] = [digitsAt(left, index), digitsAt(right, index)];
@@ -239,6 +240,9 @@ function compareKeys(left: string, right: string): number {
 }
 
 const letter = /\p{L}/u;
+// An object may have thousands of keys, each of which is compared a dozen times.
+const isLetter = (code: number): boolean =>
+  code < 0x80 ? (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a : letter.test(String.fromCodePoint(code));
 const zero = 0x30;
 const isLeadingSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
 
@@ -252,6 +256,7 @@ function isInsideNumber(text: string, index: number): boolean {
 const digitsPattern = /\d*/y;
 
 function digitsAt(text: string, index: number): string {
+  if (!isDigit(text.charCodeAt(index))) return "";
   digitsPattern.lastIndex = index;
   return digitsPattern.exec(text)?.[0] ?? "";
 }

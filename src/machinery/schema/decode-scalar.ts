@@ -117,25 +117,21 @@ function normalizeBase64(text: string, context: DecodeContext): string {
   const canonical = Buffer.from(joined, "base64").toString("base64");
   if (canonical === joined) return joined;
   // Node.js decodes more than Go does. Stray bits are all that Go accepts too.
-  if (joined.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(joined)) {
-    throw context.unreadableBytes(`illegal base64 data at input byte ${faultPosition(text)}`);
+  const found = joined.search(/[^A-Za-z0-9+/]/);
+  const digitCount = found < 0 ? joined.length : found;
+  if (joined.length % 4 !== 0 || !/^={0,2}$/.test(joined.slice(digitCount))) {
+    throw context.unreadableBytes(`illegal base64 data at input byte ${faultPosition(text, digitCount)}`);
   }
   return canonical;
 }
 
 /** The position where Go's decoder stops. It reads groups of four characters. */
-function faultPosition(text: string): number {
-  let position = 0;
-  for (;;) {
-    for (let digits = 0; digits < 4; digits += 1) {
-      position = skipLineBreaks(text, position);
-      // The input ends inside a group: Go subtracts the number of digits in the group.
-      if (position >= text.length) return bytesBefore(text, position - digits);
-      if (text[position] === "=") return paddingFaultPosition(text, { position, digits });
-      if (!/[A-Za-z0-9+/]/.test(text[position] ?? "")) return bytesBefore(text, position);
-      position += 1;
-    }
-  }
+function faultPosition(text: string, digitCount: number): number {
+  const digits = digitCount % 4;
+  const position = text.search(/[^A-Za-z0-9+/\r\n]/);
+  // The input ends inside a group: Go subtracts the number of digits in the group.
+  if (position < 0) return bytesBefore(text, text.length - digits);
+  return text[position] === "=" ? paddingFaultPosition(text, { position, digits }) : bytesBefore(text, position);
 }
 
 function paddingFaultPosition(text: string, { position, digits }: { position: number; digits: number }): number {

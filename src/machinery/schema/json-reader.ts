@@ -240,7 +240,7 @@ export class JsonReader {
 
   #takeDigits(): boolean {
     const start = this.#position;
-    while (isDigit(this.#text.charCodeAt(this.#position))) this.#position += 1;
+    this.#passOver(digits);
     return this.#position > start;
   }
 
@@ -256,7 +256,14 @@ export class JsonReader {
   }
 
   #skipSpace(): void {
-    while (isSpace(this.#text.charCodeAt(this.#position))) this.#position += 1;
+    if (isSpace(this.#text.charCodeAt(this.#position))) this.#passOver(spaces);
+  }
+
+  /** Goes to the end of the characters of a pattern. They may be megabytes, and a loop would take several times as long. */
+  #passOver(pattern: RegExp): void {
+    pattern.lastIndex = this.#position;
+    pattern.test(this.#text);
+    this.#position = pattern.lastIndex;
   }
 
   #skipSpaceBeforeToken(): void {
@@ -276,6 +283,9 @@ const unexpectedEnd = (): JsonSyntaxError => new JsonSyntaxError("unexpected end
 const quote = 0x22;
 const backslash = 0x5c;
 const space = 0x20;
+
+const digits = /[0-9]*/y;
+const spaces = /[ \n\r\t]*/y;
 
 const isSpace = (code: number): boolean => code === space || code === 0x0a || code === 0x0d || code === 0x09;
 

@@ -1,21 +1,34 @@
 import { isUtf8 } from "node:buffer";
 
+/** How many bytes that are not UTF-8 are decoded in one step. */
+const stepBytes = 64 * 1024;
+
 /** Decodes UTF-8 like Go: each invalid byte becomes one U+FFFD. */
 export function decodeUtf8(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString("utf8");
-  // An invalid byte becomes three.
-  const mended = Buffer.allocUnsafe(bytes.length * 3);
-  let length = 0;
+  let text = "";
+  for (const part of mendedParts(bytes)) text += part;
+  return text;
+}
+
+/** What `decodeUtf8` makes of bytes that are not UTF-8, in parts of 64 KiB that are decoded one by one. */
+export function* mendedParts(bytes: Buffer): Generator<string> {
+  // An invalid byte becomes three. A part may end with a character of four bytes.
+  const mended = Buffer.allocUnsafe((Math.min(bytes.length, stepBytes) + 3) * 3);
   for (let position = 0; position < bytes.length;) {
-    const valid = characterLength(bytes, position);
-    if (valid === 0) {
-      mended[length++] = 0xef;
-      mended[length++] = 0xbf;
-      mended[length++] = 0xbd;
-      position += 1;
-    } else for (const end = position + valid; position < end; position++) mended[length++] = bytes[position] ?? 0;
+    const partEnd = Math.min(bytes.length, position + stepBytes);
+    let length = 0;
+    while (position < partEnd) {
+      const valid = characterLength(bytes, position);
+      if (valid === 0) {
+        mended[length++] = 0xef;
+        mended[length++] = 0xbf;
+        mended[length++] = 0xbd;
+        position += 1;
+      } else for (const end = position + valid; position < end; position++) mended[length++] = bytes[position] ?? 0;
+    }
+    yield mended.toString("utf8", 0, length);
   }
-  return mended.toString("utf8", 0, length);
 }
 
 /** The number of bytes of the character at a position, or 0 when there is no valid character (RFC 3629 section 4). */

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { decodeUtf8 } from "./decode-utf8.ts";
 import { checkValueCount, endOfString, maximumValues } from "./value-limit.ts";
-import { isDigit, JsonReader, maximumJsonDepth } from "./json-reader.ts";
+import { isDigit, JsonReader, JsonSyntaxError, maximumJsonDepth } from "./json-reader.ts";
 import type { JsonReading, MemberPlace, RepeatedKey } from "./json-reader.ts";
 
 export { JsonSyntaxError, maximumJsonDepth, positionOfMember } from "./json-reader.ts";
@@ -30,11 +30,20 @@ export function parseJson(text: string, { maximumValues: maximum, ...reading }: 
   return value === undefined ? new JsonReader(text, reading).read() : { value, duplicateFields: [], repeatedKeys: [] };
 }
 
-/** Like `parseJson`. As in Go, each invalid UTF-8 byte in a string becomes U+FFFD. An error names the original byte. */
-export function parseJsonBytes(bytes: Buffer): ParsedJson {
-  if (isUtf8(bytes)) return parseJson(bytes.toString("utf8"));
-  new JsonReader(bytes.toString("latin1"), { isLatin1: true }).read();
-  return parseJson(decodeUtf8(bytes));
+/**
+ * Like `parseJson`. As in Go, each invalid UTF-8 byte in a string becomes U+FFFD. An error names the original byte. `text`: what
+ * `decodeUtf8` makes of the bytes.
+ */
+export function parseJsonBytes(bytes: Buffer, text = decodeUtf8(bytes)): ParsedJson {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    // Only a text that is refused is read a second time, for its byte.
+    if (error instanceof JsonSyntaxError && !isUtf8(bytes)) {
+      new JsonReader(bytes.toString("latin1"), { isLatin1: true }).read();
+    }
+    throw error;
+  }
 }
 
 /**
@@ -97,9 +106,12 @@ function countMembersOfText(text: string): number | undefined {
     } else if (code === closeBrace || code === closeBracket) depth -= 1;
     else if (isDigit(code)) {
       const start = position;
-      while (isDigit(text.charCodeAt(position + 1))) position += 1;
+      while (isDigit(text.charCodeAt(position + 1))) {
+        position += 1;
+        if (position - start >= 15) return undefined;
+      }
       const next = text.charCodeAt(position + 1) | 0x20; // lower case
-      if (position - start >= 15 || next === period || next === lowerE) return undefined;
+      if (next === period || next === lowerE) return undefined;
     }
   }
   return members;

@@ -86,6 +86,7 @@ test("a fault in bytes that are not UTF-8 names the byte", () => {
   const read = (bytes: number[]) => parseJsonBytes(Buffer.from(bytes));
   assert.throws(() => read([0xff]), { message: "invalid character 'ÿ' looking for beginning of value" });
   assert.throws(() => read([0x81]), { message: "invalid character '\\u0081' looking for beginning of value" });
+  assert.throws(() => read([0x7b, 0x22, 0xff, 0x22, 0xfe]), { message: "invalid character 'þ' after object key" });
   assert.equal(read([0x22, 0xff, 0x22]).value, "\ufffd");
 });
 

@@ -30,7 +30,7 @@ export async function answerReview(review: AnsweredReview, resourceRequest: Reso
   const { fieldValidation } = options;
   const { schema } = review;
   const readable = await readableBody(body, resourceRequest);
-  const object = decodeBody(readable, {
+  const object = await decodeBody(readable, {
     expected: review,
     schema,
     fieldValidation,

@@ -1,6 +1,7 @@
+import { isUtf8 } from "node:buffer";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { badRequest } from "../../api/api-error.ts";
-import { shortTextLength } from "../../scheduling/request-turn.ts";
+import { pauseInTurn, shortTextLength } from "../../scheduling/request-turn.ts";
 import { apiVersionOf, plainApiVersion } from "../../api/resource-type.ts";
 import { decodeUtf8 } from "../../schema/decode-utf8.ts";
 import { JsonSyntaxError, parsedValue, parseJson, parseJsonBytes } from "../../schema/parse-json.ts";
@@ -16,6 +17,7 @@ import type { GroupVersion } from "../../registry/resource-definition.ts";
 import type { FieldValidation } from "../../registry/write-options.ts";
 import { currentTrace } from "../../tracing/request-trace.ts";
 import { bodyFormat } from "../content-type.ts";
+import { decodeUtf8InTurns } from "../decode-utf8-in-turns.ts";
 import type { Format } from "../negotiation.ts";
 import { yamlToJson, yamlToJsonInTurns } from "../yaml-to-json.ts";
 import type { Warnings } from "../warnings.ts";
@@ -39,7 +41,7 @@ export interface RequestBody {
   readonly bytes: Buffer;
   /** The value that a caller in this process passes instead of bytes. */
   readonly value?: object;
-  /** The same as YAML in bytes. */
+  /** The text of YAML as JSON, or of long JSON that is not UTF-8. */
   readonly json?: string;
 }
 
@@ -78,13 +80,21 @@ export async function readYaml(text: string, caller: Caller): Promise<string> {
   return yamlToJsonInTurns(text);
 }
 
-/** The body, with its YAML converted as `readYaml` does. Other bodies are ready to be decoded. */
-export const readableBody = (body: RequestBody, caller: Caller): MaybePromise<RequestBody> =>
-  body.format === "yaml" ? withJson(body, caller) : body;
+/** The body, with what takes long done in turns of the event loop: YAML is converted, and text that is not UTF-8 decoded. */
+export function readableBody(body: RequestBody, caller: Caller): MaybePromise<RequestBody> {
+  const { format, bytes } = body;
+  if (format === "yaml") return withYaml(body, caller);
+  return format === "json" && bytes.length > shortTextLength && !isUtf8(bytes) ? withText(body) : body;
+}
 
-const withJson = async (body: RequestBody, caller: Caller): Promise<RequestBody> => ({
+const withYaml = async (body: RequestBody, caller: Caller): Promise<RequestBody> => ({
   ...body,
-  json: await readYaml(decodeUtf8(body.bytes), caller),
+  json: await readYaml(await decodeUtf8InTurns(body.bytes), caller),
+});
+
+const withText = async (body: RequestBody): Promise<RequestBody> => ({
+  ...body,
+  json: await decodeUtf8InTurns(body.bytes),
 });
 
 export interface DecodeOptions<T> {
@@ -97,11 +107,20 @@ export interface DecodeOptions<T> {
 }
 
 /**
- * Decodes the object in a body. Throws a 400 when it cannot be parsed, is of another kind or fails strict validation.
+ * Decodes the object in a body. A 400 when it cannot be parsed, is of another kind or fails strict validation. Pauses between the two
+ * steps when the turn of a long request is over.
  */
-export function decodeBody<T>(body: RequestBody, options: DecodeOptions<T>): T {
+export function decodeBody<T>(body: RequestBody, options: DecodeOptions<T>): MaybePromise<T> {
+  const parsed = parseBody(body, options);
+  const pause = pauseInTurn();
+  return pause === undefined ? decodeParsed(parsed, options) : pause.then(() => decodeParsed(parsed, options));
+}
+
+function decodeParsed<T>(
+  { format, value, duplicateFields, repeatedKeys, sent }: ParsedBody,
+  options: DecodeOptions<T>,
+): T {
   const { expected, fieldValidation, warnings } = options;
-  const { value, duplicateFields, repeatedKeys, sent } = parseBody(body, options);
   const refuse = (fault: string): Error => cannotBeHandled(fault, { sent, expected });
   if (sent.kind !== expected.kind) {
     const [from, to] = [`${sent.version}.${sent.kind}`, goTypeName(expected)];
@@ -117,7 +136,7 @@ export function decodeBody<T>(body: RequestBody, options: DecodeOptions<T>): T {
   try {
     const { object, strictFaults: found } = options.decode({ value, duplicateFields });
     // Upstream makes JSON of YAML through a map, and sorts its members.
-    const strictFaults = body.format === "yaml" ? found.toSorted() : found;
+    const strictFaults = format === "yaml" ? found.toSorted() : found;
     if (strictFaults.length + repeatedKeys.length > 0 && fieldValidation === "Strict") {
       const faults = [...(repeatedKeys.length > 0 ? [repeatedKeysFault(repeatedKeys)] : []), ...strictFaults];
       throw refuse(`strict decoding error: ${faults.join(", ")}`);
@@ -162,6 +181,7 @@ const cannotBeHandled = (
   );
 
 interface ParsedBody {
+  readonly format: Format;
   readonly value: unknown;
   readonly duplicateFields: readonly MemberPlace[];
   /** For YAML, whose strict errors name lines instead of paths. */
@@ -188,6 +208,7 @@ function parseBody(
     throw unrecognized(`unexpected GroupVersion string: ${type.apiVersion}`);
   }
   return {
+    format: body.format,
     value: value ?? {},
     ...(body.format === "yaml" ? { duplicateFields: [], repeatedKeys } : { duplicateFields, repeatedKeys: [] }),
     sent: sentType(type, expected),
@@ -210,7 +231,7 @@ export function parseValue(
   let envelope: Envelope | undefined;
   try {
     if (value !== undefined) return parsedValue(value);
-    if (format === "json") return parseJsonBytes(bytes);
+    if (format === "json") return parseJsonBytes(bytes, json);
     if (format === "yaml") return parseJson(json ?? yamlToJson(decodeUtf8(bytes)));
     envelope = decodeEnvelope(bytes);
     const { kind, apiVersion, raw } = envelope;

@@ -1,5 +1,6 @@
 import { badRequest } from "../../api/api-error.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
+import type { MaybePromise } from "../../api/maybe-promise.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import { createObject } from "../../registry/create-object.ts";
 import { decodeObject } from "../../registry/decode-object.ts";
@@ -8,7 +9,7 @@ import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored-object.ts";
 import { updateObject } from "../../registry/update-object.ts";
 import type { Changed } from "../../registry/update-object.ts";
-import { decodeUtf8 } from "../../schema/decode-utf8.ts";
+import { decodeUtf8InTurns } from "../decode-utf8-in-turns.ts";
 import { parseWriteOptions } from "../../registry/write-options.ts";
 import type { WriteOptions } from "../../registry/write-options.ts";
 import { patchType } from "../content-type.ts";
@@ -38,7 +39,8 @@ export async function createRequest(
   const body = await readBody(resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
   const readable = await readableBody(body, resourceRequest);
-  const object = decodedObject(registry, { body: readable, options, resourceRequest });
+  const decoded = decodedObject(registry, { body: readable, options, resourceRequest });
+  const object = decoded instanceof Promise ? await decoded : decoded;
   audited?.nameObject(object.metadata.name);
   audited?.recordObject?.(registry.served(object));
   const created = await createObject(registry, {
@@ -62,7 +64,8 @@ export async function updateRequest(
   const body = await readBody(resourceRequest);
   const { namespace, name, subresource } = info;
   const readable = await readableBody(body, resourceRequest);
-  const object = decodedObject(registry, { body: readable, options, resourceRequest });
+  const decoded = decodedObject(registry, { body: readable, options, resourceRequest });
+  const object = decoded instanceof Promise ? await decoded : decoded;
   const { resourceVersion } = object.metadata;
   audited?.recordObject?.(registry.served(object));
   const changed = await updateObject(registry, {
@@ -87,7 +90,7 @@ export async function patchRequest(
   const mediaType = negotiateObject(registry, resourceRequest);
   const bytes = await readBytes(resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "PatchOptions", isApply: type === "apply" });
-  const sent = decodeUtf8(bytes);
+  const sent = await decodeUtf8InTurns(bytes);
   const text = type === "apply" ? await appliedJson(sent, resourceRequest) : sent;
   const { namespace, name, subresource } = info;
   if (audited?.recordObject !== undefined) recordPatch(audited.recordObject, text);
@@ -139,7 +142,10 @@ interface Decoding {
   readonly resourceRequest: ResourceRequest;
 }
 
-function decodedObject(registry: ResourceRegistry, { body, options, resourceRequest }: Decoding): ApiObject {
+function decodedObject(
+  registry: ResourceRegistry,
+  { body, options, resourceRequest }: Decoding,
+): MaybePromise<ApiObject> {
   return decodeBody(body, {
     expected: registry.definition,
     schema: registry.compiled.schema,

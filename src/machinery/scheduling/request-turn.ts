@@ -1,4 +1,3 @@
-import { requestCanceled } from "../api/api-error.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { RoundRobinQueue } from "./round-robin-queue.ts";
 import { sharePath } from "./share-path.ts";
@@ -10,41 +9,29 @@ const turnMilliseconds = 5;
 /** Texts of so many characters or bytes are read, changed and shown in much less than a turn. */
 export const shortTextLength = 16 * 1024;
 
-interface Turn {
-  readonly signal: AbortSignal | undefined;
-  readonly begin: () => void;
-}
-
-const waiting = new RoundRobinQueue<Turn>();
+const waiting = new RoundRobinQueue<() => void>();
 /** Those that had a turn and go on in the next one: before others begin, whose objects would be in memory besides theirs. */
-const interrupted: Turn[] = [];
+const interrupted: (() => void)[] = [];
 let turnStartedAt = 0;
 let isGiving = false;
-let current: Turn | undefined;
+let isInTurn = false;
 
 /**
  * Lets a request wait that may take long, so that a burst of them is divided into turns of the event loop. Users take turns, and
  * timers and short requests come in between. One runs until it waits for something, or has ended; only then the next one begins.
- * Rejects with a 504 when its client has left meanwhile, and so does each of its pauses.
  */
-export const requestTurn = (user: UserInfo, signal?: AbortSignal): Promise<void> => turnOf(sharePath(user), signal);
+export const requestTurn = (user: UserInfo): Promise<void> => turnOf(sharePath(user));
 
 /** The same for a request of which it is not known yet whose it is. Addresses take turns. */
 export const requestTurnOfAddress = (address: string): Promise<void> => turnOf(["others", `address/${address}`]);
 
-function turnOf(path: SharePath, signal?: AbortSignal): Promise<void> {
-  const { promise, turn } = nextTurn(signal);
-  waiting.add(path, turn);
-  if (!isGiving) {
+function turnOf(path: SharePath): Promise<void> {
+  return new Promise((resolve) => {
+    waiting.add(path, resolve);
+    if (isGiving) return;
     isGiving = true;
     setImmediate(beginTurn);
-  }
-  return promise;
-}
-
-function nextTurn(signal: AbortSignal | undefined): { readonly promise: Promise<void>; readonly turn: Turn } {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  return { promise, turn: { signal, begin: () => (signal?.aborted === true ? reject(requestCanceled()) : resolve()) } };
+  });
 }
 
 /**
@@ -52,10 +39,8 @@ function nextTurn(signal: AbortSignal | undefined): { readonly promise: Promise<
  * A request without a turn, as short ones are, goes on.
  */
 export function pauseInTurn(): Promise<void> | undefined {
-  if (current === undefined || !isTurnOver(turnStartedAt)) return undefined;
-  const { promise, turn } = nextTurn(current.signal);
-  interrupted.push(turn);
-  return promise;
+  if (!isInTurn || !isTurnOver(turnStartedAt)) return undefined;
+  return new Promise((resolve) => interrupted.push(resolve));
 }
 
 /** Whether work that began then has lasted as long as a turn: then it waits for its next one. */
@@ -72,14 +57,14 @@ function giveTurn(): void {
     isGiving = false;
     return;
   }
-  current = next;
-  next.begin();
+  isInTurn = true;
+  next();
   // Runs after everything that the request does without waiting.
   queueMicrotask(() => process.nextTick(goOn));
 }
 
 function goOn(): void {
-  current = undefined;
+  isInTurn = false;
   if (isTurnOver(turnStartedAt)) setImmediate(beginTurn);
   else giveTurn();
 }

@@ -49,25 +49,6 @@ describe("the turns of long requests", () => {
     assert.deepEqual(order, ["one begins", "another", "one goes on", "two begins", "another", "two goes on"]);
   });
 
-  it("end before they begin, or at their next pause, when the client has left", async (t) => {
-    await nextTurn(); // the turns of other tests end
-    let milliseconds = 0;
-    t.mock.method(performance, "now", () => (milliseconds += 10)); // each step takes as long as a turn
-    const [first, second] = [new AbortController(), new AbortController()];
-    const order: string[] = [];
-    const run = async (name: string, { signal }: AbortController): Promise<void> => {
-      await requestTurn(named("alice"), signal);
-      order.push(`${name} begins`);
-      first.abort();
-      second.abort();
-      await pauseInTurn();
-      order.push(`${name} goes on`);
-    };
-    const refused = { code: 504 };
-    await Promise.all([assert.rejects(run("one", first), refused), assert.rejects(run("two", second), refused)]);
-    assert.deepEqual(order, ["one begins"]);
-  });
-
   it("do not interrupt what has none", async () => {
     await nextTurn();
     assert.equal(pauseInTurn(), undefined);

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import fc from "fast-check";
 import { Document, Scalar } from "yaml";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import { writeYaml } from "../../../src/machinery/http/write-yaml.ts";
 import { yamlToJson, yamlToJsonInTurns } from "../../../src/machinery/http/yaml-to-json.ts";
-import { requestTurn } from "../../../src/machinery/scheduling/request-turn.ts";
+import { withTurn } from "../scheduling/with-turn.ts";
 
 const refuses = (text: string, code = 400): void =>
   assert.throws(
@@ -180,16 +179,7 @@ describe("YAML", () => {
 
   it("lets others come in between while a request is read that has its turn", async (t) => {
     const text = Array.from({ length: 50 }, (_, index) => `key${index}: value\n`).join("");
-    await nextTurn(); // the turns of other tests end
-    let milliseconds = 0;
-    t.mock.method(performance, "now", () => (milliseconds += 10)); // each step takes as long as a turn
-    await requestTurn({ username: "alice", groups: [], extra: {} });
-    let turns = 0;
-    let immediate = setImmediate(function next() {
-      turns++;
-      immediate = setImmediate(next);
-    });
-    const json = await yamlToJsonInTurns(text).finally(() => clearImmediate(immediate));
+    const { result: json, turns } = await withTurn(t, () => yamlToJsonInTurns(text));
     assert.ok(turns > 50, `${turns} turns`);
     assert.equal(json, yamlToJson(text));
   });

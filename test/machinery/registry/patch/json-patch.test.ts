@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import fc from "fast-check";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
-import { requestTurn } from "../../../../src/machinery/scheduling/request-turn.ts";
 import {
   applyJsonPatch,
   parseJsonPatch,
   unknownOperationFields,
 } from "../../../../src/machinery/registry/patch/json-patch.ts";
+import { withTurn } from "../../scheduling/with-turn.ts";
 
 const patched = async (document: unknown, patch: unknown): Promise<unknown> =>
   applyJsonPatch(document, parseJsonPatch(patch));
@@ -204,17 +203,8 @@ describe("a JSON patch", () => {
   });
 
   it("lets others come in between while it is applied to a request that has its turn", async (t) => {
-    await nextTurn(); // the turns of other tests end
-    let milliseconds = 0;
-    t.mock.method(performance, "now", () => (milliseconds += 10)); // each step takes as long as a turn
-    await requestTurn({ username: "alice", groups: [], extra: {} });
-    let turns = 0;
-    let immediate = setImmediate(function next() {
-      turns++;
-      immediate = setImmediate(next);
-    });
     const adds = Array.from({ length: 20 }, (_, index) => ({ op: "add", path: `/k${index}`, value: 1 }));
-    const result = await patched({}, adds).finally(() => clearImmediate(immediate));
+    const { result, turns } = await withTurn(t, () => patched({}, adds));
     assert.ok(turns >= 19, `${turns} turns`);
     assert.equal(Object.keys(Object(result)).length, 20);
   });

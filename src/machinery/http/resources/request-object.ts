@@ -1,4 +1,3 @@
-import { isUtf8 } from "node:buffer";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { badRequest } from "../../api/api-error.ts";
 import { pauseInTurn, shortTextLength } from "../../scheduling/request-turn.ts";
@@ -41,7 +40,7 @@ export interface RequestBody {
   readonly bytes: Buffer;
   /** The value that a caller in this process passes instead of bytes. */
   readonly value?: object;
-  /** The text of YAML as JSON, or of long JSON that is not UTF-8. */
+  /** The text of YAML as JSON, or of long JSON. */
   readonly json?: string;
 }
 
@@ -80,11 +79,11 @@ export async function readYaml(text: string, caller: Caller): Promise<string> {
   return yamlToJsonInTurns(text);
 }
 
-/** The body, with what takes long done in turns of the event loop: YAML is converted, and text that is not UTF-8 decoded. */
+/** The body, with what may take long done in turns of the event loop: YAML is converted, and long text decoded. */
 export function readableBody(body: RequestBody, caller: Caller): MaybePromise<RequestBody> {
   const { format, bytes } = body;
   if (format === "yaml") return withYaml(body, caller);
-  return format === "json" && bytes.length > shortTextLength && !isUtf8(bytes) ? withText(body) : body;
+  return format === "json" && bytes.length > shortTextLength ? withText(body) : body;
 }
 
 const withYaml = async (body: RequestBody, caller: Caller): Promise<RequestBody> => ({

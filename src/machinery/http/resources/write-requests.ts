@@ -39,8 +39,7 @@ export async function createRequest(
   const body = await readBody(resourceRequest);
   const options = parseWriteOptions(request.query, { kind: "CreateOptions" });
   const readable = await readableBody(body, resourceRequest);
-  const decoded = decodedObject(registry, { body: readable, options, resourceRequest });
-  const object = decoded instanceof Promise ? await decoded : decoded;
+  const object = await decodedObject(registry, { body: readable, options, resourceRequest });
   audited?.nameObject(object.metadata.name);
   audited?.recordObject?.(registry.served(object));
   const created = await createObject(registry, {
@@ -64,8 +63,7 @@ export async function updateRequest(
   const body = await readBody(resourceRequest);
   const { namespace, name, subresource } = info;
   const readable = await readableBody(body, resourceRequest);
-  const decoded = decodedObject(registry, { body: readable, options, resourceRequest });
-  const object = decoded instanceof Promise ? await decoded : decoded;
+  const object = await decodedObject(registry, { body: readable, options, resourceRequest });
   const { resourceVersion } = object.metadata;
   audited?.recordObject?.(registry.served(object));
   const changed = await updateObject(registry, {

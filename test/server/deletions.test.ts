@@ -8,7 +8,8 @@ import type { Answer } from "./in-process.ts";
 let server: TestServer;
 let api: InProcess;
 before(async () => {
-  server = await startTestServer();
+  // Without loops nothing brings back a deleted `default` account while a test counts what is left.
+  server = await startTestServer({ settings: { controllers: false } });
   api = new InProcess(server);
 });
 after(() => server.stop());
@@ -76,14 +77,13 @@ describe("a deletion of a collection in pages", () => {
   it("has a Status with the continue token and the remaining count", async () => {
     await make("/api/v1/namespaces", "paged");
     const collection = "/api/v1/namespaces/paged/serviceaccounts";
-    await api.json(collection, { method: "DELETE" });
     for (const name of ["a", "b", "c", "d", "e"]) await make(collection, name, { labels: { of: "test" } });
     const remove = (query: string): Promise<Answer> => api.json(`${collection}?${query}`, { method: "DELETE" });
     const left: (number | undefined)[] = [];
     let token = "";
     do {
       const page = await remove(
-        `limit=2&continue=${token}&fieldSelector=metadata.name!=default`.replace("&continue=&", "&"),
+        `limit=2&continue=${token}&fieldSelector=metadata.name!=other`.replace("&continue=&", "&"),
       );
       assert.equal(page.kind, "Status");
       token = page.metadata.continue ?? "";
@@ -94,11 +94,10 @@ describe("a deletion of a collection in pages", () => {
     assert.deepEqual(names(await api.json(`${collection}?labelSelector=of=test`)), []);
 
     for (const name of ["a", "b", "c"]) await make(collection, name);
-    const all = (await api.json(collection)).items.length;
     const first = await remove("limit=1");
-    assert.equal(first.metadata.remainingItemCount, all - 1);
+    assert.equal(first.metadata.remainingItemCount, 2);
     const second = await remove(`limit=1&continue=${first.metadata.continue ?? ""}`);
-    assert.equal(second.metadata.remainingItemCount, all - 2);
+    assert.equal(second.metadata.remainingItemCount, 1);
   });
 });
 

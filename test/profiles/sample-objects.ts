@@ -48,7 +48,7 @@ export const sampleFields = (names: Names): Readonly<Record<string, object>> => 
         serialNumber: "1f",
         fingerprint: "ab".repeat(32),
         notBefore: "2026-01-01T00:00:00Z",
-        notAfter: "2027-01-01T00:00:00Z",
+        notAfter: "2099-01-01T00:00:00Z",
       },
     },
   };

@@ -16,6 +16,7 @@ import { startAgent } from "../../src/agent/start-agent.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
+import { waitForDefaultAccount } from "../wait-for-default-account.ts";
 import { newPair } from "./new-pair.ts";
 import { logTo } from "./log-to.ts";
 import { settingsOf } from "./settings-of.ts";
@@ -25,6 +26,7 @@ describe("the check of an agent's settings", () => {
   const folder = mkdtempSync(join(tmpdir(), "signet-check-"));
   before(async () => {
     server = await startTestServer();
+    await waitForDefaultAccount(server);
   });
   after(async () => {
     await server.stop();

@@ -9,6 +9,7 @@ import { storedResources } from "../../src/server/served-kinds.ts";
 import { profileNames } from "../conformance/profile-names.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
+import { waitForDefaultAccount } from "../wait-for-default-account.ts";
 import { ApiRequester } from "./api-request.ts";
 import type { ApiRequest } from "./api-request.ts";
 import { sampleFields } from "./sample-objects.ts";
@@ -37,6 +38,7 @@ describe("a server with both spellings", () => {
     // The clock stands still: times are in both answers, and decide the order of managedFields.
     const startedAt = Date.now();
     server = await startTestServer({ clock: { now: () => startedAt } });
+    await waitForDefaultAccount(server);
     api = new ApiRequester(server);
   });
   after(async () => {

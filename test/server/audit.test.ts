@@ -8,6 +8,7 @@ import { auditEvents, kindsOf } from "./audit-events.ts";
 import type { AuditEvent } from "./audit-events.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
+import { waitForDefaultAccount } from "../wait-for-default-account.ts";
 import { InProcess } from "./in-process.ts";
 
 const policy = `
@@ -66,6 +67,7 @@ describe("the audit log with a policy", () => {
         },
       ],
     });
+    await waitForDefaultAccount(server);
     api = new InProcess(server);
   });
 

@@ -32,6 +32,7 @@ import { restoreBackup } from "../../src/server/backup/restore.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
+import { waitForDefaultAccount } from "../wait-for-default-account.ts";
 import { InProcess } from "./in-process.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "signet-backup-"));
@@ -60,6 +61,7 @@ describe("a backup of a running server", () => {
 
   before(async () => {
     server = await startTestServer({ storage: "lmdb" });
+    await waitForDefaultAccount(server);
     api = new InProcess(server);
     await create("kept");
   });

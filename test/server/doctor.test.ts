@@ -36,6 +36,7 @@ import { withKeyStore } from "../../src/server/open-key-store.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
+import { waitForDefaultAccount } from "../wait-for-default-account.ts";
 import { InProcess } from "./in-process.ts";
 
 const day = 86_400_000;
@@ -68,6 +69,7 @@ describe("signet doctor beside a running server", () => {
   before(async () => {
     writeFileSync(tokenFile, `${staticToken},admin,admin-uid,"system:masters"\n`, { mode: 0o600 });
     server = await startTestServer({ storage: "lmdb", dataDirectory, tokenFile });
+    await waitForDefaultAccount(server);
     api = new InProcess(server);
   });
   after(async () => {

@@ -5,6 +5,7 @@ import { envelopeEnd, envelopeStart } from "../../src/machinery/schema/protobuf-
 import { ProtobufWriter } from "../../src/machinery/schema/protobuf-wire.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
+import { waitForDefaultAccount } from "../wait-for-default-account.ts";
 import { InProcess } from "./in-process.ts";
 import type { Answer } from "./in-process.ts";
 
@@ -12,6 +13,7 @@ let server: TestServer;
 let api: InProcess;
 before(async () => {
   server = await startTestServer();
+  await waitForDefaultAccount(server);
   api = new InProcess(server);
 });
 after(() => server.stop());

@@ -21,6 +21,7 @@ import type { ObjectSchema } from "../../src/machinery/schema/schema.ts";
 import { tokenRequestSchema } from "../../src/features/accounts/token-request-schema.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
+import { waitForDefaultAccount } from "../wait-for-default-account.ts";
 import { InProcess } from "./in-process.ts";
 import type { Answer } from "./in-process.ts";
 
@@ -71,6 +72,7 @@ describe("a client that prefers protobuf", () => {
   let api: InProcess;
   before(async () => {
     server = await startTestServer({ profile: "kubernetes" });
+    await waitForDefaultAccount(server);
     api = new InProcess(server);
   });
   after(() => server.stop());

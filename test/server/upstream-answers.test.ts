@@ -4,11 +4,13 @@ import { ApiRequester } from "../profiles/api-request.ts";
 import type { ApiRequest } from "../profiles/api-request.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
+import { waitForDefaultAccount } from "../wait-for-default-account.ts";
 
 let server: TestServer;
 let api: ApiRequester;
 before(async () => {
   server = await startTestServer({ profile: "kubernetes" });
+  await waitForDefaultAccount(server);
   api = new ApiRequester(server);
 });
 after(async () => {

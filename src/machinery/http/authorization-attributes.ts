@@ -3,6 +3,7 @@ import type { AuthorizationAttributes, ResourceAttributes } from "../api/attribu
 import { parseFieldSelector, requiredFieldValue } from "../api/field-selector.ts";
 import { parseLabelSelector } from "../api/label-selector.ts";
 import type { UserInfo } from "../api/user-info.ts";
+import { mayHaveParameter } from "../registry/query-values.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
 
 /**
@@ -26,12 +27,11 @@ const selectingVerbs: ReadonlySet<string> = new Set(["list", "watch", "deletecol
 type Selectors = Pick<ResourceAttributes, "fieldSelector" | "labelSelector"> & { readonly name?: string };
 
 function selectorsOf(query: string): Selectors {
-  const hasFields = query.includes("fieldSelector");
-  if (!hasFields && !query.includes("labelSelector")) return {};
+  if (!mayHaveParameter(query, "fieldSelector") && !mayHaveParameter(query, "labelSelector")) return {};
   const parameters = new URLSearchParams(query);
   const labelSelector = readable(parseLabelSelector, parameters.get("labelSelector") ?? "");
   const labels = labelSelector.length === 0 ? {} : { labelSelector };
-  const fieldSelector = hasFields ? readable(parseFieldSelector, parameters.get("fieldSelector") ?? "") : [];
+  const fieldSelector = readable(parseFieldSelector, parameters.get("fieldSelector") ?? "");
   if (fieldSelector.length === 0) return labels;
   const name = requiredFieldValue(fieldSelector, "metadata.name");
   return { fieldSelector, ...labels, ...(name !== undefined && canStandInPath(name) && { name }) };

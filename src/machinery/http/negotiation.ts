@@ -1,6 +1,7 @@
 import { protobufMediaType } from "../schema/protobuf-envelope.ts";
 import { notAcceptable, routeNotAcceptable } from "../api/api-error.ts";
 import type { Headers, HttpRequest } from "../api/http-message.ts";
+import { mayHaveParameter } from "../registry/query-values.ts";
 import { parseAccept, routeAccepts } from "./accept-header.ts";
 import type { AcceptClause } from "./accept-header.ts";
 
@@ -95,7 +96,7 @@ export function isPretty(
   mediaType: Pick<MediaType, "isPretty">,
 ): boolean {
   if (mediaType.isPretty) return true;
-  if (request.query.includes("pretty")) {
+  if (mayHaveParameter(request.query, "pretty")) {
     const value = new URLSearchParams(request.query).get("pretty");
     if (value) return ["1", "t", "T", "true", "TRUE", "True"].includes(value);
   }

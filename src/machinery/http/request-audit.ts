@@ -66,11 +66,19 @@ const knownParameters: ReadonlySet<string> = new Set(
 );
 
 /** The path and query to record: truncated, and only with the API's own parameters. Others may carry a token by mistake. */
-export function requestUri({ path, query }: HttpRequest): string {
+export function requestUri({ path, query }: Pick<HttpRequest, "path" | "query">): string {
   if (query === "") return truncated(path, longestUri);
-  const known = query.split("&").filter((parameter) => knownParameters.has(parameter.split("=", 1)[0] ?? ""));
+  const names = [...new URLSearchParams(query).keys()];
+  const known = parametersIn(query).filter((_, index) => knownParameters.has(names[index] ?? ""));
   return truncated(known.length === 0 ? path : `${path}?${known.join("&")}`, longestUri);
 }
+
+/** Each parameter as it was sent, with its escapes, in the order of `URLSearchParams`. */
+const parametersIn = (query: string): string[] =>
+  query
+    .replace(/^\?/, "")
+    .split("&")
+    .filter((parameter) => parameter !== "");
 
 /** The text, cut after `length` UTF-16 units, with a mark when it was longer (upstream's mark). */
 export const truncated = (text: string, length: number): string =>

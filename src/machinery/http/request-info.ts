@@ -1,7 +1,7 @@
 import type { Verb } from "../api/attributes.ts";
 import { badRequest } from "../api/api-error.ts";
 import type { HttpRequest } from "../api/http-message.ts";
-import { parseBoolean } from "../registry/query-values.ts";
+import { mayHaveParameter, parseBoolean } from "../registry/query-values.ts";
 
 /** A request to the resource API, parsed from its method, path and query (upstream: `request.RequestInfo`). */
 export interface ResourceRequestInfo {
@@ -124,9 +124,9 @@ export function isApiPath(path: string): boolean {
   return prefix === "api" || prefix === "apis";
 }
 
-/** Whether a GET of a collection is a watch. Most queries do not contain the word: they cost only one search. */
+/** Whether a GET of a collection is a watch. Most queries cannot have the parameter: they cost only a search. */
 const isWatchQuery = (query: string): boolean =>
-  query.includes("watch") && parseBoolean(new URLSearchParams(query), "watch") === true;
+  mayHaveParameter(query, "watch") && parseBoolean(new URLSearchParams(query), "watch") === true;
 
 function decodePath(path: string): string {
   try {

@@ -1,12 +1,13 @@
 import { badRequest } from "../api/api-error.ts";
 import type { HttpRequest } from "../api/http-message.ts";
+import { mayHaveParameter } from "../registry/query-values.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
 
 /**
  * Refuses a `timeout` that is no duration of Go's, as upstream does before it asks who the caller is. Watches do not have one.
  */
 export function refuseMalformedTimeout({ query }: Pick<HttpRequest, "query">, info: ParsedRequestInfo): void {
-  if (!query.includes("timeout=") || (info.kind !== "path" && info.verb === "watch")) return;
+  if (!mayHaveParameter(query, "timeout") || (info.kind !== "path" && info.verb === "watch")) return;
   const fault = durationFault(new URLSearchParams(query).get("timeout") ?? "");
   if (fault !== undefined) throw badRequest(`invalid timeout specified in the request URL - time: ${fault}`);
 }

@@ -15,6 +15,9 @@ export function parseInteger(parameters: URLSearchParams, name: string): number 
   return Number(text);
 }
 
+/** Whether a query may have a parameter: a quick look before it is parsed. An escape can stand for any letter of a name (`w%61tch`). */
+export const mayHaveParameter = (query: string, name: string): boolean => query.includes(name) || query.includes("%");
+
 /** Every value except `false` and `0` is true. Undefined when the parameter is absent. */
 export function parseBoolean(parameters: URLSearchParams, name: string): boolean | undefined {
   const text = parameters.get(name);

@@ -60,6 +60,18 @@ describe("the attributes that an authorizer gets for a list", () => {
     assert.deepEqual(askedOf("HEAD", path, "metadata.name=a"), { verb: "list", name: "a", selected: "a" });
   });
 
+  it("have the selectors that the list uses, however the names of the parameters are escaped", () => {
+    for (const query of [
+      "field%53elector=metadata.name%3Da&%6cabelSelector=b",
+      "fieldSelector=metadata.name%3Da&labelSelector=b",
+    ]) {
+      const attributes = authorizationAttributes(requestInfo({ method: "GET", path, query }), { user, query });
+      assert.ok(attributes.kind === "resource");
+      const { name, fieldSelector, labelSelector } = attributes;
+      assert.deepEqual([name, fieldSelector?.length, labelSelector?.length], ["a", 1, 1]);
+    }
+  });
+
   it("have no selector on the old watch paths, which may ignore it", () => {
     const old = "/api/v1/watch/namespaces/n/secrets";
     assert.deepEqual(askedOf("GET", old, "metadata.name=a"), { verb: "watch", name: "", selected: "" });

@@ -56,7 +56,7 @@ describe("requestInfo", () => {
 
   it("turns a list into a watch for any value but false and 0, and looks at the first one only", () => {
     const verbOf = (query: string): string => told("GET", "/api/v1/secrets", query).split(" ")[1] ?? "";
-    for (const on of ["watch=1", "watch=true", "watch=yes", "watch=", "watch", "a=b&watch=True", "watch=1&watch=0"]) {
+    for (const on of ["watch=1", "watch=yes", "watch=", "watch", "a=b&watch=True", "watch=1&watch=0", "w%61tch=1"]) {
       assert.equal(verbOf(on), "watch", on);
     }
     for (const off of ["", "watch=0", "watch=false", "watch=False", "awatch=1", "watch=0&watch=1"]) {

@@ -427,9 +427,11 @@ describe("a server, like upstream,", () => {
     assert.equal((await answer({ path: `${path}/status`, headers }))[0], 200);
   });
 
-  it("answers a path that begins with two slashes with 404, to authorized users", async () => {
+  it("answers a path whose beginning is empty with 404, to authorized users", async () => {
     const paths = [
       "//api/v1/namespaces",
+      "/apis//v1/namespaces",
+      "/apis/%2Fv1/namespaces/default/configmaps/a",
       "//apis/certificates.k8s.io/v1/certificatesigningrequests",
       "//",
       "//healthz",

@@ -301,10 +301,13 @@ interface RoutedRequest {
   readonly request: HttpRequest;
 }
 
+/** Paths that no router knows, though they can be read: the core group has no path below `/apis`. */
+const hasEmptyBeginning = /^\/(?:apis\/)?\//;
+
 /** Routes an authorized request: refuses unknown paths and unsupported methods, otherwise answers. */
 function route(options: ChainOptions, { lifecycle, info, user, request }: RoutedRequest): MaybePromise<HttpResponse> {
   const { path } = info;
-  if (path.startsWith("//")) return pageNotFound();
+  if (hasEmptyBeginning.test(path)) return pageNotFound();
   if (info.kind === "path") return routePath(options.pathRoutes, { path, request }) ?? unknownPath(options, path);
   if (!options.servedResources.hasGroup(info.group)) {
     return (info.verb === "list" ? routePath(emptyListRoutes, { path, request }) : undefined) ?? pageNotFound();

@@ -81,7 +81,7 @@ export const serveFlags = {
     default: 1_073_741_824,
     minimum: 0,
     maximum: 1_099_511_627_776,
-    help: "The maximum size in bytes of all stored objects of one namespace. Writes that would exceed it are refused (403). RoleBindings may take a 32nd of it, Events a quarter. The certificate requests of one user (a quarter) and the records of their certificates have the same limit. 0: no limit.",
+    help: "The maximum size in bytes of all stored objects of one namespace. Writes that would exceed it are refused (403). RoleBindings may take a 32nd of it, Events a quarter, Pods half. The certificate requests of one user (a quarter) and the records of their certificates have the same limit. 0: no limit.",
   },
   workers: {
     type: "string",

@@ -194,6 +194,41 @@ for (const storage of ["memory", "lmdb"] as const) {
       );
       assert.equal(await alice.status(configMapsIn("bound"), { method: "POST", body: configMap("one", 60_000) }), 201);
     });
+
+    it("lets Pods take half of it, with the status of mirror Pods, which a node makes wherever it likes", async () => {
+      await alice.makeNamespace("mirrored");
+      const headers = node("machine");
+      const made = await alice.send("/api/v1/nodes", {
+        method: "POST",
+        headers,
+        body: { metadata: { name: "machine" } },
+      });
+      const owner = { apiVersion: "v1", kind: "Node", name: "machine", uid: made.metadata.uid, controller: true };
+      const pods = "/api/v1/namespaces/mirrored/pods";
+      const mirror = (name: string): object => ({
+        metadata: { name, annotations: { "platform.io/config.mirror": "x" }, ownerReferences: [owner] },
+        spec: { ...pod.spec, nodeName: "machine" },
+      });
+      const report = (name: string, bytes: number): Promise<Answer> =>
+        alice.send(`${pods}/${name}/status`, {
+          method: "PATCH",
+          headers: { ...headers, ...merge },
+          body: { status: { message: "m".repeat(bytes) } },
+        });
+      for (const name of ["a", "b", "c"]) {
+        assert.equal(await alice.status(pods, { method: "POST", headers, body: mirror(name) }), 201);
+      }
+      assert.deepEqual([(await report("a", 60_000)).kind, (await report("b", 60_000)).kind], ["Pod", "Pod"]);
+      assert.match((await report("c", 60_000)).message, /limited: pods\.bytes=131072/);
+      assert.equal((await report("b", 59_000)).kind, "Pod");
+      // What others made and put on the node may say what is so.
+      const placed = { metadata: { name: "placed" }, spec: { ...pod.spec, nodeName: "machine" } };
+      assert.equal(await alice.status(pods, { method: "POST", body: placed }), 201);
+      assert.equal((await report("placed", 60_000)).kind, "Pod");
+      assert.match((await alice.send(pods, { method: "POST", body: pod })).message, /limited: pods\.bytes=131072/);
+      const another = { method: "POST", body: configMap("one", 50_000) } as const;
+      assert.equal(await alice.status(configMapsIn("mirrored"), another), 201);
+    });
   });
 }
 

@@ -200,6 +200,11 @@ export interface UpdateSubresource<T extends ApiObject> {
   prepareForUpdate(next: T, context: UpdateContext<T>): T;
   validateUpdate?(next: T, context: UpdateContext<T>): KindFault[];
   warningsOnUpdate?(next: T, context: UpdateContext<T>): string[];
+  /**
+   * Whether the StorageQuota refuses what makes the object longer, as it does for writes of the object itself. Default: it does not.
+   * A status says what is so, and who writes it was trusted with the object.
+   */
+  isBounded?(next: T): boolean;
   readonly resetFields?: readonly (readonly string[])[];
 }
 

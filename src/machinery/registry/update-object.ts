@@ -180,7 +180,7 @@ async function nextVersion<T extends ApiObject>(
 }
 
 type UpdateStrategy<T extends ApiObject> = Partial<
-  Pick<UpdateSubresource<T>, "prepareForUpdate" | "validateUpdate" | "warningsOnUpdate">
+  Pick<UpdateSubresource<T>, "prepareForUpdate" | "validateUpdate" | "warningsOnUpdate" | "isBounded">
 >;
 
 function updateStrategy<T extends ApiObject>(
@@ -250,8 +250,9 @@ async function writeVersion<T extends ApiObject>(
     return { isWritten: true, object: previous };
   const value = registry.encode(kept, previous);
   const bytes = value.length - previous.storedBytes;
-  // A status says what is so, and only who was trusted with it writes one.
-  const growth = change.subresource === "" ? registry.checkRoom(kept, { key, user: caller.user, bytes }) : undefined;
+  const isBounded =
+    change.subresource === "" || updateStrategy(registry, change.subresource).isBounded?.(kept) === true;
+  const growth = isBounded ? registry.checkRoom(kept, { key, user: caller.user, bytes }) : undefined;
   if (caller.isDryRun) {
     return { isWritten: true, object: registry.fromEntry({ key, value, modRevision: previous.revision }) };
   }

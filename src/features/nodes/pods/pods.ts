@@ -1,6 +1,6 @@
 import { podResource } from "../resources.ts";
 import type { FieldError } from "../../../machinery/api/field-error.ts";
-import { mirrorAnnotations } from "./mirror-pods.ts";
+import { isMirrorPod, mirrorAnnotations } from "./mirror-pods.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { dnsLabelFaults, validateDnsSubdomainName } from "../../../machinery/api/name-validation.ts";
@@ -47,6 +47,8 @@ export function pods(names: Names): ResourceDefinition<Pod> {
     ],
     gracePeriodSeconds,
     resetFields: [["status"]],
+    // Every node may make mirror Pods in every namespace: they must not keep others from writing there.
+    quotaShare: 1 / 2,
     subresources: {
       eviction: evictionSubresource,
       status: {
@@ -61,6 +63,8 @@ export function pods(names: Names): ResourceDefinition<Pod> {
           ...validateMirror(next, context),
           ...validatePodStatus(next, context.previous),
         ],
+        // Nobody but its node was asked whether there is such a Pod.
+        isBounded: (pod) => isMirrorPod(pod, names),
         resetFields: [["spec"], ["metadata", "deletionTimestamp"], ["metadata", "ownerReferences"]],
       },
     },

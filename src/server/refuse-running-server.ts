@@ -1,28 +1,34 @@
 import { UsageError } from "../machinery/command-line/flag.ts";
-import type { Clock } from "../machinery/api/clock.ts";
+import { longestRestMilliseconds } from "../machinery/loops/leader-election.ts";
+import type { Sleep } from "../machinery/loops/repetition.ts";
 import type { Store } from "../machinery/storage/store.ts";
+import { storedEntry } from "../machinery/storage/stored-entries.ts";
+
+const lookMilliseconds = 1000;
+
+/** For people, who wait for `refuseRunningServer`. */
+export const watchingText = `looking for ${longestRestMilliseconds / 1000} seconds whether a server still uses etcd`;
 
 /**
- * Rejects with UsageError while a server is seen to use a store. Replicas on etcd do not share a data directory: the lease of their
- * loops shows that one runs.
+ * Rejects with UsageError when a server uses a store. Replicas on etcd do not share a data directory, but each that runs the loops, or
+ * would take them over, writes their lease again and again. The times in the lease are those of another machine's clock, so they say
+ * nothing. Rejects with the reason of `signal` when that aborts.
  */
-export async function refuseRunningServer(store: Store, clock: Clock): Promise<void> {
+export async function refuseRunningServer(
+  store: Store,
+  { sleep, signal }: { readonly sleep: Sleep; readonly signal: AbortSignal },
+): Promise<void> {
   const { entries } = await store.range({ start: "/registry/leases", end: "/registry/leases0" });
-  for (const { key, value } of entries) {
-    if (!key.endsWith("/signet-controllers")) continue;
-    const { spec } = JSON.parse(value.toString("utf8")) as StoredLease; // validated when it was written
-    const end = Date.parse(spec?.renewTime ?? "") + (spec?.leaseDurationSeconds ?? 0) * 1000;
-    if ((spec?.holderIdentity ?? "") !== "" && end > clock.now())
-      throw serverRuns(`${spec?.holderIdentity} holds its lease`);
+  const seen = entries.filter(({ key }) => key.endsWith("/signet-controllers"));
+  // Without a lease, the loops of no server have ever run.
+  for (let passed = 0; seen.length > 0 && passed < longestRestMilliseconds; passed += lookMilliseconds) {
+    await sleep(lookMilliseconds, signal);
+    signal.throwIfAborted();
+    for (const { key, modRevision } of seen) {
+      if ((await storedEntry(store, key))?.modRevision !== modRevision)
+        throw serverRuns("it writes the lease of its loops");
+    }
   }
-}
-
-interface StoredLease {
-  readonly spec?: {
-    readonly holderIdentity?: string;
-    readonly renewTime?: string;
-    readonly leaseDurationSeconds?: number;
-  };
 }
 
 export const serverRuns = (why: string): UsageError =>

@@ -13,17 +13,19 @@ import { subjectOf } from "../features/certificates/authorities/rotate-authority
 import { systemClock } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import { CommandFailure } from "../machinery/command-line/command-failure.ts";
+import { interruptible } from "../machinery/command-line/interruptible.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import { changeKeyRecord, readKeyRecord } from "../machinery/keys/key-records.ts";
 import { SealingKey, sealingKeyFile } from "../machinery/keys/sealing-key.ts";
+import { sleep } from "../machinery/loops/repetition.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import { loadCertificateAuthority } from "../pki/certificate-authority.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
 import { namesOfStore } from "./open-store.ts";
 import type { StoreLocation } from "./open-store.ts";
-import { refuseRunningServer } from "./refuse-running-server.ts";
+import { refuseRunningServer, watchingText } from "./refuse-running-server.ts";
 import { readSharedSealingKeyId, recordSealingKey, refuseOtherDataDirectory } from "./replica-identity.ts";
 import { sealedKeys } from "./sealed-keys.ts";
 import { checkDataDirectory, checkOwner, withOpenStore } from "./with-server-store.ts";
@@ -40,7 +42,10 @@ export async function runResealKeys(location: StoreLocation): Promise<void> {
   const folder = lockDataDirectory(dataDirectory);
   try {
     await withOpenStore(location, async ({ store }) => {
-      if (isShared) await refuseRunningServer(store, systemClock);
+      if (isShared) {
+        console.error(watchingText);
+        await interruptible("nothing was changed", (signal) => refuseRunningServer(store, { sleep, signal }));
+      }
       for (const line of await resealKeys({ store, dataDirectory, clock: systemClock })) console.log(line);
     });
   } finally {

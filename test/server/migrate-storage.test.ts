@@ -6,7 +6,6 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { systemClock } from "../../src/machinery/api/clock.ts";
 import { UsageError } from "../../src/machinery/command-line/flag.ts";
 import { UnusableFile } from "../../src/machinery/files/unusable-file.ts";
 import { migrateStorage } from "../../src/server/backup/migrate-storage.ts";
@@ -56,11 +55,11 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
   const dataDirectory = join(folder, "data");
   let etcd: EtcdCluster;
   let settings: Record<string, string>;
-  const migrate = (from: "lmdb" | "etcd", to: "lmdb" | "etcd") =>
+  const migrate = (from: "lmdb" | "etcd", to: "lmdb" | "etcd", sleep = async (): Promise<void> => {}) =>
     migrateStorage(parseServerConfig({ commandLine: { "data-dir": dataDirectory, ...settings }, file: {} }), {
       from,
       to,
-      clock: systemClock,
+      sleep,
       signal: new AbortController().signal,
     });
   /** Runs a server on one of the stores, and returns what the test made of it. */
@@ -142,7 +141,7 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
     const move = (prefix: string) =>
       migrateStorage(
         parseServerConfig({ commandLine: { "data-dir": directory, ...settings, "etcd-prefix": prefix }, file: {} }),
-        { from: "lmdb", to: "etcd", clock: systemClock, signal: new AbortController().signal },
+        { from: "lmdb", to: "etcd", sleep: async () => {}, signal: new AbortController().signal },
       );
     await move("/put-away");
     const moved = readdirSync(directory).find((name) => name.startsWith("store.moved-")) ?? "";
@@ -170,7 +169,7 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
         ),
     });
     context.after(() => way.close());
-    const options = { from: "etcd", to: "lmdb", clock: systemClock, signal: new AbortController().signal } as const;
+    const options = { from: "etcd", to: "lmdb", sleep: async () => {}, signal: new AbortController().signal } as const;
     await assert.rejects(migrateStorage(configOf(`http://127.0.0.1:${way.port}`), options), {
       name: "CommandFailure",
       message: /all objects are in \S+store now, .*: start signet serve without --etcd-servers, and no server with it/,
@@ -189,12 +188,22 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
     const other = join(folder, "other");
     const server = await startTestServer({ storage: "lmdb", dataDirectory: other, settings: prefixed });
     try {
-      const lease = await new InProcess(server).watch(controllersLease);
+      const api = new InProcess(server);
+      const lease = await api.watch(controllersLease);
       await lease.until(1);
       lease.stop();
       settings = prefixed;
       rmSync(join(dataDirectory, "store"), { recursive: true });
-      await assert.rejects(migrate("etcd", "lmdb"), /holds its lease/);
+      const renew = async (): Promise<void> => {
+        const spec = { renewTime: "2001-01-01T00:00:00.000000Z" }; // its clock is decades behind
+        const path = "/apis/coordination.platform.io/v1/namespaces/platform-system/leases/signet-controllers";
+        await api.json(path, {
+          method: "PATCH",
+          headers: { "content-type": "application/merge-patch+json" },
+          body: { spec },
+        });
+      };
+      await assert.rejects(migrate("etcd", "lmdb", renew), /it writes the lease of its loops/);
       assert.equal(existsSync(join(dataDirectory, "store.new")), false);
     } finally {
       await server.stop();

@@ -3,10 +3,10 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { systemClock } from "../../src/machinery/api/clock.ts";
 import { after, before, describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import { gunzipSync } from "node:zlib";
-import { systemClock } from "../../src/machinery/api/clock.ts";
 import { backUp } from "../../src/server/backup/back-up.ts";
 import { migrateStorage } from "../../src/server/backup/migrate-storage.ts";
 import { runEncryption } from "../../src/server/encryption/encryption-programs.ts";
@@ -84,7 +84,7 @@ describe("two replicas on one etcd", { skip: skipsEtcd || (skipsEtcdctl ?? false
     await migrateStorage(configOf("first"), {
       from: "lmdb",
       to: "etcd",
-      clock: systemClock,
+      sleep: async () => {},
       signal: new AbortController().signal,
     });
     cpSync(dataOf("first"), dataOf("second"), { recursive: true });
@@ -192,7 +192,7 @@ describe("two replicas on one etcd", { skip: skipsEtcd || (skipsEtcdctl ?? false
     await migrateStorage(configOf("first"), {
       from: "etcd",
       to: "lmdb",
-      clock: systemClock,
+      sleep: async () => {},
       signal: new AbortController().signal,
     });
     for (const file of readdirSync(join(dataOf("first"), "store"))) {

@@ -44,6 +44,11 @@ const leaseDurationSeconds = 15;
 /** A leader that could not renew for this long steps down, well before another candidate may take over. */
 const renewDeadlineMilliseconds = 10_000;
 const renewIntervalMilliseconds = 4_000;
+/**
+ * A lease that has not changed for this long has no candidate: one sees the last change up to a turn late, and takes the lease up to
+ * a turn after it has expired.
+ */
+export const longestRestMilliseconds = leaseDurationSeconds * 1000 + renewDeadlineMilliseconds;
 
 /**
  * Uses a Lease to let one of several processes run the controllers (upstream: client-go's leader election). A free

@@ -1,9 +1,9 @@
 import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
-import type { Clock } from "../../machinery/api/clock.ts";
 import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { flushFolder } from "../../machinery/files/atomic-file.ts";
+import type { Sleep } from "../../machinery/loops/repetition.ts";
 import { createObjects, stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 import { WriteOutcomeUnknown } from "../../machinery/storage/store.ts";
@@ -22,7 +22,7 @@ export type StorageKind = "lmdb" | "etcd";
 export interface MigrateOptions {
   readonly from: StorageKind;
   readonly to: StorageKind;
-  readonly clock: Clock;
+  readonly sleep: Sleep;
   readonly signal: AbortSignal;
 }
 
@@ -39,7 +39,7 @@ export interface MigrateReport {
  * settings that can't be used, for a target that is not empty, and while a server is seen to use the source.
  */
 export async function migrateStorage(location: StoreLocation, options: MigrateOptions): Promise<MigrateReport> {
-  const { from, to, clock, signal } = options;
+  const { from, to, signal } = options;
   if (from === to) throw new UsageError(`--from and --to are both ${from}: there is nothing to move`);
   const { dataDirectory: directory, storage: etcd } = location;
   if (etcd.type !== "etcd") throw new UsageError("--etcd-servers: name the members of etcd");
@@ -52,7 +52,8 @@ export async function migrateStorage(location: StoreLocation, options: MigrateOp
     const { profile } = source.names;
     try {
       const { revision: readAt, objects } = await stateOf(store);
-      await refuseRunningServer(store, clock);
+      // The data directory's own store is locked.
+      if (from === "etcd") await refuseRunningServer(store, options);
       const target = await openImportTarget(to === "etcd" ? etcd : own, {
         directory: newStore,
         profile,

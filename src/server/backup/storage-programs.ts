@@ -3,10 +3,12 @@ import { systemClock } from "../../machinery/api/clock.ts";
 import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { fileFailureReason, unreadableFileReason } from "../../machinery/files/unusable-file.ts";
+import { sleep } from "../../machinery/loops/repetition.ts";
 import { UnreadableSource } from "../../machinery/storage/copy-objects.ts";
 import { StoreUnavailable } from "../../machinery/storage/store.ts";
 import { interruptible } from "../../machinery/command-line/interruptible.ts";
 import type { StoreLocation } from "../open-store.ts";
+import { watchingText } from "../refuse-running-server.ts";
 import { backUp } from "./back-up.ts";
 import { verifyBackupFile } from "./backup-file.ts";
 import { DamagedBackup } from "./backup-format.ts";
@@ -63,8 +65,9 @@ export async function runMigrateStorage(
   location: StoreLocation,
   { from, to }: Pick<MigrateOptions, "from" | "to">,
 ): Promise<void> {
+  if (from === "etcd") console.error(watchingText);
   const report = await explained({ written: location.dataDirectory }, () =>
-    interruptible(untouched, (signal) => migrateStorage(location, { from, to, clock: systemClock, signal })),
+    interruptible(untouched, (signal) => migrateStorage(location, { from, to, sleep, signal })),
   );
   console.log(`moved ${report.objects} objects from ${from} to ${to}, up to revision ${report.revision}`);
   const { configuration, keyFile } = location.encryption;

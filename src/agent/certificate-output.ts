@@ -10,6 +10,7 @@ import {
   writeFileAtomically,
 } from "../machinery/files/atomic-file.ts";
 import type { FileOwnership } from "../machinery/files/atomic-file.ts";
+import { checkWay } from "../machinery/files/check-way.ts";
 import { makeFolder } from "../machinery/files/make-folder.ts";
 import { readRegularFile } from "../machinery/files/regular-file.ts";
 import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
@@ -47,6 +48,10 @@ const versionPattern = /^\.\.\d{4}-[\d-]+\.[0-9a-f]{8}$/;
 /** The file or folder that people know an output by. */
 export const outputPath = (output: CertificateOutput): string =>
   output.type === "folder" ? output.folder : output.file;
+
+/** Throws UnusableFile when another user decides where an output is written. */
+export const checkPlace = (output: CertificateOutput): void =>
+  checkWay(output.type === "folder" ? output.folder : dirname(output.file), output.ownership);
 
 /** The contents of an output: the same bytes for the same pair. Secret. */
 function contentsOf(output: CertificateOutput, pair: KeyPair): ReadonlyMap<string, Buffer> {
@@ -101,6 +106,7 @@ export function writeCertificateOutput(output: CertificateOutput, pair: KeyPair)
   const isChanged =
     [...contents].some(([file, bytes]) => !isWritten(file, { bytes, ownership: output.ownership })) ||
     (output.type === "folder" && !hasLinks(output.folder, Object.values(output.names)));
+  if (isChanged) checkPlace(output);
   if (isChanged && output.type === "folder") writeVersion(output, contents);
   else if (isChanged) for (const [file, bytes] of contents) writeFile(file, { bytes, ownership: output.ownership });
   const digest = createHash("sha256");

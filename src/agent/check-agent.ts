@@ -13,7 +13,7 @@ import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-fil
 import { ServerUnreachable } from "./agent-clients.ts";
 import { readAgentStatus } from "./agent-control.ts";
 import type { AgentSettings, TrustBundleFile } from "./agent-settings.ts";
-import { outputPath } from "./certificate-output.ts";
+import { checkPlace, outputPath } from "./certificate-output.ts";
 import { readUsable, CertificateStore } from "./certificate-store.ts";
 import type { KeyPair } from "./key-pair.ts";
 import { NodeIdentity } from "./node-identity.ts";
@@ -59,7 +59,13 @@ export async function checkAgent(settings: AgentSettings, { print, version }: Ch
   if (port !== 0) report(`the port ${port}`, await portFinding(settings));
   for (const { name, outputs } of certificates) {
     for (const output of outputs) {
-      report(`${name}: ${outputPath(output)}`, await foundBy(() => checkFolder(dirname(outputPath(output)))));
+      report(
+        `${name}: ${outputPath(output)}`,
+        await foundBy(() => {
+          checkPlace(output);
+          return checkFolder(dirname(outputPath(output)));
+        }),
+      );
     }
     for (const output of outputs) {
       if ("password" in output) report(`${name}: the password`, await foundBy(() => void output.password()));

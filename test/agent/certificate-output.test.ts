@@ -19,6 +19,7 @@ import { join, resolve } from "node:path";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import { writeCertificateOutput } from "../../src/agent/certificate-output.ts";
+import type { CertificateOutput } from "../../src/agent/certificate-output.ts";
 import { keyPair, parseKeyPair } from "../../src/agent/key-pair.ts";
 import { newPair } from "./new-pair.ts";
 import { outputsIn } from "./output-writer.ts";
@@ -121,5 +122,23 @@ describe("the files of a service's certificate", () => {
     writeCertificateOutput(output, newPair());
     chmodSync(join(folder, "tls"), 0o777);
     assert.throws(() => writeCertificateOutput(output, newPair()), /tls can be changed by other users/);
+  });
+
+  it("are not written below a folder in which another user can put another in their place", (context) => {
+    const folder = join(folderFor(context), "srv");
+    mkdirSync(folder);
+    chmodSync(folder, 0o777);
+    const below = join(folder, "app");
+    const stores = (["pkcs12", "jks"] as const).map((type): CertificateOutput => ({
+      type,
+      file: join(below, type),
+      alias: "web",
+      password: () => "changeit",
+      ownership: { mode: 0o600 },
+    }));
+    for (const output of [...outputsIn(below), ...stores]) {
+      assert.throws(() => writeCertificateOutput(output, newPair()), /srv can be changed by all users/);
+    }
+    assert.deepEqual(readdirSync(folder), []);
   });
 });

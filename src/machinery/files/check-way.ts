@@ -1,0 +1,62 @@
+import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
+import type { Stats } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
+
+/**
+ * Throws UnusableFile when another user decides where a folder is: who can rename a folder above it, or owns a link on the way, could
+ * put another folder, or a link to one, in its place. Root, the process's own user and `uid` may (sshd: `StrictModes`). Groups may,
+ * too: many systems give each user a group of its own. What is missing on the way is not looked for.
+ */
+export function checkWay(folder: string, { uid }: { readonly uid?: number }): void {
+  const user = process.geteuid?.();
+  if (user === undefined) return; // Windows has no file modes
+  try {
+    checkSteps(folder, new Set([0, user, uid]));
+  } catch (error) {
+    if (error instanceof UnusableFile) throw error;
+    throw new UnusableFile(`${folder}: ${fileFailureReason(error)}`, { cause: error });
+  }
+}
+
+function checkSteps(folder: string, trusted: ReadonlySet<number | undefined>): void {
+  const itself = existsSync(folder) ? realpathSync(folder) : undefined;
+  for (const { path, status } of wayTo(resolve(folder), new Set())) {
+    // Who owns the folder itself, or may write to it, can move it only where all may make folders.
+    const isMovable = path !== itself || isOpenToAll(lstatSync(dirname(path)));
+    if (isMovable && !trusted.has(status.uid)) {
+      throw new UnusableFile(
+        `${path} belongs to another user (uid ${status.uid}), who could put something else in the place of ${folder}; ` +
+          "chown it, or name a folder elsewhere",
+      );
+    }
+    if (path !== itself && isOpenToAll(status) && (status.mode & sticky) === 0) {
+      throw new UnusableFile(
+        `${path} can be changed by all users, who could put something else in the place of ${folder}; ` +
+          `chmod o-w it, or name a folder elsewhere`,
+      );
+    }
+  }
+}
+
+const isOpenToAll = (status: Stats): boolean => status.isDirectory() && (status.mode & 0o002) !== 0;
+
+/** In such a folder, only the owner of a file may rename it. */
+const sticky = 0o1000;
+
+interface Step {
+  readonly path: string;
+  readonly status: Stats;
+}
+
+/** The folders and links that lead to a path, and the path. */
+function* wayTo(path: string, seen: Set<string>): Iterable<Step> {
+  if (seen.has(path)) return;
+  seen.add(path);
+  const above = dirname(path);
+  if (above !== path) yield* wayTo(above, seen);
+  const status = lstatSync(path, { throwIfNoEntry: false });
+  if (status === undefined) return;
+  yield { path, status };
+  if (status.isSymbolicLink()) yield* wayTo(resolve(realpathSync(above), readlinkSync(path)), seen);
+}

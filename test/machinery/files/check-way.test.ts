@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { chmodSync, chownSync, lchownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { checkWay } from "../../../src/machinery/files/check-way.ts";
+import { UnusableFile } from "../../../src/machinery/files/unusable-file.ts";
+
+const skip = process.getuid?.() === 0 ? false : "only root can give files to others";
+const other = 4711;
+
+describe("the way to a folder", () => {
+  let top: string;
+  let folder: string;
+  beforeEach(() => {
+    top = mkdtempSync(join(tmpdir(), "signet-way-"));
+    folder = join(top, "srv", "web");
+    mkdirSync(folder, { recursive: true });
+  });
+  afterEach(() => rmSync(top, { recursive: true }));
+  const refuses = (path: string, why: RegExp): void =>
+    assert.throws(
+      () => checkWay(path, {}),
+      (error) => error instanceof UnusableFile && why.test(error.message),
+    );
+
+  it("is safe below a sticky folder, as the temporary one is", () => {
+    checkWay(folder, {});
+    chmodSync(join(top, "srv"), 0o1777);
+    checkWay(folder, {});
+  });
+
+  it("is refused below a folder in which all may rename, also where the folder is not there yet", () => {
+    chmodSync(join(top, "srv"), 0o777);
+    refuses(folder, /srv can be changed by all users, .* in the place of .*web; chmod o-w it/);
+    refuses(join(folder, "..", "db", "keys"), /srv can be changed/);
+  });
+
+  it("is refused below another user's folder, unless the file is for that user", { skip }, () => {
+    chownSync(join(top, "srv"), other, other);
+    refuses(folder, /srv belongs to another user \(uid 4711\)/);
+    checkWay(folder, { uid: other });
+  });
+
+  it("is refused over another user's link, and where a link leads through such a place", { skip }, () => {
+    const link = join(top, "link");
+    symlinkSync("srv/web", link);
+    checkWay(link, {});
+    lchownSync(link, other, other);
+    refuses(link, /link belongs to another user/);
+    refuses(join(link, "keys"), /link belongs to another user/);
+    lchownSync(link, 0, 0);
+    chmodSync(join(top, "srv"), 0o777);
+    refuses(link, /srv can be changed by all users/);
+  });
+
+  it("is not refused for who may write to the folder itself: nobody of them can move it", () => {
+    chmodSync(folder, 0o777);
+    checkWay(folder, {});
+  });
+
+  it("is refused for the owner of the folder itself only where all may make folders", { skip }, () => {
+    chownSync(folder, other, other);
+    checkWay(folder, {});
+    chmodSync(join(top, "srv"), 0o1777);
+    refuses(folder, /web belongs to another user/);
+  });
+
+  it("may lead through many links", () => {
+    let way = folder;
+    for (let count = 0; count < 20; count++) {
+      const link = join(top, `link-${count}`);
+      symlinkSync(way, link);
+      way = link;
+    }
+    checkWay(way, {});
+  });
+});

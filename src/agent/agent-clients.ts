@@ -10,8 +10,10 @@ import { lacksPermission } from "../machinery/client/lacks-permission.ts";
 import type { TlsCredentials } from "../machinery/client/tls-options.ts";
 import type { ClientResponse, Transport } from "../machinery/client/transport.ts";
 import type { ClientCertificate, ServerAccess, BootstrapCredential } from "./agent-settings.ts";
+import { sleep } from "../machinery/loops/repetition.ts";
 import type { AgentIdentity } from "./certificate-renewal.ts";
 import type { KeyPair } from "./key-pair.ts";
+import { pacedTransport } from "./paced-transport.ts";
 import { setsClock } from "./server-clock.ts";
 import type { ServerClock } from "./server-clock.ts";
 import { serialNumberHex } from "../pki/certificate.ts";
@@ -125,7 +127,8 @@ export class AgentClients {
       ),
     );
     const timed = setsClock(firstReachable(transports, { monotonic }), { serverClock, local: localClock });
-    return new ApiClient(observed(timed, onSend), { explain });
+    const read = pacedTransport(observed(timed, onSend), { monotonic: performance, sleep });
+    return new ApiClient(read, { explain });
   }
 }
 

@@ -87,6 +87,8 @@ export class CertificateManager {
   #retryAt = 0;
   #failures = 0;
   #failure: string | undefined;
+  /** The last request was denied or failed: the line that says so names it, and so will the one about the next. */
+  #wasRefused = false;
   #pendingRequest: string | undefined;
   #isRenewalRequested = false;
   #wake = new AbortController();
@@ -200,7 +202,7 @@ export class CertificateManager {
           requests: client.resource(certificateSigningRequestResource(specification.names)),
           onCreated: (request) => {
             this.#pendingRequest = request;
-            log.info({ certificate: name, request, reason }, "requested a certificate");
+            if (!this.#wasRefused) log.info({ certificate: name, request, reason }, "requested a certificate");
           },
           onWaiting: (request) => {
             this.#pendingRequest = request.metadata.name;
@@ -221,6 +223,7 @@ export class CertificateManager {
       // A signer whose certificates are due at once, or lack names, must not be asked again without a pause.
       if (state !== "current") throw new RequestRefused(`the signer issued a certificate that is already ${state}`);
       this.#failure = undefined;
+      this.#wasRefused = false;
       this.#failureLog.succeeded();
       // What takes the place of a refused certificate may be refused too: the next one must not follow without a pause.
       if (reason === "refused") this.#pause(refusedBackoff);
@@ -279,8 +282,9 @@ export class CertificateManager {
   #fail(error: unknown): void {
     const { name, onFailed } = this.#options;
     this.#failure = failureReason(error);
-    if (error instanceof RequestRefused) this.#pendingRequest = undefined;
-    const backoff = error instanceof RequestRefused ? refusedBackoff : unreachableBackoff;
+    this.#wasRefused = error instanceof RequestRefused;
+    if (this.#wasRefused) this.#pendingRequest = undefined;
+    const backoff = this.#wasRefused ? refusedBackoff : unreachableBackoff;
     const requested = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
     const wait = this.#pause(backoff, Math.min(requested, longestRequestedPauseMilliseconds));
     this.#failureLog.failed(error, { certificate: name, retryInSeconds: Math.ceil(wait / 1000) });

@@ -13,6 +13,8 @@ interface FailureTexts {
   readonly failure: string;
   /** What is in order again. Undefined: another line says it. */
   readonly recovery?: string;
+  /** When each reason was logged. Given to those that fail together: one of them logs it. */
+  readonly logged?: Map<string, number>;
 }
 
 /** Makes the log of what is tried again and again. */
@@ -22,7 +24,7 @@ const reminderMilliseconds = 15 * 60_000;
 /** What fails after it has worked for so long is another outage. */
 const calmMilliseconds = 60_000;
 /** A server's text may be another one each time. */
-const mostReasons = 16;
+const mostReasons = 256;
 
 /**
  * Logs the failures of what is tried again and again: each reason once, and again every quarter of an hour, and that it works again.
@@ -30,8 +32,7 @@ const mostReasons = 16;
  */
 export class FailureLog {
   readonly #options: FailureLogOptions;
-  /** When each reason was logged. */
-  readonly #logged = new Map<string, number>();
+  readonly #logged: Map<string, number>;
   #failures = 0;
   #worksSince: number | undefined;
   #isRecoveryNews = false;
@@ -39,6 +40,7 @@ export class FailureLog {
 
   constructor(options: FailureLogOptions) {
     this.#options = options;
+    this.#logged = options.logged ?? new Map();
   }
 
   /** What fails now, and why. Undefined while it works. */
@@ -52,10 +54,11 @@ export class FailureLog {
     const reason = failureReason(error);
     this.#present = `${failure}: ${reason}`;
     const now = monotonic.now();
-    if (now - (this.#worksSince ?? now) >= calmMilliseconds) this.#logged.clear();
+    const worksSince = this.#worksSince ?? now;
     this.#worksSince = undefined;
+    if (now - worksSince >= calmMilliseconds) this.#forget((loggedAt) => loggedAt <= worksSince);
     if (now - (this.#logged.get(reason) ?? -Infinity) < reminderMilliseconds) return;
-    if (this.#logged.size === mostReasons) this.#logged.clear();
+    if (this.#logged.size >= mostReasons) this.#forget(() => true);
     this.#logged.set(reason, now);
     this.#isRecoveryNews = true;
     log.warn({ ...fields, failures: this.#failures }, this.#present);
@@ -68,5 +71,9 @@ export class FailureLog {
     this.#isRecoveryNews = false;
     this.#failures = 0;
     this.#present = undefined;
+  }
+
+  #forget(isForgotten: (loggedAt: number) => boolean): void {
+    for (const [reason, loggedAt] of this.#logged) if (isForgotten(loggedAt)) this.#logged.delete(reason);
   }
 }

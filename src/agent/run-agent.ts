@@ -5,6 +5,7 @@ import { Repetition } from "../machinery/loops/repetition.ts";
 import type { Backoff } from "../machinery/loops/repetition.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
 import type { AgentParts, NodeParts } from "./agent-parts.ts";
+import type { OpenFailureLog } from "./failure-log.ts";
 import { LeaseHeartbeat, renewalIntervalMilliseconds } from "./lease-heartbeat.ts";
 import { NodeReporter } from "./node-reporter.ts";
 import { followTrustBundles } from "./trust-bundle-follower.ts";
@@ -71,13 +72,18 @@ async function runNode(parts: NodeParts, signal: AbortSignal): Promise<void> {
   parts.certificateInstalled.addEventListener("serving", () => reporter.reports.now(), { signal });
   const bundles = identity.connection.node.resource(clusterTrustBundleResource(names));
   const { onTrustBundle: onContents, onAnchors } = parts;
+  const logged = new Map<string, number>();
+  const bundleLog: OpenFailureLog = (texts) => failureLog({ ...texts, logged });
   await Promise.all([
     reporter.reports.run(signal),
     serving.manager.run(signal),
     ...services.map(({ manager }) => manager.run(signal)),
     heartbeats(parts, () => reporter.registeredUid()).run(signal),
     ...parts.settings.trustBundles.map((followed) =>
-      followTrustBundles({ followed, bundles, failureLog, random, sleep, log, onContents, onAnchors }, signal),
+      followTrustBundles(
+        { followed, bundles, failureLog: bundleLog, random, sleep, log, onContents, onAnchors },
+        signal,
+      ),
     ),
   ]);
 }

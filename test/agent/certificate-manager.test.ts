@@ -56,6 +56,19 @@ describe("the certificate manager", () => {
     }
   });
 
+  it("logs one line for each denial after the first, which names the request", async (context) => {
+    const scene = new SigningScene(context);
+    scene.behaviour = "denies";
+    await started(scene);
+    await scene.time.advance(hour);
+    const lines = scene.log.filter((line) => !line.startsWith("no new certificate: request "));
+    assert.deepEqual(lines, ["requested a certificate"]);
+    assert.equal(scene.log.length, 1 + scene.requests.size);
+    scene.behaviour = "issues";
+    await scene.time.advance(20 * hour);
+    assert.equal(scene.log.filter((line) => line === "requested a certificate").length, 3);
+  });
+
   it("waits with the same key for a decision, and logs every 15 minutes who can help", async (context) => {
     const scene = new SigningScene(context);
     scene.behaviour = "ignores";

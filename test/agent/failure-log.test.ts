@@ -9,7 +9,7 @@ function scene() {
   const lines: string[] = [];
   const log = logTo(({ failures }, message) => void lines.push(`${message} (${String(failures)})`));
   const failures = new FailureLog({ log, monotonic: time, failure: "no lease", recovery: "a lease again" });
-  return { time, lines, failures };
+  return { time, lines, log, failures };
 }
 
 describe("the log of an outage", () => {
@@ -63,11 +63,32 @@ describe("the log of an outage", () => {
     assert.deepEqual(lines, ["no lease: away (1)", "a lease again (1)", "no lease: away (1)", "a lease again (1)"]);
   });
 
+  it("has one line for all that fail together, and knows of each what fails now", () => {
+    const { time, lines, log } = scene();
+    const logged = new Map<string, number>();
+    const failuresOf = (name: string): FailureLog =>
+      new FailureLog({ log, monotonic: time, failure: `no ${name}`, recovery: `${name} again`, logged });
+    const [one, other] = [failuresOf("one"), failuresOf("other")];
+    const outage = (): void => {
+      for (const each of [one, other]) each.failed(new Error("away"));
+      assert.deepEqual([one.present, other.present], ["no one: away", "no other: away"]);
+      for (const each of [one, other]) each.succeeded();
+      time.jump(60_000);
+    };
+    outage();
+    outage();
+    const lineOfEach = ["no one: away (1)", "one again (1)"];
+    assert.deepEqual(lines, [...lineOfEach, ...lineOfEach]);
+    one.failed(new Error("gone"));
+    other.failed(new Error("forbidden"));
+    assert.deepEqual(lines.slice(4), ["no one: gone (1)", "no other: forbidden (1)"]);
+  });
+
   it("remembers few of the reasons that are another one each time", () => {
     const { lines, failures } = scene();
-    for (let number = 0; number < 17; number++) failures.failed(new Error(`reason ${number}`));
-    failures.failed(new Error("reason 16"));
+    for (let number = 0; number <= 256; number++) failures.failed(new Error(`reason ${number}`));
+    failures.failed(new Error("reason 256"));
     failures.failed(new Error("reason 1"));
-    assert.equal(lines.length, 18);
+    assert.equal(lines.length, 258);
   });
 });

@@ -18,7 +18,10 @@ interface HourlyCleanerOptions<T extends ApiObject> {
 const intervalMilliseconds = 3_600_000;
 const everything = "everything";
 
-/** A loop that looks at all objects of a resource every hour, and deletes those that are over. */
+/**
+ * A loop that looks at all objects of a resource every hour, and deletes those that are over for the second time: a clock that was
+ * ahead for less than an hour, as after a start, deletes nothing.
+ */
 export const hourlyCleaner = <T extends ApiObject>(options: HourlyCleanerOptions<T>): Controller => ({
   name: options.name,
   start(context) {
@@ -26,19 +29,25 @@ export const hourlyCleaner = <T extends ApiObject>(options: HourlyCleanerOptions
     const type = options.resource(context.names);
     const objects = informers.of(type);
     const isOver = options.isOver(context);
+    /** The uids of those that were over at the last look. */
+    let overBefore: ReadonlySet<string> = new Set();
     const queue = controllerQueue(context, {
       name: options.name,
       reconcile: async () => {
         queue.addAfter(everything, intervalMilliseconds);
         const work = new LongWork();
+        const over = new Set<string>();
         let removed = 0;
         for (const object of objects.list()) {
           await work.pause();
           if (!isOver(object)) continue;
           const { name = "", uid = "" } = object.metadata;
+          over.add(uid);
+          if (!overBefore.has(uid)) continue;
           await ignoreCodes([404, 409], client.resource(type).delete(name, { uid }));
           removed++;
         }
+        overBefore = over;
         return `removed ${removed} ${options.what}`;
       },
     });

@@ -5,7 +5,7 @@ import { parseCertificateRequestPem } from "../../../src/pki/certificate-request
 import { issueCertificate } from "../../../src/features/certificates/signers/issue.ts";
 import { certificateRecordCleaner } from "../../../src/features/certificates/inventory/certificate-inventory.ts";
 import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
-import { loopContext } from "../../run-loop.ts";
+import { atOnce, loopContext } from "../../run-loop.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { CertificateScene, newAuthority, sceneOf, until } from "./certificate-loop-scene.ts";
@@ -94,15 +94,7 @@ describe("the inventory of certificates", () => {
     const record = await recordOf("ended");
     const retentionMilliseconds = 86_400_000;
     let now = Date.parse(record.spec.notAfter) + retentionMilliseconds;
-    let look: () => void = () => {};
-    const context = loopContext({
-      client: server.client,
-      clock: { now: () => now },
-      schedule: (run) => {
-        look = run;
-        return () => {};
-      },
-    });
+    const context = loopContext({ client: server.client, clock: { now: () => now }, schedule: atOnce });
     const running = runControllers([certificateRecordCleaner({ retentionMilliseconds })], context);
     await running.synced;
     assert.ok(await records().find(record.metadata.name ?? ""), "its time has not come");
@@ -113,7 +105,6 @@ describe("the inventory of certificates", () => {
       record.metadata.resourceVersion,
     );
     now += 1000;
-    look();
     await removal;
     await running.stop();
   });

@@ -4,9 +4,10 @@ import { serviceAccountResource } from "../../../src/features/accounts/resources
 import { revocationResource } from "../../../src/features/revocation/index.ts";
 import { revocationCleaner } from "../../../src/features/revocation/revocation-cleaner.ts";
 import { timestamp } from "../../../src/machinery/api/clock.ts";
+import type { Schedule } from "../../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
-import { loopContext } from "../../run-loop.ts";
+import { atOnce, loopContext } from "../../run-loop.ts";
 import { startTestServer } from "../../test-server.ts";
 import { waitForObject } from "../../wait-for-object.ts";
 
@@ -35,7 +36,7 @@ test("revocations of credentials that no longer exist are deleted, and no others
 
   const cleaner = revocationCleaner(serviceAccountResource);
   const later = { now: () => now + 2 * day };
-  const running = runControllers([cleaner], loopContext({ client, clock: later, schedule: () => () => undefined }));
+  const running = runControllers([cleaner], loopContext({ client, clock: later, schedule: atOnce }));
   for (const name of ["a-ended", "b-account-gone"]) {
     await waitForObject(client, revocationResource(names), { name }, (found) => found === undefined);
   }
@@ -43,4 +44,29 @@ test("revocations of credentials that no longer exist are deleted, and no others
   assert.deepEqual(left, ["kept-account", "kept-all", "kept-coming", "kept-later", "kept-unknown"]);
   await running.stop();
   await server.stop();
+});
+
+test("a revocation stays when the clock was ahead of its end for less than an hour", async (context) => {
+  const server = await startTestServer({ settings: { controllers: "false" } });
+  context.after(() => server.stop());
+  const { client } = server;
+  const resource = client.resource(revocationResource(names));
+  const now = Date.now();
+  const spec = { token: { id: "a" }, expirationTimestamp: timestamp(now + day) };
+  await resource.create({ apiVersion: "", kind: "", metadata: { name: "kept" }, spec });
+  const waits: number[] = [];
+  await new Promise<void>((resolve) => {
+    const clock = { now: () => now + (waits.length === 1 ? 2 * day : 0) };
+    const schedule: Schedule = (look, milliseconds) => {
+      waits.push(milliseconds);
+      if (waits.length < 4) return atOnce(look, milliseconds);
+      resolve();
+      return () => undefined;
+    };
+    const cleaner = revocationCleaner(serviceAccountResource);
+    const running = runControllers([cleaner], loopContext({ client, clock, schedule }));
+    context.after(() => running.stop());
+  });
+  assert.deepEqual(waits, [3_600_000, 3_600_000, 3_600_000, 3_600_000]);
+  assert.equal((await resource.list()).items.length, 1);
 });

@@ -26,6 +26,9 @@ const calmMilliseconds = 60_000;
 /** A server's text may be another one each time. */
 const mostReasons = 256;
 
+/** A reason that says what the time is, is another one each time. */
+const timePattern = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
+
 /**
  * Logs the failures of what is tried again and again: each reason once, and again every quarter of an hour, and that it works again.
  * So an outage of days does not fill the log, and its end is in it.
@@ -57,9 +60,10 @@ export class FailureLog {
     const worksSince = this.#worksSince ?? now;
     this.#worksSince = undefined;
     if (now - worksSince >= calmMilliseconds) this.#forget((loggedAt) => loggedAt <= worksSince);
-    if (now - (this.#logged.get(reason) ?? -Infinity) < reminderMilliseconds) return;
+    const known = reason.replaceAll(timePattern, "");
+    if (now - (this.#logged.get(known) ?? -Infinity) < reminderMilliseconds) return;
     if (this.#logged.size >= mostReasons) this.#forget(() => true);
-    this.#logged.set(reason, now);
+    this.#logged.set(known, now);
     this.#isRecoveryNews = true;
     log.warn({ ...fields, failures: this.#failures }, this.#present);
   }

@@ -84,6 +84,14 @@ describe("the log of an outage", () => {
     assert.deepEqual(lines.slice(4), ["no one: gone (1)", "no other: forbidden (1)"]);
   });
 
+  it("has a reason once that says what the time is", () => {
+    const { lines, failures } = scene();
+    for (const time of ["2026-11-27T13:11:35.076Z", "2026-11-27T13:11:38Z"]) {
+      failures.failed(new Error(`the clock is wrong (it says ${time})`));
+    }
+    assert.deepEqual(lines, ["no lease: the clock is wrong (it says 2026-11-27T13:11:35.076Z) (1)"]);
+  });
+
   it("remembers few of the reasons that are another one each time", () => {
     const { lines, failures } = scene();
     for (let number = 0; number <= 256; number++) failures.failed(new Error(`reason ${number}`));

@@ -22,6 +22,9 @@ export interface RetiredAuthoritiesOptions {
   readonly writing: Pick<OutageReport, "failed" | "succeeded">;
 }
 
+/** So many of the CAs whose time is over are kept: the clock may be ahead now, and then their time is not over. */
+const mostOver = 16;
+
 interface KnownAuthority {
   readonly certificate: Certificate;
   /** Milliseconds since the epoch. Infinity while the CA signs. */
@@ -45,7 +48,7 @@ export class RetiredAuthorities {
     this.#written = format(this.#known);
   }
 
-  /** Sets the CAs that sign now. The previous ones are retired from this moment on. */
+  /** Sets the CAs that sign now. The previous ones are retired from this moment on. A clock that is wrong for a moment changes nothing else. */
   observe(current: readonly Certificate[]): void {
     const { clock, overlapMilliseconds, onReplaced } = this.#options;
     const now = clock.now();
@@ -55,10 +58,15 @@ export class RetiredAuthorities {
       .filter((known) => !isCurrent(known))
       .map(({ certificate, acceptedUntil }) => ({
         certificate,
-        acceptedUntil: Math.min(acceptedUntil, now + overlapMilliseconds, certificate.notAfter),
+        acceptedUntil: Math.min(
+          acceptedUntil === Infinity ? now + overlapMilliseconds : acceptedUntil,
+          certificate.notAfter,
+        ),
       }))
-      .filter(({ acceptedUntil }) => acceptedUntil > now);
-    const next = [...current.map((certificate) => ({ certificate, acceptedUntil: Infinity })), ...retired];
+      .toSorted((one, other) => one.acceptedUntil - other.acceptedUntil);
+    const over = retired.filter(({ acceptedUntil }) => acceptedUntil <= now);
+    const kept = retired.slice(Math.max(0, over.length - mostOver));
+    const next = [...current.map((certificate) => ({ certificate, acceptedUntil: Infinity })), ...kept];
     const signedBefore = new Set(this.#known.map(({ certificate }) => fingerprintOf(certificate)));
     const isReplaced = current.some((certificate) => !signedBefore.has(fingerprintOf(certificate)));
     if (signedBefore.size > 0 && isReplaced) onReplaced(current);

@@ -16,11 +16,17 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
-import { encodePrivateKeyPem, generatePrivateKey } from "../../src/pki/keys.ts";
+import { text } from "node:stream/consumers";
+import { certificateSigningRequestResource } from "../../src/features/certificates/resources.ts";
+import { platformNames } from "../../src/machinery/api/names.ts";
+import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts";
+import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem, publicKeyInfoOf } from "../../src/pki/keys.ts";
+import { InProcess } from "../server/in-process.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import type { HostedOutcome } from "./command-host.ts";
 import { HostedSignet } from "./hosted-signet.ts";
+import { UnhelpfulServers } from "./unhelpful-servers.ts";
 
 const main = join(import.meta.dirname, "../../src/main.js");
 
@@ -132,6 +138,32 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     }
     assert.equal(readFileSync(kept, "utf8"), key);
     assert.ok(!existsSync(made));
+  });
+
+  it("keeps a new key that the same command at the same moment has used first: csr create", async (context) => {
+    const api = new InProcess(server);
+    const unhelpful = new UnhelpfulServers(server);
+    context.after(() => unhelpful.close());
+    // What it takes was there before.
+    const url = await unhelpful.answering((request, response) => {
+      void text(request).then(async (body) => {
+        const headers = { "content-type": "application/json" };
+        const sent = { method: request.method ?? "", headers, ...(body !== "" && { body }) };
+        if (sent.method === "POST") await api.send(request.url ?? "", sent);
+        const answer = await api.send(request.url ?? "", sent);
+        response.writeHead(answer.status, headers).end(String(answer.body));
+      });
+    });
+    const kubeconfig = join(folder, "kubeconfig");
+    const own = readFileSync(server.kubeconfigFile, "utf8");
+    writeFileSync(kubeconfig, own.replaceAll(/https:\/\/127\.0\.0\.1:\d+/g, url), { mode: 0o600 });
+    const file = join(folder, "key");
+    const { code, stderr } = await host.run(["csr", "create", "twice", "--key-file", file, "--kubeconfig", kubeconfig]);
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, /AlreadyExists/);
+    const { spec } = await server.client.resource(certificateSigningRequestResource(platformNames)).get("twice");
+    const { publicKey } = parseCertificateRequestPem(Buffer.from(spec.request ?? "", "base64"));
+    assert.deepEqual(publicKey, publicKeyInfoOf(parsePrivateKeyPem(readFileSync(file, "utf8"))));
   });
 
   it("removes what a kill left of an earlier one, and not what another command may be writing", async () => {

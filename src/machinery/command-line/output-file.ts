@@ -1,7 +1,13 @@
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { systemClock } from "../api/clock.ts";
-import { checkReplaceable, removeAbandoned, writePrivateFile, writePublicFile } from "../files/atomic-file.ts";
+import {
+  checkReplaceable,
+  removeAbandoned,
+  writeNewPrivateFile,
+  writePrivateFile,
+  writePublicFile,
+} from "../files/atomic-file.ts";
 import { fileFailureReason, UnusableFile } from "../files/unusable-file.ts";
 import { CommandFailure } from "./command-failure.ts";
 import { UsageError } from "./flag.ts";
@@ -65,6 +71,13 @@ export const writePrivateOutput = (output: OutputFile, contents: string | Uint8A
   explain(output, () => {
     removeAbandoned(output.file, systemClock.now());
     writePrivateFile(output.file, contents);
+  });
+
+/** Writes a private key (0600) unless there is a file already, and returns whether it did. Throws CommandFailure. */
+export const writeNewKeyOutput = (output: OutputFile, pem: string): boolean =>
+  explain(output, () => {
+    removeAbandoned(output.file, systemClock.now());
+    return writeNewPrivateFile(output.file, pem);
   });
 
 /** Writes public data and replaces an existing file, unless it holds a private key. Throws CommandFailure. */

@@ -4,6 +4,7 @@ import {
   fchmodSync,
   fchownSync,
   fsyncSync,
+  linkSync,
   lstatSync,
   openSync,
   readdirSync,
@@ -15,8 +16,23 @@ import {
 } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { basename, dirname, join } from "node:path";
+import { errorCode } from "../api/thrown-error.ts";
 import { removeIfPossible } from "./remove-if-possible.ts";
 import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
+
+/**
+ * Writes a private file (0600) unless something has the name. Returns whether it did: of several processes at once, one does. Throws
+ * UnusableFile as `writeFileAtomically`.
+ */
+export function writeNewPrivateFile(file: string, contents: string | Uint8Array): boolean {
+  try {
+    writeReplacement(file, { contents, mode: 0o600, commit: (replacement) => replacement.commitUnlessThere() });
+    return true;
+  } catch (error) {
+    if (error instanceof UnusableFile && errorCode(error.cause) === "EEXIST") return false;
+    throw error;
+  }
+}
 
 /**
  * Writes a whole file. A reader, or a crash at any point, sees the old contents or the new ones, never a part. It
@@ -25,10 +41,17 @@ import { fileFailureReason, UnusableFile } from "./unusable-file.ts";
  * and its target stays unchanged. Throws UnusableFile, which names the file, when it cannot be written, or the name is or
  * links to something other than a file.
  */
-export function writeFileAtomically(
+export const writeFileAtomically = (
   file: string,
-  { contents, ...ownership }: FileOwnership & { readonly contents: string | Uint8Array },
-): void {
+  written: FileOwnership & { readonly contents: string | Uint8Array },
+): void => writeReplacement(file, { ...written, commit: (replacement) => replacement.commit() });
+
+interface WrittenReplacement extends FileOwnership {
+  readonly contents: string | Uint8Array;
+  readonly commit: (replacement: Replacement) => void;
+}
+
+function writeReplacement(file: string, { contents, commit, ...ownership }: WrittenReplacement): void {
   try {
     const replacement = openReplacement(file, ownership);
     try {
@@ -37,7 +60,7 @@ export function writeFileAtomically(
       replacement.discard();
       throw error;
     }
-    replacement.commit();
+    commit(replacement);
   } catch (error) {
     if (error instanceof UnusableFile) throw error;
     throw new UnusableFile(`cannot write ${file}: ${fileFailureReason(error)}`, { cause: error });
@@ -58,6 +81,8 @@ export interface Replacement {
   write(contents: string | Uint8Array): void;
   /** Puts the new file in the place of the old one. Throws the system's error; then the old file is there still. */
   commit(): void;
+  /** Puts the new file there unless something has the name. Throws the system's error, EEXIST then. */
+  commitUnlessThere(): void;
   /** Removes what was written so far, if the system lets it. */
   discard(): void;
 }
@@ -78,28 +103,42 @@ export function openReplacement(file: string, ownership: FileOwnership): Replace
     removeIfPossible(temporary);
     throw error;
   }
+  const commit = (put: () => void): void => {
+    try {
+      try {
+        fsyncSync(descriptor);
+      } finally {
+        closeSync(descriptor);
+      }
+      put();
+    } catch (error) {
+      removeIfPossible(temporary);
+      throw error;
+    }
+    flushFolder(dirname(file));
+  };
   return {
     temporary,
     write: (contents) => writeFileSync(descriptor, contents),
-    commit() {
-      try {
-        try {
-          fsyncSync(descriptor);
-        } finally {
-          closeSync(descriptor);
-        }
-        renameSync(temporary, file);
-      } catch (error) {
-        removeIfPossible(temporary);
-        throw error;
-      }
-      flushFolder(dirname(file));
-    },
+    commit: () => commit(() => renameSync(temporary, file)),
+    commitUnlessThere: () => commit(() => moveUnlessThere(temporary, file)),
     discard() {
       closeSync(descriptor);
       removeIfPossible(temporary);
     },
   };
+}
+
+/** A rename would replace a file that another process has made meanwhile. */
+function moveUnlessThere(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+    rmSync(from);
+  } catch (error) {
+    // Some file systems have no hard links.
+    if (!["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP"].includes(errorCode(error))) throw error;
+    renameSync(from, to);
+  }
 }
 
 function giveTo(descriptor: number, { mode, uid, gid }: FileOwnership): void {

@@ -19,7 +19,12 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { openReplacement, writePrivateFile, writePublicFile } from "../../../src/machinery/files/atomic-file.ts";
+import {
+  openReplacement,
+  writeNewPrivateFile,
+  writePrivateFile,
+  writePublicFile,
+} from "../../../src/machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../../../src/machinery/files/private-file.ts";
 import { UnusableFile } from "../../../src/machinery/files/unusable-file.ts";
 
@@ -99,6 +104,17 @@ describe("a file that is written", () => {
     const before = readdirSync(folder);
     for (const name of before) assert.throws(() => writePrivateFile(join(folder, name), "secret"), UnusableFile);
     assert.deepEqual(readdirSync(folder), before);
+  });
+
+  it("is left as it is when only a new file is wanted, also where it is a link that leads nowhere", () => {
+    assert.equal(writeNewPrivateFile(file, "one"), true);
+    assert.equal(modeOf(file), 0o600);
+    assert.equal(writeNewPrivateFile(file, "two"), false);
+    assert.equal(readFileSync(file, "utf8"), "one");
+    const link = join(folder, "link");
+    symlinkSync(join(folder, "nowhere"), link);
+    assert.equal(writeNewPrivateFile(link, "three"), false);
+    assert.deepEqual(readdirSync(folder).toSorted(), ["key", "link"]);
   });
 
   it("may have a name of the greatest length", () => {

@@ -1,4 +1,5 @@
 import { rmSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
 import { Command } from "commander";
 import type { KeyObject } from "node:crypto";
 import { apiserverClient } from "../signers/apiserver-client.ts";
@@ -6,7 +7,8 @@ import { ApiError } from "../../../machinery/api/api-error.ts";
 import { apiVersionOf } from "../../../machinery/api/resource-type.ts";
 import { readPrivateFile } from "../../../machinery/files/private-file.ts";
 import { createCertificateRequestPem } from "../../../pki/create-certificate-request.ts";
-import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem } from "../../../pki/keys.ts";
+import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
+import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem, publicKeyInfoOf } from "../../../pki/keys.ts";
 import type { KeyType } from "../../../pki/keys.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
@@ -27,10 +29,12 @@ import { printable } from "../../../machinery/command-line/printable.ts";
 import {
   checkOutputFile,
   outputFile,
+  writeNewKeyOutput,
   writePrivateOutput,
   writePublicOutput,
 } from "../../../machinery/command-line/output-file.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
+import type { CertificateSigningRequest } from "../resources.ts";
 import { awaitCertificate } from "./await-certificate.ts";
 
 interface CreateFlags extends ConnectionFlags, OutputFlags, CertificateNameFlags {
@@ -82,7 +86,8 @@ async function createRequest(name: string, flags: CreateFlags): Promise<void> {
     const key = openKey(flags);
     const pem = requestPem(key.privateKey, named);
     if (requestFile !== undefined) writePublicOutput(requestFile, pem);
-    const sent = connection.client.resource(type).create({
+    const requests = connection.client.resource(type);
+    const sent = requests.create({
       apiVersion: apiVersionOf(type),
       kind: type.kind,
       metadata: { name },
@@ -94,8 +99,11 @@ async function createRequest(name: string, flags: CreateFlags): Promise<void> {
       },
       status: {},
     });
-    const created = await sent.catch((error: unknown) => {
-      if (key.isNew && isRefusal(error)) rmSync(flags.keyFile, { force: true });
+    const created = await sent.catch(async (error: unknown) => {
+      if (!key.isNew || !isRefusal(error)) throw error;
+      // The same command at the same moment may have found the key, and been faster.
+      const isUsed = error.code === 409 && (await requests.get(name).then(isFor(key.privateKey), () => true));
+      if (!isUsed) rmSync(flags.keyFile, { force: true });
       throw error;
     });
     const shown =
@@ -111,7 +119,15 @@ const requestPem = (
 ): string => createCertificateRequestPem({ privateKey, subject: { commonName, organizations }, subjectAltNames });
 
 /** Whether the server took nothing. After any other failure the request may be there, and its key is needed. */
-const isRefusal = (error: unknown): boolean => error instanceof ApiError && error.code < 500;
+const isRefusal = (error: unknown): error is ApiError => error instanceof ApiError && error.code < 500;
+
+const isFor =
+  (privateKey: KeyObject) =>
+  ({ spec }: CertificateSigningRequest): boolean =>
+    isDeepStrictEqual(
+      parseCertificateRequestPem(Buffer.from(spec.request ?? "", "base64")).publicKey,
+      publicKeyInfoOf(privateKey),
+    );
 
 interface RequestKey {
   readonly privateKey: KeyObject;
@@ -119,19 +135,29 @@ interface RequestKey {
   readonly isNew: boolean;
 }
 
-/** The key of the file, or a new key that is written to the file before the request is sent. */
+/**
+ * The key of the file, or a new key that is written to the file before the request is sent. A file that comes meanwhile is of the same
+ * command at the same moment, and its key is used.
+ */
 function openKey({ keyFile, keyType }: CreateFlags): RequestKey {
   const output = { namedBy: "--key-file", file: keyFile };
-  const kept = readPrivateFile(keyFile);
-  if (kept !== undefined) {
-    try {
-      return { privateKey: parsePrivateKeyPem(kept), isNew: false };
-    } catch (cause) {
-      throw new UsageError(`--key-file: ${keyFile} contains no PEM private key; name another file`, { cause });
-    }
-  }
+  const kept = readKey(keyFile);
+  if (kept !== undefined) return { privateKey: kept, isNew: false };
   checkOutputFile(output);
   const privateKey = generatePrivateKey(keyType);
-  writePrivateOutput(output, encodePrivateKeyPem(privateKey));
+  const pem = encodePrivateKeyPem(privateKey);
+  if (writeNewKeyOutput(output, pem)) return { privateKey, isNew: true };
+  const found = readKey(keyFile);
+  if (found !== undefined) return { privateKey: found, isNew: false };
+  writePrivateOutput(output, pem); // a link that leads nowhere has the name
   return { privateKey, isNew: true };
+}
+
+function readKey(keyFile: string): KeyObject | undefined {
+  const pem = readPrivateFile(keyFile);
+  try {
+    return pem === undefined ? undefined : parsePrivateKeyPem(pem);
+  } catch (cause) {
+    throw new UsageError(`--key-file: ${keyFile} contains no PEM private key; name another file`, { cause });
+  }
 }

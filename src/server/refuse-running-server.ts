@@ -6,22 +6,24 @@ import { storedEntry } from "../machinery/storage/stored-entries.ts";
 
 const lookMilliseconds = 1000;
 
-/** For people, who wait for `refuseRunningServer`. */
-export const watchingText = `looking for ${longestRestMilliseconds / 1000} seconds whether a server still uses etcd`;
+export interface LookOptions {
+  readonly sleep: Sleep;
+  readonly signal: AbortSignal;
+  /** Told why it takes long, for people. */
+  readonly onWait: (text: string) => void;
+}
 
 /**
  * Rejects with UsageError when a server uses a store. Replicas on etcd do not share a data directory, but each that runs the loops, or
  * would take them over, writes their lease again and again. The times in the lease are those of another machine's clock, so they say
  * nothing. Rejects with the reason of `signal` when that aborts.
  */
-export async function refuseRunningServer(
-  store: Store,
-  { sleep, signal }: { readonly sleep: Sleep; readonly signal: AbortSignal },
-): Promise<void> {
+export async function refuseRunningServer(store: Store, { sleep, signal, onWait }: LookOptions): Promise<void> {
   const { entries } = await store.range({ start: "/registry/leases", end: "/registry/leases0" });
   const seen = entries.filter(({ key }) => key.endsWith("/signet-controllers"));
-  // Without a lease, the loops of no server have ever run.
-  for (let passed = 0; seen.length > 0 && passed < longestRestMilliseconds; passed += lookMilliseconds) {
+  if (seen.length === 0) return; // the loops of no server have ever run
+  onWait(`looking for ${longestRestMilliseconds / 1000} seconds whether a server still uses etcd`);
+  for (let passed = 0; passed < longestRestMilliseconds; passed += lookMilliseconds) {
     await sleep(lookMilliseconds, signal);
     signal.throwIfAborted();
     for (const { key, modRevision } of seen) {

@@ -25,7 +25,7 @@ import { PkiError } from "../pki/pki-error.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
 import { namesOfStore } from "./open-store.ts";
 import type { StoreLocation } from "./open-store.ts";
-import { refuseRunningServer, watchingText } from "./refuse-running-server.ts";
+import { refuseRunningServer } from "./refuse-running-server.ts";
 import { readSharedSealingKeyId, recordSealingKey, refuseOtherDataDirectory } from "./replica-identity.ts";
 import { sealedKeys } from "./sealed-keys.ts";
 import { checkDataDirectory, checkOwner, withOpenStore } from "./with-server-store.ts";
@@ -43,8 +43,9 @@ export async function runResealKeys(location: StoreLocation): Promise<void> {
   try {
     await withOpenStore(location, async ({ store }) => {
       if (isShared) {
-        console.error(watchingText);
-        await interruptible("nothing was changed", (signal) => refuseRunningServer(store, { sleep, signal }));
+        await interruptible("nothing was changed", (signal) =>
+          refuseRunningServer(store, { sleep, signal, onWait: console.error }),
+        );
       }
       for (const line of await resealKeys({ store, dataDirectory, clock: systemClock })) console.log(line);
     });

@@ -60,6 +60,7 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
       from,
       to,
       sleep,
+      onWait: () => {},
       signal: new AbortController().signal,
     });
   /** Runs a server on one of the stores, and returns what the test made of it. */
@@ -141,7 +142,7 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
     const move = (prefix: string) =>
       migrateStorage(
         parseServerConfig({ commandLine: { "data-dir": directory, ...settings, "etcd-prefix": prefix }, file: {} }),
-        { from: "lmdb", to: "etcd", sleep: async () => {}, signal: new AbortController().signal },
+        { from: "lmdb", to: "etcd", sleep: async () => {}, onWait: () => {}, signal: new AbortController().signal },
       );
     await move("/put-away");
     const moved = readdirSync(directory).find((name) => name.startsWith("store.moved-")) ?? "";
@@ -169,7 +170,13 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
         ),
     });
     context.after(() => way.close());
-    const options = { from: "etcd", to: "lmdb", sleep: async () => {}, signal: new AbortController().signal } as const;
+    const options = {
+      from: "etcd",
+      to: "lmdb",
+      sleep: async () => {},
+      onWait: () => {},
+      signal: new AbortController().signal,
+    } as const;
     await assert.rejects(migrateStorage(configOf(`http://127.0.0.1:${way.port}`), options), {
       name: "CommandFailure",
       message: /all objects are in \S+store now, .*: start signet serve without --etcd-servers, and no server with it/,

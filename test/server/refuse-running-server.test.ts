@@ -10,9 +10,11 @@ const key = "/registry/leases/platform-system/signet-controllers";
 describe("a command that no server may run beside", () => {
   let store: MemoryStore;
   let passedMilliseconds: number;
+  let said: string[];
   beforeEach(() => {
     store = new MemoryStore();
     passedMilliseconds = 0;
+    said = [];
   });
 
   async function writeLease(spec: object): Promise<void> {
@@ -27,6 +29,7 @@ describe("a command that no server may run beside", () => {
     refuseRunningServer(store, {
       sleep: async (milliseconds) => meanwhile((passedMilliseconds += milliseconds)),
       signal,
+      onWait: (text) => said.push(text),
     });
   const held = { holderIdentity: "one", leaseDurationSeconds: 15 };
 
@@ -61,11 +64,12 @@ describe("a command that no server may run beside", () => {
     await writeLease({ ...held, renewTime: "2101-01-01T00:00:00.000000Z" });
     await refuse();
     assert.equal(passedMilliseconds, 25_000);
+    assert.deepEqual(said, ["looking for 25 seconds whether a server still uses etcd"]);
   });
 
   it("runs at once where the loops of no server have ever run", async () => {
     await refuse();
-    assert.equal(passedMilliseconds, 0);
+    assert.deepEqual([passedMilliseconds, said], [0, []]);
   });
 
   it("ends with Ctrl-C while it looks", async () => {

@@ -85,6 +85,7 @@ describe("two replicas on one etcd", { skip: skipsEtcd || (skipsEtcdctl ?? false
       from: "lmdb",
       to: "etcd",
       sleep: async () => {},
+      onWait: () => {},
       signal: new AbortController().signal,
     });
     cpSync(dataOf("first"), dataOf("second"), { recursive: true });
@@ -193,6 +194,7 @@ describe("two replicas on one etcd", { skip: skipsEtcd || (skipsEtcdctl ?? false
       from: "etcd",
       to: "lmdb",
       sleep: async () => {},
+      onWait: () => {},
       signal: new AbortController().signal,
     });
     for (const file of readdirSync(join(dataOf("first"), "store"))) {

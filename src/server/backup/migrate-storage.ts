@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { flushFolder } from "../../machinery/files/atomic-file.ts";
-import type { Sleep } from "../../machinery/loops/repetition.ts";
 import { createObjects, stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 import { WriteOutcomeUnknown } from "../../machinery/storage/store.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { lockDataDirectory, storeDirectory } from "../lock-data-directory.ts";
 import { refuseRunningServer, serverRuns } from "../refuse-running-server.ts";
+import type { LookOptions } from "../refuse-running-server.ts";
 import { markStoreMoved, markEtcdMoved, openImportTarget } from "../open-store.ts";
 import type { StoreLocation } from "../open-store.ts";
 import { decrypted, openReadableStore } from "../encryption/readable-store.ts";
@@ -19,11 +19,9 @@ import { everyKey } from "../../machinery/storage/key-range.ts";
 /** The data directory's own store, or etcd. */
 export type StorageKind = "lmdb" | "etcd";
 
-export interface MigrateOptions {
+export interface MigrateOptions extends LookOptions {
   readonly from: StorageKind;
   readonly to: StorageKind;
-  readonly sleep: Sleep;
-  readonly signal: AbortSignal;
 }
 
 export interface MigrateReport {

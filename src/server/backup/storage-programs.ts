@@ -8,7 +8,6 @@ import { UnreadableSource } from "../../machinery/storage/copy-objects.ts";
 import { StoreUnavailable } from "../../machinery/storage/store.ts";
 import { interruptible } from "../../machinery/command-line/interruptible.ts";
 import type { StoreLocation } from "../open-store.ts";
-import { watchingText } from "../refuse-running-server.ts";
 import { backUp } from "./back-up.ts";
 import { verifyBackupFile } from "./backup-file.ts";
 import { DamagedBackup } from "./backup-format.ts";
@@ -65,9 +64,8 @@ export async function runMigrateStorage(
   location: StoreLocation,
   { from, to }: Pick<MigrateOptions, "from" | "to">,
 ): Promise<void> {
-  if (from === "etcd") console.error(watchingText);
   const report = await explained({ written: location.dataDirectory }, () =>
-    interruptible(untouched, (signal) => migrateStorage(location, { from, to, sleep, signal })),
+    interruptible(untouched, (signal) => migrateStorage(location, { from, to, sleep, signal, onWait: console.error })),
   );
   console.log(`moved ${report.objects} objects from ${from} to ${to}, up to revision ${report.revision}`);
   const { configuration, keyFile } = location.encryption;

@@ -22,6 +22,7 @@ import { parseCertificatesPem } from "../pki/trust-anchors.ts";
 import type { CertificateAuthority } from "../pki/certificate-authority.ts";
 import { issueOwnCertificate } from "../features/certificates/authorities/issue-own-certificate.ts";
 import type { PemKeyPair, OwnCertificateOptions } from "../features/certificates/authorities/issue-own-certificate.ts";
+import { administratorFile } from "./lock-data-directory.ts";
 import { isIssuedBy, splitKeyPair } from "./tls/serving-certificate.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
@@ -147,7 +148,7 @@ export function writeAdminKubeconfig(options: AdminKubeconfigOptions): AdminKube
 function adminCredentials(options: AdminKubeconfigOptions): PemKeyPair {
   const { dataDirectory, clock, lifetimeMilliseconds, isRevoked, revocation } = options;
   const authority = options.authority();
-  const file = join(dataDirectory, "admin.pem");
+  const file = administratorFile(dataDirectory);
   const kept = splitKeyPair(readPrivateFile(file) ?? "");
   if (kept !== undefined) {
     const [certificate] = parseCertificatesPem(kept.certificate);

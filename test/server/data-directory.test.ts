@@ -199,6 +199,21 @@ describe("a data directory", () => {
     await refuse(data, /store\.mdb is damaged, or is not a Signet store; restore a backup/);
   });
 
+  it("is refused when the file of its store is empty, unless no server has served from it or the store was removed", async () => {
+    mkdirSync(join(data, "store"), { recursive: true, mode: 0o700 });
+    writeFileSync(join(data, "store/store.mdb"), "");
+    const first = start(data);
+    assert.equal(await first.outcome, "ready");
+    await end(first.process, "SIGTERM");
+    writeFileSync(join(data, "store/store.mdb"), "");
+    await refuse(
+      data,
+      /store\.mdb is empty, and a server has had objects there: restore a backup \(signet restore\), or,/,
+    );
+    rmSync(join(data, "store"), { recursive: true });
+    assert.equal(await start(data).outcome, "ready");
+  });
+
   it("is refused when a file of its store cannot be opened", async () => {
     mkdirSync(join(data, "store"), { recursive: true, mode: 0o700 });
     symlinkSync("store.mdb", join(data, "store/store.mdb"));

@@ -221,7 +221,8 @@ export class CertificateManager {
       onInstalled(pair);
       const state = this.#state(specification);
       // A signer whose certificates are due at once, or lack names, must not be asked again without a pause.
-      if (state !== "current") throw new RequestRefused(`the signer issued a certificate that is already ${state}`);
+      const fault = state === "early" ? "not valid yet" : `already ${state}`;
+      if (state !== "current") throw new RequestRefused(`the signer issued a certificate that is ${fault}`);
       this.#failure = undefined;
       this.#wasRefused = false;
       this.#failureLog.succeeded();
@@ -242,20 +243,24 @@ export class CertificateManager {
     const { wanted } = specification;
     const question = { certificate, wanted, isSpecificationChanged: false, isRefused: false, renewAt: Infinity };
     const issued = certificateState({ ...question, now: clock.now() });
-    if (this.#current === undefined || !["current", "due"].includes(this.#state(specification))) return;
+    if (this.#current === undefined || !["current", "due", "early"].includes(this.#state(specification))) return;
     const usages = tlsUsagesOf(certificate, wanted);
     const lost = tlsUsagesOf(this.#current.certificate, wanted).find((usage) => !usages.includes(usage));
-    if (issued === "current" && lost === undefined) return this.#refuseEarly(certificate);
+    const isUsable = ["current", "early"].includes(issued);
+    if (isUsable && lost === undefined) return this.#refuseEarly(certificate);
     // The same request would give the same certificate.
     store.forgetPendingKey();
-    const fault = issued === "current" ? `not for ${lost}` : `already ${issued}`;
+    const fault = isUsable ? `not for ${lost}` : `already ${issued}`;
     throw new RequestRefused(`the signer issued a certificate that is ${fault}: the one in use stays`);
   }
 
-  /** Throws Error while the issued certificate is not valid yet and the one in use is. The next try finds the same certificate. */
+  /**
+   * Throws Error while the issued certificate is not valid yet, and the one in use is or will be sooner. The next try finds the same
+   * certificate.
+   */
   #refuseEarly({ notBefore }: Certificate): void {
-    const now = this.#options.clock.now();
-    if (now >= notBefore || now < (this.#current?.certificate.notBefore ?? now)) return;
+    if (this.#options.clock.now() >= notBefore || notBefore < (this.#current?.certificate.notBefore ?? Infinity))
+      return;
     throw new Error(
       `the issued certificate is valid from ${new Date(notBefore).toISOString()}: until then, the one in use stays`,
     );

@@ -26,6 +26,8 @@ export type CertificateState =
   /** The server has answered 401 to it. */
   | "refused"
   | "expired"
+  /** It is not valid yet: its signer's clock was ahead, and may be right again. */
+  | "early"
   /** It lacks names, or something else was wanted when it was requested: names, usages, type of key, lifetime or signer. */
   | "outdated"
   /** It is time to renew it. */
@@ -42,18 +44,18 @@ export interface CertificateQuestion {
   readonly now: number;
 }
 
-/**
- * A certificate that is not valid yet counts as current: the signer's clock is ahead of this one, and another request would
- * give the same.
- */
 export function certificateState(question: CertificateQuestion): CertificateState {
   const { certificate, wanted, isSpecificationChanged, isRefused, renewAt, now } = question;
   if (certificate === undefined) return "missing";
   if (isRefused) return "refused";
   if (now > certificate.notAfter) return "expired";
+  if (now < certificate.notBefore - toleratedSkewMilliseconds) return "early";
   if (isSpecificationChanged || !isCertificateFor(certificate, wanted)) return "outdated";
   return now >= renewAt ? "due" : "current";
 }
+
+/** Clocks differ by so much without a fault: many signers let certificates begin five minutes before their own time. */
+const toleratedSkewMilliseconds = 5 * 60_000;
 
 /** Everything that decides what happens next to a certificate. */
 export interface RenewalState {

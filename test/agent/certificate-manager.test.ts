@@ -307,6 +307,31 @@ describe("the certificate manager", () => {
     assert.equal(scene.requests.size, 2);
   });
 
+  it("replaces one that is not valid yet when the signer's clock was ahead and is right again", async (context) => {
+    const scene = new SigningScene(context);
+    scene.issuedFromMilliseconds = 9 * hour;
+    const manager = await started(scene);
+    const early = serial(manager);
+    assert.equal(manager.status.state, "early");
+    scene.issuedFromMilliseconds = 0;
+    await scene.time.advance(10_000);
+    assert.notEqual(serial(manager), early);
+    assert.equal(manager.status.state, "current");
+    assert.equal(scene.requests.size, 2);
+  });
+
+  it("keeps one that is not valid yet while others would begin later, and it is current when it begins", async (context) => {
+    const scene = new SigningScene(context);
+    scene.issuedFromMilliseconds = 20 * minute;
+    const manager = await started(scene);
+    const early = serial(manager);
+    await scene.time.advance(14 * minute);
+    assert.deepEqual([serial(manager), manager.status.state], [early, "early"]);
+    await scene.time.advance(2 * minute);
+    assert.deepEqual([serial(manager), manager.status.state], [early, "current"]);
+    assert.equal(scene.requests.size, 2);
+  });
+
   it("replaces a refused certificate at once, and the next refused ones with growing delays", async (context) => {
     const scene = new SigningScene(context);
     await started(scene);

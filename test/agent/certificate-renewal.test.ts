@@ -48,13 +48,14 @@ describe("a certificate", () => {
     now: 1_500_000,
   };
 
-  it("is current until it is due, expired after its end, and current before its beginning", () => {
+  it("is current until it is due, expired after its end, and early more than five minutes before its beginning", () => {
     assert.equal(certificateState(question), "current");
     assert.equal(certificateState({ ...question, now: 1_799_999 }), "current");
     assert.equal(certificateState({ ...question, now: 1_800_000 }), "due");
     assert.equal(certificateState({ ...question, now: 2_000_000 }), "due");
     assert.equal(certificateState({ ...question, now: 2_000_001 }), "expired");
-    assert.equal(certificateState({ ...question, now: 0 }), "current");
+    assert.equal(certificateState({ ...question, now: 700_000 }), "current");
+    assert.equal(certificateState({ ...question, now: 699_999 }), "early");
   });
 
   it("is reported as missing, refused or outdated before its dates are checked", () => {

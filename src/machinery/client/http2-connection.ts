@@ -70,6 +70,7 @@ export class Http2Connection {
       stream.on("error", (error) => (failure = error));
       stream.on("close", () => {
         if (--this.#requests === 0) this.#session.unref();
+        if (isLate(request.signal)) this.#askForPong();
         const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
         reject(isRefused ? new RequestNotTaken({ cause: failure }) : (failure ?? connectionEnded()));
       });
@@ -119,6 +120,10 @@ export class Http2Connection {
     this.#socket.destroy();
   }
 }
+
+/** Whether the caller gave up because its time was over, and not because it wants no answer any more. */
+const isLate = (signal: AbortSignal | undefined): boolean =>
+  signal?.reason instanceof Error && signal.reason.name === "TimeoutError";
 
 async function* bodyOf(stream: ClientHttp2Stream): AsyncGenerator<Uint8Array> {
   try {

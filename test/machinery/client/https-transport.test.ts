@@ -358,6 +358,38 @@ describe("a transport that shares one connection of HTTP/2", () => {
     assert.equal(sessions.length, 2);
   });
 
+  it("closes a connection on which nothing arrives within the time of a caller", async (context) => {
+    const { transport, front, sessions } = await start(context, (stream, path) => {
+      if (path.startsWith("/watch")) stream.respond({ ":status": 200 });
+      else answer(stream, path);
+    });
+    const watch = await transport.send({ method: "GET", path: "/watch", query: "watch=true&timeoutSeconds=3600" });
+    front.fallSilent();
+    context.mock.timers.enable({ apis: ["setTimeout"] });
+    const time = new AbortController();
+    const late = ask(transport, "/", { signal: time.signal });
+    setImmediate(() => time.abort(new DOMException("the time is over", "TimeoutError")));
+    await assert.rejects(late);
+    front.speak();
+    await ask(transport, "/");
+    assert.equal(sessions.length, 2);
+    context.mock.timers.tick(pongMilliseconds);
+    await assert.rejects(readText(watch.body), /in time/);
+  });
+
+  it("goes on with a connection on which a caller wants no answer any more", async (context) => {
+    const { transport, sessions } = await start(context, (stream, path) => {
+      if (path !== "/silent") answer(stream, path);
+    });
+    await ask(transport, "/");
+    const caller = new AbortController();
+    const unwanted = ask(transport, "/silent", { signal: caller.signal });
+    setImmediate(() => caller.abort());
+    await assert.rejects(unwanted);
+    await ask(transport, "/");
+    assert.equal(sessions.length, 1);
+  });
+
   it("keeps a connection whose server is only slow", async (context) => {
     const used: unknown[] = [];
     const { transport, sessions } = await start(context, (stream, path) => {

@@ -251,6 +251,20 @@ describe("traces for a collector", () => {
     await end();
   });
 
+  it("go on after an answer that changes the protocol", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    answer = (_request, response) => {
+      answer = takes;
+      response.writeHead(101, { connection: "upgrade", upgrade: "other" }).end(resolve);
+    };
+    exporting();
+    await api.send(version, traceparent("01"));
+    await promise;
+    await api.send(version, traceparent("01"));
+    await end();
+    assert.ok(spans().length > 0);
+  });
+
   it("go to a collector over HTTPS through the proxy of HTTPS_PROXY", async (context) => {
     const { asked } = await environmentProxy(context);
     exporting({ OTEL_EXPORTER_OTLP_ENDPOINT: "https://collector.invalid:4318" });

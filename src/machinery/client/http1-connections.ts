@@ -1,6 +1,6 @@
 import https from "node:https";
 import { errorCode } from "../api/thrown-error.ts";
-import { connectionTimeout, RequestNotTaken } from "./connections.ts";
+import { connectionEnded, connectionTimeout, RequestNotTaken } from "./connections.ts";
 import type { Connections, WireRequest } from "./connections.ts";
 import { ProxyAgent, proxyFault } from "./proxy-agent.ts";
 import { tlsOptions } from "./tls-options.ts";
@@ -41,6 +41,8 @@ export class Http1Connections implements Connections {
         this.#closeIdle();
         reject(new RequestNotTaken({ cause: error }));
       });
+      // Node.js closes a connection that changes its protocol (101) without an answer, and without an error.
+      outgoing.on("close", () => reject(connectionEnded()));
       outgoing.end(body);
     });
   }

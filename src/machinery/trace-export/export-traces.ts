@@ -157,6 +157,8 @@ function sender(
       });
       request.on("socket", (socket) => socket.unref());
       request.on("error", reject).end(body);
+      // Node.js closes a connection that changes its protocol (101) without an answer, and without an error.
+      request.on("close", () => reject(new Error("it closed the connection without an answer")));
       proxied?.boundTunnel(request, { signal, milliseconds: timeoutMilliseconds, onEnded: reject });
     });
 }

@@ -54,4 +54,12 @@ describe("a document of an issuer", () => {
     await assert.rejects(answered(compressed.subarray(0, -8)), /unexpected end of file/);
     await assert.rejects(answered(Buffer.from("{}")), /incorrect header check/);
   });
+
+  it("cannot be had where the answer changes the protocol", async () => {
+    await using site = await openTlsSite();
+    site.answer = (_, response) => response.writeHead(101, { connection: "upgrade", upgrade: "other" }).end();
+    const { caCertificate: certificateAuthority } = site;
+    const signal = new AbortController().signal;
+    await assert.rejects(fetchDocument(site.url, { certificateAuthority, signal }), /without an answer/);
+  });
 });

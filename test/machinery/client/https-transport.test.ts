@@ -420,6 +420,21 @@ describe("a transport that shares one connection of HTTP/2", () => {
   });
 });
 
+test("a request over HTTP/1.1 fails when its answer changes the protocol", async (context) => {
+  const server = createServer({ ...tls, ALPNProtocols: ["http/1.1"] }, (_, response) => {
+    response.writeHead(101, { connection: "upgrade", upgrade: "other" }).end();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo; // listens on a port
+  const transport = httpsTransport({ server: `https://127.0.0.1:${port}`, skipsServerVerification: true });
+  context.after(() => {
+    transport.close();
+    server.close();
+  });
+  await assert.rejects(ask(transport, "/"), /before the answer was complete/);
+});
+
 describe("a connection of HTTP/1.1 that was kept open, and that the server closes when it gets the next request", () => {
   async function start(context: TestContext) {
     let connections = 0;

@@ -77,6 +77,8 @@ const get = (
     const headers = { accept: "application/json", "accept-encoding": "gzip", "user-agent": "signet" };
     const failed = (error: unknown): void => reject(fetchFault(url, error));
     const request = https.get(url, { agent, signal, headers }, resolve).on("error", failed);
+    // Node.js closes a connection that changes its protocol (101) without an answer, and without an error.
+    request.on("close", () => failed(new Error("it closed the connection without an answer")));
     agent.boundTunnel(request, { signal, milliseconds: timeoutMilliseconds, onEnded: failed });
   });
 

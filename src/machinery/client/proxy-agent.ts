@@ -41,7 +41,7 @@ export class ProxyAgent extends https.Agent {
 
   /**
    * Call it right after a request was made. Node.js (26.10) ends neither an aborted request nor one whose server is silent while a
-   * proxy makes a tunnel for it, and keeps the connection: this ends the connection, and says why.
+   * proxy makes a tunnel for it, and keeps the connection, also to a proxy that refuses: this ends the connection, and says why.
    */
   boundTunnel(request: ClientRequest, { signal, milliseconds, onEnded }: TunnelBounds): void {
     const connection = this.#newest;
@@ -59,7 +59,10 @@ export class ProxyAgent extends https.Agent {
       clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
     };
-    request.once("socket", done).once("close", done);
+    request.once("socket", done).once("close", () => {
+      done();
+      if (request.socket === null) connection.once("error", () => {}).destroy();
+    });
   }
 }
 

@@ -540,6 +540,22 @@ test("a proxy or a server behind it that hangs ends with the request, or after t
   }
 });
 
+test("a connection to a proxy that refuses, and keeps it open, is closed", async (context) => {
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  const proxy = createProxy().on("connect", (_request, socket) => {
+    socket.on("end", () => socket.end()).on("error", () => {});
+    socket.on("close", () => resolve()).resume();
+    socket.write("HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n");
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  context.after(() => proxy.close());
+  const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`; // listens on a port
+  const transport = httpsTransport({ server: "https://signet.invalid", proxyUrl });
+  await assert.rejects(ask(transport, "/"), /407/);
+  await closed;
+});
+
 test("a proxy that cannot be reached is not mistaken for the server", async () => {
   for (const proxyUrl of ["http://127.0.0.1:1", "http://proxy.invalid:3128"]) {
     const transport = httpsTransport({ server: "https://127.0.0.1:1", proxyUrl });

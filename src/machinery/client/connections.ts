@@ -41,3 +41,7 @@ export const connectionEnded = (options?: ErrorOptions): Error =>
 
 export const connectionTimeout = ({ server }: { readonly server: string }): Error =>
   new Error(`no answer from ${new URL(server).hostname} in time`);
+
+/** Whether the caller gave up because its time was over, and not because it wants no answer any more. */
+export const isLate = (signal: AbortSignal | undefined): boolean =>
+  signal?.reason instanceof Error && signal.reason.name === "TimeoutError";

@@ -1,6 +1,6 @@
 import https from "node:https";
 import { errorCode } from "../api/thrown-error.ts";
-import { connectionEnded, connectionTimeout, RequestNotTaken } from "./connections.ts";
+import { connectionEnded, connectionTimeout, isLate, RequestNotTaken } from "./connections.ts";
 import type { Connections, WireRequest } from "./connections.ts";
 import { ProxyAgent, proxyFault } from "./proxy-agent.ts";
 import { tlsOptions } from "./tls-options.ts";
@@ -11,6 +11,7 @@ import type { ClientResponse } from "./transport.ts";
 export class Http1Connections implements Connections {
   readonly #server: TlsServer;
   readonly #agent: ProxyAgent;
+  #answers = 0;
 
   constructor(server: TlsServer, credentials: TlsCredentials) {
     this.#server = server;
@@ -27,13 +28,23 @@ export class Http1Connections implements Connections {
     silenceMilliseconds,
   }: WireRequest): Promise<ClientResponse> {
     return new Promise((resolve, reject) => {
+      const answersBefore = this.#answers;
       const outgoing = https.request(
         { method, path, headers, agent: this.#agent, timeout: silenceMilliseconds, ...(signal && { signal }) },
-        (incoming) => resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: incoming }),
+        (incoming) => {
+          this.#answers += 1;
+          resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: incoming });
+        },
       );
       this.#agent.boundTunnel(outgoing, { signal, milliseconds: silenceMilliseconds, onEnded: reject });
-      outgoing.on("timeout", () => outgoing.destroy(connectionTimeout(this.#server)));
+      let isSilent = false;
+      outgoing.on("timeout", () => {
+        isSilent = true;
+        outgoing.destroy(connectionTimeout(this.#server));
+      });
       outgoing.on("error", (error) => {
+        // What else was kept open is likely as dead, unless another request has been answered meanwhile.
+        if ((isSilent || isLate(signal)) && this.#answers === answersBefore) this.#closeIdle();
         if (!isRepeatable || !outgoing.reusedSocket || !cut.has(errorCode(error))) {
           return reject(outgoing.socket === null ? proxyFault(error) : error);
         }

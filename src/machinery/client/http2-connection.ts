@@ -2,7 +2,7 @@ import { connect, constants } from "node:http2";
 import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { errorCode } from "../api/thrown-error.ts";
-import { RequestNotTaken, connectionEnded, connectionTimeout } from "./connections.ts";
+import { RequestNotTaken, connectionEnded, connectionTimeout, isLate } from "./connections.ts";
 import type { WireRequest } from "./connections.ts";
 import type { ClientResponse } from "./transport.ts";
 
@@ -120,10 +120,6 @@ export class Http2Connection {
     this.#socket.destroy();
   }
 }
-
-/** Whether the caller gave up because its time was over, and not because it wants no answer any more. */
-const isLate = (signal: AbortSignal | undefined): boolean =>
-  signal?.reason instanceof Error && signal.reason.name === "TimeoutError";
 
 async function* bodyOf(stream: ClientHttp2Stream): AsyncGenerator<Uint8Array> {
   try {

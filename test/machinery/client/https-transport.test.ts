@@ -77,7 +77,7 @@ const protocols = [
   {
     protocol: "HTTP/1.1",
     serve: (listener: (incoming: Incoming, response: Answer) => void): Server =>
-      createServer(tls, listener as RequestListener),
+      createServer({ ...tls, keepAliveTimeout: 0 }, listener as RequestListener),
   },
 ];
 
@@ -111,6 +111,21 @@ for (const { protocol, serve } of protocols) {
         new Promise((resolve) => server.getConnections((_error, count) => resolve(count)));
       return { behaviour, front, transport, openConnections };
     }
+
+    it("uses new connections after a caller has had no answer in its time", async (context) => {
+      const { behaviour, front, transport } = await start(context);
+      const held = ["/held", "/held", "/held"].map((path) => ask(transport, path));
+      await behaviour.holds(3);
+      for (const response of behaviour.held) response.end();
+      await Promise.all(held);
+      front.fallSilent();
+      const time = new AbortController();
+      const late = ask(transport, "/", { signal: time.signal });
+      setImmediate(() => time.abort(new DOMException("the time is over", "TimeoutError")));
+      await assert.rejects(late);
+      front.speak();
+      await ask(transport, "/");
+    });
 
     it("sends method, path, query, headers and body, and returns status, headers and body", async (context) => {
       const { front } = await start(context);

@@ -216,6 +216,20 @@ describe("an external signer", () => {
     await sealed();
   });
 
+  it("is asked again after an hour, whatever it says", async () => {
+    const { client, clock, signer } = await openScene();
+    client.published = () => Promise.resolve({ ...answerOf(client.key), refreshHintSeconds: 10 ** 15 });
+    clock.milliseconds += 60_000;
+    await signer.pollWhenDue();
+    const before = client.fetches;
+    clock.milliseconds += 3_599_000;
+    await signer.pollWhenDue();
+    assert.equal(client.fetches, before);
+    clock.milliseconds += 1_000;
+    await signer.pollWhenDue();
+    assert.equal(client.fetches, before + 1);
+  });
+
   it("is asked again at once after the clock was set back", async () => {
     const { client, clock, signer, sealed, refused } = await openScene();
     const { signed } = client;

@@ -15,6 +15,8 @@ const headerMembers = new Set(["alg", "kid", "typ"]);
 const maximumKeyIdBytes = 1024;
 const maximumHeaderCharacters = 4096;
 const maximumSignatureCharacters = 4096;
+/** A key that the signer takes back verifies no token for longer than this. */
+const longestRefreshSeconds = 3600;
 
 export interface SignerHeader {
   readonly algorithm: string;
@@ -81,7 +83,10 @@ export function checkPublishedKeys({ keys, dataTimestampSeconds, refreshHintSeco
   if (keys.length === 0) throw new SignerFault("it publishes no keys");
   if (dataTimestampSeconds === undefined)
     throw new SignerFault("it does not say how old its keys are (data_timestamp)");
-  return { keys: keys.map((key) => publishedKey(key)), refreshSeconds: refreshHintSeconds };
+  return {
+    keys: keys.map((key) => publishedKey(key)),
+    refreshSeconds: Math.min(refreshHintSeconds, longestRefreshSeconds),
+  };
 }
 
 function publishedKey({ keyId, spki, isExcludedFromDiscovery }: FetchedKey): VerificationKey {

@@ -6,14 +6,10 @@ import type { Format } from "./negotiation.ts";
 export type PatchType = "json" | "merge" | "strategic" | "apply";
 
 const formatOfType: ReadonlyMap<string, Format> = new Map([
-  ["", "json"],
   [contentTypes.json, "json"],
   [contentTypes.yaml, "yaml"],
   [contentTypes.protobuf, "protobuf"],
 ]);
-
-/** The exact values that nearly every client sends. They need no parsing. */
-const contentTypesOfClients: ReadonlySet<string> = new Set(Object.values(contentTypes));
 
 const patchTypeOfType: ReadonlyMap<string, PatchType> = new Map([
   ["application/json-patch+json", "json"],
@@ -22,39 +18,64 @@ const patchTypeOfType: ReadonlyMap<string, PatchType> = new Map([
   ["application/apply-patch+yaml", "apply"],
 ]);
 
-const token = "[\\w!#$%&'*+.^`|~-]+";
-/** The syntax that Go's `mime.ParseMediaType` accepts: a type, and parameters that have a value. */
-const mediaTypeSyntax = new RegExp(
-  `^\\s*${token}(?:/${token})?\\s*(?:;\\s*${token}=(?:${token}|"(?:[^"\\\\]|\\\\.)*")\\s*)*(?:;\\s*)?$`,
-);
+const token = "[\\w!#$%&'*+.^`{|}~-]+";
+/** A parameter as Go's `mime.ParseMediaType` reads it, with blanks around its `=`. Its value is a token, or quoted. */
+const parameter = new RegExp(`[ \\t]*;[ \\t]*(${token})[ \\t]*=[ \\t]*(?:(${token})|"((?:[^"\\\\]|\\\\.)*)")`, "gy");
 
 /** The format of an object in a request body. Default: JSON. Throws a 415. */
 export function bodyFormat(headers: Headers): Format {
-  const format = isMalformed(headers) ? undefined : formatOfType.get(mediaTypeOf(headers).toLowerCase());
-  if (format === undefined) {
-    throw unsupportedMediaType(
-      `the body of the request was in an unknown format - accepted media types include: ${acceptedTypes.join(", ")}`,
-    );
-  }
+  const format = formatOf(contentTypeOf(headers));
+  if (format === undefined) throw unknownFormat(acceptedTypes);
   return format;
 }
 
-/** The type of a patch. Throws a 415. Names are compared as sent (upstream: go-restful's `matchesContentType`). */
+/**
+ * The type of a patch. Throws a 415. The router (upstream: go-restful's `matchesContentType`) looks for a type in a list, and the
+ * patch needs that type alone. Names are compared as sent.
+ */
 export function patchType(headers: Headers): PatchType {
-  const type = patchTypeOfType.get(mediaTypeOf(headers));
-  if (type === undefined) throw routeUnsupportedMediaType();
+  const header = contentTypeOf(headers);
+  if (!header.split(",").some((one) => patchTypeOfType.has(withoutParameters(one).trim()))) {
+    throw routeUnsupportedMediaType();
+  }
+  const type = patchTypeOfType.get(withoutParameters(header));
+  if (type === undefined) throw unknownFormat([...patchTypeOfType.keys()]);
   return type;
 }
 
-function isMalformed({ "content-type": value }: Headers): boolean {
-  const first = typeof value === "object" ? value[0] : value;
-  return first !== undefined && first !== "" && !contentTypesOfClients.has(first) && !mediaTypeSyntax.test(first);
+const unknownFormat = (accepted: readonly string[]): Error =>
+  unsupportedMediaType(
+    `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}`,
+  );
+
+function contentTypeOf({ "content-type": value = "" }: Headers): string {
+  return typeof value === "string" ? value : (value[0] ?? "");
 }
 
-function mediaTypeOf(headers: Headers): string {
-  const value = headers["content-type"];
-  if (value === undefined) return "";
-  const first = typeof value === "string" ? value : (value[0] ?? "");
-  const end = first.indexOf(";");
-  return (end < 0 ? first : first.slice(0, end)).trim();
+const withoutParameters = (header: string): string => header.split(";", 1)[0] ?? "";
+
+function formatOf(header: string): Format | undefined {
+  // Nearly every client sends one of these names, which need no parsing.
+  const known = formatOfType.get(header);
+  if (known !== undefined || header === "") return known ?? "json";
+  const type = withoutParameters(header);
+  const format = formatOfType.get(type.trim().toLowerCase());
+  return format !== undefined && areParameters(header.slice(type.length)) ? format : undefined;
 }
+
+/** Whether each is well formed, and none has two values. A last `;` may stand alone. */
+function areParameters(text: string): boolean {
+  const values = new Map<string, string>();
+  let length = 0;
+  for (const [read, name = "", word, quoted = ""] of text.matchAll(parameter)) {
+    const key = name.toLowerCase();
+    const value = word ?? unescaped(quoted);
+    if ((values.get(key) ?? value) !== value) return false;
+    values.set(key, value);
+    length += read.length;
+  }
+  return ["", ";"].includes(text.slice(length).trim());
+}
+
+/** A backslash stands for itself before a character that needs none. */
+const unescaped = (quoted: string): string => quoted.replaceAll(/\\([()<>@,;:\\"/[\]?=])/g, "$1");

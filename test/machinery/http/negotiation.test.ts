@@ -141,6 +141,9 @@ describe("the content type of a body", () => {
       "APPLICATION/JSON",
       "application/json;foo=bar",
       "application/json ; x=y",
+      "application/json; x = y ;",
+      'application/json; x="y; z=\\"a\\"" ; X="y; z=\\"a\\""',
+      'application/json; x="\\a"; x="\\\\a"',
     ]) {
       assert.equal(bodyFormat(of(type)), "json", type);
     }
@@ -150,13 +153,68 @@ describe("the content type of a body", () => {
   });
 
   it("is refused by name otherwise", () => {
-    for (const type of ["text/plain", "application/merge-patch+json", "nonsense", "application/cbor", "constructor"]) {
+    for (const type of [
+      "text/plain",
+      "application/merge-patch+json",
+      "nonsense",
+      "application/cbor",
+      "constructor",
+      ";",
+      ";x=y",
+    ]) {
       assert.throws(
         () => bodyFormat(of(type)),
         refused(415, /^the body of the request was in an unknown format - /),
         type,
       );
     }
+  });
+
+  it("is refused with a parameter that is malformed, or has two values", () => {
+    for (const parameters of [
+      "x",
+      "x=",
+      "=y",
+      "x=y z",
+      'x="y',
+      'x="y\\"',
+      ";",
+      "; x=y",
+      "x=y; x=z",
+      "x=y; X=Y",
+      "x=y, z",
+    ]) {
+      assert.throws(
+        () => bodyFormat(of(`application/json; ${parameters}`)),
+        refused(415, /unknown format/),
+        parameters,
+      );
+    }
+  });
+
+  it("of great length is read in one go", () => {
+    const long = "x".repeat(100_000);
+    for (const parameters of [long, `x="${long}`, `x=${'"\\"'.repeat(50_000)}`, `;${" ".repeat(100_000)}x`]) {
+      assert.throws(() => bodyFormat(of(`application/json;${parameters}`)), refused(415, /unknown format/));
+    }
+    assert.throws(() => patchType(of(",".repeat(100_000))), refused(415, /^415: Unsupported Media Type$/));
+  });
+
+  it("of a patch is refused by name when it is one in a list, or has a blank behind it", () => {
+    const message = [
+      "the body of the request was in an unknown format - accepted media types include: application/json-patch+json",
+      "application/merge-patch+json",
+      "application/strategic-merge-patch+json",
+      "application/apply-patch+yaml",
+    ].join(", ");
+    for (const type of [
+      "application/merge-patch+json ; x=y",
+      "application/merge-patch+json, x",
+      "text/plain; x=y, application/json-patch+json",
+    ]) {
+      assert.throws(() => patchType(of(type)), { code: 415, message }, type);
+    }
+    assert.throws(() => patchType(of("text/plain, x")), refused(415, /^415: Unsupported Media Type$/));
   });
 
   it("distinguishes patch types, case-sensitively", () => {

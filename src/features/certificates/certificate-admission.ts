@@ -6,6 +6,7 @@ import { admissionForbidden } from "../../machinery/registry/admission.ts";
 import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import { isOnlyGarbageCollectionChange } from "../core/index.ts";
+import { wasSentEmpty } from "../../machinery/schema/sent-empty.ts";
 import { parseRequestField } from "../../pki/certificate-request.ts";
 import { PkiError } from "../../pki/pki-error.ts";
 import { findWellKnownSigner } from "./signers/well-known-signers.ts";
@@ -50,7 +51,7 @@ export const certificateSigning = (options: SignerRuleOptions): AdmissionRule =>
     if (object === undefined || oldObject === undefined) return;
     const next = asSigningRequest(object).status;
     const { spec, status: previous } = asSigningRequest(oldObject);
-    const isCertificateKept = (next.certificate ?? "") === (previous.certificate ?? "");
+    const isCertificateKept = next.certificate === previous.certificate && !wasSentEmpty(next, "certificate");
     if (isCertificateKept && isSemanticallyEqual(next.conditions, previous.conditions)) return;
     if (await isPermittedForSigner(options, { user, verb: "sign", signerName: spec.signerName })) return;
     const signer = JSON.stringify(spec.signerName);

@@ -7,6 +7,7 @@ import { configKeyFaults, validateDnsSubdomainName } from "../../machinery/api/n
 import { defineResource } from "../../machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/resource-definition.ts";
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
+import { wasSentEmpty } from "../../machinery/schema/sent-empty.ts";
 import { boolean, bytes, mapOf, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
@@ -22,7 +23,7 @@ const configMapSchema = struct("v1.ConfigMap", "Configuration that other objects
     mapOf(string),
     "Text by key. Keys consist of letters, digits, `-`, `_` and `.`, and must not be in binaryData.",
   ),
-  binaryData: omitEmpty(3, mapOf(bytes), "Bytes by key, in base64."),
+  binaryData: omitEmpty(3, mapOf(bytes), "Bytes by key, in base64.", { tellsEmpty: true }),
 });
 
 export type ConfigMap = Infer<typeof configMapSchema>;
@@ -82,6 +83,8 @@ function validateImmutable(next: ConfigMap, previous: ConfigMap): FieldError[] {
   return [
     ...(next.immutable === true ? [] : [forbiddenField("immutable", detail)]),
     ...(isSemanticallyEqual(next.data, previous.data) ? [] : [forbiddenField("data", detail)]),
-    ...(isSemanticallyEqual(next.binaryData, previous.binaryData) ? [] : [forbiddenField("binaryData", detail)]),
+    ...(isSemanticallyEqual(next.binaryData, previous.binaryData) && !wasSentEmpty(next, "binaryData")
+      ? []
+      : [forbiddenField("binaryData", detail)]),
   ];
 }

@@ -13,6 +13,7 @@ import { jsonTypeName } from "../../machinery/registry/patch/json-value.ts";
 import { decodeUtf8 } from "../../machinery/schema/decode-utf8.ts";
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
 import { JsonSyntaxError, parseJson } from "../../machinery/schema/parse-json.ts";
+import { wasSentEmpty } from "../../machinery/schema/sent-empty.ts";
 import { boolean, bytes, mapOf, named, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/columns.ts";
@@ -24,7 +25,9 @@ const maximumBytes = 1024 * 1024;
 const secretSchema = struct("v1.Secret", "Confidential data, such as a password, a token or a key.", {
   ...objectFields,
   immutable: pointer(5, boolean, "Once true, neither the data nor this field can be changed again."),
-  data: omitEmpty(2, mapOf(bytes), "Bytes by key, in base64. Keys consist of letters, digits, `-`, `_` and `.`."),
+  data: omitEmpty(2, mapOf(bytes), "Bytes by key, in base64. Keys consist of letters, digits, `-`, `_` and `.`.", {
+    tellsEmpty: true,
+  }),
   stringData: omitEmpty(
     4,
     mapOf(string),
@@ -108,7 +111,8 @@ function validateImmutable(next: Secret, previous: Secret): FieldError[] {
   if (previous.immutable !== true) return faults;
   const detail = "field is immutable when `immutable` is set";
   if (next.immutable !== true) faults.push(forbiddenField("immutable", detail));
-  if (!isSemanticallyEqual(next.data, previous.data)) faults.push(forbiddenField("data", detail));
+  if (!isSemanticallyEqual(next.data, previous.data) || wasSentEmpty(next, "data"))
+    faults.push(forbiddenField("data", detail));
   return faults;
 }
 

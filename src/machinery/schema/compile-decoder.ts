@@ -3,6 +3,7 @@ import type { Reading } from "./decode-context.ts";
 import type { Decoder } from "./decode-scalar.ts";
 import { scalarDecoder } from "./decode-scalar.ts";
 import type { MemberPlace } from "./json-reader.ts";
+import { withSentEmpty } from "./sent-empty.ts";
 import type { ArraySchema, Field, MapSchema, ObjectSchema, ScalarType, Schema } from "./schema.ts";
 
 export { TypeMismatch } from "./decode-faults.ts";
@@ -42,11 +43,13 @@ interface FieldDecoder {
   readonly decode: Decoder;
   /** Returns the final value of the field; undefined when the field is absent. */
   finalValue(value: unknown): unknown;
+  readonly tellsEmpty: boolean;
 }
 
 function objectDecoder(schema: ObjectSchema): Decoder {
   const fields = Object.entries(schema.fields).map(([name, field]) => fieldDecoder(name, field));
   const indexes = new Map(fields.map(({ name }, index) => [name, index]));
+  const telling = fields.filter(({ tellsEmpty }) => tellsEmpty);
   const struct = schema.goType.slice(schema.goType.lastIndexOf(".") + 1);
   return (value, context) => {
     if (!isObject(value)) throw context.mismatch(value, { schema });
@@ -73,7 +76,13 @@ function objectDecoder(schema: ObjectSchema): Decoder {
       const final = fields[index]?.finalValue(values[index]);
       if (final !== undefined) object[fields[index]?.name ?? ""] = final;
     }
-    return object;
+    if (telling.length === 0) return object;
+    const isLeftOut = ({ name }: FieldDecoder): boolean =>
+      values[indexes.get(name) ?? -1] !== undefined && object[name] === undefined;
+    return withSentEmpty(
+      object,
+      telling.filter((field) => isLeftOut(field)).map(({ name }) => name),
+    );
   };
 }
 
@@ -88,14 +97,16 @@ function fieldDecoder(name: string, field: Field): FieldDecoder {
     return presence === "always" ? emptyValue(schema, decode) : undefined;
   };
   const keepsEmpty = (presence === "pointer" || presence === "nullable") && !isCollection;
-  const keepsEmptyCollection = (presence === "pointer" || presence === "always") && isCollection;
+  const hasMembers = isCollection || schema.type === "object";
+  const keepsWithoutMembers = (presence === "pointer" || presence === "always") && hasMembers;
   return {
     name,
     decode,
+    tellsEmpty: field.tellsEmpty === true,
     finalValue: (value) => {
       if (value === undefined || value === null) return withoutValue();
       if (keepsEmpty || schema.type === "any" || !isEmpty(value)) return value;
-      return keepsEmptyCollection ? value : withoutValue();
+      return keepsWithoutMembers ? value : withoutValue();
     },
   };
 }

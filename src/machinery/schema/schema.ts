@@ -130,6 +130,8 @@ export interface Field {
     /** The member that contains the name. Absent: the field does not contain the name. */
     readonly nameIn?: string;
   };
+  /** A rule asks `wasSentEmpty`: until an object is stored, Go tells an empty map, or empty bytes, from none. */
+  readonly tellsEmpty?: boolean;
   /** OpenAPI lists the field as required. This does not validate: the kind's `validate` does. */
   readonly isRequired?: boolean;
 }

@@ -116,6 +116,7 @@ const status = struct("v1.CertificateSigningRequestStatus", "The decision and th
     bytes,
     "The certificate, then the intermediates to present with it: PEM blocks of type CERTIFICATE without headers, in base64. " +
       "Set by the signer through `status`, once.",
+    { tellsEmpty: true },
   ),
 });
 

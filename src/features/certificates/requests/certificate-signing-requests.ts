@@ -87,9 +87,9 @@ function requestedBy(spec: Spec, { username, uid = "", groups, extra }: UserInfo
   };
 }
 
-const withConditions = ({ certificate }: Status, conditions: Conditions): Status => ({
+const withConditions = ({ conditions: _conditions, ...status }: Status, conditions: Conditions): Status => ({
   ...(conditions.length > 0 && { conditions: [...conditions] }),
-  ...(certificate !== undefined && { certificate }),
+  ...status,
 });
 
 /**

@@ -123,23 +123,25 @@ function existingIndex(array: readonly unknown[], token: string): number {
 const maximumPointerLength = 64 * 1024;
 
 /**
- * Parses a JSON pointer (RFC 6901) to its tokens, with `~1` and `~0` decoded. Undefined when it is invalid or extremely
- * long.
+ * Parses a JSON pointer (RFC 6901) to its tokens, with `~1` and `~0` decoded. Like upstream's library, it ignores what comes before
+ * the first slash. Undefined when it has none, or is extremely long.
  */
 export function parseJsonPointer(pointer: string): string[] | undefined {
   if (pointer === "") return [];
-  if (!pointer.startsWith("/") || pointer.length > maximumPointerLength) return undefined;
-  const tokens = pointer.slice(1).split("/", maximumDepth + 1);
+  const start = pointer.indexOf("/") + 1;
+  if (start === 0 || pointer.length > maximumPointerLength) return undefined;
+  const tokens = pointer.slice(start).split("/", maximumDepth + 1);
   if (tokens.length > maximumDepth) return undefined;
   return tokens.map((token) => (token.includes("~") ? token.replaceAll("~1", "/").replaceAll("~0", "~") : token));
 }
 
 /**
- * Parses a token to an array index (RFC 6901 section 4). As in upstream's library, a negative index counts from the
- * end: -1 is the last item. Undefined for anything else, and for an index before the first item.
+ * Parses a token to an array index. As in upstream's library, it is any integer that Go reads, such as `01` or `+1` (RFC 6901
+ * section 4 knows only `1`), and a negative one counts from the end: -1 is the last item. Undefined for anything else, and for an
+ * index before the first item.
  */
 function parseArrayIndex(token: string, length: number): number | undefined {
-  if (!/^(?:0|-?[1-9]\d{0,14})$/.test(token)) return undefined;
+  if (!/^[+-]?\d+$/.test(token)) return undefined;
   const index = Number(token);
   if (index >= 0) return index;
   return index + length >= 0 ? index + length : undefined;

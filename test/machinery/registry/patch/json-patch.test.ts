@@ -104,8 +104,9 @@ describe("a JSON patch", () => {
     ["a path without a slash", { op: "add", path: "a", value: 1 }],
     ["a negative index before the first entry", { op: "remove", path: "/list/-3" }],
     ["adding before the first place", { op: "add", path: "/list/-4", value: 1 }],
-    ["a negative zero", { op: "remove", path: "/list/-0" }],
-    ["an index with a leading zero", { op: "remove", path: "/list/01" }],
+    ["an index that is no integer", { op: "remove", path: "/list/1.0" }],
+    ["an index with two signs", { op: "remove", path: "/list/+-1" }],
+    ["an index of many digits", { op: "remove", path: `/list/${"9".repeat(400)}` }],
     ["an index past the end", { op: "add", path: "/list/9", value: 1 }],
     ["removing past the end", { op: "remove", path: "/list/-" }],
     ["removing what is not there", { op: "remove", path: "/none" }],
@@ -124,6 +125,21 @@ describe("a JSON patch", () => {
       assert.equal(Object.hasOwn(Object.prototype, "polluted"), false);
     });
   }
+
+  it("reads an index as Go reads an integer, as upstream does", async () => {
+    for (const index of ["1", "01", "+1", "-1", "-001"]) {
+      const operations = [
+        { op: "test", path: `/list/${index}`, value: 2 },
+        { op: "remove", path: `/list/${index}` },
+      ];
+      assert.deepEqual(await patched({ list: [1, 2] }, operations), { list: [1] }, index);
+    }
+    assert.deepEqual(await patched({ list: [1, 2] }, [{ op: "remove", path: "/list/-0" }]), { list: [2] });
+  });
+
+  it("ignores what comes before the first slash of a path, as upstream does", async () => {
+    assert.deepEqual(await patched({ a: 1 }, [{ op: "add", path: "x/b", value: 2 }]), { a: 1, b: 2 });
+  });
 
   it("counts negative indices from the end, as upstream does", async () => {
     const list = [1, 2, 3];

@@ -467,6 +467,20 @@ describe("a server, like upstream,", () => {
     assert.deepEqual(details, { name: "default", kind: "serviceaccounts", retryAfterSeconds: 1 });
   });
 
+  it("labels a namespace with its generated name when the name is valid", async () => {
+    const create = (metadata: object): ApiRequest => ({
+      method: "POST",
+      path: "/api/v1/namespaces?dryRun=All",
+      body: { metadata },
+    });
+    const fields = ({ details }: { details: { causes: readonly { field: string }[] } }): string[] =>
+      details.causes.map(({ field }) => field);
+    const [, { metadata }] = await answer(create({ generateName: "a-" }));
+    assert.equal(metadata.labels["kubernetes.io/metadata.name"], metadata.name);
+    assert.deepEqual(fields((await answer(create({ generateName: "--" })))[1]), ["metadata.name"]);
+    assert.deepEqual(fields((await answer(create({ name: "--" })))[1]), ["metadata.name", "metadata.labels"]);
+  });
+
   it("resets the managers of an object by an empty list, and drops those that own no known field", async () => {
     const path = `${objects}/configmaps`;
     const metadata = { name: "reset" };

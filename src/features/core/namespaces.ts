@@ -87,9 +87,10 @@ export function namespaces(names: Names): ResourceDefinition<Namespace> {
     failedPreconditionNames: "resource",
     validateName: validateDnsLabelName,
     setDefaults: withNameLabel,
+    // A name from generateName was not known yet when defaults were set.
+    canonicalize: withNameLabel,
     prepareForCreate: (namespace) => ({
-      // A name from generateName was not known yet when defaults were set.
-      ...withNameLabel(namespace),
+      ...namespace,
       spec: { finalizers: withContentFinalizer(namespace.spec.finalizers ?? []) },
       status: { phase: "Active" },
     }),

@@ -87,16 +87,17 @@ export async function createTracked<T extends ApiObject>(
   const validate = started === undefined ? () => definition.validate?.(prepared, context) ?? [] : await started;
   validateNew(registry, { object: prepared, validate });
   for (const warning of definition.warningsOnCreate?.(prepared) ?? []) caller.warn(warning);
-  const name = prepared.metadata.name ?? "";
+  const created = definition.canonicalize?.(prepared) ?? prepared;
+  const name = created.metadata.name ?? "";
   const validated = pauseInTurn();
   if (validated !== undefined) await validated;
-  const admitted = await validateAdmission(registry, { ...subject, name, object: prepared });
+  const admitted = await validateAdmission(registry, { ...subject, name, object: created });
 
-  const where = { namespace: prepared.metadata.namespace ?? "", name };
+  const where = { namespace: created.metadata.namespace ?? "", name };
   const key = storageKey(definition, where);
   if (key === undefined) throw registry.nameTooLong(where);
-  const value = registry.encode(prepared);
-  const growth = registry.checkRoom(prepared, { key, user: caller.user, bytes: value.length });
+  const value = registry.encode(created);
+  const growth = registry.checkRoom(created, { key, user: caller.user, bytes: value.length });
   if (caller.isDryRun) {
     await registry.waitForFreshCache(caller);
     const taken = registry.cache.get(key);

@@ -51,6 +51,8 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
    */
   startValidation?(object: T, context: HookContext): Promise<() => KindFault[]>;
   warningsOnCreate?(object: T): string[];
+  /** Completes a new object that is valid: what it adds is not validated (upstream: `Canonicalize`). */
+  canonicalize?(object: T): T;
 
   prepareForUpdate?(next: T, context: UpdateContext<T>): T;
   /** Returns every fault of a changed object, also in its unchanged fields. */

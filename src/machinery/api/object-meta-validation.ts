@@ -210,7 +210,8 @@ function validateOwnerReference(reference: OwnerReference): FieldError[] {
   for (const [part, value] of Object.entries({ kind, name, uid })) {
     if (value === "") faults.push(invalidValue(`${field}.${part}`, { value, detail: "must not be empty" }));
   }
-  if (apiVersion === "v1" && kind === "Event") {
+  // An empty group is the same as none.
+  if ((apiVersion === "v1" || apiVersion === "/v1") && kind === "Event") {
     faults.push(
       invalidValue(field, {
         value: inFieldOrder(reference),

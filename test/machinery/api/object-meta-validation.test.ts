@@ -79,6 +79,11 @@ const table: readonly (readonly [string, ObjectMeta, readonly string[]])[] = [
     { ownerReferences: [{ ...owner, kind: "Event" }] },
     ['metadata.ownerReferences: Invalid value: {"apiVersion":"v1","kind":"Event"'],
   ],
+  [
+    "an Event as the owner, with an empty group",
+    { ownerReferences: [{ ...owner, apiVersion: "/v1", kind: "Event" }] },
+    ['metadata.ownerReferences: Invalid value: {"apiVersion":"/v1","kind":"Event"'],
+  ],
   ["standard finalizers", { finalizers: ["kubernetes", "orphan"] }, []],
   [
     "a finalizer without a domain",

@@ -467,6 +467,19 @@ describe("a server, like upstream,", () => {
     assert.deepEqual(details, { name: "default", kind: "serviceaccounts", retryAfterSeconds: 1 });
   });
 
+  it("shows the beginning of a body that is no YAML, and only its fault in the options of a deletion", async () => {
+    const headers = { "content-type": "application/yaml" };
+    const path = `${objects}/configmaps`;
+    const refusal = async (request: ApiRequest): Promise<string> => (await answer({ ...request, headers }))[1].message;
+    const body = Buffer.from("a: *b\n");
+    const fault = "yaml: unknown anchor 'b' referenced";
+    assert.equal(
+      await refusal({ method: "POST", path, body }),
+      `the object provided is unrecognized (must be of type ConfigMap): ${fault} (613a202a620a)`,
+    );
+    assert.equal(await refusal({ method: "DELETE", path: `${path}/any`, body }), fault);
+  });
+
   it("labels a namespace with its generated name when the name is valid", async () => {
     const create = (metadata: object): ApiRequest => ({
       method: "POST",

@@ -1,8 +1,8 @@
 import { Composer, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, Parser, visit } from "yaml";
-import type { Alias, Document, ParsedNode, Tags, YAMLMap } from "yaml";
+import type { Alias, Document, ParsedNode, Scalar, ScalarTag, Tags, YAMLMap } from "yaml";
 import { pauseInTurn } from "../scheduling/request-turn.ts";
 import { checkValueCount } from "../schema/value-limit.ts";
-import { badRequest, tooLarge } from "../api/api-error.ts";
+import { tooLarge } from "../api/api-error.ts";
 
 /**
  * Parsing YAML takes a hundred times as long as JSON, so the limit is lower. JSON that is sent as YAML is parsed as
@@ -30,13 +30,52 @@ const mergedMemberLength = 128;
 
 /** YAML 1.1 types that upstream's parser does not have (it has YAML 1.1's booleans and octal numbers). */
 const foreignTags = new Set(["intTime", "floatTime", "timestamp", "binary", "omap", "pairs", "set", "merge"]);
-const upstreamTags = (tags: Tags): Tags =>
-  tags
+const upstreamTags = (tags: Tags): Tags => [
+  integerTag,
+  binaryTag,
+  ...tags
     .filter(
       (tag) =>
         typeof tag === "string" || !(foreignTags.has(tag.tag.replace("tag:yaml.org,2002:", "")) || isSexagesimal(tag)),
     )
-    .map((tag) => (typeof tag === "string" ? tag : onlyWithDigits(tag)));
+    .map((tag) => (typeof tag === "string" ? tag : onlyWithDigits(tag))),
+];
+
+const largestUint64 = 2n ** 64n - 1n;
+/** Of an integer of 64 bits: 64 binary digits, a sign and `0b`. */
+const maximumIntegerLength = 67;
+
+/** Integers as Go's `strconv.ParseInt` reads them for the base 0: the library knows no `0o` and no capital letters. */
+const integerTag: ScalarTag = {
+  tag: "tag:yaml.org,2002:int",
+  default: true,
+  test: /^[-+]?(?:0_*[xX][\da-fA-F_]+|0_*[bB][01_]+|0_*[oO][0-7_]+|0[0-7_]*|[1-9][\d_]*)$/,
+  resolve(text) {
+    const plain = text.replaceAll("_", "");
+    const digits = plain.replace(/^[-+]/, "").replace(/^0(?=\d)/, "0o");
+    const isDecimal = !/^0[a-z]/i.test(digits);
+    if (digits.length > maximumIntegerLength) return isDecimal ? Number(plain) : text;
+    // A prefix without digits is a text.
+    if (/^0[a-z]$/i.test(digits)) return text;
+    const amount = BigInt(digits);
+    if (amount > largestUint64) return isDecimal ? Number(plain) : text;
+    const value = plain.startsWith("-") ? -amount : amount;
+    return Number.isSafeInteger(Number(value)) ? Number(value) : value;
+  },
+};
+
+/** Bytes in base64, which become the text that they encode. */
+const binaryTag: ScalarTag = {
+  tag: "tag:yaml.org,2002:binary",
+  default: false,
+  resolve(text, onError) {
+    const base64 = text.replaceAll(/[\r\n]/g, "");
+    if (base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(base64)) {
+      onError("!!binary value contains invalid base64 data");
+    }
+    return Buffer.from(base64, "base64").toString();
+  },
+};
 
 /** The library takes `.` and `e0` for numbers, which are texts: each object's managedFields have a `.`. */
 function onlyWithDigits(tag: Exclude<Tags[number], string>): Exclude<Tags[number], string> {
@@ -49,7 +88,7 @@ const isSexagesimal = (tag: Exclude<Tags[number], string>): boolean => "format" 
 /**
  * Converts a YAML document to JSON text with the same meaning. Keys keep their order, their repetitions and their line
  * numbers, so that the JSON reader reports the same faults. Keys that are not strings, and `<<`, are handled like in
- * sigs.k8s.io/yaml. Limits bytes, depth and the expansion of aliases. Throws a 400, or a 413 for too much.
+ * sigs.k8s.io/yaml. Limits bytes, depth and the expansion of aliases. Throws a YamlFault, or a 413 for too much.
  */
 export function yamlToJson(text: string): string {
   const conversion = convert(text);
@@ -80,6 +119,9 @@ function* convert(text: string): Generator<undefined, string> {
     throw tooLarge(`YAML is limited to ${maximumYamlBytes} bytes`);
   }
   refuseMuchStructure(text);
+  if (/[^\t\n\r -~\u0085\u00a0-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u.test(text)) {
+    throw yamlFault("control characters are not allowed");
+  }
   try {
     const lineCounter = new LineCounter();
     const document = yield* parseDocument(text, lineCounter);
@@ -88,12 +130,12 @@ function* convert(text: string): Generator<undefined, string> {
       // A collection that nothing closes ends where its fault is.
       ({ code, pos: [start] }) => start < end || (start === end && code !== codeOfMoreText),
     );
-    if (fault) throw refusal(`line ${lineCounter.linePos(fault.pos[0]).line}: ${fault.message}`);
+    if (fault) throw yamlFault(`line ${lineCounter.linePos(fault.pos[0]).line}: ${fault.message}`);
     yield;
     return new JsonWriter(document, lineCounter).write();
   } catch (error) {
     // The parser is recursive: nesting that is too deep for the stack ends here.
-    if (error instanceof RangeError) throw refusal("nested too deeply");
+    if (error instanceof RangeError) throw yamlFault("nested too deeply");
     throw error;
   }
 }
@@ -142,7 +184,7 @@ function refuseMuchStructure(text: string): void {
   for (const [mark] of text.matchAll(/[[\]{},\n\r&*!"'\\]|[-?:]\s|^%/gm)) {
     if (mark === "[" || mark === "{") open += 1;
     else if (mark === "]" || mark === "}") open -= 1;
-    if (open > maximumOpenBrackets) throw refusal("nested too deeply");
+    if (open > maximumOpenBrackets) throw yamlFault("nested too deeply");
     structure += shareOfMark.get(mark) ?? 1;
     if (structure > maximumStructure) {
       throw tooLarge(`YAML may have at most ${maximumStructure} lines and items: send it as JSON`);
@@ -175,12 +217,12 @@ class JsonWriter {
   }
 
   #value(node: ParsedNode | null | undefined, depth: number): string {
-    if (depth > maximumDepth) throw refusal("nested too deeply");
+    if (depth > maximumDepth) throw yamlFault("nested too deeply");
     if (isMap(node)) return `{${this.#members(node, depth)}}`;
     if (isSeq(node)) return `[${node.items.map((item) => this.#value(item, depth + 1)).join(",")}]`;
     // The depth limit also stops an alias to a node that contains the alias.
     if (isAlias(node)) return this.#value(this.#target(node), depth + 1);
-    return this.#counted(isScalar(node) ? scalarJson(node.value) : "null");
+    return this.#counted(isScalar(node) ? scalarJson(node) : "null");
   }
 
   /** For a repeated key, keep only the last value: JSON readers would merge objects. */
@@ -199,7 +241,7 @@ class JsonWriter {
    * The members of a map. `<<` is replaced by the members that it merges in; later members override them (as go-yaml).
    */
   #membersOf(map: YAMLMap.Parsed, depth: number): Member[] {
-    if (depth > maximumDepth) throw refusal("nested too deeply");
+    if (depth > maximumDepth) throw yamlFault("nested too deeply");
     const members: Member[] = [];
     for (const { key, value } of map.items) {
       if (isMergeKey(key)) for (const merged of this.#mergedMembers(value, depth)) members.push(merged);
@@ -214,7 +256,7 @@ class JsonWriter {
     const members: Member[] = [];
     // When several maps are merged, the first one wins, so it comes last.
     for (const map of maps.reverse()) {
-      if (!isMap(map)) throw refusal("map merge requires map or sequence of maps as the value");
+      if (!isMap(map)) throw yamlFault("map merge requires map or sequence of maps as the value");
       for (const member of this.#membersOf(map, depth + 1)) members.push(member);
     }
     this.#count(members.length * mergedMemberLength);
@@ -222,10 +264,10 @@ class JsonWriter {
   }
 
   #target(alias: Alias.Parsed): ParsedNode {
-    if (++this.#aliases > maximumAliases) throw refusal("too many aliases");
+    if (++this.#aliases > maximumAliases) throw yamlFault("too many aliases");
     this.#targets ??= targetsIn(this.#document);
     const target = this.#targets.get(alias);
-    if (target === undefined) throw refusal(`unknown anchor '${alias.source}' referenced`);
+    if (target === undefined) throw yamlFault(`unknown anchor '${alias.source}' referenced`);
     return target;
   }
 
@@ -244,7 +286,7 @@ class JsonWriter {
 
   #count(length: number): void {
     this.#length += length;
-    if (this.#length > maximumJsonLength) throw refusal("too large when expanded");
+    if (this.#length > maximumJsonLength) throw yamlFault("too large when expanded");
   }
 }
 
@@ -263,7 +305,10 @@ function targetsIn(document: Document.Parsed): Map<Alias, ParsedNode> {
   return targets;
 }
 
-const refusal = (fault: string): Error => badRequest(`error converting YAML to JSON: yaml: ${fault}`);
+/** Why a text is no YAML that can be converted to JSON: `yaml: unknown anchor 'x' referenced`. */
+export class YamlFault extends Error {}
+
+const yamlFault = (fault: string): YamlFault => new YamlFault(`yaml: ${fault}`);
 
 /** A quoted `<<` is an ordinary key. */
 const isMergeKey = (node: ParsedNode): boolean =>
@@ -273,10 +318,12 @@ const isMergeKey = (node: ParsedNode): boolean =>
 function keyName(node: ParsedNode): string {
   const value = isScalar(node) ? node.value : undefined;
   if (typeof value === "string") return value;
-  if (typeof value === "boolean" || typeof value === "bigint") return String(value);
-  if (typeof value !== "number") throw refusal("a map's key must be a string, a number or a boolean");
-  const { source = "" } = node as { readonly source?: string }; // the number as written in the document
-  const isFloat = !Number.isInteger(value) || /^[^xX]*[.eE]/.test(source);
+  if (typeof value === "boolean") return String(value);
+  if (typeof value === "bigint" && BigInt.asIntN(64, value) === value) return String(value);
+  if (typeof value !== "number") throw yamlFault("a map's key must be a string, a number of 64 bits or a boolean");
+  const source = sourceOf(node);
+  if (isOverflow(value, source)) return source;
+  const isFloat = !Number.isSafeInteger(value) || /^[^xX]*[.eE]/.test(source);
   return isFloat ? goFloat(value) : String(value);
 }
 
@@ -298,10 +345,17 @@ function goFloat(value: number): string {
   return `${mantissa}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
 }
 
-function scalarJson(value: unknown): string {
+function scalarJson(node: Scalar.Parsed): string {
+  const { value } = node;
   if (typeof value === "bigint") return String(value);
-  if (typeof value === "number" && !Number.isFinite(value)) {
-    throw refusal("a number that JSON has not");
-  }
-  return JSON.stringify(value) ?? "null";
+  if (typeof value !== "number" || Number.isFinite(value)) return JSON.stringify(value) ?? "null";
+  const source = sourceOf(node);
+  if (isOverflow(value, source)) return JSON.stringify(source);
+  throw new YamlFault(`json: unsupported value: ${Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf"}`);
 }
+
+/** The scalar as written in the document. */
+const sourceOf = (node: ParsedNode): string => (isScalar(node) ? (node.source ?? "") : "");
+
+/** Whether it is too large for a number (`1e400`): Go reads a text. `.inf` has no digits. */
+const isOverflow = (value: number, source: string): boolean => !Number.isFinite(value) && /\d/.test(source);

@@ -4,19 +4,70 @@ import fc from "fast-check";
 import { Document, Scalar } from "yaml";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import { writeYaml } from "../../../src/machinery/http/write-yaml.ts";
-import { yamlToJson, yamlToJsonInTurns } from "../../../src/machinery/http/yaml-to-json.ts";
+import { YamlFault, yamlToJson, yamlToJsonInTurns } from "../../../src/machinery/http/yaml-to-json.ts";
 import { withTurn } from "../scheduling/with-turn.ts";
 
-const refuses = (text: string, code = 400): void =>
+const refuses = (text: string, expected: 413 | RegExp = /^yaml: /): void =>
   assert.throws(
     () => yamlToJson(text),
-    (error) => error instanceof ApiError && error.code === code,
+    (error) =>
+      expected === 413
+        ? error instanceof ApiError && error.code === expected
+        : error instanceof YamlFault && expected.test(error.message),
+    text.slice(0, 40),
   );
 
 describe("YAML", () => {
   it("is read with YAML 1.1's booleans and numbers, and dates as text", () => {
     const text = "b: yes\nm: [1, 0x10, ~, 1.5]\nt: 2026-01-01T00:00:00Z\nc: 12:30:45\n";
     assert.equal(yamlToJson(text), '{"b":true,\n"m":[1,16,null,1.5],\n"t":"2026-01-01T00:00:00Z",\n"c":"12:30:45"}');
+  });
+
+  it("has the integers that Go reads, whatever their size", () => {
+    const read = (text: string): string => yamlToJson(`- ${text}`);
+    for (const [text, value] of [
+      ["0o17", "[15]"],
+      ["0O17", "[15]"],
+      ["-017", "[-15]"],
+      ["0X1f", "[31]"],
+      ["+0B1_1", "[3]"],
+      ["1_000", "[1000]"],
+      ["08", "[8]"],
+      ["-0", "[0]"],
+      ["9223372036854775807", "[9223372036854775807]"],
+      ["18446744073709551616", "[18446744073709552000]"],
+      ["0o8", '["0o8"]'],
+      ["0x_", '["0x_"]'],
+      [`0x1${"0".repeat(16)}`, `["0x1${"0".repeat(16)}"]`],
+      [`0x${"0".repeat(100)}1`, `["0x${"0".repeat(100)}1"]`],
+      ["1e400", '["1e400"]'],
+    ] as const) {
+      assert.equal(read(text), value, text);
+    }
+    assert.equal(
+      yamlToJson("9223372036854775807: a\n0o7: b\n1e400: c\n"),
+      '{"9223372036854775807":"a",\n"7":"b",\n"1e400":"c"}',
+    );
+    assert.equal(yamlToJson("18446744073709551616: a\n"), '{"1.8446744e+19":"a"}');
+    refuses("9223372036854775808: a\n", /64 bits/);
+  });
+
+  it("decodes what is marked as binary, and refuses what cannot be", () => {
+    assert.equal(yamlToJson("a: !!binary |\n  aGVs\n  bG8=\n"), '{"a":"hello"}');
+    assert.equal(yamlToJson("!!binary YQ==: b\n"), '{"a":"b"}');
+    assert.equal(yamlToJson("!!binary /w=="), '"\ufffd"');
+    for (const base64 of ["!!", "YQ=", "Y=Q="])
+      refuses(`a: !!binary ${JSON.stringify(base64)}`, /invalid base64 data$/);
+  });
+
+  it("has no control characters, and no numbers that JSON has not", () => {
+    for (const character of ["\0", "\b", "\v", "\u007f", "\u009f", "\ufffe"]) {
+      refuses(`a: ${character}`, /^yaml: control characters are not allowed$/);
+    }
+    assert.equal(yamlToJson("a: \u00e9\u{1f600}"), '{"a":"\u00e9\u{1f600}"}');
+    for (const [text, name] of Object.entries({ ".inf": "+Inf", "-.INF": "-Inf", ".NaN": "NaN" })) {
+      assert.throws(() => yamlToJson(`a: ${text}`), new YamlFault(`json: unsupported value: ${name}`));
+    }
   });
 
   it("keeps repeated and hostile keys, so that the JSON decoder judges them", () => {
@@ -98,7 +149,7 @@ describe("YAML", () => {
       try {
         return typeof yamlToJson(text);
       } catch (error) {
-        return error instanceof ApiError ? error.message : String(error);
+        return error instanceof YamlFault ? error.message : String(error);
       }
     };
     const aliases = (count: number): string => `a: &x 1\nb: [${Array.from({ length: count }, () => "*x").join()}]`;

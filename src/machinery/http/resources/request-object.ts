@@ -18,7 +18,7 @@ import { currentTrace } from "../../tracing/request-trace.ts";
 import { bodyFormat } from "../content-type.ts";
 import { decodeUtf8InTurns } from "../decode-utf8-in-turns.ts";
 import type { Format } from "../negotiation.ts";
-import { yamlToJson, yamlToJsonInTurns } from "../yaml-to-json.ts";
+import { YamlFault, yamlToJson, yamlToJsonInTurns } from "../yaml-to-json.ts";
 import type { Warnings } from "../warnings.ts";
 import { noBytes } from "../../http2/byte-accumulator.ts";
 import { longRequestTurn } from "./long-request-turn.ts";
@@ -40,8 +40,8 @@ export interface RequestBody {
   readonly bytes: Buffer;
   /** The value that a caller in this process passes instead of bytes. */
   readonly value?: object;
-  /** The text of YAML as JSON, or of long JSON. */
-  readonly json?: string;
+  /** The text of YAML as JSON, or of long JSON; the fault of YAML that cannot be converted. */
+  readonly json?: string | YamlFault;
 }
 
 type Caller = Pick<ResourceRequest, "request" | "user" | "mayTakeLong">;
@@ -72,7 +72,7 @@ const takesTurn = ({ mayTakeLong }: Caller, { length }: Buffer | string): boolea
 /** Longer YAML may take as long as JSON of a hundred times the length. */
 const shortYamlLength = 1024;
 
-/** Converts the YAML of a body to JSON, in turns of the event loop when it is long. Throws a 400 and a 413. */
+/** Converts the YAML of a body to JSON, in turns of the event loop when it is long. Throws a YamlFault and a 413. */
 export async function readYaml(text: string, caller: Caller): Promise<string> {
   // Once: the texts of all who wait again would be in memory besides their bodies.
   if (text.length > shortYamlLength && !takesTurn(caller, text)) await longRequestTurn(caller);
@@ -86,10 +86,15 @@ export function readableBody(body: RequestBody, caller: Caller): MaybePromise<Re
   return format === "json" && bytes.length > shortTextLength ? withText(body) : body;
 }
 
-const withYaml = async (body: RequestBody, caller: Caller): Promise<RequestBody> => ({
-  ...body,
-  json: await readYaml(await decodeUtf8InTurns(body.bytes), caller),
-});
+async function withYaml(body: RequestBody, caller: Caller): Promise<RequestBody> {
+  const text = await decodeUtf8InTurns(body.bytes);
+  try {
+    return { ...body, json: await readYaml(text, caller) };
+  } catch (error) {
+    if (error instanceof YamlFault) return { ...body, json: error };
+    throw error;
+  }
+}
 
 const withText = async (body: RequestBody): Promise<RequestBody> => ({
   ...body,
@@ -230,6 +235,7 @@ export function parseValue(
   let envelope: Envelope | undefined;
   try {
     if (value !== undefined) return parsedValue(value);
+    if (json instanceof YamlFault) throw json;
     if (format === "json") return parseJsonBytes(bytes, json);
     if (format === "yaml") return parseJson(json ?? yamlToJson(decodeUtf8(bytes)));
     envelope = decodeEnvelope(bytes);
@@ -239,6 +245,7 @@ export function parseValue(
     if (error instanceof JsonSyntaxError) {
       throw refuse(`couldn't get version/kind; json parse error: ${error.message}`);
     }
+    if (error instanceof YamlFault) throw refuse(error.message);
     if (error instanceof ProtobufError) {
       throw envelope === undefined ? refuse(error.message) : refuseContent(error.message, envelope);
     }

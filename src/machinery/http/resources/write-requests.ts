@@ -15,6 +15,7 @@ import type { WriteOptions } from "../../registry/write-options.ts";
 import { patchType } from "../content-type.ts";
 import type { RecordObject } from "../request-audit.ts";
 import { negotiate } from "../negotiation.ts";
+import { YamlFault } from "../yaml-to-json.ts";
 import type { MediaType } from "../negotiation.ts";
 import { answerReview } from "./answer-review.ts";
 import { allowsTable } from "./read-requests.ts";
@@ -128,8 +129,8 @@ async function appliedJson(text: string, resourceRequest: ResourceRequest): Prom
   try {
     return await readYaml(text, resourceRequest);
   } catch (error) {
-    throw error instanceof Error && "code" in error && error.code === 400
-      ? badRequest(`error decoding YAML: ${error.message}`)
+    throw error instanceof YamlFault
+      ? badRequest(`error decoding YAML: error converting YAML to JSON: ${error.message}`)
       : error;
   }
 }

@@ -99,6 +99,8 @@ describe("the author of a role", () => {
       written({ ...oldObject, metadata: { ...oldObject.metadata, ...metadata } }, { operation: "UPDATE", oldObject });
     await assert.rejects(admit(changed({ labels: { a: "b" } })), is403);
     await admit(changed({ finalizers: [], ownerReferences: [] }));
+    // It is not stored, and old clients send it.
+    await admit(changed({ selfLink: "/apis/old" }));
   });
 
   it("must hold everything to write an aggregation rule, or to change one", async () => {

@@ -197,7 +197,13 @@ function ruleText(rule: PolicyRule): string {
 function changesOnlyGarbageCollection({ object, oldObject }: AdmissionAttributes): boolean {
   if (object === undefined || oldObject === undefined) return false;
   const rest = ({ metadata, ...others }: NonNullable<AdmissionAttributes["object"]>): unknown => {
-    const { ownerReferences: _owners, finalizers: _finalizers, managedFields: _fields, ...kept } = metadata;
+    const {
+      ownerReferences: _owners,
+      finalizers: _finalizers,
+      selfLink: _link,
+      managedFields: _fields,
+      ...kept
+    } = metadata;
     return { ...others, metadata: kept };
   };
   return isDeepStrictEqual(rest(object), rest(oldObject));

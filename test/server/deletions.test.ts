@@ -40,6 +40,16 @@ describe("a deletion", () => {
     });
   }
 
+  it("of a namespace that asks for dependents to go too waits for them, as upstream's does", async () => {
+    const deleted = async (name: string, body: object): Promise<unknown> => {
+      await make("/api/v1/namespaces", name);
+      const answer = await api.send(`/api/v1/namespaces/${name}`, { method: "DELETE", body });
+      return (JSON.parse(String(answer.body)) as { metadata: { finalizers?: string[] } }).metadata.finalizers;
+    };
+    assert.deepEqual(await deleted("without-orphans", { orphanDependents: false }), ["foregroundDeletion"]);
+    assert.equal(await deleted("in-background", { propagationPolicy: "Background" }), undefined);
+  });
+
   it("that removes the object at once is answered 200, whatever the options are", async () => {
     for (const collection of [accounts, leases]) {
       await make(collection, "gone");

@@ -101,6 +101,7 @@ export function namespaces(names: Names): ResourceDefinition<Namespace> {
       if (namespace.metadata.deletionTimestamp === undefined) return terminating(namespace, now);
       return isBeingEmptied(namespace) ? namespace : undefined;
     },
+    policyWithoutOrphans: "Foreground",
     propagationOf: (namespace) => (isBeingEmptied(namespace) ? "ignored" : "followed"),
     subresources: {
       finalize: {

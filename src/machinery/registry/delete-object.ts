@@ -214,16 +214,18 @@ function markedMetadata<T extends ApiObject>(
 ): ObjectMeta {
   const propagation = definition.propagationOf?.(object) ?? "followed";
   if (propagation === "ignored") return object.metadata;
-  return withFinalizers(object.metadata, propagation === "followed" ? options : { propagationPolicy: "Background" });
+  if (propagation === "unsupported") return withFinalizers(object.metadata, "Background");
+  const isWithoutOrphans = options.orphanDependents === false;
+  return withFinalizers(
+    object.metadata,
+    (isWithoutOrphans ? definition.policyWithoutOrphans : undefined) ?? options.propagationPolicy,
+  );
 }
 
 /**
  * Adds or removes the finalizers for the garbage collector, as the policy says. Without a policy they stay unchanged.
  */
-function withFinalizers(
-  metadata: ObjectMeta,
-  { propagationPolicy }: Pick<DeleteOptions, "propagationPolicy">,
-): ObjectMeta {
+function withFinalizers(metadata: ObjectMeta, propagationPolicy: DeleteOptions["propagationPolicy"]): ObjectMeta {
   if (propagationPolicy === undefined) return metadata;
   const others = (metadata.finalizers ?? []).filter(
     (finalizer) => finalizer !== orphanFinalizer && finalizer !== foregroundFinalizer,

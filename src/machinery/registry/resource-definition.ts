@@ -83,6 +83,8 @@ export interface ResourceDefinition<T extends ApiObject = ApiObject> {
    * (upstream: `rest.Unsupported`). `ignored`: the object stays as it is.
    */
   propagationOf?(object: T): "followed" | "unsupported" | "ignored";
+  /** The propagation policy that `orphanDependents: false` means. Upstream's namespaces have their own. Default: Background. */
+  readonly policyWithoutOrphans?: "Foreground";
   /**
    * What `details.kind` of the 409 contains when a deletion's precondition fails. Default: the kind. Upstream's
    * namespaces check preconditions separately and name the resource.

@@ -205,6 +205,17 @@ describe("a request with two faults", () => {
     assert.equal(message, 'strconv.ParseInt: parsing "y": invalid syntax');
   });
 
+  it("hears of a watch's selector before its type that cannot be a stream, and after one that nothing has", async () => {
+    const watch = async (query: string, accept: string): Promise<number> => {
+      const path = `${core}/configmaps?watch=true&timeoutSeconds=1${query}`;
+      return (await api.send(path, { headers: { accept } })).status;
+    };
+    assert.equal(await watch("&fieldSelector=type%3Dx", "application/yaml"), 400);
+    assert.equal(await watch("&continue=x&resourceVersionMatch=Exact", "application/yaml"), 422);
+    assert.equal(await watch("", "application/yaml"), 406);
+    assert.equal(await watch("&fieldSelector=type%3Dx", "text/html"), 406);
+  });
+
   it("hears of a PUT's parameters before the type of its body", async () => {
     const headers = { "content-type": "application/json-patch+json" };
     const put = { method: "PUT", headers, body: {} };

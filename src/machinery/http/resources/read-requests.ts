@@ -71,8 +71,10 @@ export function watchRequest(
   registry: ResourceRegistry,
   { request, info, user, schedule }: ResourceRequest,
 ): HttpResponse {
-  const mediaType = negotiateWatch(request, { allowsTable: true });
+  // As upstream: whether the type can be a stream is asked last.
+  negotiate(request, { isCollection: true, allowsTable: true });
   const { namespace, name } = info;
   const options = parseListOptions(registry.definition, { query: request.query, namespace, name, isWatch: true });
+  const mediaType = negotiateWatch(request, { allowsTable: true });
   return watchResponse(registry, { request, user, options, mediaType, schedule });
 }

@@ -52,7 +52,7 @@ describe("what a kubelet needs before its Node is ready", () => {
     const ownerReferences = [{ apiVersion: "v1", kind: "Node", name: "n1", uid }];
     const body = { ...csiNode("n1"), metadata: { name: "n1", ownerReferences } };
     const created = await asNode(csiNodes, { method: "POST", body });
-    assert.deepEqual([created.spec, created.status], [{ drivers: [] }, {}]);
+    assert.deepEqual([created.spec, created.status], [{ drivers: null }, {}]);
     const registered = { ...created, spec: { drivers: [disks] }, status: { storageHealth: [{ name: disks.name }] } };
     const updated = await asNode(`${csiNodes}/n1`, { method: "PUT", body: registered });
     assert.deepEqual([updated.spec, updated.status], [{ drivers: [disks] }, {}]);

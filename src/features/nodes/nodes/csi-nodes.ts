@@ -79,8 +79,8 @@ export const csiNodes = (names: Names): ResourceDefinition<CSINode> =>
     singular: "csinode",
     schema: csiNodeSchema,
     validateName: validateDnsSubdomainName,
-    prepareForCreate: (created) => ({ ...created, status: {} }),
-    prepareForUpdate: (next, { previous }) => ({ ...next, status: previous.status }),
+    prepareForCreate: (created) => ({ ...withNullForNone(created), status: {} }),
+    prepareForUpdate: (next, { previous }) => ({ ...withNullForNone(next), status: previous.status }),
     validate,
     validateUpdate,
     allowsUnconditionalUpdate: false,
@@ -97,6 +97,14 @@ export const csiNodes = (names: Names): ResourceDefinition<CSINode> =>
       ageColumn(names),
     ],
   });
+
+/** Empty lists are stored as null, as in upstream. */
+function withNullForNone(csiNode: CSINode): CSINode {
+  const drivers = csiNode.spec.drivers?.map((driver) =>
+    driver.topologyKeys?.length === 0 ? { ...driver, topologyKeys: null } : driver,
+  );
+  return { ...csiNode, spec: { drivers: drivers === undefined || drivers.length === 0 ? null : drivers } };
+}
 
 const maximumNodeIdBytes = 256;
 

@@ -81,6 +81,8 @@ describe("a server, like upstream,", () => {
       "1": 'missing unit in duration "1"',
       "1x": 'unknown unit "x" in duration "1x"',
       "1h1.": 'missing unit in duration "1h1."',
+      "%C3%A9": 'invalid duration "\\xc3\\xa9"',
+      "1%0A": 'unknown unit "\\x0a" in duration "1\\x0a"',
     };
     for (const [timeout, fault] of Object.entries(faults)) {
       for (const path of ["/healthz", "/api/v1/pods", "/nowhere"]) {
@@ -207,6 +209,9 @@ describe("a server, like upstream,", () => {
   it("quotes control characters as Go does", async () => {
     const body = { metadata: { name: 'a\u0000\u0007"\\\u00a0é' } };
     const [, { details }] = await answer({ method: "POST", path: `${objects}/configmaps`, body });
+    const [, { message }] = await answer({ path: `${objects}/configmaps?limit=%00%C3%A9` });
+    assert.equal(message, 'strconv.ParseInt: parsing "\\x00é": invalid syntax');
+    assert.equal((await answer({ path: `${objects}/configmaps?limit=${"0".repeat(30)}1` }))[0], 200);
     assert.ok(details.causes[0].message.startsWith('Invalid value: "a\\x00\\a\\"\\\\\\u00a0é":'));
   });
 

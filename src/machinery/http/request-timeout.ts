@@ -1,6 +1,7 @@
 import { badRequest } from "../api/api-error.ts";
 import type { HttpRequest } from "../api/http-message.ts";
 import { mayHaveParameter } from "../registry/query-values.ts";
+import { timeQuoted } from "../schema/go-time.ts";
 import type { ParsedRequestInfo } from "./request-info.ts";
 
 /**
@@ -16,7 +17,7 @@ const units = new Set(["ns", "us", "µs", "μs", "ms", "s", "m", "h"]);
 
 /** What Go's `time.ParseDuration` says is wrong with a text. */
 function durationFault(text: string): string | undefined {
-  const duration = JSON.stringify(text);
+  const duration = timeQuoted(text);
   const amounts = text.replace(/^[-+]/, "");
   if (text === "" || amounts === "0") return undefined;
   if (amounts === "") return `invalid duration ${duration}`;
@@ -25,7 +26,7 @@ function durationFault(text: string): string | undefined {
     if (amount === undefined) return `invalid duration ${duration}`;
     const unit = /^[^.\d]*/.exec(rest.slice(amount.length))?.[0] ?? "";
     if (unit === "") return `missing unit in duration ${duration}`;
-    if (!units.has(unit)) return `unknown unit ${JSON.stringify(unit)} in duration ${duration}`;
+    if (!units.has(unit)) return `unknown unit ${timeQuoted(unit)} in duration ${duration}`;
     rest = rest.slice(amount.length + unit.length);
   }
   return undefined;

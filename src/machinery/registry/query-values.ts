@@ -1,4 +1,5 @@
 import { badRequest } from "../api/api-error.ts";
+import { goQuoted } from "../api/format-value.ts";
 
 /**
  * Parses the first value as a 64-bit integer. Undefined when the parameter is absent. Throws a 400 in the words of Go's
@@ -7,9 +8,10 @@ import { badRequest } from "../api/api-error.ts";
 export function parseInteger(parameters: URLSearchParams, name: string): number | undefined {
   const text = parameters.get(name);
   if (text === null) return undefined;
-  const refusal = (fault: string): Error => badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: ${fault}`);
+  const refusal = (fault: string): Error => badRequest(`strconv.ParseInt: parsing ${goQuoted(text)}: ${fault}`);
   if (!/^[+-]?\d+$/.test(text)) throw refusal("invalid syntax");
-  if (text.length > 20 || BigInt.asIntN(64, BigInt(text.replace("+", ""))) !== BigInt(text.replace("+", ""))) {
+  const significant = text.replace("+", "").replace(/^(-?)0+(?=\d)/, "$1");
+  if (significant.length > 20 || BigInt.asIntN(64, BigInt(significant)) !== BigInt(significant)) {
     throw refusal("value out of range");
   }
   return Number(text);

@@ -86,7 +86,7 @@ class LayoutReader {
     const second = this.#number({ element: "05", minimum: 0, maximum: 59, word: "second" });
     const nanoseconds = this.#fraction();
     const offsetSeconds = this.#zone();
-    if (this.#rest !== "") throw this.#fault(`: extra text: ${quoted(this.#rest)}`);
+    if (this.#rest !== "") throw this.#fault(`: extra text: ${timeQuoted(this.#rest)}`);
     const date = new Date(0);
     date.setUTCFullYear(year, month - 1, day);
     if (day < 1 || date.getUTCMonth() !== month - 1) throw this.#fault(": day out of range");
@@ -151,18 +151,18 @@ class LayoutReader {
 
   #mismatch(element: string): TypeMismatch {
     return new TypeMismatch(
-      `parsing time ${quoted(this.#text)} as ${quoted(this.#layout)}: ` +
-        `cannot parse ${quoted(this.#rest)} as ${quoted(element)}`,
+      `parsing time ${timeQuoted(this.#text)} as ${timeQuoted(this.#layout)}: ` +
+        `cannot parse ${timeQuoted(this.#rest)} as ${timeQuoted(element)}`,
     );
   }
 
   #fault(message: string): TypeMismatch {
-    return new TypeMismatch(`parsing time ${quoted(this.#text)}${message}`);
+    return new TypeMismatch(`parsing time ${timeQuoted(this.#text)}${message}`);
   }
 }
 
 /** Like the `quote` of Go's package time: bytes that are not printable ASCII are escaped one by one. */
-const quoted = (text: string): string => `"${text.replaceAll(/["\\]|[^ -\x7f]/gu, escaped)}"`;
+export const timeQuoted = (text: string): string => `"${text.replaceAll(/["\\]|[^ -\x7f]/gu, escaped)}"`;
 
 const escaped = (character: string): string =>
   character === '"' || character === "\\"

@@ -62,9 +62,9 @@ function block(value: Container, { indent, start }: Line): string {
     }
     return lines;
   }
-  const members = Object.entries(value).filter(([, member]) => member !== undefined);
-  members.sort(([left], [right]) => compareKeys(left, right));
-  for (const [key, member] of members) {
+  for (const key of Object.keys(value).sort(compareKeys)) {
+    const member = value[key];
+    if (member === undefined) continue;
     const isSimple = Buffer.byteLength(key) <= longestSimpleKey && !breakPattern.test(key);
     const written = scalar(key, { column: 0, indent: 0, isKey: isSimple });
     if (!isSimple) lines += `${begin}? ${ended(written)}${inlined(member, { indent, start: `${indent}:` })}`;
@@ -234,9 +234,13 @@ function compareKeys(left: string, right: string): number {
   if (isOneLetter !== isOtherLetter) return isOtherLetter ? -1 : 1;
   if (isOneLetter) return one - other;
   // A number is longer than its first different digit when a zero is one of the two.
-  const prefix = (one === zero || other === zero) && isInsideNumber(left, index) ? "1" : "";
-  const [digits, otherDigits] = [digitsAt(left, index), digitsAt(right, index)];
-  return Number(prefix + digits) - Number(prefix + otherDigits) || digits.length - otherDigits.length || one - other;
+  const prefix = (one === zero || other === zero) && isInsideNumber(left, index) ? 1 : 0;
+  const [end, otherEnd] = [endOfDigits(left, index), endOfDigits(right, index)];
+  let [number, otherNumber] = [prefix, prefix];
+  for (let at = index; at < end; at += 1) number = number * 10 + left.charCodeAt(at) - zero;
+  for (let at = index; at < otherEnd; at += 1) otherNumber = otherNumber * 10 + right.charCodeAt(at) - zero;
+  // Not a number when both are infinite.
+  return number - otherNumber || end - otherEnd || one - other;
 }
 
 const letter = /\p{L}/u;
@@ -253,10 +257,8 @@ function isInsideNumber(text: string, index: number): boolean {
   return /[1-9]/.test(text.charAt(at));
 }
 
-const digitsPattern = /\d*/y;
-
-function digitsAt(text: string, index: number): string {
-  if (!isDigit(text.charCodeAt(index))) return "";
-  digitsPattern.lastIndex = index;
-  return digitsPattern.exec(text)?.[0] ?? "";
+function endOfDigits(text: string, index: number): number {
+  let end = index;
+  while (isDigit(text.charCodeAt(end))) end += 1;
+  return end;
 }

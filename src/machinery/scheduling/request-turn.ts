@@ -43,6 +43,16 @@ export function pauseInTurn(): Promise<void> | undefined {
   return new Promise((resolve) => interrupted.push(resolve));
 }
 
+/** Does the work of a request that may be long. It yields after each step, where it pauses if its turn is over. */
+export async function inTurns<T>(work: Generator<undefined, T>): Promise<T> {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+    const pause = pauseInTurn();
+    if (pause !== undefined) await pause;
+  }
+}
+
 /** Whether work that began then has lasted as long as a turn: then it waits for its next one. */
 export const isTurnOver = (startedAt: number): boolean => performance.now() - startedAt >= turnMilliseconds;
 

@@ -116,16 +116,8 @@ function recordPatch(recordObject: RecordObject, text: string): void {
   }
 }
 
-/** Converts an applied configuration to JSON. JSON is valid YAML, but is much faster to parse as JSON. */
+/** Converts an applied configuration to JSON. */
 async function appliedJson(text: string, resourceRequest: ResourceRequest): Promise<string> {
-  try {
-    if (text.trimStart().startsWith("{")) {
-      JSON.parse(text);
-      return text;
-    }
-  } catch {
-    // It may be YAML's flow style. Otherwise the YAML parser reports the fault.
-  }
   try {
     return await readYaml(text, resourceRequest);
   } catch (error) {

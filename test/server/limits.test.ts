@@ -284,16 +284,16 @@ describe("a burst of long requests", () => {
       assert.ok(status === 200 || status === 201, `${status}`);
       return turns;
     };
-    for (const [method, type] of [
-      ["POST", "application/json"],
-      ["PUT", "application/json"],
-      ["PATCH", "application/merge-patch+json"],
-      ["PATCH", "application/apply-patch+yaml"],
+    for (const [method, type, leastTurns] of [
+      ["POST", "application/json", 4],
+      ["PUT", "application/json", 4],
+      ["PATCH", "application/merge-patch+json", 4],
+      ["PATCH", "application/apply-patch+yaml", 8],
     ] as const) {
       const turns: number[] = [];
       // Several times: what a first request needs takes turns, too.
       for (let time = 0; time < 5; time++) turns.push(await turnsOf(method, type));
-      assert.ok(Math.min(...turns) >= 4, `${method} ${type}: ${turns.join()} turns`);
+      assert.ok(Math.min(...turns) >= leastTurns, `${method} ${type}: ${turns.join()} turns`);
     }
   });
 

@@ -1,6 +1,6 @@
 import { Composer, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, Parser, visit } from "yaml";
 import type { Alias, Document, ParsedNode, Scalar, ScalarTag, Tags, YAMLMap } from "yaml";
-import { inTurns } from "../scheduling/request-turn.ts";
+import { atOnce, inTurns } from "../scheduling/request-turn.ts";
 import { checkValueCount } from "../schema/value-limit.ts";
 import { tooLarge } from "../api/api-error.ts";
 
@@ -90,13 +90,7 @@ const isSexagesimal = (tag: Exclude<Tags[number], string>): boolean => "format" 
  * numbers, so that the JSON reader reports the same faults. Keys that are not strings, and `<<`, are handled like in
  * sigs.k8s.io/yaml. Limits bytes, depth and the expansion of aliases. Throws a YamlFault, or a 413 for too much.
  */
-export function yamlToJson(text: string): string {
-  const conversion = convert(text);
-  for (;;) {
-    const { done, value } = conversion.next();
-    if (done === true) return value;
-  }
-}
+export const yamlToJson = (text: string): string => atOnce(convert(text));
 
 /** The same for a request. A long text lets others come in between. */
 export const yamlToJsonInTurns = (text: string): Promise<string> => inTurns(convert(text));

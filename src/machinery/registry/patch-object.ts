@@ -2,7 +2,7 @@ import { badRequest, conflict, invalid } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { plainApiVersion } from "../api/resource-type.ts";
 import { maximumPatchValues } from "../schema/value-limit.ts";
-import { pauseInTurn } from "../scheduling/request-turn.ts";
+import { inTurns, pauseInTurn } from "../scheduling/request-turn.ts";
 import { JsonSyntaxError, parseJson } from "../schema/parse-json.ts";
 import type { RepeatedKey } from "../schema/parse-json.ts";
 import {
@@ -89,7 +89,7 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     const uid = typeof sentUid === "string" ? sentUid : "";
     const write = { ...fieldWrite(registry, request), isForced: request.options.isForced };
     await pauseInTurn();
-    const applied = merged(registry, { write, live, configuration });
+    const applied = await inTurns(merged(registry, { write, live, configuration }));
     reportRepeatedKeys(repeatedKeys, request);
     await pauseInTurn();
     const { object, strictFaults } = fitted(registry, { value: applied });
@@ -118,20 +118,20 @@ interface Applying<T extends ApiObject> {
   readonly configuration: ApiObject;
 }
 
-/** The live object with the configuration, as the version has it. */
-function merged<T extends ApiObject>(
+/** The live object with the configuration, as the version has it. Yields between its steps. */
+function* merged<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   { write, live, configuration }: Applying<T>,
-): unknown {
+): Generator<undefined, unknown> {
   const { fieldNames, storedApiVersion, apiVersion, schema } = registry.compiled;
   if (fieldNames === undefined) {
-    return applyConfiguration({ ...write, live: live && registry.served(live), configuration });
+    return yield* applyConfiguration({ ...write, live: live && registry.served(live), configuration });
   }
   const faults = configurationFaults(schema.schema, configuration);
   if (faults.length > 0) throw invalid(registry.kind, { name: nameOf(configuration), faults });
   const stored = { ...fieldNames.toStored(configuration), apiVersion: storedApiVersion };
   // The faults above are those of an object of this kind.
-  const applied = applyConfiguration({ ...write, live, configuration: stored as unknown as ApiObject });
+  const applied = yield* applyConfiguration({ ...write, live, configuration: stored as unknown as ApiObject });
   return { ...fieldNames.toServed(applied), apiVersion };
 }
 

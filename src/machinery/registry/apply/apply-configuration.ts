@@ -49,12 +49,13 @@ const unrecordedManager = "before-first-apply";
 /**
  * Server-side apply. Merges the configuration into the live object, removes the fields that the manager applied last
  * time and that have no owner any more, and records the manager as the owner of what it applies. The result may contain
- * nulls, and still needs decoding and defaulting. The manager's time is set to now, even when nothing else changed.
+ * nulls, and still needs decoding and defaulting. The manager's time is set to now, even when nothing else changed. Yields
+ * between its steps.
  *
  * Throws ApiErrors: 400 for a configuration that contains managedFields, 422 for one that does not fit the schema, 409
  * for fields that other managers own.
  */
-export function applyConfiguration(request: ApplyRequest): ApiObject {
+export function* applyConfiguration(request: ApplyRequest): Generator<undefined, ApiObject> {
   const { compiled, live, apiVersion } = request;
   const metadata: unknown = request.configuration.metadata ?? {}; // from a client: its type is only claimed
   if (isJsonObject(metadata) && Array.isArray(metadata["managedFields"])) {
@@ -69,7 +70,7 @@ export function applyConfiguration(request: ApplyRequest): ApiObject {
   if (faults.length > 0) throw refusal(faults);
   try {
     const start = live === undefined ? compiled.emptyObject : compiled.withOwnTimes(withoutManagedFields(live));
-    return applyChecked({ ...request, configuration }, start as ApiObject); // an empty object is valid except for its name
+    return yield* applyChecked({ ...request, configuration }, start as ApiObject); // an empty object is valid except for its name
   } catch (error) {
     if (!(error instanceof UntrackableEntry)) throw error;
     const message = `Invalid value: the live object cannot be merged: ${error.message}`;
@@ -83,7 +84,7 @@ export function nameOf({ metadata }: { readonly metadata: unknown }): string {
   return typeof name === "string" ? name : "";
 }
 
-function applyChecked(request: ApplyRequest, live: ApiObject): ApiObject {
+function* applyChecked(request: ApplyRequest, live: ApiObject): Generator<undefined, ApiObject> {
   const { configuration, now } = request;
   const { schema } = request.compiled;
   const managers = managersBefore(request);
@@ -97,11 +98,15 @@ function applyChecked(request: ApplyRequest, live: ApiObject): ApiObject {
     fields: recursiveDifference(fieldsOf(schema, configuration), reset),
   };
   managers.set(id, applied);
+  yield;
   const merged = mergeFields({ schema, live, applied: configuration });
-  const pruned = prune({ schema, merged, last: last?.fields ?? emptySet, managers }) as JsonObject; // kind and name stay
+  yield;
+  const pruned = (yield* prune({ schema, merged, last: last?.fields ?? emptySet, managers })) as JsonObject; // kind and name stay
+  yield;
   const compared = compareFields({ schema, before: live, after: pruned });
   const comparison = withoutFields(compared, reset);
   requireNoConflict({ request, live, managers, comparison, id });
+  yield;
 
   const released = releaseFields(managers, { ...comparison, writer: id });
   const owned = withoutServerFields(applied.fields);
@@ -158,16 +163,20 @@ interface Pruning {
 }
 
 /** Removes the fields that the manager applied last time and that have no owner now (upstream: Updater.prune). */
-function prune({ schema, merged, last, managers }: Pruning): unknown {
+function* prune({ schema, merged, last, managers }: Pruning): Generator<undefined, unknown> {
   if (isEmpty(last)) return merged;
   const named = (fields: FieldSet): FieldSet => withNamedFields(schema, fields);
   const present = named(fieldsOf(schema, merged));
+  yield;
   const lastNamed = named(last);
   const without = removeFields({ schema, value: merged }, lastNamed);
+  yield;
   const managed = named(unionOfAll([...managers.values()].map(({ fields }) => fields)));
   // Items of other managers were removed with their parents: put them back.
+  yield;
   const kept = union(named(fieldsOf(schema, without)), managed);
   const owned = removeFields({ schema, value: merged }, difference(present, kept));
+  yield;
   // Items inside a removed value that never had an owner also stay, unless the manager had applied them.
   const dangling = difference(present, named(fieldsOf(schema, owned)));
   return removeFields({ schema, value: merged }, intersection(dangling, lastNamed));

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
 import { applyConfiguration } from "../../../../src/machinery/registry/apply/apply-configuration.ts";
+import { atOnce } from "../../../../src/machinery/scheduling/request-turn.ts";
 import { trackUpdate } from "../../../../src/machinery/registry/apply/track-update.ts";
 import { CompiledSchema } from "../../../../src/machinery/registry/compiled-schema.ts";
 import { typeMetaFields } from "../../../../src/machinery/schema/meta-schemas.ts";
@@ -69,16 +70,18 @@ const managedFieldsOf = ({ metadata }: ApiObject): Pick<ApiObject["metadata"], "
 
 export const applied = (live: ApiObject | undefined, configuration: ApiObject, writer: Writer): ApiObject =>
   decoded(
-    applyConfiguration({
-      compiled,
-      apiVersion: "v1",
-      subresource: "",
-      now: 0,
-      isForced: false,
-      ...writer,
-      live,
-      configuration,
-    }),
+    atOnce(
+      applyConfiguration({
+        compiled,
+        apiVersion: "v1",
+        subresource: "",
+        now: 0,
+        isForced: false,
+        ...writer,
+        live,
+        configuration,
+      }),
+    ),
   );
 
 /** Each manager's fields, by its name. */

@@ -123,14 +123,14 @@ export class ApiClient {
   /** Sends a request whose answer is a stream. */
   async stream(
     path: string,
-    { query, signal }: { readonly query: string; readonly signal: AbortSignal },
+    { method = "GET", query, signal }: Pick<RequestOptions, "method" | "query" | "signal">,
   ): Promise<ClientResponse> {
     const response = await this.#transport.send({
-      method: "GET",
+      method,
       path,
-      query,
+      ...(query !== undefined && { query }),
+      ...(signal !== undefined && { signal }),
       headers: { accept: "application/json" },
-      signal,
     });
     if (response.status >= 300) throw this.#errorOf(response.status, await readText(response.body));
     return response;
@@ -282,8 +282,10 @@ export class ResourceClient<T extends ApiObject> {
     });
   }
 
+  /** The answer has every object that was deleted. It is not parsed: that would keep the process from all else. */
   async deleteCollection(options: ListOptions = {}): Promise<void> {
-    await this.#client.request(this.#collection, { method: "DELETE", query: listQuery(options) });
+    const { body } = await this.#client.stream(this.#collection, { method: "DELETE", query: listQuery(options) });
+    for await (const _chunk of body);
   }
 
   /** Throws a 400 for a name that would be another path, such as that of a subresource or of the whole collection (as client-go). */

@@ -203,6 +203,8 @@ describe("a burst of long requests", () => {
     const data = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`key-${n}`, "x".repeat(100)]));
     await api.json(collection, { method: "POST", body: { metadata: { name: "long" }, data } });
     await api.json(collection, { method: "POST", body: { metadata: { name: "short" } } });
+    const text = "x".repeat(4000);
+    await api.json(collection, { method: "POST", body: { metadata: { name: "medium" }, data: { text } } });
   });
   after(() => server.stop());
 
@@ -242,6 +244,18 @@ describe("a burst of long requests", () => {
     await Promise.all(burst);
     // Three lists of one user are made at the same time.
     assert.ok((await answeredBefore(collection, yaml)) <= 4);
+  });
+
+  it("lets users take turns with objects of a few kilobytes that are changed, or shown in another form than JSON", async () => {
+    const medium = `${collection}/medium`;
+    assert.ok((await answeredBefore(medium, yaml)) <= 1);
+    assert.ok((await answeredBefore(`${medium}?pretty=true`, {})) <= 1);
+    const patch = {
+      method: "PATCH",
+      headers: { "content-type": "application/merge-patch+json" },
+      body: { metadata: { labels: { a: "b" } } },
+    };
+    assert.ok((await answeredBefore(`${medium}?dryRun=All`, patch)) <= 1);
   });
 
   it("lets users take turns with YAML of any length", async () => {

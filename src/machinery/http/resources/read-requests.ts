@@ -1,6 +1,6 @@
 import { badRequest } from "../../api/api-error.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
-import { shortTextLength } from "../../scheduling/request-turn.ts";
+import { shortTextLength, smallObjectLength } from "../../scheduling/request-turn.ts";
 import { listObjects } from "../../registry/list-objects.ts";
 import { parseListOptions } from "../../registry/list-options.ts";
 import { parseBoolean } from "../../registry/query-values.ts";
@@ -9,7 +9,7 @@ import type { StoredObject } from "../../registry/stored-object.ts";
 import { negotiate, negotiateWatch } from "../negotiation.ts";
 import { longRequestTurn } from "./long-request-turn.ts";
 import { representList } from "./represent-list.ts";
-import { representStored } from "./represent-object.ts";
+import { isStoredText, representStored } from "./represent-object.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 import { watchResponse } from "./watch-response.ts";
 
@@ -30,19 +30,24 @@ export function getRequest(
   const mediaType = negotiate(request, endpoint);
   const found = registry.get(info, { resourceVersion: resourceVersionOf(request.query), waiter: request });
   const representation = { registry, request, status: 200, mediaType };
-  if (!(found instanceof Promise) && found.textLength <= shortTextLength) {
-    return representStored(found, representation);
-  }
-  return inTurn(resourceRequest, found).then((stored) => representStored(stored, representation));
+  const longest = isStoredText(representation) ? shortTextLength : smallObjectLength;
+  if (!(found instanceof Promise) && found.textLength <= longest) return representStored(found, representation);
+  return inTurn(resourceRequest, { found, longest }).then((stored) => representStored(stored, representation));
+}
+
+interface Found {
+  readonly found: StoredObject | Promise<StoredObject>;
+  /** How long an object may be that is shown at once. */
+  readonly longest: number;
 }
 
 /** Waits for the turn of a request for a long object. */
 async function inTurn(
   resourceRequest: Pick<ResourceRequest, "request" | "user">,
-  found: StoredObject | Promise<StoredObject>,
+  { found, longest }: Found,
 ): Promise<StoredObject> {
   const stored = await found;
-  if (stored.textLength > shortTextLength) await longRequestTurn(resourceRequest);
+  if (stored.textLength > longest) await longRequestTurn(resourceRequest);
   return stored;
 }
 

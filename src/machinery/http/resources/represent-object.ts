@@ -23,6 +23,10 @@ export interface StoredRepresentation<T extends ApiObject> extends Representatio
   readonly registry: ResourceRegistry<T>;
 }
 
+/** Whether the stored text itself is the answer. For any other it is parsed. */
+export const isStoredText = ({ request, mediaType }: Pick<Representation, "request" | "mediaType">): boolean =>
+  mediaType.conversion === undefined && mediaType.format === "json" && !isPretty(request, mediaType);
+
 /** Encodes a stored object in the negotiated representation. For plain JSON, splices the stored text. */
 export function representStored<T extends ApiObject>(
   stored: StoredObject<T>,
@@ -30,16 +34,16 @@ export function representStored<T extends ApiObject>(
 ): HttpResponse {
   currentTrace()?.begin("encode");
   const { registry, request, status, mediaType } = representation;
-  const { conversion, format } = mediaType;
+  const { conversion } = mediaType;
+  if (isStoredText(representation)) {
+    const response: HttpResponse = {
+      status,
+      headers: { "content-type": mediaType.contentType },
+      body: `${registry.textOf(stored)}\n`,
+    };
+    return request.inProcess === undefined ? response : { ...response, value: registry.served(stored.object) };
+  }
   if (conversion === undefined) {
-    if (format === "json" && !isPretty(request, mediaType)) {
-      const response: HttpResponse = {
-        status,
-        headers: { "content-type": mediaType.contentType },
-        body: `${registry.textOf(stored)}\n`,
-      };
-      return request.inProcess === undefined ? response : { ...response, value: registry.served(stored.object) };
-    }
     return representObject(registry.served(stored.object), { ...representation, schema: registry.compiled.schema });
   }
   const { object } = stored;

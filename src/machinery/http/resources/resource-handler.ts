@@ -3,7 +3,7 @@ import type { AdmissionRule, Authorize, Verb } from "../../api/attributes.ts";
 import { systemClock, systemSchedule } from "../../api/clock.ts";
 import type { Clock, Schedule } from "../../api/clock.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
-import { shortTextLength } from "../../scheduling/request-turn.ts";
+import { smallObjectLength } from "../../scheduling/request-turn.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 import { compileReview } from "../../registry/compile-kind.ts";
 import type { AnsweredReview } from "../../registry/create-review.ts";
@@ -115,7 +115,7 @@ async function answerInTurn(registry: ResourceRegistry, resourceRequest: Resourc
 /** Whether the request may take long. A create waits for its body to know, and a get checks the object itself. */
 function mayTakeLong(registry: ResourceRegistry, info: ResourceRequestInfo): boolean {
   if (info.verb === "create" || info.verb === "get") return false;
-  return isOfMany.has(info.verb) || (registry.peek(info)?.textLength ?? 0) > shortTextLength;
+  return isOfMany.has(info.verb) || (registry.peek(info)?.textLength ?? 0) > smallObjectLength;
 }
 
 const bodiless: ReadonlySet<Verb> = new Set<Verb>(["list", "watch"]);

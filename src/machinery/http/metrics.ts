@@ -7,6 +7,8 @@ import type { AnsweredRequest } from "./request-chain.ts";
 import { exemplarText, withoutExemplars } from "./exemplar.ts";
 import type { Exemplar } from "./exemplar.ts";
 import { mergeMetrics } from "./merge-metrics.ts";
+import { requestTurnOfAddress } from "../scheduling/request-turn.ts";
+import { addressKey } from "./connection-bound.ts";
 import { typedText } from "./plain-text.ts";
 
 /** Upper bounds in seconds: upstream's, but fewer. */
@@ -153,7 +155,8 @@ export class Metrics {
   }
 
   /** Answers with the metrics of all processes of this server together. Only OpenMetrics has exemplars. */
-  async scrape({ headers }: Pick<HttpRequest, "headers">): Promise<HttpResponse> {
+  async scrape({ headers, connection }: Pick<HttpRequest, "headers" | "connection">): Promise<HttpResponse> {
+    await requestTurnOfAddress(addressKey(connection.remoteAddress));
     const [own, others] = await Promise.all([this.text(), this.#others()]);
     const text = others.length === 0 ? own : mergeMetrics([own, ...others]);
     const accept = String(headers["accept"] ?? "");

@@ -1,4 +1,5 @@
 import { ApiError } from "../machinery/api/api-error.ts";
+import { monotonicClock } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import { ApiClient } from "../machinery/client/api-client.ts";
 import { connectionFault } from "../machinery/client/connection-fault.ts";
@@ -127,7 +128,7 @@ export class AgentClients {
       ),
     );
     const timed = setsClock(firstReachable(transports, { monotonic }), { serverClock, local: localClock });
-    const read = pacedTransport(observed(timed, onSend), { monotonic: performance, sleep });
+    const read = pacedTransport(observed(timed, onSend), { monotonic: monotonicClock, sleep });
     return new ApiClient(read, { explain });
   }
 }

@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { clusterTrustBundleResource } from "../features/certificates/resources.ts";
 import { ApiError } from "../machinery/api/api-error.ts";
-import { systemClock } from "../machinery/api/clock.ts";
+import { monotonicClock, systemClock } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import { errorCode, messageOf } from "../machinery/api/thrown-error.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
@@ -215,7 +215,7 @@ async function asAgent(
     settings,
     serverClock: new ServerClock({ local: systemClock, onSkew: () => {} }),
     localClock: systemClock,
-    monotonic: performance,
+    monotonic: monotonicClock,
     userAgent: `signet-agent/${version}`,
   });
   if (pair !== undefined) identity.useCertificate(pair);

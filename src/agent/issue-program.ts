@@ -1,4 +1,4 @@
-import { systemClock, timestamp } from "../machinery/api/clock.ts";
+import { monotonicClock, systemClock, timestamp } from "../machinery/api/clock.ts";
 import { connect } from "../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
 import { interruptible } from "../machinery/command-line/interruptible.ts";
@@ -46,7 +46,7 @@ export async function runIssueProgram(program: IssueProgram): Promise<void> {
         client: () => connection.client,
         timeoutMilliseconds,
         clock: serverClock,
-        monotonic: performance,
+        monotonic: monotonicClock,
         random: Math.random,
         sleep,
         log,

@@ -357,12 +357,17 @@ describe("a transport that shares one connection of HTTP/2", () => {
     assert.equal(requests, 3);
   });
 
-  it("closes a connection on which nothing arrives any more, and fails its requests", async (context) => {
-    const { transport, front, sessions } = await start(context, (stream, path) => {
+  async function startWatch(context: TestContext) {
+    const scene = await start(context, (stream, path) => {
       if (path.startsWith("/watch")) stream.respond({ ":status": 200 });
       else answer(stream, path);
     });
-    const watch = await transport.send({ method: "GET", path: "/watch", query: "watch=true&timeoutSeconds=3600" });
+    const query = "watch=true&timeoutSeconds=3600";
+    return { ...scene, watch: await scene.transport.send({ method: "GET", path: "/watch", query }) };
+  }
+
+  it("closes a connection on which nothing arrives any more, and fails its requests", async (context) => {
+    const { transport, front, sessions, watch } = await startWatch(context);
     front.fallSilent();
     context.mock.timers.enable({ apis: ["setTimeout"] });
     await assert.rejects(ask(transport, "/", impatient), /in time/);
@@ -374,11 +379,7 @@ describe("a transport that shares one connection of HTTP/2", () => {
   });
 
   it("closes a connection on which nothing arrives within the time of a caller", async (context) => {
-    const { transport, front, sessions } = await start(context, (stream, path) => {
-      if (path.startsWith("/watch")) stream.respond({ ":status": 200 });
-      else answer(stream, path);
-    });
-    const watch = await transport.send({ method: "GET", path: "/watch", query: "watch=true&timeoutSeconds=3600" });
+    const { transport, front, sessions, watch } = await startWatch(context);
     front.fallSilent();
     context.mock.timers.enable({ apis: ["setTimeout"] });
     const time = new AbortController();

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { errorCode } from "../api/thrown-error.ts";
+import { isOpenToOthers } from "./is-open-to-others.ts";
 import { withOpenFile } from "./open-file.ts";
 import type { OpenFile } from "./open-file.ts";
 import { UnusableFile } from "./unusable-file.ts";
@@ -25,7 +26,7 @@ function privateText(file: string, { descriptor, status }: OpenFile): string {
   if (status.uid !== user && status.uid !== 0) {
     throw new UnusableFile(`${file} belongs to another user (uid ${status.uid}); chown it, or name another`);
   }
-  if ((status.mode & 0o077) !== 0) {
+  if (isOpenToOthers(file, status)) {
     const mode = (status.mode & 0o777).toString(8).padStart(4, "0");
     throw new UnusableFile(`${file} is open to other users (mode ${mode}); chmod 600 it, or make a new key`);
   }

@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
+import { isOpenToOthers } from "../../machinery/files/is-open-to-others.ts";
 import { secretsPrefix } from "../encryption/compile-encryption.ts";
 import { openReadableStore } from "../encryption/readable-store.ts";
 import { surveyEncryption } from "../encryption/stored-encryption.ts";
@@ -58,7 +59,7 @@ const isOff = ({ encryption: { configuration, keyFile } }: StoreLocation): boole
   configuration === undefined && keyFile === undefined;
 
 function rightsOf(file: string): Finding[] {
-  const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0;
-  if ((mode & 0o077) === 0) return [];
+  const status = statSync(file, { throwIfNoEntry: false });
+  if (status === undefined || !isOpenToOthers(file, status)) return [];
   return [warning(subject, { found: `others can read or write ${file}`, advice: `chmod 600 ${file}` })];
 }

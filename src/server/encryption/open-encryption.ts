@@ -5,6 +5,7 @@ import { namesFor } from "../../machinery/api/names.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings-files.ts";
 import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
+import { isOpenToOthers } from "../../machinery/files/is-open-to-others.ts";
 import type { HealthCheck } from "../../machinery/http/health-routes.ts";
 import { EncryptedStore } from "../../machinery/storage/encryption/encrypted-store.ts";
 import type { EncryptionSource } from "../../machinery/storage/encryption/encrypted-store.ts";
@@ -139,9 +140,9 @@ async function openConfiguration(
 
 /** A user who can read the file can read everything that it encrypts. Kubernetes accepts such a file too. */
 function warnOfPermissions(file: string, log: Pick<Log, "warn">): void {
-  const mode = statSync(file).mode & 0o777;
-  if ((mode & 0o077) === 0) return;
-  const shown = mode.toString(8).padStart(4, "0");
+  const status = statSync(file);
+  if (!isOpenToOthers(file, status)) return;
+  const shown = (status.mode & 0o777).toString(8).padStart(4, "0");
   log.warn({ file, mode: shown }, "others can read or write the encryption configuration: chmod 600 it");
 }
 

@@ -45,6 +45,12 @@ describe("the work of a server", () => {
   });
   after(() => server.stop());
 
+  it("is counted from 0 on for each signer, so that Prometheus sees the first failure increase", async () => {
+    for (const signer of [client, "other"]) {
+      assert.equal(await valueOf(`signet_certificate_requests_failed_total{signer="${signer}"}`), 0, signer);
+    }
+  });
+
   it("is logged and counted once for each certificate that is approved, issued or denied", async () => {
     await decide("good", "Approved");
     await waitForObject(

@@ -73,7 +73,13 @@ export interface ServerObservation {
 export function observeServer(options: ServerObservationOptions): ServerObservation {
   const { names, log, clock, configuredSigners } = options;
   const registry = new Registry();
-  const counters = domainCounters(registry);
+  const wellKnownNames = wellKnownSigners.map((signer) => signer.nameIn(names));
+  const otherSigners = "other";
+  const counters = domainCounters(registry, () => [
+    ...wellKnownNames,
+    ...configuredSigners().map(({ name }) => name),
+    otherSigners,
+  ]);
   const queueCounts = new QueueCounts();
   const reportExceededQuota = rateLimitedReport(({ type, name }: QuotaHolder, count) =>
     log.warn(
@@ -85,7 +91,7 @@ export function observeServer(options: ServerObservationOptions): ServerObservat
   const signerLabel = (signerName: string): string =>
     findWellKnownSigner(names, signerName)?.nameIn(names) ??
     configuredSigners().find((signer) => signer.name === signerName)?.name ??
-    "other";
+    otherSigners;
   return {
     registry,
     onWritten: writeObserver({ names, log, counters, signerLabel }),
@@ -121,9 +127,7 @@ export function observeServer(options: ServerObservationOptions): ServerObservat
             if (certificate !== undefined) ends.set(name, certificate.notAfter);
           };
           add("serving certificate", parseCertificatesPem(serving)[0]);
-          for (const name of wellKnownSigners.map((signer) => signer.nameIn(names))) {
-            add(`CA of ${name}`, signing(name)?.certificate);
-          }
+          for (const name of wellKnownNames) add(`CA of ${name}`, signing(name)?.certificate);
           for (const signer of configuredSigners()) add(`CA of ${signer.name}`, signer.authority()?.certificate);
           return ends;
         },

@@ -93,7 +93,9 @@ export class Http1Exchange extends Exchange {
     const { "content-length": length, "transfer-encoding": coding, upgrade } = this.headers;
     // Node.js drops what came together with a request that offers another protocol: the next request, or a part of it.
     if (this.context.isClosing || this.#isBroken || upgrade !== undefined) return true;
-    return !this.#request.complete && (length !== undefined || coding !== undefined);
+    if (this.#request.complete || (length === undefined && coding === undefined)) return false;
+    // Node.js reads and drops a body that no handler has begun to read. To close would take the answer from a client that still sends.
+    return this.#failBody !== undefined || coding !== undefined || Number(length) > this.longestBody();
   }
 
   override write(bytes: Uint8Array): void {

@@ -244,6 +244,24 @@ describe("the listener", () => {
     });
   });
 
+  it("goes on with a connection after an answer that came before the body, as long as one may be", () =>
+    withListener({ limits: { bodyBytes: 100_000 } }, async (port) => {
+      const socket = await openTls(port);
+      socket.write("POST /first HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n");
+      const [first] = (await once(socket, "data")) as [Buffer];
+      socket.write(`${"a".repeat(100_000)}${get}Connection: close\r\n\r\n`);
+      const rest = await socket.toArray();
+      assert.deepEqual(statusesOf(String(Buffer.concat([first, ...rest]))), ["200", "200"]);
+    }));
+
+  for (const header of ["Content-Length: 100001", "Transfer-Encoding: chunked"]) {
+    it(`closes a connection after an answer that came before a body with ${header}`, () =>
+      withListener({ limits: { bodyBytes: 100_000 } }, async (port) => {
+        const received = await sendRaw(port, `POST /first HTTP/1.1\r\nHost: h\r\n${header}\r\n\r\n`);
+        assert.match(received, /^HTTP\/1\.1 200 [^]*^connection: close\r$/im);
+      }));
+  }
+
   it("sends no body for HEAD and 304", () =>
     withListener({ handler: async ({ path }) => text("four", path === "/304" ? 304 : 200) }, async (port) => {
       const session = openHttp2(port);

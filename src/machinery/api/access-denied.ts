@@ -1,6 +1,7 @@
 import { forbidden } from "./api-error.ts";
 import type { ApiError } from "./api-error.ts";
 import type { AuthorizationAttributes } from "./attributes.ts";
+import { goQuoted } from "./format-value.ts";
 
 /**
  * The 403 that says which user may not do what (upstream: `responsewriters.Forbidden`). `reason` comes from the
@@ -18,11 +19,10 @@ const withoutMarkup = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
 function whatIsDenied(attributes: AuthorizationAttributes): string {
-  const quote = JSON.stringify;
-  const who = `User ${quote(attributes.user.username)} cannot ${attributes.verb}`;
-  if (attributes.kind === "path") return `${who} path ${quote(attributes.path)}`;
+  const who = `User ${goQuoted(attributes.user.username)} cannot ${attributes.verb}`;
+  if (attributes.kind === "path") return `${who} path ${goQuoted(attributes.path)}`;
   const { group, resource, subresource, namespace } = attributes;
   const what = subresource === "" ? resource : `${resource}/${subresource}`;
-  const where = namespace === "" ? "at the cluster scope" : `in the namespace ${quote(namespace)}`;
-  return `${who} resource ${quote(what)} in API group ${quote(group)} ${where}`;
+  const where = namespace === "" ? "at the cluster scope" : `in the namespace ${goQuoted(namespace)}`;
+  return `${who} resource ${goQuoted(what)} in API group ${goQuoted(group)} ${where}`;
 }

@@ -29,6 +29,11 @@ it("a denial names the user, the verb, the resource, the namespace and the reaso
   assert.equal(text({ kind: "path", user, verb: "get", path: "/x" }), 'forbidden: User "alice" cannot get path "/x"');
 });
 
+it("a refusal shows characters that cannot be printed in hexadecimal digits, as Go quotes them", () => {
+  const path = { kind: "path", user, verb: "get", path: "/a\0\x7f\u200b" } as const;
+  assert.equal(accessDenied(path, "").message, 'forbidden: User "alice" cannot get path "/a\\x00\\x7f\\u200b"');
+});
+
 it("a refusal shows names as text, not as markup", () => {
   const path = { kind: "path", user, verb: "get", path: "/<script>&" } as const;
   assert.equal(accessDenied(path, "").message, 'forbidden: User "alice" cannot get path "/&lt;script&gt;&amp;"');

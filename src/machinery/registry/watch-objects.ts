@@ -47,7 +47,7 @@ export interface ObjectWatch {
 }
 
 /**
- * Sends the events of the selected objects to an observer. Without a version, or at "0", it starts with the existing
+ * Sends the events of the selected objects to an observer. Without a version, or at 0, it starts with the existing
  * objects. With a version, it replays the events after it. With a future version, it waits silently until then. With a
  * version that is no longer kept, the watch ends with a 410.
  */
@@ -67,7 +67,7 @@ export function watchObjects<T extends ApiObject>(
 
 /** Whether the watch starts with the existing objects. */
 const beginsWithState = <T extends ApiObject>({ sendsInitialEvents, resourceVersion }: ListOptions<T>): boolean =>
-  sendsInitialEvents ?? (resourceVersion === "" || resourceVersion === "0");
+  sendsInitialEvents ?? parseResourceVersion(resourceVersion) === 0;
 
 async function untilReady<T extends ApiObject>(registry: ResourceRegistry<T>, options: ListOptions<T>): Promise<void> {
   const { selector, resourceVersion } = options;

@@ -464,6 +464,12 @@ describe("a watch", () => {
     assert.deepEqual(without.events, []);
   });
 
+  it("of 00 starts with the existing objects, as at 0, and without the mark of their end", async () => {
+    const seen = watch(await filled(1), "resourceVersion=00&allowWatchBookmarks=true");
+    await seen.ready;
+    assert.deepEqual(seen.events, ["ADDED toy-0 red"]);
+  });
+
   it("of a future version waits silently for later changes", async () => {
     const box = await filled(1);
     const seen = watch(box, `resourceVersion=${box.store.latestRevision() + 1}`);

@@ -75,7 +75,8 @@ export class Http1Exchange extends Exchange {
   protected override sendWhole({ status, headers, body: _body }: HttpResponse, body: Buffer | string): void {
     const response = this.#response;
     if (response.destroyed) return;
-    headers["content-length"] = String(Buffer.byteLength(body));
+    // A 304 has only the length that a 200 would have (RFC 9110 section 8.6).
+    if (status !== 304) headers["content-length"] = String(Buffer.byteLength(body));
     if (this.#isLast()) headers["connection"] = "close";
     response.writeHead(status, headers);
     endWith(response, this.method === "HEAD" ? "" : body);

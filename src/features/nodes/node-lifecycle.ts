@@ -5,7 +5,8 @@ import type { FollowedObjects } from "../../machinery/loops/informer.ts";
 import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
 import { eventResource, leaseResource } from "../core/index.ts";
 import type { Event, Lease } from "../core/index.ts";
-import type { Node } from "./nodes/node-schema.ts";
+import { readyConditionOf } from "./nodes/node-schema.ts";
+import type { Node, NodeCondition, Taint } from "./nodes/node-schema.ts";
 import { taintsByCondition } from "./nodes/condition-taints.ts";
 import { nodeResource } from "./resources.ts";
 import type { NodeSettings } from "./settings.ts";
@@ -68,7 +69,7 @@ class NodeLifecycle {
 
   #nodeChanged(node: Node, previous: Node): void {
     const { name = "" } = node.metadata;
-    const [ready, before] = [readyOf(node), readyOf(previous)];
+    const [ready, before] = [readyConditionOf(node), readyConditionOf(previous)];
     if (ready?.lastHeartbeatTime !== before?.lastHeartbeatTime && ready?.status !== "Unknown") this.#hear(name);
     if (ready?.status !== before?.status || taintsByCondition(this.#names, node) !== undefined) this.#queue.add(name);
   }
@@ -93,7 +94,7 @@ class NodeLifecycle {
     }
     const taints = taintsByCondition(this.#names, found);
     const node = taints === undefined ? found : await this.#patchTaints(found, taints);
-    if (readyOf(node) === undefined) return "nothing to do: the node has never reported its state";
+    if (readyConditionOf(node) === undefined) return "nothing to do: the node has never reported its state";
     const last = this.#renewedAt.get(name) ?? this.#monotonic.now();
     this.#renewedAt.set(name, last);
     const wait = last + this.#settings.graceMilliseconds - this.#monotonic.now();
@@ -120,7 +121,7 @@ class NodeLifecycle {
     const condition = foundCondition(node, this.#clock.now());
     const back = condition === undefined ? node : await this.#patchCondition(node, condition);
     await this.#patchTaints(back, withoutLostTaints(this.#names, back));
-    const reason = readyOf(back)?.status === "True" ? "NodeReady" : "NodeNotReady";
+    const reason = readyConditionOf(back)?.status === "True" ? "NodeReady" : "NodeNotReady";
     await this.#record(node, { reason, message: `Node ${name} status is now: ${reason}` });
     this.#log.info({ node: name }, "the node is back: its Lease is renewed again");
     return "took the marks of a lost node away";
@@ -189,14 +190,8 @@ function nodeEvent({ metadata }: Node, { names, reason, message, now }: NodeEven
   };
 }
 
-type Condition = NonNullable<Node["status"]["conditions"]>[number];
-type Taint = NonNullable<Node["spec"]["taints"]>[number];
-
 /** Upstream's reason for a node of which nothing is heard. */
 const lostReason = "NodeStatusUnknown";
-
-const readyOf = ({ status }: Node): Condition | undefined =>
-  (status.conditions ?? []).find(({ type }) => type === "Ready");
 
 /** Since when a node is marked as lost, in milliseconds since the epoch. The taint says it: a node cannot change its own. */
 function lostSince(names: Names, { spec }: Node): number | undefined {
@@ -226,8 +221,8 @@ const withoutLostTaints = (names: Names, { spec }: Node): readonly Taint[] =>
 function lostCondition(
   node: Node,
   { lastSeen, now }: { readonly lastSeen: string | undefined; readonly now: number },
-): Condition | undefined {
-  const ready = readyOf(node);
+): NodeCondition | undefined {
+  const ready = readyConditionOf(node);
   if (ready?.status !== "True") return undefined;
   const seenAt = lastSeen === undefined ? Number.NaN : Date.parse(lastSeen);
   return {
@@ -241,8 +236,8 @@ function lostCondition(
 }
 
 /** `Ready` of a node that is back. Undefined where it stays as it is: the node has said something itself since. */
-function foundCondition(node: Node, now: number): Condition | undefined {
-  const ready = readyOf(node);
+function foundCondition(node: Node, now: number): NodeCondition | undefined {
+  const ready = readyConditionOf(node);
   if (ready?.status !== "Unknown" || ready.reason !== lostReason) return undefined;
   return {
     ...ready,

@@ -1,7 +1,5 @@
 import type { Names } from "../../../machinery/api/names.ts";
-import type { Node } from "./node-schema.ts";
-
-type Taint = NonNullable<Node["spec"]["taints"]>[number];
+import type { Node, Taint } from "./node-schema.ts";
 
 /** What a node reports that keeps new Pods away from it (upstream: `nodeConditionToTaintKeyStatusMap`). */
 const taintingConditions = [

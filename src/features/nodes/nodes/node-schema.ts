@@ -165,3 +165,9 @@ export const nodeSchema = struct(
 );
 
 export type Node = Infer<typeof nodeSchema>;
+export type Taint = NonNullable<Node["spec"]["taints"]>[number];
+export type NodeCondition = NonNullable<Node["status"]["conditions"]>[number];
+
+/** What a node reports of whether it is ready. Undefined: nothing yet. */
+export const readyConditionOf = ({ status }: Node): NodeCondition | undefined =>
+  (status.conditions ?? []).find(({ type }) => type === "Ready");

@@ -5,11 +5,9 @@ import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/label-validation.ts";
 import type { KindFault } from "../../../machinery/registry/kind-faults.ts";
 import { taintEffects } from "./node-schema.ts";
-import type { Node } from "./node-schema.ts";
+import type { Node, Taint } from "./node-schema.ts";
 import { validatePodRanges, validateResources } from "./node-values.ts";
 import type { NodeBefore } from "./node-values.ts";
-
-type Taint = NonNullable<Node["spec"]["taints"]>[number];
 
 /** The taints of a Node can be read by a scheduler: their keys and values are those of labels. */
 export const validateNode = (node: Node, before: NodeBefore): FieldError[] => [

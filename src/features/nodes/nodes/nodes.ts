@@ -6,7 +6,7 @@ import { defineResource } from "../../../machinery/registry/resource-definition.
 import type { Column, ResourceDefinition } from "../../../machinery/registry/resource-definition.ts";
 import { ageColumn, nameColumn, shortLinkDomain } from "../../../machinery/registry/columns.ts";
 import { humanDuration } from "../../../machinery/registry/human-duration.ts";
-import { nodeSchema } from "./node-schema.ts";
+import { nodeSchema, readyConditionOf } from "./node-schema.ts";
 import type { Node } from "./node-schema.ts";
 import { withNotReadyTaint } from "./condition-taints.ts";
 import { validateNode, validateNodeStatusUpdate, validateNodeUpdate } from "./node-validation.ts";
@@ -97,10 +97,8 @@ function nodeColumns(names: Names): Column<Node>[] {
       name: "Last-Seen",
       type: "string",
       description: "How long ago the node reported its state, or renewed its Lease before it was lost.",
-      cell: ({ status }, { now }) => {
-        const seen = Date.parse(
-          (status.conditions ?? []).find(({ type }) => type === "Ready")?.lastHeartbeatTime ?? "",
-        );
+      cell: (node, { now }) => {
+        const seen = Date.parse(readyConditionOf(node)?.lastHeartbeatTime ?? "");
         return Number.isNaN(seen) ? "<unknown>" : humanDuration(Math.max(0, now - seen));
       },
     },
@@ -125,10 +123,10 @@ function nodeColumns(names: Names): Column<Node>[] {
   ];
 }
 
-function stateOf({ spec, status }: Node): string {
-  const ready = (status.conditions ?? []).find(({ type }) => type === "Ready");
+function stateOf(node: Node): string {
+  const ready = readyConditionOf(node);
   const state = ready === undefined ? "Unknown" : ready.status === "True" ? "Ready" : "NotReady";
-  return spec.unschedulable === true ? `${state},SchedulingDisabled` : state;
+  return node.spec.unschedulable === true ? `${state},SchedulingDisabled` : state;
 }
 
 interface AddressColumn {

@@ -198,10 +198,7 @@ describe("a new bootstrap token", () => {
         names: platformNames,
         clock: { now: () => time },
         isLocked: () => false,
-        findSecret: (namespace, name) =>
-          namespace === secret.metadata.namespace && name === secret.metadata.name
-            ? { type: secret.type ?? "", data: secret.data ?? {} }
-            : undefined,
+        findSecret: (name) => (name === secret.metadata.name ? secret : undefined),
       })(token);
     assert.deepEqual(authenticateAt(now)?.groups, ["system:bootstrappers", ...groups]);
     assert.equal(authenticateAt(now + 1000), undefined);

@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import type { HttpRequest } from "../../src/machinery/api/http-message.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import { bearerToken, webSocketToken } from "../../src/machinery/authentication/bearer-token.ts";
+import type { Secret } from "../../src/features/core/secrets.ts";
 import { bootstrapTokens } from "../../src/features/nodes/bootstrap/bootstrap-tokens.ts";
 import { clientCertificate } from "../../src/features/access/credentials/client-certificate.ts";
 import type { Credential } from "../../src/machinery/authentication/credential.ts";
@@ -39,12 +40,26 @@ const handshake = (subprotocols: string): HttpRequest => ({
   ...request({ "sec-websocket-protocol": subprotocols }),
   isWebSocket: true,
 });
-const secretValue = (text: string): string => Buffer.from(text).toString("base64");
-const bootstrapData = {
-  "token-id": secretValue("abcdef"),
-  "token-secret": secretValue("0123456789abcdef"),
-  "usage-bootstrap-authentication": secretValue("true"),
+const bootstrapSecret = (id: string, { type = "bootstrap.platform.io/token", expiration = "" } = {}): Secret => {
+  const texts = {
+    "token-id": id,
+    "token-secret": "0123456789abcdef",
+    "usage-bootstrap-authentication": "true",
+    expiration,
+  };
+  return {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: `bootstrap-token-${id}`, namespace: "platform-system" },
+    type,
+    data: Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString("base64")])),
+  };
 };
+const bootstrapSecrets = [
+  bootstrapSecret("abcdef"),
+  bootstrapSecret("nowold", { expiration: "2025-12-31T23:59:59Z" }),
+  bootstrapSecret("opaque", { type: "Opaque" }),
+];
 const noCertificate = request({ "x-remote-user": "alice" });
 const badCertificates = {
   "of another CA": request({}, [newCertificate(stranger)]),
@@ -147,19 +162,7 @@ const credentials: Readonly<Record<string, CredentialCase>> = {
           names: platformNames,
           clock: new TestClock(),
           isLocked: () => false,
-          findSecret: (namespace, name) => {
-            if (namespace !== "platform-system") return undefined;
-            if (name === "bootstrap-token-abcdef") return { type: "bootstrap.platform.io/token", data: bootstrapData };
-            if (name === "bootstrap-token-nowold") {
-              const data = {
-                ...bootstrapData,
-                "token-id": secretValue("nowold"),
-                expiration: secretValue("2025-12-31T23:59:59Z"),
-              };
-              return { type: "bootstrap.platform.io/token", data };
-            }
-            return name === "bootstrap-token-opaque" ? { type: "Opaque", data: bootstrapData } : undefined;
-          },
+          findSecret: (name) => bootstrapSecrets.find(({ metadata }) => metadata.name === name),
         }),
         [apiAudience],
       ),

@@ -13,7 +13,7 @@ import { bootstrapPolicy } from "../access/index.ts";
 import { bootstrapRule } from "./bootstrap/bootstrap-rule.ts";
 import { bootstrapSigner } from "./bootstrap/bootstrap-signer.ts";
 import { bootstrapTokenCleaner } from "./bootstrap/bootstrap-token-cleaner.ts";
-import { bootstrapSecrets, bootstrapTokens } from "./bootstrap/bootstrap-tokens.ts";
+import { bootstrapTokens } from "./bootstrap/bootstrap-tokens.ts";
 import { nodeLifecycle } from "./node-lifecycle.ts";
 import { nodeLockRule } from "./lock/node-lock-rule.ts";
 import { lockedNodes, nodeLocks } from "./lock/node-locks.ts";
@@ -91,7 +91,7 @@ export function connectNodes(connection: NodesConnection): ConnectedNodes {
     findBootstrapToken: bootstrapTokens({
       names,
       clock,
-      findSecret: bootstrapSecrets(stores),
+      findSecret: (name) => stores.of(secretResource).peek({ namespace: names.namespaces.system, name })?.object,
       isLocked: (node) => locked.isLocked(node),
     }),
   };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { bootstrapTokens } from "../../../src/features/nodes/bootstrap/bootstrap-tokens.ts";
-import type { BootstrapSecret } from "../../../src/features/nodes/bootstrap/bootstrap-tokens.ts";
+import type { Secret } from "../../../src/features/core/secrets.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { TestClock } from "../accounts/token-scene.ts";
@@ -11,7 +11,11 @@ const base64 = (text: string): string => Buffer.from(text, "utf8").toString("bas
 /** Whom the token of a Secret names. Each field is as kube-apiserver 1.35 was asked about it. */
 function userOf(
   fields: Readonly<Record<string, string>>,
-  { token = "abcdef.0123456789abcdef", ...secret }: Partial<BootstrapSecret> & { readonly token?: string } = {},
+  {
+    token = "abcdef.0123456789abcdef",
+    type = "bootstrap.platform.io/token",
+    ...meta
+  }: { readonly token?: string; readonly type?: string; readonly deletionTimestamp?: string } = {},
 ): UserInfo | undefined {
   const all = {
     "token-id": "abcdef",
@@ -20,12 +24,18 @@ function userOf(
     ...fields,
   };
   const data = Object.fromEntries(Object.entries(all).map(([key, value]) => [key, base64(value)]));
+  const secret: Secret = {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "bootstrap-token-abcdef", namespace: "platform-system", ...meta },
+    type,
+    data,
+  };
   const find = bootstrapTokens({
     names: platformNames,
     clock: new TestClock(),
     isLocked: (name) => name === "locked",
-    findSecret: (_namespace, name) =>
-      name === "bootstrap-token-abcdef" ? { type: "bootstrap.platform.io/token", data, ...secret } : undefined,
+    findSecret: (name) => (name === secret.metadata.name ? secret : undefined),
   });
   return find(token);
 }

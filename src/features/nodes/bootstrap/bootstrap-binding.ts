@@ -1,4 +1,6 @@
 import { nodeNameOf } from "../../../machinery/api/user-info.ts";
+import type { Secret } from "../../core/index.ts";
+import { textsOf } from "./secret-texts.ts";
 
 /** What the Secret of a bootstrap token allows its holder to ask for, besides upstream's keys. Values are base64 there. */
 export interface BootstrapBinding {
@@ -20,15 +22,14 @@ export const bindingKeys = {
   spentByNode: "used-by-node",
 } as const;
 
-export function bootstrapBinding(data: Readonly<Record<string, string>>): BootstrapBinding {
-  const value = (key: string): string =>
-    Object.hasOwn(data, key) ? Buffer.from(data[key] ?? "", "base64").toString("utf8") : "";
-  const spentByKey = value(bindingKeys.spentByKey);
+export function bootstrapBinding({ data }: Secret): BootstrapBinding {
+  const value = textsOf(data);
+  const spentByKey = value(bindingKeys.spentByKey) ?? "";
   return {
-    nodeNames: Object.hasOwn(data, bindingKeys.nodeNames) ? value(bindingKeys.nodeNames) : undefined,
+    nodeNames: value(bindingKeys.nodeNames),
     isForOneUse: value(bindingKeys.isForOneUse) === "true",
     mayReplaceNode: value(bindingKeys.mayReplaceNode) === "true",
-    spentBy: spentByKey === "" ? undefined : { key: spentByKey, node: value(bindingKeys.spentByNode) },
+    spentBy: spentByKey === "" ? undefined : { key: spentByKey, node: value(bindingKeys.spentByNode) ?? "" },
   };
 }
 

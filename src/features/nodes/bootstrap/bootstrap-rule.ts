@@ -11,11 +11,13 @@ import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { secretResource } from "../../core/index.ts";
 import type { Secret } from "../../core/index.ts";
 import { bindingFault, bindingKeys, bootstrapBinding } from "./bootstrap-binding.ts";
+import { bootstrapSecretName } from "./bootstrap-token-secret.ts";
 import { bootstrapTokenIdOf } from "./bootstrap-tokens.ts";
 import { requestedCertificate } from "./requested-common-name.ts";
 
 export interface BootstrapRuleOptions {
   readonly names: Names;
+  /** In the system namespace. */
   findSecret(name: string): MaybePromise<Secret | undefined>;
   isThereNode(name: string): Promise<boolean>;
   /** Whether a signer certifies nodes, in either spelling of its name. */
@@ -51,9 +53,9 @@ export function bootstrapRule({
     const key = createHash("sha256").update(request.publicKey.spki).digest("hex");
     const { commonName } = request.subject;
     const node = nodeNameOf(commonName);
-    const secret = await findSecret(`bootstrap-token-${tokenId}`);
+    const secret = await findSecret(bootstrapSecretName(tokenId));
     if (secret === undefined) throw admissionForbidden(attributes, "the bootstrap token is gone");
-    const binding = bootstrapBinding(secret.data ?? {});
+    const binding = bootstrapBinding(secret);
     const fault = bindingFault(binding, {
       commonName,
       key,

@@ -5,7 +5,8 @@ import type { Controller } from "../../../machinery/loops/controller.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { configMapResource, secretResource } from "../../core/index.ts";
 import type { ConfigMap, Secret } from "../../core/index.ts";
-import { bootstrapTokenEnd, textsOf } from "./bootstrap-token-secret.ts";
+import { bootstrapSecretName, bootstrapTokenEnd, isBootstrapSecret } from "./bootstrap-token-secret.ts";
+import { textsOf } from "./secret-texts.ts";
 
 const clusterInfo = "cluster-info";
 const kubeconfigKey = "kubeconfig";
@@ -45,10 +46,10 @@ export const bootstrapSigner: Controller = {
     const onConfigMap = ({ metadata }: ConfigMap): void => {
       if (metadata.name === clusterInfo && metadata.namespace === namespace) sign();
     };
-    const onSecret = ({ metadata, type = "" }: Secret): void => {
-      if (names.ownKey(type) !== `bootstrap.${names.domain}/token` || metadata.namespace !== system) return;
+    const onSecret = (secret: Secret): void => {
+      if (!isBootstrapSecret(names, secret)) return;
       // A token that is gone is not found when its turn comes.
-      tokens.add(`${system}/${metadata.name}`);
+      tokens.add(`${system}/${secret.metadata.name}`);
       sign();
     };
     configMaps.addHandler({ onAdd: onConfigMap, onUpdate: onConfigMap });
@@ -78,7 +79,7 @@ interface SigningToken {
 function signingTokenOf(secret: Secret | undefined, now: number): SigningToken[] {
   const value = textsOf(secret?.data);
   const token = { id: value("token-id") ?? "", secret: value("token-secret") ?? "" };
-  const isNamed = /^[a-z0-9]{6}$/.test(token.id) && secret?.metadata.name === `bootstrap-token-${token.id}`;
+  const isNamed = /^[a-z0-9]{6}$/.test(token.id) && secret?.metadata.name === bootstrapSecretName(token.id);
   const end = bootstrapTokenEnd(value("expiration"));
   const isCurrent = end === undefined || now < end;
   const maySign = value("usage-bootstrap-signing") === "true";

@@ -3,7 +3,7 @@ import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { secretResource } from "../../core/index.ts";
-import { bootstrapTokenEnd, bootstrapTokenOf } from "./bootstrap-token-secret.ts";
+import { bootstrapTokenEnd, bootstrapTokenOf, isBootstrapSecret } from "./bootstrap-token-secret.ts";
 
 /** Deletes bootstrap tokens that have expired (upstream: the tokencleaner). */
 export const bootstrapTokenCleaner: Controller = {
@@ -12,7 +12,6 @@ export const bootstrapTokenCleaner: Controller = {
     const { client, clock, informers, names } = context;
     const secrets = informers.of(secretResource(names));
     const namespace = names.namespaces.system;
-    const tokenType = `bootstrap.${names.domain}/token`;
     const queue = controllerQueue(context, {
       name: this.name,
       reconcile: async (key) => {
@@ -30,9 +29,8 @@ export const bootstrapTokenCleaner: Controller = {
         return "removed the token: it has expired";
       },
     });
-    const add = ({ metadata, type = "" }: Secret): void => {
-      if (names.ownKey(type) === tokenType && metadata.namespace === namespace)
-        queue.add(`${namespace}/${metadata.name}`);
+    const add = (secret: Secret): void => {
+      if (isBootstrapSecret(names, secret)) queue.add(`${namespace}/${secret.metadata.name}`);
     };
     secrets.addHandler({ onAdd: add, onUpdate: add });
     return { queue };

@@ -5,7 +5,14 @@ import { formatKubeconfig } from "../../../machinery/client/kubeconfig.ts";
 import type { Secret } from "../../core/index.ts";
 import { bootstrapGroup, permitNodeBootstrap } from "./bootstrap-permissions.ts";
 import { isNodePattern } from "./bootstrap-binding.ts";
-import { bootstrapTokenEnd, bootstrapTokenOf, newBootstrapToken, tokenIdOf } from "./bootstrap-token-secret.ts";
+import {
+  bootstrapSecretName,
+  bootstrapSecretType,
+  bootstrapTokenEnd,
+  bootstrapTokenOf,
+  newBootstrapToken,
+  tokenIdOf,
+} from "./bootstrap-token-secret.ts";
 import type { BootstrapToken } from "./bootstrap-token-secret.ts";
 import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
@@ -132,7 +139,7 @@ const list = (): Command =>
       .action((flags: ConnectionFlags & OutputFlags) =>
         withServer(flags, async (connection) => {
           const { items } = await listAll(systemSecrets(connection), {
-            fieldSelector: `type=bootstrap.${connection.names.domain}/token`,
+            fieldSelector: `type=${bootstrapSecretType(connection.names)}`,
           });
           const tokens = items.map(bootstrapTokenOf);
           const type = secretResource(connection.names);
@@ -152,13 +159,13 @@ const remove = (): Command =>
       .argument("<token-or-id...>", "the tokens, or their IDs, which are the part before the dot")
       .action(async (given: readonly string[], flags: ConnectionFlags) => {
         const ids = given.map((one) => {
-          const id = tokenIdOf(plainName("secret")(one).replace(/^bootstrap-token-/, ""));
+          const id = tokenIdOf(plainName("secret")(one));
           if (id !== undefined) return id;
           throw new UsageError("not a bootstrap token: give its ID (six lowercase letters and digits) or ID.SECRET");
         });
         await withServer(flags, (connection) =>
           forEachName(ids, async (id) => {
-            await systemSecrets(connection).delete(`bootstrap-token-${id}`).catch(explainMissing(id));
+            await systemSecrets(connection).delete(bootstrapSecretName(id)).catch(explainMissing(id));
             console.log(`bootstrap token ${id} deleted`);
           }),
         );

@@ -3,6 +3,7 @@ import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { parseTime } from "../../../machinery/schema/go-time.ts";
 import { bindingKeys } from "./bootstrap-binding.ts";
+import { textsOf } from "./secret-texts.ts";
 import type { Secret } from "../../core/index.ts";
 
 /** The parts of a bootstrap token that are not secret. */
@@ -36,7 +37,19 @@ const randomText = (length: number): string =>
 
 const base64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");
 
-/** A new token `id.secret` and the Secret that makes it valid (upstream: `bootstrap.kubernetes.io/token`). */
+const secretNamePrefix = "bootstrap-token-";
+
+/** The name of the Secret of a token. */
+export const bootstrapSecretName = (tokenId: string): string => `${secretNamePrefix}${tokenId}`;
+
+/** The type of the Secrets of tokens (upstream: `bootstrap.kubernetes.io/token`). */
+export const bootstrapSecretType = (names: Names): string => `bootstrap.${names.domain}/token`;
+
+/** Whether a Secret is that of a token, in either spelling of its type. */
+export const isBootstrapSecret = (names: Names, { metadata, type = "" }: Secret): boolean =>
+  names.ownKey(type) === bootstrapSecretType(names) && metadata.namespace === names.namespaces.system;
+
+/** A new token `id.secret` and the Secret that makes it valid. */
 export function newBootstrapToken(
   names: Names,
   { groups, expiresAt, description, nodeNames, isForOneUse, mayReplaceNode }: NewBootstrapToken,
@@ -59,8 +72,8 @@ export function newBootstrapToken(
     secret: {
       apiVersion: "v1",
       kind: "Secret",
-      metadata: { name: `bootstrap-token-${id}`, namespace: names.namespaces.system },
-      type: `bootstrap.${names.domain}/token`,
+      metadata: { name: bootstrapSecretName(id), namespace: names.namespaces.system },
+      type: bootstrapSecretType(names),
       data: Object.fromEntries(Object.entries(data).map(([key, value]) => [key, base64(value)])),
     },
   };
@@ -80,12 +93,6 @@ export function bootstrapTokenEnd(expiration = ""): number | undefined {
   }
 }
 
-/** Reads texts of a Secret's data. Undefined for a key that it does not have. */
-export const textsOf =
-  (data: NonNullable<Secret["data"]> = {}) =>
-  (key: string): string | undefined =>
-    Object.hasOwn(data, key) ? Buffer.from(data[key] ?? "", "base64").toString("utf8") : undefined;
-
 /** Reads a token's Secret. */
 export function bootstrapTokenOf({ data }: Secret): BootstrapToken {
   const value = textsOf(data);
@@ -99,5 +106,7 @@ export function bootstrapTokenOf({ data }: Secret): BootstrapToken {
   };
 }
 
-/** The id of a token `id.secret`, or of an id. */
-export const tokenIdOf = (text: string): string | undefined => /^([a-z0-9]{6})(\.[a-z0-9]{16})?$/.exec(text)?.[1];
+const namedToken = new RegExp(`^(?:${secretNamePrefix})?([a-z0-9]{6})(?:\\.[a-z0-9]{16})?$`);
+
+/** The id of a token that is named by `id.secret`, by its id, or by its Secret. Undefined for any other text. */
+export const tokenIdOf = (text: string): string | undefined => namedToken.exec(text)?.[1];

@@ -1,24 +1,17 @@
 import { isSameText } from "../../../machinery/api/is-same-text.ts";
-import type { Stores } from "../../../machinery/registry/stores.ts";
-import { secretResource } from "../../core/index.ts";
+import type { Secret } from "../../core/index.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { bootstrapBinding } from "./bootstrap-binding.ts";
-import { bootstrapTokenEnd, textsOf } from "./bootstrap-token-secret.ts";
+import { bootstrapSecretName, bootstrapTokenEnd, isBootstrapSecret } from "./bootstrap-token-secret.ts";
+import { textsOf } from "./secret-texts.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-
-/** The fields of a Secret that hold a bootstrap token. */
-export interface BootstrapSecret {
-  readonly type: string;
-  /** Values in base64, as in JSON. */
-  readonly data: Readonly<Record<string, string>>;
-  readonly deletionTimestamp?: string;
-}
 
 export interface BootstrapTokenOptions {
   readonly names: Names;
   readonly clock: Clock;
-  findSecret(namespace: string, name: string): BootstrapSecret | undefined;
+  /** In the system namespace. */
+  findSecret(name: string): Secret | undefined;
   /** A token for the machine of this name is refused while it is locked out. */
   isLocked(node: string): boolean;
 }
@@ -45,13 +38,12 @@ export function bootstrapTokens({
   findSecret,
   isLocked,
 }: BootstrapTokenOptions): (token: string) => UserInfo | undefined {
-  const type = `bootstrap.${names.domain}/token`;
   return (token) => {
     const [, id, secretPart] = tokenFormat.exec(token) ?? [];
     if (id === undefined || secretPart === undefined) return undefined;
-    const secret = findSecret(names.namespaces.system, `bootstrap-token-${id}`);
-    if (secret === undefined || names.ownKey(secret.type) !== type || secret.deletionTimestamp !== undefined)
-      return undefined;
+    const secret = findSecret(bootstrapSecretName(id));
+    if (secret === undefined || !isBootstrapSecret(names, secret)) return undefined;
+    if (secret.metadata.deletionTimestamp !== undefined) return undefined;
 
     const value = textsOf(secret.data);
     const end = bootstrapTokenEnd(value("expiration"));
@@ -60,7 +52,7 @@ export function bootstrapTokens({
     const isAllowed = value("usage-bootstrap-authentication") === "true" && value("token-id") === id;
     if (!isSameText(value("token-secret") ?? "", secretPart) || !isCurrent || !isAllowed || groups === undefined)
       return undefined;
-    const { nodeNames } = bootstrapBinding(secret.data);
+    const { nodeNames } = bootstrapBinding(secret);
     if (nodeNames !== undefined && isLocked(nodeNames)) return undefined;
     return { username: `${usernamePrefix}${id}`, groups: [bootstrappersGroup, ...groups], extra: {} };
   };
@@ -69,17 +61,4 @@ export function bootstrapTokens({
 function extraGroups(text: string): string[] | undefined {
   const groups = text === "" ? [] : text.split(",");
   return groups.every((group) => groupFormat.test(group)) ? [...new Set(groups)].toSorted() : undefined;
-}
-
-export function bootstrapSecrets(stores: Stores) {
-  return (namespace: string, name: string): BootstrapSecret | undefined => {
-    const secret = stores.of(secretResource).peek({ namespace, name })?.object;
-    if (secret === undefined) return undefined;
-    const { deletionTimestamp } = secret.metadata;
-    return {
-      type: secret.type ?? "",
-      data: secret.data ?? {},
-      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
-    };
-  };
 }

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import type { AdmissionAttributes, AdmissionRule } from "../../../machinery/api/attributes.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
 import { nodeNameOf } from "../../../machinery/api/user-info.ts";
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
@@ -13,7 +12,7 @@ import type { Secret } from "../../core/index.ts";
 import { bindingFault, bindingKeys, bootstrapBinding } from "./bootstrap-binding.ts";
 import { bootstrapSecretName } from "./bootstrap-token-secret.ts";
 import { bootstrapTokenIdOf } from "./bootstrap-tokens.ts";
-import { requestedCertificate } from "./requested-common-name.ts";
+import { asSigningRequest, requestedCertificate } from "../signing-request.ts";
 
 export interface BootstrapRuleOptions {
   readonly names: Names;
@@ -24,10 +23,6 @@ export interface BootstrapRuleOptions {
   certifiesNodes(signerName: string): boolean;
   /** Writes as the server itself. */
   readonly client: () => ApiClient;
-}
-
-interface RequestObject extends ApiObject {
-  readonly spec: { readonly signerName: string; readonly request?: string };
 }
 
 /**
@@ -47,9 +42,12 @@ export function bootstrapRule({
 
   const check = async (
     attributes: AdmissionAttributes,
-    { tokenId, request }: { readonly tokenId: string; readonly request: CertificateRequest },
+    {
+      tokenId,
+      signerName,
+      request,
+    }: { readonly tokenId: string; readonly signerName: string; readonly request: CertificateRequest },
   ): Promise<void> => {
-    const { spec } = attributes.object as RequestObject; // the resource tells the type
     const key = createHash("sha256").update(request.publicKey.spki).digest("hex");
     const { commonName } = request.subject;
     const node = nodeNameOf(commonName);
@@ -59,7 +57,7 @@ export function bootstrapRule({
     const fault = bindingFault(binding, {
       commonName,
       key,
-      isNodeSigner: certifiesNodes(spec.signerName),
+      isNodeSigner: certifiesNodes(signerName),
       isThereNode: node !== undefined && (await isThereNode(node)),
     });
     if (fault !== undefined) throw admissionForbidden(attributes, fault);
@@ -79,11 +77,14 @@ export function bootstrapRule({
       subresource === "" &&
       bootstrapTokenIdOf(user) !== undefined,
     async validate(attributes) {
-      const tokenId = bootstrapTokenIdOf(attributes.user);
-      // The resource tells the type.
-      const request = requestedCertificate((attributes.object as RequestObject).spec.request ?? "");
-      if (tokenId === undefined || request === undefined) return;
-      await retryOnConflict(() => check(attributes, { tokenId, request }));
+      const { user, object } = attributes;
+      const tokenId = bootstrapTokenIdOf(user);
+      if (tokenId === undefined || object === undefined) return;
+      const signingRequest = asSigningRequest(object);
+      const request = requestedCertificate(signingRequest);
+      if (request === undefined) return;
+      const { signerName } = signingRequest.spec;
+      await retryOnConflict(() => check(attributes, { tokenId, signerName, request }));
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import {
   atomicList,
   boolean,
@@ -165,6 +166,10 @@ export const nodeSchema = struct(
 );
 
 export type Node = Infer<typeof nodeSchema>;
+
+// The registry decodes what is written to a resource with that resource's schema, so that the path tells the type.
+export const asNode = (object: ApiObject): Node => object as Node;
+
 export type Taint = NonNullable<Node["spec"]["taints"]>[number];
 export type NodeCondition = NonNullable<Node["status"]["conditions"]>[number];
 

@@ -10,7 +10,9 @@ import { forbiddenNodeLabels } from "./node-labels.ts";
 import { nodePodFault } from "./node-pods.ts";
 import { audienceFault } from "./token-audience.ts";
 import type { TokenRequestObject } from "./token-audience.ts";
+import { asNode } from "../nodes/node-schema.ts";
 import { asPod } from "../pods/pod-schema.ts";
+import { asSigningRequest } from "../signing-request.ts";
 import { admissionForbidden } from "../../../machinery/registry/admission.ts";
 
 /** Upstream's rule reads Pods with a lister, whose fault names the kind. */
@@ -23,14 +25,6 @@ export interface NodeRestrictionOptions {
   certifiesNodes(signerName: string): boolean;
   findPod(namespace: string, name: string): ApiObject | undefined | Promise<ApiObject | undefined>;
   findNode(name: string): ApiObject | undefined | Promise<ApiObject | undefined>;
-}
-
-interface SigningRequestObject extends ApiObject {
-  readonly spec: { readonly signerName: string; readonly request?: string };
-}
-
-interface NodeObject extends ApiObject {
-  readonly spec: { readonly taints?: readonly unknown[]; readonly configSource?: unknown };
 }
 
 /**
@@ -132,7 +126,7 @@ async function checkEviction(attributes: NodeAttributes, { findPod }: NodeRestri
 }
 
 function checkNode(attributes: NodeAttributes, names: Names): void {
-  const { operation, object, oldObject, node } = attributes;
+  const { object, oldObject, node } = attributes;
   const requested = attributes.name || (object?.metadata.name ?? "");
   const quoted = JSON.stringify(node);
   if (requested !== node) {
@@ -140,8 +134,8 @@ function checkNode(attributes: NodeAttributes, names: Names): void {
   }
   if (object === undefined) return;
   const labels = forbiddenNodeLabels(names, { next: object.metadata.labels, previous: oldObject?.metadata.labels });
-  const { spec } = object as NodeObject; // the path determines the type
-  if (operation === "CREATE") {
+  const { spec } = asNode(object);
+  if (oldObject === undefined) {
     if (spec.configSource !== undefined) {
       throw admissionForbidden(attributes, `node ${quoted} is not allowed to create pods with a non-nil configSource`);
     }
@@ -156,7 +150,7 @@ function checkNode(attributes: NodeAttributes, names: Names): void {
     }
     return;
   }
-  const previous = (oldObject as NodeObject).spec; // an update always has one
+  const previous = asNode(oldObject).spec;
   // Where there was none, an empty one is new too.
   const isSameSource =
     previous.configSource !== undefined && isSemanticallyEqual(spec.configSource, previous.configSource);
@@ -222,7 +216,7 @@ function checkCsiNode(attributes: NodeAttributes): void {
 function checkSigningRequest(attributes: NodeAttributes, { certifiesNodes }: NodeRestrictionOptions): void {
   const { operation, subresource, object, node } = attributes;
   if (operation !== "CREATE" || subresource !== "" || object === undefined) return;
-  const { signerName, request = "" } = (object as SigningRequestObject).spec; // the resource tells the type
+  const { signerName, request = "" } = asSigningRequest(object).spec;
   if (!certifiesNodes(signerName)) return;
   if (commonNameOf(attributes, request) === `${nodeUsernamePrefix}${node}`) return;
   throw admissionForbidden(attributes, `can only create a node CSR with CN=${nodeUsernamePrefix}${node}`);

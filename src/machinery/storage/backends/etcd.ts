@@ -9,7 +9,7 @@ import {
 } from "../store.ts";
 import type { Entry, RangeRequest, RangeResult, Store, WatchRequest, WriteRequest, WriteResult } from "../store.ts";
 import { EtcdClient, rangePath, statusPath } from "../etcd/etcd-client.ts";
-import type { EtcdCall } from "../etcd/etcd-client.ts";
+import type { MakeEtcdCall } from "../etcd/etcd-client.ts";
 import { decodeStatus, decodeRange, encodeCompaction, encodePut, encodeRange } from "../etcd/etcd-messages.ts";
 import type { KeyValue, RangeAnswer, RangeMessage } from "../etcd/etcd-messages.ts";
 import { EtcdWatch } from "../etcd/etcd-watch.ts";
@@ -82,7 +82,7 @@ export class EtcdStore implements Store {
   constructor({ tls = () => ({}), prefix, profile, ...options }: EtcdStoreOptions) {
     this.#client = new EtcdClient({ ...options, tls });
     this.#keys = new KeySpace({ prefix, profile });
-    const parts = { keys: this.#keys, call: <Answer>(call: EtcdCall<Answer>) => this.#call(call) };
+    const parts = { keys: this.#keys, call: this.#call };
     this.#prefix = new EtcdPrefix(parts);
     this.#ranges = new RangeReader(parts);
     this.#latest = new SharedRead(() => this.#readLatest());
@@ -93,7 +93,7 @@ export class EtcdStore implements Store {
     return new EtcdWriter({
       form,
       guard,
-      call: (call) => this.#call(call),
+      call: this.#call,
       untilDelivered: (revision) => this.#untilDelivered(revision),
     });
   }
@@ -308,8 +308,7 @@ export class EtcdStore implements Store {
     });
   }
 
-  /** Rejects with the errors of the Store contract. Errors about a revision stay GrpcErrors. */
-  async #call<Answer>(call: EtcdCall<Answer>): Promise<Answer> {
+  readonly #call: MakeEtcdCall = async (call) => {
     try {
       return await this.#client.call(call);
     } catch (error) {
@@ -322,7 +321,7 @@ export class EtcdStore implements Store {
       if (!call.isRepeatable && mayHaveBeenDone(error)) throw new WriteOutcomeUnknown(message, { cause: error });
       throw new StoreUnavailable(message, { cause: error });
     }
-  }
+  };
 
   /** Converts etcd's error about a revision to the contract's error. */
   async #explained(error: unknown): Promise<unknown> {

@@ -32,6 +32,9 @@ export interface EtcdCall<Answer> {
   smaller?(): Uint8Array | undefined;
 }
 
+/** Makes a call. Rejects with the errors of the Store contract; errors about a revision stay GrpcErrors. */
+export type MakeEtcdCall = <Answer>(call: EtcdCall<Answer>) => Promise<Answer>;
+
 const defaultCallMilliseconds = 5_000;
 const readBounds: CallBounds = {
   /** After this time without a part of the answer, the client tries another member. */

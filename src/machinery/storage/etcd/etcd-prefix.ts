@@ -1,6 +1,6 @@
 import { TransactionsUnsupported } from "../store.ts";
 import { rangePath, transactionPath } from "./etcd-client.ts";
-import type { EtcdCall } from "./etcd-client.ts";
+import type { MakeEtcdCall } from "./etcd-client.ts";
 import { decodeRange, decodeSwap, decodeTransaction, encodeFirst, encodeRange, encodeSwap } from "./etcd-messages.ts";
 import type { GuardMessage, KeyValue } from "./etcd-messages.ts";
 import { UnusablePrefix } from "./key-space.ts";
@@ -40,8 +40,7 @@ interface ReadState {
 
 interface EtcdPrefixOptions {
   readonly keys: KeySpace;
-  /** Rejects with the errors of the Store contract. */
-  readonly call: <Answer>(call: EtcdCall<Answer>) => Promise<Answer>;
+  readonly call: MakeEtcdCall;
 }
 
 /** What one key says of all keys of a store in etcd. */

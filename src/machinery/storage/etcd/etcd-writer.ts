@@ -1,6 +1,6 @@
 import { StoreUnavailable, TransactionsUnsupported, ValueTooLarge } from "../store.ts";
 import { transactionPath } from "./etcd-client.ts";
-import type { EtcdCall } from "./etcd-client.ts";
+import type { MakeEtcdCall } from "./etcd-client.ts";
 import {
   decodeGuardedTransaction,
   decodeSwap,
@@ -25,8 +25,7 @@ export interface EtcdWriterOptions {
   readonly form: RevisionForm;
   /** Writes happen only as long as this key has this revision. Absent: always; for plain revisions only. */
   readonly guard: GuardMessage | undefined;
-  /** Rejects with the errors of the Store contract. */
-  readonly call: <Answer>(call: EtcdCall<Answer>) => Promise<Answer>;
+  readonly call: MakeEtcdCall;
   /** Resolves when this process's watches have delivered everything up to the store's revision. */
   readonly untilDelivered: (revision: number) => Promise<void>;
 }

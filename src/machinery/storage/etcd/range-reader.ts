@@ -1,6 +1,6 @@
 import type { Entry, RangeRequest, RangeResult } from "../store.ts";
 import { rangePath } from "./etcd-client.ts";
-import type { EtcdCall } from "./etcd-client.ts";
+import type { MakeEtcdCall } from "./etcd-client.ts";
 import { decodeRange, encodeRange } from "./etcd-messages.ts";
 import type { KeyValue, RangeAnswer, RangeMessage } from "./etcd-messages.ts";
 import type { EtcdRange, KeySpace } from "./key-space.ts";
@@ -27,7 +27,7 @@ interface ReadWithin {
 
 interface RangeReaderOptions {
   readonly keys: KeySpace;
-  readonly call: <Answer>(call: EtcdCall<Answer>) => Promise<Answer>;
+  readonly call: MakeEtcdCall;
 }
 
 /** Reads ranges of the store in pages that are small enough for one answer of etcd. */

@@ -23,6 +23,10 @@ export function commonAudiences(requested: readonly string[], held: readonly str
 export const quotedAudiences = (audiences: readonly string[]): string =>
   `[${audiences.map((one) => JSON.stringify(one)).join(" ")}]`;
 
+/** Refuses a token that is for none of the requested audiences. */
+export const refusedAudiences = (requested: readonly string[], held: readonly string[]): NotAuthenticated =>
+  refused(`token audiences ${quotedAudiences(held)} is invalid for the target audiences ${quotedAudiences(requested)}`);
+
 /**
  * Checks a token for the given audiences. Never throws. Returns a promise only when another service must be called. It rejects only
  * with an ApiError: the token was not checked, which says nothing against it.

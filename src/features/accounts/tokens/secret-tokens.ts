@@ -6,7 +6,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { serviceAccountGroups, serviceAccountUsername } from "../../../machinery/api/user-info.ts";
 import { parseToken, signatureFault } from "./json-web-token.ts";
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
-import { commonAudiences, quotedAudiences } from "../../../machinery/authentication/token-authentication.ts";
+import { commonAudiences, refusedAudiences } from "../../../machinery/authentication/token-authentication.ts";
 import type { VerifyTokenInMemory } from "../../../machinery/authentication/token-authentication.ts";
 import type { TokenKeys } from "../keys/token-keys.ts";
 import type { FoundSecret, FoundServiceAccount, TokenObjects } from "./token-objects.ts";
@@ -73,11 +73,7 @@ export function createSecretTokenVerifier({
     if (unsigned !== undefined) return refused(unsigned);
 
     const common = commonAudiences(audiences, apiAudiences);
-    if (common.length === 0) {
-      return refused(
-        `token audiences ${quotedAudiences(apiAudiences)} is invalid for the target audiences ${quotedAudiences(audiences)}`,
-      );
-    }
+    if (common.length === 0) return refusedAudiences(audiences, apiAudiences);
     const claim = (suffix: string): string => payload.get(names.key(`serviceaccount/${suffix}`)) ?? "";
     const claims: Claims = {
       sub: payload.get("sub") ?? "",

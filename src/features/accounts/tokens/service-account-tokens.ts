@@ -1,4 +1,5 @@
 import type { Clock } from "../../../machinery/api/clock.ts";
+import { isJsonObject, memberOf } from "../../../machinery/api/json-object.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { serviceAccountGroups, serviceAccountUsername } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
@@ -8,7 +9,7 @@ import { decodeClaims } from "./token-claims.ts";
 import type { TokenClaims } from "./token-claims.ts";
 import type { TokenKeys, VerificationKeys } from "../keys/token-keys.ts";
 import type { TokenObjects } from "./token-objects.ts";
-import { commonAudiences, quotedAudiences } from "../../../machinery/authentication/token-authentication.ts";
+import { commonAudiences, refusedAudiences } from "../../../machinery/authentication/token-authentication.ts";
 import type {
   TokenOutcome,
   VerifyToken,
@@ -69,11 +70,7 @@ export function createServiceAccountTokenVerifier(options: ServiceAccountTokenOp
     const { claims, user } = verified;
     const held = claims.audiences.length > 0 ? claims.audiences : apiAudiences;
     const common = commonAudiences(audiences, held);
-    if (common.length === 0) {
-      return refused(
-        `token audiences ${quotedAudiences(held)} is invalid for the target audiences ${quotedAudiences(audiences)}`,
-      );
-    }
+    if (common.length === 0) return refusedAudiences(audiences, held);
     const now = clock.now();
     const fault = timeFault(verified, now) ?? boundObjectFault(claims, { objects, now });
     return fault === undefined ? { outcome: "authenticated", user, audiences: common } : refused(fault);
@@ -136,13 +133,10 @@ function signatureVerifier({
   };
 }
 
-const hasIssuer = (payload: unknown, issuers: ReadonlySet<string>): boolean =>
-  typeof payload === "object" &&
-  payload !== null &&
-  Object.hasOwn(payload, "iss") &&
-  "iss" in payload &&
-  typeof payload.iss === "string" &&
-  issuers.has(payload.iss);
+function hasIssuer(payload: unknown, issuers: ReadonlySet<string>): boolean {
+  const issuer = isJsonObject(payload) ? memberOf(payload, "iss") : undefined;
+  return typeof issuer === "string" && issuers.has(issuer);
+}
 
 /**
  * The user of a token. Its extra fields identify the token, and the Pod or node that it is bound to (upstream:

@@ -2,7 +2,7 @@ import { isJsonObject } from "../../../machinery/api/json-object.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import { commonAudiences } from "../../../machinery/authentication/token-authentication.ts";
+import { commonAudiences, quotedAudiences } from "../../../machinery/authentication/token-authentication.ts";
 import type { TokenOutcome, VerifyToken } from "../../../machinery/authentication/token-authentication.ts";
 import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
 import { parseToken, VerifiedTokenCache } from "../../accounts/index.ts";
@@ -109,7 +109,7 @@ function claimsFault(
   const { aud, exp, nbf } = claims;
   const held = typeof aud === "string" ? [aud] : Array.isArray(aud) ? (aud as unknown[]) : [];
   if (!audiences.some((one) => held.includes(one))) {
-    return `oidc: expected audience in [${audiences.map((one) => JSON.stringify(one)).join(" ")}]`;
+    return `oidc: expected audience in ${quotedAudiences(audiences)}`;
   }
   if (typeof exp !== "number" || now >= exp * 1000) return "oidc: token is expired";
   if (nbf !== undefined && (typeof nbf !== "number" || now + leewayMilliseconds < nbf * 1000)) {

@@ -1,3 +1,4 @@
+import { isJsonObject, memberOf } from "../api/json-object.ts";
 import type { Field, Schema } from "./schema.ts";
 
 /** A reference from one object to another. A client that may read the first object gets the content of the second. */
@@ -57,7 +58,7 @@ function visitorOf(schema: Schema): Visit | undefined {
     .filter(({ field, visit }) => field.refersTo !== undefined || visit !== undefined);
   if (fields.length === 0) return undefined;
   return (value, { path, found }) => {
-    if (typeof value !== "object" || value === null) return;
+    if (!isJsonObject(value)) return;
     for (const { name, field, visit } of fields) {
       const member = memberOf(value, name);
       if (member === undefined || member === null) continue;
@@ -83,9 +84,6 @@ function referencesIn(
 }
 
 function nameOf(value: unknown, nameIn: string | undefined): string {
-  const name = typeof value === "object" && value !== null && nameIn !== undefined ? memberOf(value, nameIn) : value;
+  const name = nameIn !== undefined && isJsonObject(value) ? memberOf(value, nameIn) : value;
   return typeof name === "string" ? name : "";
 }
-
-const memberOf = (value: object, name: string): unknown =>
-  Object.hasOwn(value, name) ? (value as Readonly<Record<string, unknown>>)[name] : undefined; // any object is a record

@@ -1,3 +1,4 @@
+import { memberOf } from "../../../machinery/api/json-object.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { celClaimOf, TooDeep } from "../../../machinery/expressions/cel-value.ts";
@@ -76,7 +77,7 @@ export function userOfClaims(
 
 /** RFC 7519 section 4.1.7. */
 function tokenId(claims: Claims): string | undefined {
-  const id = Object.hasOwn(claims, "jti") ? claims["jti"] : undefined;
+  const id = memberOf(claims, "jti");
   return typeof id === "string" && id !== "" ? id : undefined;
 }
 
@@ -130,7 +131,7 @@ function extraOf(
 }
 
 function textClaim(claims: Claims, { claim, what }: { readonly claim: string; readonly what: string }): string {
-  const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
+  const value = memberOf(claims, claim);
   if (value === undefined) throw new ClaimFault(`oidc: parse ${what} claims "${claim}": claim not present`);
   if (typeof value !== "string") throw new ClaimFault(`oidc: parse ${what} claims "${claim}": it is not a string`);
   return value;

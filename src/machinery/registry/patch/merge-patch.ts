@@ -1,5 +1,5 @@
 import { badRequest } from "../../api/api-error.ts";
-import { isJsonObject, setMember } from "../../api/json-object.ts";
+import { isJsonObject, memberOf, setMember } from "../../api/json-object.ts";
 import { isDeeperThan, jsonTypeName, maximumDepth } from "./json-value.ts";
 import type { JsonObject } from "../../api/json-object.ts";
 import { undecodablePatch } from "./patch-error.ts";
@@ -28,7 +28,7 @@ export function applyMergePatch(target: unknown, patch: unknown): unknown {
   const merged: JsonObject = isJsonObject(target) ? { ...target } : {};
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) delete merged[key];
-    else setMember(merged, key, applyMergePatch(Object.hasOwn(merged, key) ? merged[key] : undefined, value));
+    else setMember(merged, key, applyMergePatch(memberOf(merged, key), value));
   }
   const sorted: JsonObject = {};
   for (const key of Object.keys(merged).sort()) setMember(sorted, key, merged[key]);

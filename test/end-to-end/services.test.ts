@@ -153,7 +153,10 @@ certificates:
     dnsNames: [db.services.example]
     files: [{ folder: db, key: server.key, fullChain: server.crt, owner: postgres, group: postgres }]
     hook:
-      command: test ! -e ${folder}/postgres/postmaster.pid || kill -HUP "$(head -n 1 ${folder}/postgres/postmaster.pid)"
+      command: >-
+        test ! -e ${folder}/postgres/postmaster.pid ||
+        setpriv --reuid postgres --regid postgres --clear-groups
+        sh -c 'kill -HUP "$(head -n 1 ${folder}/postgres/postmaster.pid)"'
   - name: api
     signer: example.com/services
     commonName: api.services.example

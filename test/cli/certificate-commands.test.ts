@@ -88,6 +88,12 @@ describe("the commands for certificates", { concurrency: 1 }, () => {
     assert.ok(!text.includes("\u001b"), "what a request says must not steer the terminal");
   });
 
+  it("say of a signer that not every server has that its rules are unknown, and not whose it is", async () => {
+    await scene.request({ name: "other-signer", signerName: "example.com/services", commonName: "cart" });
+    const text = await succeed("csr", "describe", "other-signer");
+    assert.match(text, /^Signer's rules: +unknown: this command knows those of the signers that every server has$/m);
+  });
+
   it("warn of the server's own names, and of names that are not the node's", async () => {
     await server.client.request("/api/v1/nodes", {
       method: "POST",

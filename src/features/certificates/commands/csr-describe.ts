@@ -74,7 +74,7 @@ const namesOf = ({ dnsNames, ipAddresses, emailAddresses, uris }: SubjectAltName
 function certificateRequestText(report: CertificateRequestReport): string {
   const { request, signerRules, warnings } = report;
   const rules = !signerRules.areKnown
-    ? "unknown: the signer is not one of this server's"
+    ? "unknown: this command knows those of the signers that every server has"
     : signerRules.broken.length === 0
       ? "met"
       : "broken";

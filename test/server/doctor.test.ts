@@ -24,6 +24,7 @@ import { after, before, describe, it, test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { abortRotation, prepareAuthority } from "../../src/features/certificates/authorities/rotate-authority.ts";
 import { systemClock } from "../../src/machinery/api/clock.ts";
+import { ownChainKey, writePublicKey } from "../../src/machinery/audit/chain/chain-key.ts";
 import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 import { encodePem } from "../../src/pki/pem.ts";
@@ -231,6 +232,13 @@ describe("signet doctor beside a running server", () => {
     chmodSync(key, 0o644);
     assert.deepEqual(await newTroubles(), [`bad permissions: others can read ${key}`]);
     chmodSync(key, 0o600);
+  });
+
+  it("takes no offence at the public key of the audit log's chain, which everybody may read", async (context) => {
+    const [keyFile, publicFile] = [join(dataDirectory, "audit-log.key"), join(dataDirectory, "audit-log.pub")];
+    context.after(() => [keyFile, publicFile].forEach((file) => rmSync(file)));
+    writePublicKey(publicFile, ownChainKey(keyFile));
+    assert.deepEqual(await newTroubles(), []);
   });
 
   it("finds a link that leads nowhere, or in a circle, where a key or a certificate should be", async (context) => {

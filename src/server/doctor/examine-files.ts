@@ -83,8 +83,8 @@ function signerFiles(file: string | undefined): { readonly certificateFile: stri
 }
 
 const folders = ["", generatedAuthoritiesFolder, "store"];
-/** Certificates may be read by everybody; all other files may hold secrets. */
-const publicFile = /\.crt$|^client-authorities\.json$/;
+/** Certificates and public keys may be read by everybody; all other files may hold secrets. */
+const publicFile = /\.crt$|\.pub$|^client-authorities\.json$/;
 const soonMilliseconds = 30 * 86_400_000;
 const smallestFreeBytes = 256 * 2 ** 20;
 

@@ -133,7 +133,8 @@ function wireRequest(request: ClientRequest, { prefix, options, silenceMilliseco
   const body = bodyText(request);
   return {
     method,
-    path: `${prefix}${path}${query === "" ? "" : `?${query}`}`,
+    // A webhook may be at the root of its server. HTTP/2 allows no empty path (RFC 9113 section 8.3.1).
+    path: `${`${prefix}${path}` || "/"}${query === "" ? "" : `?${query}`}`,
     headers: {
       "user-agent": options.userAgent ?? "signet",
       ...(token !== undefined && { authorization: `Bearer ${token}` }),

@@ -33,9 +33,12 @@ class Behaviour {
   /** Requests to /held, in their order. */
   readonly held: Answer[] = [];
   readonly #onHeld: (() => void)[] = [];
+  /** Of all requests. */
+  readonly paths: string[] = [];
 
   answer(incoming: Incoming, response: Answer): void {
     const { pathname } = new URL(incoming.url ?? "/", "https://server");
+    this.paths.push(pathname);
     if (pathname === "/silent") return;
     const begin = (text: string): void => void (response as ServerResponse).write(text);
     if (pathname === "/endless" || pathname === "/endless-refusal") {
@@ -156,6 +159,13 @@ for (const { protocol, serve } of protocols) {
         assert.equal(asked.headers["content-length"], "2");
         assert.equal(asked.headers["content-type"], "text/plain");
       }
+    });
+
+    it("posts to the root of the server when neither its URL nor the request has a path", async (context) => {
+      const { transport, behaviour } = await start(context);
+      const posted = transport.send({ method: "POST", path: "", body: "{}" });
+      assert.equal((await posted).status, 200);
+      assert.deepEqual(behaviour.paths, ["/"]);
     });
 
     it("uses new credentials at once on new connections, and does not disturb running requests", async (context) => {

@@ -13,19 +13,22 @@ export interface Http2ConnectionOptions {
 
 /** So many bytes of an answer may be under way: less would make long lists slow over long distances. */
 const windowBytes = 1024 * 1024;
-/** Until the server says how many requests it takes at once. It should take at least so many (RFC 9113 section 6.5.2). */
-const assumedConcurrentRequests = 100;
 /** A connection on which a request had no answer in time is dead, unless the server answers a PING within this time. */
 const pongMilliseconds = 5000;
 const keepAliveMilliseconds = 30_000;
 
-/** One connection of HTTP/2: it carries many requests at once. While it carries none, it does not keep the process alive. */
+/**
+ * One connection of HTTP/2: it carries many requests at once, as soon as the server has said how many it takes. While it carries none, it
+ * does not keep the process alive.
+ */
 export class Http2Connection {
+  /** Resolves with the server's settings, the first that it sends (RFC 9113 section 3.4). Rejects when the connection ends before. */
+  readonly ready: Promise<void>;
   readonly #socket: TLSSocket;
   readonly #session: ClientHttp2Session;
   readonly #server: string;
   #requests = 0;
-  #maximumRequests = assumedConcurrentRequests;
+  #maximumRequests = 0;
   #awaitsPong = false;
 
   /** `socket` has completed its handshake. */
@@ -42,7 +45,14 @@ export class Http2Connection {
     });
     session.on("error", () => {}); // its requests fail with the same error
     session.on("close", onClose);
-    session.unref();
+    this.ready = new Promise((resolve, reject) => {
+      session.once("remoteSettings", () => {
+        session.unref();
+        resolve();
+      });
+      session.once("error", reject);
+      session.once("close", () => reject(new RequestNotTaken()));
+    });
     this.#session = session;
   }
 

@@ -13,8 +13,8 @@ import type { ClientResponse } from "./transport.ts";
 export interface NegotiatedConnectionsOptions {
   readonly server: TlsServer;
   readonly credentials: TlsCredentials;
-  /** A new connection fails after this time without a byte; 0: never. */
-  readonly silenceMilliseconds: number;
+  /** A new connection fails if it takes no requests after this time; 0: never. */
+  readonly openingMilliseconds: number;
 }
 
 /**
@@ -68,36 +68,38 @@ export class NegotiatedConnections implements Connections {
     return undefined;
   }
 
-  /** Opens a connection of HTTP/2, or finds out that the server does not speak it. */
+  /** Opens a connection of HTTP/2, or finds out that the server does not speak it. All requests wait for it, so its time is bounded. */
   async #open(): Promise<void> {
-    const { server, credentials } = this.#options;
-    const socket = await this.#openSocket();
-    if (this.#isRetired) {
-      socket.destroy();
-    } else if (socket.alpnProtocol === "h2") {
-      const connection = new Http2Connection(socket, {
-        server: server.server,
-        onClose: () => this.#http2.delete(connection),
-      });
-      this.#http2.add(connection);
-    } else {
-      socket.destroy();
-      this.#http1 = new Http1Connections(server, credentials);
+    const { server, credentials, openingMilliseconds } = this.#options;
+    const socket = connect({ ...tlsOptions(server, credentials), ALPNProtocols: ["h2", "http/1.1"] });
+    this.#handshake = socket;
+    const late = (): void => void socket.destroy(connectionTimeout(server));
+    const timer = openingMilliseconds === 0 ? undefined : setTimeout(late, openingMilliseconds);
+    try {
+      await once(socket, "secureConnect");
+      if (this.#isRetired) {
+        socket.destroy();
+      } else if (socket.alpnProtocol === "h2") {
+        await this.#addHttp2(socket);
+      } else {
+        socket.destroy();
+        this.#http1 = new Http1Connections(server, credentials);
+      }
+    } finally {
+      clearTimeout(timer);
+      this.#handshake = undefined;
     }
   }
 
-  /** A socket after the handshake. */
-  async #openSocket(): Promise<TLSSocket> {
-    const { server, credentials, silenceMilliseconds } = this.#options;
-    const socket = connect({ ...tlsOptions(server, credentials), ALPNProtocols: ["h2", "http/1.1"] });
-    this.#handshake = socket;
-    socket.setTimeout(silenceMilliseconds, () => socket.destroy(connectionTimeout(server)));
-    try {
-      await once(socket, "secureConnect");
-      return socket.setTimeout(0);
-    } finally {
-      this.#handshake = undefined;
-    }
+  async #addHttp2(socket: TLSSocket): Promise<void> {
+    const { server } = this.#options.server;
+    const connection = new Http2Connection(socket, { server, onClose: () => this.#http2.delete(connection) });
+    this.#http2.add(connection);
+    await connection.ready;
+    if (connection.hasRoom || this.#isRetired) return;
+    // A server may take no requests at all. Another connection at once would be of no use.
+    connection.retire();
+    throw new RequestNotTaken();
   }
 }
 

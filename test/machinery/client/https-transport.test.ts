@@ -312,8 +312,12 @@ for (const { protocol, serve } of protocols) {
 }
 
 describe("a transport that shares one connection of HTTP/2", () => {
-  async function start(context: TestContext, onStream: (stream: ServerHttp2Stream, path: string) => void) {
-    const server = createSecureServer(tls);
+  async function start(
+    context: TestContext,
+    onStream: (stream: ServerHttp2Stream, path: string) => void,
+    { maxConcurrentStreams = 100 } = {},
+  ) {
+    const server = createSecureServer({ ...tls, settings: { maxConcurrentStreams } });
     const sessions: ServerHttp2Session[] = [];
     server.on("session", (session) => sessions.push(session));
     server.on("stream", (stream: ServerHttp2Stream, { ":path": path = "" }) => {
@@ -342,6 +346,27 @@ describe("a transport that shares one connection of HTTP/2", () => {
     const { transport, sessions } = await start(context, answer);
     await Promise.all(Array.from({ length: 30 }, () => ask(transport, "/")));
     assert.equal(sessions.length, 1);
+  });
+
+  it("sends no request more than the server takes at once, also before the first answer", async (context) => {
+    const refused: number[] = [];
+    let running = 0;
+    const onStream = (stream: ServerHttp2Stream, path: string): void => {
+      refused.push(Math.max(0, ++running - 2 * sessions.length));
+      setImmediate(() => (running--, answer(stream, path)));
+    };
+    const { transport, sessions } = await start(context, onStream, { maxConcurrentStreams: 2 });
+    const paths = Array.from({ length: 150 }, (_, index) => `/${index}`);
+    assert.deepEqual(await Promise.all(paths.map((path) => ask(transport, path))), paths);
+    assert.equal(refused.length, paths.length);
+    assert.equal(Math.max(...refused), 0);
+  });
+
+  it("fails the requests to a server that takes none, and opens no connections without end", async (context) => {
+    const { transport, sessions } = await start(context, answer, { maxConcurrentStreams: 0 });
+    const asked = ["/a", "/b"].map((path) => ask(transport, path));
+    for (const one of asked) await assert.rejects(one, /before it took the request/);
+    assert.equal(sessions.length, 3);
   });
 
   it("sends a request again that the server has not taken, and only that", async (context) => {

@@ -2,19 +2,22 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, beforeEach, describe, it } from "node:test";
-import { askWebhook } from "../../../src/features/federation/webhook/open-webhook.ts";
+import { after, before, beforeEach, describe, it, test } from "node:test";
+import { askWebhook, openWebhook } from "../../../src/features/federation/webhook/open-webhook.ts";
 import { webhookTokens } from "../../../src/features/federation/webhook/webhook-tokens.ts";
 import type { WebhookAnswer } from "../../../src/features/federation/webhook/webhook-tokens.ts";
 import type { VerifyToken } from "../../../src/machinery/authentication/token-authentication.ts";
 import { UnusableAnswer } from "../../../src/machinery/client/post-json.ts";
 import { bodyText } from "../../../src/machinery/client/transport.ts";
 import type { ClientRequest } from "../../../src/machinery/client/transport.ts";
+import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
+import { ServerFront } from "../../agent/server-front.ts";
 import { InProcess } from "../../server/in-process.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { TestClock } from "../accounts/token-scene.ts";
 import { TestIssuer } from "./issuer-scene.ts";
+import { openTlsSite } from "./tls-site.ts";
 
 const api = ["https://api.test"];
 const yes: WebhookAnswer = {
@@ -238,6 +241,49 @@ describe("a request to a webhook", () => {
     );
     assert.equal(sent.length, 1);
   });
+});
+
+test("a webhook whose handshake hangs is asked over another connection after ten seconds", async (context) => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-webhook-"));
+  await using site = await openTlsSite();
+  site.answer = (_request, response) => response.end(JSON.stringify({ kind: "TokenReview", status }));
+  const status = { authenticated: true, user: { username: "eve" } };
+  const front = new ServerFront(() => site.url);
+  await front.open();
+  front.fallSilent();
+  const file = join(folder, "webhook.yaml");
+  const cluster = {
+    server: `${front.url}/ask`,
+    "certificate-authority-data": Buffer.from(site.caCertificate).toString("base64"),
+  };
+  writeFileSync(
+    file,
+    JSON.stringify({
+      clusters: [{ name: "site", cluster }],
+      contexts: [{ name: "site", context: { cluster: "site" } }],
+      "current-context": "site",
+    }),
+  );
+  using followed = new FollowedFiles({ log: { info() {}, error() {} } });
+  const webhook = openWebhook(
+    { file, cacheMilliseconds: 0, version: "v1" },
+    { clock: new TestClock(), log: { info() {}, warn() {}, error() {} }, followed, apiAudiences: api, ownIssuers: [] },
+  );
+  context.after(async () => {
+    webhook.close();
+    await front.close();
+    rmSync(folder, { recursive: true });
+  });
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  const verified = webhook.verify("opaque", api);
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  while (front.connections === 0) await turn();
+  front.speak();
+  context.mock.timers.tick(10_000);
+  // The connection ends, and the next try waits for its pause.
+  for (let turns = 0; turns < 10; turns++) await turn();
+  context.mock.timers.tick(1000);
+  assert.equal((await verified).outcome, "authenticated");
 });
 
 describe("a Signet whose token webhook is another Signet", () => {

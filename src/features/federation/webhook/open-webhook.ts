@@ -63,7 +63,7 @@ function openGeneration(
   { log, ...options }: OpenWebhookOptions,
 ): Generation {
   const { transport: connection, files } = contextOf(file);
-  const transport = httpsTransport(connection);
+  const transport = httpsTransport({ ...connection, timeoutMilliseconds });
   const webhook = connection.server;
   const ask = askWebhook({ transport, version });
   const report = rateLimitedReport((error: unknown, failures) =>

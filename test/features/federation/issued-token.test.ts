@@ -233,6 +233,31 @@ describe("an issuer", () => {
     assert.equal((await issuers.verify(token, api)).outcome, "authenticated");
   });
 
+  it("that fails is asked again after a second, after twice the time with each failure, and at last every ten seconds", async () => {
+    issuer.isAway = true;
+    using issuers = disposable(await ready());
+    const [begun, token, attempts] = [clock.now(), await tokenOf(), new Set<number>()];
+    for (let { fetches } = issuer; attempts.size < 6; { fetches } = issuer) {
+      clock.passSeconds(1);
+      await issuers.verify(token, api);
+      await settled();
+      if (issuer.fetches > fetches) attempts.add((clock.now() - begun) / 1000);
+    }
+    assert.deepEqual([...attempts], [1, 3, 7, 15, 25, 35]);
+    issuer.isAway = false;
+    clock.passSeconds(10);
+    await issuers.verify(token, api);
+    await settled();
+    assert.equal((await issuers.verify(token, api)).outcome, "authenticated");
+    issuer.isAway = true;
+    clock.passSeconds(60);
+    issuer.rotate("second");
+    assert.match(messageOf(await issuers.verify(await tokenOf(), api)), /failed to verify/);
+    issuer.isAway = false;
+    clock.passSeconds(1);
+    assert.equal(messageOf(await issuers.verify(await tokenOf(), api)), "authenticated");
+  });
+
   it("has its first tokens wait for its keys, and refused when these do not come", async () => {
     const token = await tokenOf();
     using issuers = disposable(open());

@@ -74,8 +74,8 @@ function parametersOf(algorithm: JwsAlgorithm): Omit<VerifyKeyObjectInput, "key"
   return { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
 }
 
-/** No attempt in this time after one that failed. */
-const retryMilliseconds = 10_000;
+/** After failures the time between two attempts doubles, up to this one. */
+const longestRetryMilliseconds = 10_000;
 /** The shortest time between two attempts: anybody can send tokens that name unknown keys. */
 const shortestMilliseconds = 1_000;
 const minimumAgeMilliseconds = 60_000;
@@ -107,7 +107,7 @@ interface IssuerKeysOptions {
 /**
  * The keys of one issuer, by OpenID Connect discovery. They are fetched in the background: at the start until they are there,
  * and again when they have aged. Only a token with a key that is not known waits for an attempt, or one that comes before the end of
- * the first. Only one attempt is made in a second, and in ten seconds after one that failed.
+ * the first. Only one attempt is made in a second, and fewer while they fail: the time between two of them doubles up to ten seconds.
  */
 export class IssuerKeys {
   readonly #options: IssuerKeysOptions;
@@ -120,6 +120,8 @@ export class IssuerKeys {
   #keysUrl: string | undefined;
   #fetchedAt = Number.NEGATIVE_INFINITY;
   #attemptedAt = Number.NEGATIVE_INFINITY;
+  /** 0 after an attempt that succeeded. */
+  #retryMilliseconds = 0;
   #ageMilliseconds = defaultAgeMilliseconds;
   #attempt: Promise<void> | undefined;
   /** An attempt that has not begun yet: it finds every key that was made before it was asked for. */
@@ -185,8 +187,8 @@ export class IssuerKeys {
 
   /** Whether the last attempt has not just failed. */
   get #mayFetch(): boolean {
-    const isLong = millisecondsSince(this.#attemptedAt, this.#options.clock) >= retryMilliseconds;
-    return (isLong || this.#outage.reason === undefined) && !this.#closing.signal.aborted;
+    const sinceAttempt = millisecondsSince(this.#attemptedAt, this.#options.clock);
+    return sinceAttempt >= this.#retryMilliseconds && !this.#closing.signal.aborted;
   }
 
   #fetchNow(): Promise<void> {
@@ -199,6 +201,10 @@ export class IssuerKeys {
         if (this.#closing.signal.aborted) return;
         if (this.#keys === undefined) this.#usePrevious();
         this.#outage.failed(error);
+        this.#retryMilliseconds = Math.min(
+          Math.max(2 * this.#retryMilliseconds, shortestMilliseconds),
+          longestRetryMilliseconds,
+        );
       })
       .finally(() => {
         this.#attempt = undefined;
@@ -226,6 +232,7 @@ export class IssuerKeys {
     this.#fetchedAt = clock.now();
     if (this.#keys.length === 0) throw new Error(`${this.#keysUrl}: it has no key that can verify tokens`);
     if (isFirst) this.#logKeys();
+    this.#retryMilliseconds = 0;
     this.#outage.succeeded();
   }
 

@@ -23,7 +23,8 @@ import type { AnonymousConfiguration, ParsedConfiguration } from "./parse-authen
 import type { Log } from "../../../machinery/logging/log.ts";
 
 const flag = "authentication-config";
-const pollMilliseconds = 10_000;
+/** How often to check whether the keys of an issuer are due. */
+const pollMilliseconds = 1_000;
 
 export interface OpenIssuersOptions {
   readonly names: Names;

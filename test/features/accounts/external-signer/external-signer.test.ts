@@ -24,6 +24,7 @@ const fetched = ({ kid, privateKey, isExcluded = false }: SignerKey): FetchedKey
   isExcludedFromDiscovery: isExcluded,
 });
 
+const sharedKey = newSignerKey("shared");
 const answerOf = (...keys: readonly SignerKey[]): FetchKeysAnswer => ({
   keys: keys.map((key) => fetched(key)),
   dataTimestampSeconds: 1,
@@ -175,6 +176,18 @@ describe("an external signer", () => {
     );
   });
 
+  it("may sign with a new key under the id of the old one, which is then read again", async () => {
+    const { client, sealed, signer } = await openScene();
+    client.key = newSignerKey("first");
+    const token = await sealed();
+    const [signedPart, signature = ""] = [token.slice(0, token.lastIndexOf(".")), token.split(".").at(-1)];
+    const by = signer
+      .current()
+      .verification.map((key) => key.verifies(Buffer.from(signedPart), Buffer.from(signature, "base64url")));
+    assert.deepEqual(by, [true]);
+    assert.equal(client.fetches, 2);
+  });
+
   it("has its keys kept while it is unreachable, which is logged once, and is asked again after 10 s", async () => {
     const { client, clock, lines, signer } = await openScene();
     clock.passSeconds(59);
@@ -287,6 +300,11 @@ describe("an external signer", () => {
 
   for (const [what, change, reason] of [
     ["no keys", { keys: [] }, /no keys/],
+    [
+      "a key more than a thousand",
+      { keys: Array.from({ length: 1001 }, () => fetched(sharedKey)) },
+      /1001 keys: 1000 at most/,
+    ],
     ["no refresh hint", { refreshHintSeconds: 0 }, /refresh hint is 0 s/],
     ["no timestamp", { dataTimestampSeconds: undefined }, /data_timestamp/],
     ["a key without id", { keys: [{ ...fetched(newSignerKey("x")), keyId: "" }] }, /has 0 bytes/],

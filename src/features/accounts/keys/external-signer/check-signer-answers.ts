@@ -15,6 +15,8 @@ const headerMembers = new Set(["alg", "kid", "typ"]);
 const maximumKeyIdBytes = 1024;
 const maximumHeaderCharacters = 4096;
 const maximumSignatureCharacters = 4096;
+/** Each is read again whenever the signer is asked. */
+const maximumKeys = 1000;
 /** A key that the signer takes back verifies no token for longer than this. */
 const longestRefreshSeconds = 3600;
 
@@ -81,6 +83,7 @@ export function checkPublishedKeys({ keys, dataTimestampSeconds, refreshHintSeco
   if (refreshHintSeconds <= 0)
     throw new SignerFault(`its refresh hint is ${refreshHintSeconds} s: it must be positive`);
   if (keys.length === 0) throw new SignerFault("it publishes no keys");
+  if (keys.length > maximumKeys) throw new SignerFault(`it publishes ${keys.length} keys: ${maximumKeys} at most`);
   if (dataTimestampSeconds === undefined)
     throw new SignerFault("it does not say how old its keys are (data_timestamp)");
   return {

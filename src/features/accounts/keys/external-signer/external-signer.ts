@@ -9,7 +9,7 @@ import type { OutsideKeyObserver } from "../../../../machinery/keys/outside-keys
 import { encodePayload } from "../../tokens/json-web-token.ts";
 import type { TokenSigner } from "../token-keys.ts";
 import type { FollowedOperatorKeys, OperatorKeys } from "../operator-keys.ts";
-import { checkHeader, checkPublishedKeys, checkToken } from "./check-signer-answers.ts";
+import { checkHeader, checkPublishedKeys, checkToken, SignerFault } from "./check-signer-answers.ts";
 import type { SignerKeys } from "./check-signer-answers.ts";
 import type { ExternalSignerClient } from "./external-signer-client.ts";
 import type { Log } from "../../../../machinery/logging/log.ts";
@@ -140,9 +140,16 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   async #sign(claims: string): Promise<string> {
     const answer = await this.#options.client.sign(claims);
     const header = checkHeader(answer);
-    if (!this.#knows(header.kid)) await this.#poll();
     const token = `${answer.header}.${claims}.${answer.signature}`;
-    checkToken(token, { ...header, keys: this.#keys.verification });
+    const check = (): void => checkToken(token, { ...header, keys: this.#keys.verification });
+    try {
+      check();
+    } catch (error) {
+      if (!(error instanceof SignerFault)) throw error;
+      // It may sign with a new key, perhaps under the id of an old one.
+      await this.#poll();
+      check();
+    }
     return token;
   }
 

@@ -50,8 +50,9 @@ export async function listObjects<T extends ApiObject>(
   if (preparing !== undefined) await preparing; // before the revision is chosen
   if (options.continueToken !== "") return nextPage(registry, limited);
   const revision = parseResourceVersion(resourceVersion);
-  // A limit together with a version means exactly that version. This rule is older than the match parameter.
-  const isExact = revision > 0 && (match === "Exact" || (match === "" && limit > 0));
+  // A limit together with a version means exactly that version, but for a list of one name (upstream: `Recursive`). This rule is older
+  // than the match parameter.
+  const isExact = revision > 0 && (match === "Exact" || (match === "" && limit > 0 && !selector.isOneKey));
   if (isExact) return listAt(registry, { revision, range: selector.range, options });
 
   // "00" is the storage's 0: the newest state (upstream refuses only "0" to be exact).

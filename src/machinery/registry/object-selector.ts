@@ -19,6 +19,8 @@ export interface ObjectSelector<T extends ApiObject> {
   readonly isEmpty: boolean;
   /** Only keys in this range can match. */
   readonly range: KeyRange;
+  /** Whether the range has room for one object only: its namespace and its name are given. */
+  readonly isOneKey: boolean;
   /** A value of a field or a label that every matching object has. */
   readonly lookup: Lookup<StoredObject<T>> | undefined;
   /** Selectors with the same text match the same objects of their ranges. */
@@ -48,7 +50,8 @@ export function objectSelector<T extends ApiObject>(
   const isOneKey = range.end === keyAfter(range.start);
   const lookup = isOneKey ? undefined : (requiredValue(definition, fields) ?? requiredLabel(labels));
   const text = JSON.stringify([apiVersionOf(definition), labels, fields]);
-  return { isEmpty, range, lookup, text, matches: isEmpty ? () => true : matcher(definition, { labels, fields }) };
+  const matches = isEmpty ? () => true : matcher(definition, { labels, fields });
+  return { isEmpty, range, isOneKey, lookup, text, matches };
 }
 
 /** The namespace is in the range already; so is the name, unless the selector asks in every namespace. */

@@ -176,6 +176,20 @@ describe("a list", () => {
     await assert.rejects(list(box, `resourceVersion=${2n ** 64n - 1n}`), apiError(504, "Too large resource version"));
   });
 
+  it("of one name is never older for its limit, unless it asks for exactly its version", async () => {
+    const box = await filled(2);
+    const past = box.store.latestRevision();
+    await remove(box, "toy-0");
+    const query = `fieldSelector=metadata.name%3Dtoy-0&limit=1&resourceVersion=${past}`;
+    assert.deepEqual(await names(box, query), []);
+    assert.deepEqual(await names(box, `${query}&resourceVersionMatch=Exact`), ["toy-0"]);
+    const everywhere = listObjects(box.registry, options(query, { namespace: "" }));
+    assert.deepEqual(
+      Array.from((await everywhere).items, ({ object }) => object.metadata.name),
+      ["toy-0"],
+    );
+  });
+
   it("of the future says when to try again, but for what upstream reads from its storage", async () => {
     const retry = async (box: ToyBox, query: string): Promise<number | undefined> => {
       const refused = await list(box, query).catch((error: unknown) => error);

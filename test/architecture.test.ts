@@ -51,7 +51,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   ],
   "machinery/authentication": ["machinery/api", "machinery/tracing"],
   "machinery/authorization": ["machinery/api"],
-  "machinery/expressions": ["machinery/api"],
+  "machinery/expressions": ["machinery/api", "pki/ip-address"],
   "machinery/http2": [],
   "machinery/http": [
     "machinery/api",

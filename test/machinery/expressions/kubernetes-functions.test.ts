@@ -77,6 +77,7 @@ const results: Readonly<Record<string, unknown>> = {
   "quantity('1') == quantity('1000m')": true,
   "quantity('1e3').isLessThan(quantity('1Ki'))": true,
   "isIP(object.address) && !isIP('010.0.0.1') && !isIP('::ffff:1.2.3.4') && !isIP('fe80::1%eth0')": true,
+  "ip('::ffff:1').family() == 6 && isIP('::ffff:1:2:3')": true,
   "ip(object.address).family() == 4 && ip('::1').isLoopback()": true,
   "ip('fe80::1').isLinkLocalUnicast() && ip('8.8.8.8').isGlobalUnicast()": true,
   "ip('2001:db8::1') == ip('2001:DB8:0::1')": true,

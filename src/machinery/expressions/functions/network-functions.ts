@@ -1,5 +1,5 @@
-import { isIPv4, isIPv6 } from "node:net";
 import type { Environment } from "@marcbachmann/cel-js";
+import { formatIpAddress, parseIpAddress } from "../../../pki/ip-address.ts";
 import { addFunctions, parses } from "../add-functions.ts";
 import { spendSteps } from "../cost-budget.ts";
 
@@ -11,21 +11,20 @@ class Address {
   readonly text: string;
   readonly bytes: Uint8Array;
 
-  constructor(text: string, bytes: Uint8Array) {
-    this.text = text;
+  constructor(bytes: Uint8Array) {
+    this.text = formatIpAddress(bytes);
     this.bytes = bytes;
   }
 
   static parse(text: string): Address {
-    if (isIPv4(text)) return new Address(text, Uint8Array.from(text.split("."), Number));
-    spendSteps(stepsOfIpv6);
-    const canonical =
-      isIPv6(text) && !text.includes("%") ? URL.parse(`http://[${text}]`)?.hostname.slice(1, -1) : undefined;
-    if (canonical === undefined)
+    const isIpv6 = text.includes(":");
+    if (isIpv6) spendSteps(stepsOfIpv6);
+    const bytes = parseIpAddress(text);
+    if (bytes === undefined)
       throw new Error(`IP Address ${JSON.stringify(text)} parse error during conversion from string`);
-    if (canonical.startsWith("::ffff:"))
+    if (isIpv6 && bytes.length === 4)
       throw new Error(`IPv4-mapped IPv6 address ${JSON.stringify(text)} is not allowed`);
-    return new Address(canonical, expanded(canonical));
+    return new Address(bytes);
   }
 
   get family(): bigint {
@@ -63,15 +62,6 @@ class Address {
   }
 }
 
-function expanded(canonical: string): Uint8Array {
-  const [head = "", tail] = canonical.split("::");
-  const groups = (part: string): string[] => (part === "" ? [] : part.split(":"));
-  const before = groups(head);
-  const behind = groups(tail ?? "");
-  const all = [...before, ...Array.from({ length: 8 - before.length - behind.length }, () => "0"), ...behind];
-  return Uint8Array.from(all.flatMap((group) => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 0xff]));
-}
-
 /** A network: an address and the length of its prefix. */
 class Network {
   readonly address: Address;
@@ -104,13 +94,7 @@ class Network {
   }
   masked(): Network {
     const bytes = this.address.bytes.map((byte, index) => byte & this.#mask(index));
-    const text =
-      bytes.length === 4
-        ? bytes.join(".")
-        : Array.from({ length: 8 }, (_, index) =>
-            (((bytes[2 * index] ?? 0) << 8) | (bytes[2 * index + 1] ?? 0)).toString(16),
-          ).join(":");
-    return new Network(Address.parse(text), this.prefixLength);
+    return new Network(Address.parse(formatIpAddress(bytes)), this.prefixLength);
   }
   toString(): string {
     return `${this.address.text}/${this.prefixLength}`;

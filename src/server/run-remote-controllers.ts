@@ -30,7 +30,10 @@ import { openSignerConfiguration } from "../features/certificates/signers/signer
 import type { OpenSigningAuthorityOptions } from "../features/certificates/authorities/signing-authority-files.ts";
 import { clientSigners, openAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 
-/** Runs the controllers against a server until SIGTERM or SIGINT. Throws UsageError for invalid settings. */
+/** How long requests may continue after the first stop signal. */
+const graceMilliseconds = 5_000;
+
+/** Runs the controllers against a server until SIGTERM or SIGINT, and ends at most five seconds after that. Throws UsageError for invalid settings. */
 export async function runRemoteControllers(
   config: RemoteControllerConfig,
   { connection, readSettings }: { readonly connection: ConnectionFlags; readonly readSettings: () => SettingValues },
@@ -107,6 +110,10 @@ export async function runRemoteControllers(
     clearInterval,
   );
   log.info({ signal: await stopSignal(() => process.exit(1)) }, "stopping");
+  setTimeout(() => {
+    log.warn({}, "the server does not answer: the lease is not released, and expires by itself");
+    process.exit(0);
+  }, graceMilliseconds).unref();
 }
 
 /** The signers whose CAs are in files of this machine: the other CAs are only in the server's own data directory. */

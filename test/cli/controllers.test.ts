@@ -4,10 +4,11 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
+import { ServerFront } from "../agent/server-front.ts";
 import {
   CertificateFolder,
   CertificateScene,
@@ -127,6 +128,33 @@ describe("signet controllers", () => {
       assert.equal((await leases.get("signet-controllers")).spec.holderIdentity, "");
     } finally {
       program.kill("SIGKILL");
+      await server.stop();
+    }
+  });
+
+  it("end when they are told to, although the server has fallen silent, and say that they keep their lease", async () => {
+    const server = await startTestServer({ settings: { controllers: false } });
+    const front = new ServerFront(() => server.url);
+    await front.open();
+    const kubeconfig = folder.file("front.kubeconfig");
+    const direct = readFileSync(server.kubeconfigFile, "utf8");
+    writeFileSync(kubeconfig, direct.replaceAll(server.url, front.url), { mode: 0o600 });
+    const program = spawn(process.execPath, [main, "controllers", "--kubeconfig", kubeconfig], {
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    try {
+      const lines: string[] = [];
+      for await (const line of createInterface({ input: program.stderr })) {
+        lines.push(line);
+        if (!line.includes('"elected"')) continue;
+        front.fallSilent();
+        program.kill("SIGTERM");
+      }
+      assert.match(lines.at(-1) ?? "", /the server does not answer: the lease is not released/);
+      assert.equal(program.exitCode ?? (await once(program, "exit"))[0], 0);
+    } finally {
+      program.kill("SIGKILL");
+      await front.close();
       await server.stop();
     }
   });

@@ -12,7 +12,7 @@ import type { Certificate } from "../pki/certificate.ts";
 import { FailureLog } from "./failure-log.ts";
 import { failureReason } from "./failure-reason.ts";
 import { certificateState, nextStep, renewalTime, requestState } from "./certificate-renewal.ts";
-import type { CertificateState, RenewalStep } from "./certificate-renewal.ts";
+import type { CertificateState, RenewalStep, RequestCause } from "./certificate-renewal.ts";
 import { readUsable } from "./certificate-store.ts";
 import type { CertificateStore } from "./certificate-store.ts";
 import type { KeyPair } from "./key-pair.ts";
@@ -154,7 +154,7 @@ export class CertificateManager {
       const step = this.#nextStep();
       if (step.do === "request") {
         const either = AbortSignal.any([signal, this.#wake.signal]);
-        await traced("certificate", () => this.#request(either))(this.#options.name);
+        await traced("certificate", () => this.#request(step.cause, either))(this.#options.name);
       } else {
         const milliseconds = Math.min(longestSleepMilliseconds, step.milliseconds);
         await this.#options.sleep(milliseconds, AbortSignal.any([signal, this.#wake.signal]));
@@ -187,14 +187,13 @@ export class CertificateManager {
   }
 
   /** Aborting `signal` ends the wait. The request remains, and the next call finds it by its key. Returns what was done. */
-  async #request(signal: AbortSignal): Promise<string> {
+  async #request(reason: RequestCause, signal: AbortSignal): Promise<string> {
     const { name, requestClient, clock, store, log, onInstalled, lifetimeSeconds } = this.#options;
     const specification = this.#specification;
     if (specification === undefined) return "nothing is wanted yet";
     try {
       const client = requestClient();
       if (client === undefined) throw new Error("there is no credential to request a certificate with");
-      const reason = this.#isRenewalRequested ? "requested" : this.#state(specification);
       const pair = await requestCertificate(
         {
           ...this.#options,

@@ -70,14 +70,25 @@ export interface RenewalState {
   readonly retryInMilliseconds: number;
 }
 
-export type RenewalStep = { readonly do: "request" } | { readonly do: "wait"; readonly milliseconds: number };
+/** Why a certificate is requested. unfinished: it is current, but there is a key whose certificate was requested before. */
+export type RequestCause = Exclude<CertificateState, "current"> | "requested" | "unfinished";
+
+export type RenewalStep =
+  | { readonly do: "request"; readonly cause: RequestCause }
+  | { readonly do: "wait"; readonly milliseconds: number };
 
 /** Whether to request a certificate, or to wait. */
 export function nextStep(state: RenewalState): RenewalStep {
-  const { certificate, dueInMilliseconds, isRenewalRequested, hasPendingRequest, retryInMilliseconds } = state;
-  const isWanted = certificate !== "current" || isRenewalRequested || hasPendingRequest;
-  if (!isWanted) return { do: "wait", milliseconds: dueInMilliseconds };
-  return retryInMilliseconds > 0 ? { do: "wait", milliseconds: retryInMilliseconds } : { do: "request" };
+  const cause = requestCause(state);
+  if (cause === undefined) return { do: "wait", milliseconds: state.dueInMilliseconds };
+  const { retryInMilliseconds } = state;
+  return retryInMilliseconds > 0 ? { do: "wait", milliseconds: retryInMilliseconds } : { do: "request", cause };
+}
+
+function requestCause({ certificate, isRenewalRequested, hasPendingRequest }: RenewalState): RequestCause | undefined {
+  if (isRenewalRequested) return "requested";
+  if (certificate !== "current") return certificate;
+  return hasPendingRequest ? "unfinished" : undefined;
 }
 
 /** The identity with which an agent requests its client certificate: its client certificate, or what introduces it. */

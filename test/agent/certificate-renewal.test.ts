@@ -95,11 +95,11 @@ test("the next step is a request when one is needed and no delay after a failure
   assert.deepEqual(nextStep(calm), { do: "wait", milliseconds: 5000 });
   assert.deepEqual(nextStep({ ...calm, retryInMilliseconds: 70 }), { do: "wait", milliseconds: 5000 });
   for (const certificate of ["missing", "refused", "expired", "outdated", "due"] as const) {
-    assert.deepEqual(nextStep({ ...calm, certificate }), { do: "request" });
+    assert.deepEqual(nextStep({ ...calm, certificate }), { do: "request", cause: certificate });
     assert.deepEqual(nextStep({ ...calm, certificate, retryInMilliseconds: 70 }), { do: "wait", milliseconds: 70 });
   }
-  assert.deepEqual(nextStep({ ...calm, isRenewalRequested: true }), { do: "request" });
-  assert.deepEqual(nextStep({ ...calm, hasPendingRequest: true }), { do: "request" });
+  assert.deepEqual(nextStep({ ...calm, isRenewalRequested: true }), { do: "request", cause: "requested" });
+  assert.deepEqual(nextStep({ ...calm, hasPendingRequest: true }), { do: "request", cause: "unfinished" });
 });
 
 describe("a request", () => {

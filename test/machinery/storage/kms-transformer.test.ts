@@ -96,6 +96,23 @@ describe("a KMS v2 provider", () => {
     ]);
   });
 
+  it("makes at most one seed in a minute, however often the KMS has a new key", async () => {
+    const scene = process();
+    const checks = async (): Promise<void> => {
+      for (let seconds = 0; seconds < 120; seconds++) {
+        plugin.keyId = `changing-${seconds}`;
+        await scene.transformer.check();
+        scene.time.now += 1000;
+      }
+    };
+    await checks();
+    assert.deepEqual(scene.events, [
+      { type: "key", keyId: "changing-0" },
+      { type: "key", keyId: "changing-60" },
+    ]);
+    assert.equal((await scene.decrypt(await scene.transformer.encrypt(plain, storageKey))).isStale, false);
+  });
+
   it("says that older values are stale with its first look at the plugin, and where it can't look", async () => {
     const old = await process().transformer.encrypt(plain, storageKey);
     plugin.keyId = "key-3";

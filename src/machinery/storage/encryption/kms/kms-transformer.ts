@@ -41,6 +41,8 @@ const writableMilliseconds = 3 * 60_000;
 /** How often the plugin is asked for its key: upstream's `kmsv2PluginHealthzPositiveTTL` and `...NegativeTTL`. */
 const healthyPollMilliseconds = 60_000;
 const failedPollMilliseconds = 10_000;
+/** The shortest life of a seed. A plugin that names another key each time must not leave a seed for each look, which readers then need. */
+const shortestSeedMilliseconds = 60_000;
 /** After a failure, others that need the plugin fail at once for this long. */
 const failFastMilliseconds = 1_000;
 const maximumCachedKeys = 1_000;
@@ -70,6 +72,7 @@ interface UnwrappedKey {
 interface WritingKey {
   readonly wrappedKey: WrappedKey;
   readonly cipher: Cipher;
+  readonly madeAt: number;
   /** The last good status. */
   confirmedAt: number;
 }
@@ -189,11 +192,17 @@ export class KmsTransformer implements ValueTransformer {
     if (version !== "v2" && version !== "v2beta1") throw new Error(`it has version ${quoted(version)}, not v2`);
     if (health !== "ok") throw new Error(`it says of its health ${quoted(health)}, not ok`);
     checkKeyId(keyId);
-    if (this.#writing?.wrappedKey.keyId !== keyId) this.#writing = await this.#newKey(keyId, askedAt);
-    this.#writing.confirmedAt = askedAt;
+    const writing = this.#writing;
+    const isKept = writing?.wrappedKey.keyId === keyId || (writing !== undefined && this.#isYoung(writing));
+    if (isKept) writing.confirmedAt = askedAt;
+    else this.#writing = await this.#newKey(keyId, askedAt);
   }
 
-  async #newKey(keyId: string, confirmedAt: number): Promise<WritingKey> {
+  #isYoung({ madeAt }: WritingKey): boolean {
+    return millisecondsSince(madeAt, this.#options.clock) < shortestSeedMilliseconds;
+  }
+
+  async #newKey(keyId: string, askedAt: number): Promise<WritingKey> {
     const seed = randomBytes(seedBytes);
     const wrappedKey = await this.#options.client.encrypt(seed);
     checkWrappedKey(wrappedKey);
@@ -206,7 +215,7 @@ export class KmsTransformer implements ValueTransformer {
     const key = { cipher: derivedGcm(seed), fingerprint: fingerprintOf(seed), isProven: true };
     this.#keys.set(digestOf({ wrappedKey, keySource: keySource.derivedAesGcmSeed }), key);
     this.#options.onEvent({ type: "key", keyId });
-    return { wrappedKey, cipher: key.cipher, confirmedAt };
+    return { wrappedKey, cipher: key.cipher, madeAt: askedAt, confirmedAt: askedAt };
   }
 
   #open(key: UnwrappedKey, value: StoredValue): MaybePromise<Buffer> {

@@ -26,7 +26,7 @@ export interface FileTargetOptions {
 }
 
 export interface FileChain {
-  readonly links: LineLinks & { readonly isUnsigned: boolean };
+  readonly links: LineLinks & { readonly isUnsigned: boolean; close(): void };
   readonly checkpointMilliseconds: number;
 }
 
@@ -78,6 +78,7 @@ export function fileTarget(options: FileTargetOptions): LineTarget {
         file.close();
       } finally {
         await tidying;
+        chain?.links.close();
         lock.release();
         tidyLock.release();
       }

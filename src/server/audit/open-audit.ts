@@ -14,6 +14,7 @@ import type { AuditSink } from "../../machinery/audit/audit-requests.ts";
 import { AuditedBodies } from "../../machinery/audit/audited-bodies.ts";
 import { ownChainKey, readChainKey, writePublicKey } from "../../machinery/audit/chain/chain-key.ts";
 import { ChainLinks } from "../../machinery/audit/chain/chain-links.ts";
+import { chainWriters } from "../../machinery/audit/chain/chain-writers.ts";
 import { EventQueue } from "../../machinery/audit/event-queue.ts";
 import type { LineTarget } from "../../machinery/audit/event-queue.ts";
 import { fileTarget } from "../../machinery/audit/file-target.ts";
@@ -143,6 +144,7 @@ function openChain(
   { keyFile, checkpointMilliseconds }: NonNullable<AuditLogSettings["chain"]>,
   { dataDirectory, clock, log }: OpenAuditOptions,
 ): FileChain {
+  const writers = chainWriters(join(dataDirectory, "audit-log-writers.lock"));
   try {
     const privateKey =
       keyFile === undefined ? ownChainKey(join(dataDirectory, "audit-log.key")) : readChainKey(keyFile);
@@ -153,6 +155,7 @@ function openChain(
         privateKey,
         checkpointFile: join(dataDirectory, "audit-log.checkpoint"),
         checkpointMilliseconds,
+        writers,
         now: () => clock.now(),
         onCut: (cut) =>
           log.error(

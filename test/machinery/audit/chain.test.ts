@@ -29,6 +29,8 @@ class Log {
   readonly publicKey: KeyObject = createPublicKey(this.privateKey);
   readonly cuts: object[] = [];
   now = Date.parse("2026-11-22T12:00:00Z");
+  /** Whether no process lives that has written. */
+  areWritersGone = true;
 
   /** A process that writes. */
   open(maximumBytes = 0): AppendedFile {
@@ -41,6 +43,7 @@ class Log {
         privateKey: this.privateKey,
         checkpointFile: this.checkpointFile,
         checkpointMilliseconds: 50,
+        writers: { areGone: () => this.areWritersGone, join() {}, leave() {} },
         now: () => this.now,
         onCut: (cut) => this.cuts.push(cut),
       }),
@@ -158,6 +161,19 @@ describe("a chained log", () => {
     next.close();
     const report = await own.verify();
     assert.deepEqual([report.faults, report.signedLate], [[], ["2 to 3"]]);
+    assert.equal(report.signedUntil, report.files[0]?.last);
+  });
+
+  it("takes the lines of a process that lives for none of a crash, when another one begins to write", async () => {
+    const own = new Log();
+    const [first, second] = [own.open(), own.open()];
+    await first.append([event(1), event(2)]);
+    own.areWritersGone = false;
+    await second.append([event(3)]);
+    first.close();
+    second.close();
+    const report = await own.verify();
+    assert.deepEqual([report.faults, report.signedLate], [[], []]);
     assert.equal(report.signedUntil, report.files[0]?.last);
   });
 

@@ -14,7 +14,7 @@ const keys = {
 } as const;
 
 /**
- * begin: the first line of a file. resume: a process continues after lines that it did not write. regular: now and then.
+ * begin: the first line of a file. resume: a process continues after lines of others, none of which lives. regular: now and then.
  * end: the last line of a file, or of a process that stops.
  */
 const checkpointTypes = ["begin", "resume", "regular", "end"] as const;

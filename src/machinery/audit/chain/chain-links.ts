@@ -4,6 +4,7 @@ import type { LineLinks } from "../../files/appended-file.ts";
 import { readPrivateFile } from "../../files/private-file.ts";
 import { startOfChain, checkpointLine, hashOf, linkedLine, parseLine } from "./chain-line.ts";
 import type { ChainPosition, CheckpointType } from "./chain-line.ts";
+import type { ChainWriters } from "./chain-writers.ts";
 
 export interface ChainLinksOptions {
   /** An Ed25519 key. */
@@ -11,6 +12,7 @@ export interface ChainLinksOptions {
   /** Where the newest checkpoint is kept, apart from the log, so that an attacker who cuts the log does not cut this too. */
   readonly checkpointFile: string;
   readonly checkpointMilliseconds: number;
+  readonly writers: ChainWriters;
   readonly now: () => number;
   /** The log does not reach, or does not have, the newest checkpoint. */
   readonly onCut: (cut: { readonly expected: number; readonly found: number }) => void;
@@ -72,10 +74,10 @@ export class ChainLinks implements LineLinks {
   }
 
   link(lines: readonly string[]): readonly string[] {
-    const { now, checkpointMilliseconds } = this.#options;
+    const { now, checkpointMilliseconds, writers } = this.#options;
     const linked: string[] = [];
-    // After `begin`, there is nothing to resume.
-    if (!this.#isResumed && this.#next === undefined) linked.push(this.#checkpoint("resume"));
+    // After `begin`, there is nothing to resume. A process that lives signs its own lines.
+    if (!this.#isResumed && this.#next === undefined && writers.areGone()) linked.push(this.#checkpoint("resume"));
     for (const line of lines) {
       const next = linkedLine(line, this.#current());
       this.#advance(next);
@@ -92,6 +94,7 @@ export class ChainLinks implements LineLinks {
     const next = this.#next;
     this.#next = undefined;
     if (outcome === "lost" || next === undefined) return;
+    if (!this.#isResumed) this.#options.writers.join();
     this.#isResumed = true;
     this.#state = { ...next, checkpoint: undefined };
     if (next.checkpoint === undefined) return;
@@ -100,6 +103,10 @@ export class ChainLinks implements LineLinks {
     // Not flushed: it is written often, and an older one detects almost as much.
     writeFileSync(`${checkpointFile}.new`, `${next.checkpoint}\n`, { mode: 0o600 });
     renameSync(`${checkpointFile}.new`, checkpointFile);
+  }
+
+  close(): void {
+    this.#options.writers.leave();
   }
 
   #checkpoint(type: CheckpointType): string {

@@ -1,7 +1,8 @@
 import type { BootstrapCredential, ServerAccess } from "../agent/agent-settings.ts";
 import type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
 import { isTokenText } from "../machinery/client/is-token-text.ts";
-import { KubeconfigError, readKubeconfig } from "../machinery/client/kubeconfig.ts";
+import { readKubeconfig } from "../machinery/client/kubeconfig.ts";
+import { KubeconfigError } from "../machinery/client/kubeconfig-error.ts";
 import { parsePrivateKeyPem } from "../pki/keys.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import { parseCertificatesPem } from "../pki/trust-anchors.ts";

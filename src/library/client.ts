@@ -31,8 +31,11 @@ export type {
 } from "../machinery/client/api-client.ts";
 export { httpsTransport } from "../machinery/client/https-transport.ts";
 export type { HttpsTransportOptions } from "../machinery/client/https-transport.ts";
-export { formatKubeconfig, KubeconfigError, parseKubeconfig, readKubeconfig } from "../machinery/client/kubeconfig.ts";
-export type { KubeconfigContents, KubeconfigContext, KubeconfigSelection } from "../machinery/client/kubeconfig.ts";
+export { parseKubeconfig, readKubeconfig } from "../machinery/client/kubeconfig.ts";
+export type { KubeconfigContext, KubeconfigSelection } from "../machinery/client/kubeconfig.ts";
+export { KubeconfigError } from "../machinery/client/kubeconfig-error.ts";
+export { formatKubeconfig } from "../machinery/client/new-kubeconfig.ts";
+export type { KubeconfigContents } from "../machinery/client/new-kubeconfig.ts";
 export { namesOfServer } from "../machinery/client/names-of-server.ts";
 export type { TlsCredentials } from "../machinery/client/tls-options.ts";
 export type { ClientRequest, ClientResponse, Transport } from "../machinery/client/transport.ts";

@@ -3,8 +3,10 @@ import { isMap, isSeq, parseDocument } from "yaml";
 import type { Document } from "yaml";
 import { jsonFields } from "../api/json-object.ts";
 import type { JsonObject } from "../api/json-object.ts";
-import { formatKubeconfig, KubeconfigError, kubeconfigFields, parseSource } from "./kubeconfig.ts";
-import type { KubeconfigContents } from "./kubeconfig.ts";
+import { parseSource } from "./kubeconfig.ts";
+import { KubeconfigError } from "./kubeconfig-error.ts";
+import { formatKubeconfig, kubeconfigFields } from "./new-kubeconfig.ts";
+import type { KubeconfigContents } from "./new-kubeconfig.ts";
 
 const lists = ["clusters", "users", "contexts"] as const;
 type List = (typeof lists)[number];

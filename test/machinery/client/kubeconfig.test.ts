@@ -3,12 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import {
-  formatKubeconfig,
-  KubeconfigError,
-  parseKubeconfig,
-  readKubeconfig,
-} from "../../../src/machinery/client/kubeconfig.ts";
+import { parseKubeconfig, readKubeconfig } from "../../../src/machinery/client/kubeconfig.ts";
+import { KubeconfigError } from "../../../src/machinery/client/kubeconfig-error.ts";
+import { formatKubeconfig } from "../../../src/machinery/client/new-kubeconfig.ts";
 import { issueTestCertificates } from "../storage/etcd-certificates.ts";
 
 const pem = (content: string): string => `-----BEGIN ${content}-----`;

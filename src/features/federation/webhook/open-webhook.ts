@@ -1,7 +1,8 @@
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { VerifyToken } from "../../../machinery/authentication/token-authentication.ts";
 import { httpsTransport } from "../../../machinery/client/https-transport.ts";
-import { KubeconfigError, readKubeconfig } from "../../../machinery/client/kubeconfig.ts";
+import { readKubeconfig } from "../../../machinery/client/kubeconfig.ts";
+import { KubeconfigError } from "../../../machinery/client/kubeconfig-error.ts";
 import type { KubeconfigContext } from "../../../machinery/client/kubeconfig.ts";
 import { rateLimitedReport } from "../../../machinery/logging/rate-limited-report.ts";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";

@@ -44,7 +44,7 @@ export interface KubeconfigContext {
 
 /** Reads a context like kubectl does. Relative file names are relative to the kubeconfig. Throws KubeconfigError. */
 export function readKubeconfig(selection: KubeconfigSelection = {}): KubeconfigContext {
-  const { file, context, isTokenGiven, isFollowed = false, hasFlags = true } = selection;
+  const { file, context, isTokenGiven = false, isFollowed = false, hasFlags = true } = selection;
   const paths = file === undefined ? defaultFiles() : [file];
   const sources = paths.map((path) => ({ path, yaml: readConfig(path, { isPipeRefused: isFollowed, hasFlags }) }));
   const read = contextOf(
@@ -143,22 +143,18 @@ export const parseKubeconfig = (
   { path, context }: { readonly path: string; readonly context?: string },
 ): KubeconfigContext => contextOf([parseSource(yaml, path)], { context });
 
-interface Choice {
-  readonly context?: string | undefined;
-  readonly isTokenGiven?: boolean | undefined;
-  readonly hasFlags?: boolean;
-}
-
 /** A context of some kubeconfigs. The first that has an entry, or says the current context, wins. */
 function contextOf(
   sources: readonly Source[],
-  { context, isTokenGiven = false, hasFlags = true }: Choice,
+  {
+    context,
+    isTokenGiven = false,
+    hasFlags = true,
+  }: Pick<KubeconfigSelection, "context" | "isTokenGiven" | "hasFlags">,
 ): KubeconfigContext {
   for (const source of sources) refuseSameNames(source);
   const where = `kubeconfig ${sources.map(({ path }) => path).join(":")}`;
-  const entries = (
-    list: string,
-  ): { readonly name: unknown; readonly path: string; readonly fields: Readonly<JsonObject> }[] =>
+  const entries = (list: string): (KubeconfigEntry & { readonly name: unknown })[] =>
     sources.flatMap(({ path, fields }) =>
       entriesOf(fields, list).map((one) => ({ name: one["name"], path, fields: jsonFields(one[list.slice(0, -1)]) })),
     );

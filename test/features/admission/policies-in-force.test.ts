@@ -232,7 +232,7 @@ describe("a policy in force", () => {
     assert.equal(await passes({ resourceRules: [{ ...rule, scope: "Namespaced" }] }), false);
   });
 
-  it("matches a Namespace by its own labels, also when it is created or deleted, and what has no namespace", async () => {
+  it("matches a Namespace by its own labels, also when a subresource is written without them, and what has no namespace", async () => {
     const labels = { stage: "dev" };
     const namespace = (name: string, metadata = {}) => ({
       apiVersion: "v1",
@@ -242,7 +242,7 @@ describe("a policy in force", () => {
     assert.equal((await scene.send("POST", "/api/v1/namespaces", namespace("staged", { labels }))).status, 201);
     await scene.policy("staged", {
       matchConstraints: {
-        ...matching(["namespaces", "clusterroles"], { apiGroups: ["*"] }),
+        ...matching(["namespaces", "namespaces/*", "clusterroles"], { apiGroups: ["*"] }),
         namespaceSelector: { matchLabels: labels },
       },
       validations: [{ expression: "false" }],
@@ -251,6 +251,10 @@ describe("a policy in force", () => {
     assert.equal((await scene.send("POST", create, namespace("other"))).status, 201);
     assert.equal((await scene.send("POST", create, namespace("another", { labels }))).status, 422);
     assert.equal((await scene.send("DELETE", "/api/v1/namespaces/staged?dryRun=All")).status, 422);
+    for (const subresource of ["finalize", "status"]) {
+      const withoutLabels = await scene.send("PUT", `/api/v1/namespaces/staged/${subresource}`, namespace("staged"));
+      assert.equal(withoutLabels.status, 422, subresource);
+    }
     const roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles?dryRun=All";
     assert.equal((await scene.send("POST", roles, { metadata: { name: "reader" }, rules: [] })).status, 422);
   });

@@ -109,9 +109,10 @@ export class WrittenObjects {
   }
 
   #namespaceLabels(): Readonly<Record<string, string>> | undefined {
-    const { resource, group, object, operation } = this.#options.attributes;
+    const { resource, group, subresource, object, operation } = this.#options.attributes;
     const isNamespace = resource === "namespaces" && group === "";
-    if (isNamespace && operation !== "DELETE") return object?.metadata.labels ?? {};
+    // A write of a subresource need not name the labels: one that leaves them out would escape.
+    if (isNamespace && subresource === "" && operation !== "DELETE") return object?.metadata.labels ?? {};
     return this.#namespace()?.metadata.labels ?? (this.#options.attributes.namespace === "" ? undefined : {});
   }
 

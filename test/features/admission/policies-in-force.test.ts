@@ -423,10 +423,10 @@ describe("a policy in force", () => {
       await outcome({ ...named, namespace: "default" }, "a", ofNamespaces),
       "failed to configure binding: paramRef.namespace must not be provided for a cluster-scoped `paramKind`",
     );
-    assert.equal(
-      await outcome(named, "a", { apiVersion: "example.com/v1", kind: "Limit" }),
-      "failed to configure binding: failed to find resource referenced by paramKind: 'example.com/v1, Kind=Limit'",
-    );
+    const unknown = { apiVersion: "example.com/v1", kind: "Limit" };
+    const unserved = `failed to configure policy: failed to find resource referenced by paramKind: 'example.com/v1, Kind=Limit'`;
+    assert.equal(await outcome(named, "a", unknown), unserved);
+    assert.equal(await outcome(undefined, "a", unknown), unserved);
     const ofMany = { selector: { matchLabels: { many: "yes" } }, ...deny };
     for (let index = 0; index < 100; index++) await limits(`many-${index}`, { largest: "1" }, { many: "yes" });
     assert.equal(await outcome(ofMany, "a"), "passes");

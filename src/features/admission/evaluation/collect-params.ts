@@ -6,35 +6,36 @@ import type { Stores } from "../../../machinery/registry/stores.ts";
 import type { ParamRef } from "../policies/validating-admission-policy-bindings.ts";
 import type { PolicySpec } from "../policies/policy-schema.ts";
 
-/** A policy or a binding cannot be evaluated as it is. The message says why. */
+/** A binding cannot be evaluated as it is. The message says why. */
 export class ConfigurationFault extends Error {}
 
 /** A policy is evaluated for each param: more are a mistake. */
 const maximumParams = 100;
 
+/** The kind of a policy's params. Undefined: it is not served here. */
+export const findParamKind = (
+  { registries }: Pick<Stores, "registries">,
+  { apiVersion, kind }: NonNullable<PolicySpec["paramKind"]>,
+): ResourceRegistry | undefined =>
+  registries
+    .flatMap(({ versions }) => versions)
+    .find((one) => one.apiVersion === apiVersion && one.definition.kind === kind);
+
 interface ParamsRequest {
-  readonly paramKind: PolicySpec["paramKind"];
   readonly paramRef: ParamRef | undefined;
   /** The namespace of the written object. */
   readonly namespace: string;
 }
 
 /**
- * The params of a binding (upstream: `CollectParams`, with its words): none, or `null` for a policy without params. Throws
- * ConfigurationFault. The copies in memory must be fresh.
+ * The params of a binding (upstream: `CollectParams`, with its words): none, or `null` for a policy without params, which has no
+ * registry. Throws ConfigurationFault. The copies in memory must be fresh.
  */
 export function collectParams(
-  stores: Pick<Stores, "registries">,
-  { paramKind, paramRef, namespace }: ParamsRequest,
+  registry: ResourceRegistry | undefined,
+  { paramRef, namespace }: ParamsRequest,
 ): readonly (ApiObject | null)[] {
-  if (paramKind === undefined || paramRef === undefined) return [null];
-  const { apiVersion = "", kind = "" } = paramKind;
-  const registry = stores.registries
-    .flatMap(({ versions }) => versions)
-    .find((one) => one.apiVersion === apiVersion && one.definition.kind === kind);
-  if (registry === undefined) {
-    throw new ConfigurationFault(`failed to find resource referenced by paramKind: '${apiVersion}, Kind=${kind}'`);
-  }
+  if (registry === undefined || paramRef === undefined) return [null];
   const params = paramsOf(registry, { paramRef, namespace: namespaceOf(registry, { paramRef, namespace }) });
   if (params.length === 0 && paramRef.parameterNotFoundAction === "Deny") {
     throw new ConfigurationFault("no params found for policy binding with `Deny` parameterNotFoundAction");

@@ -11,7 +11,7 @@ import type { Stores } from "../../../machinery/registry/stores.ts";
 import type { KnownPolicies, PolicyInForce } from "../known-policies.ts";
 import type { ValidatingAdmissionPolicyBinding } from "../policies/validating-admission-policy-bindings.ts";
 import type { ValidatingAdmissionPolicy } from "../policies/policy-schema.ts";
-import { collectParams, ConfigurationFault } from "./collect-params.ts";
+import { collectParams, ConfigurationFault, findParamKind } from "./collect-params.ts";
 import { compilePolicy } from "./compile-policy.ts";
 import type { CompiledPolicy } from "./compile-policy.ts";
 import { evaluatePolicy, stepsOfPolicy } from "./evaluate-policy.ts";
@@ -144,6 +144,13 @@ export class PolicyDecisions {
         : [{ policy: policy.name, binding, failure: { message, reason: "Invalid" } }];
     if (policy.fault !== undefined) return misconfigured(`failed to configure policy: ${policy.fault}`);
     const { paramKind } = policy.spec;
+    const paramRegistry = paramKind && findParamKind(this.#options.stores, paramKind);
+    if (paramKind !== undefined && paramRegistry === undefined) {
+      const { apiVersion = "", kind = "" } = paramKind;
+      return misconfigured(
+        `failed to configure policy: failed to find resource referenced by paramKind: '${apiVersion}, Kind=${kind}'`,
+      );
+    }
     const { namespace, listener } = written.write.attributes;
     const denials: Denial[] = [];
     const annotations = new Map<string, Set<string>>();
@@ -151,7 +158,7 @@ export class PolicyDecisions {
       if (binding.matches(written.write) === undefined) continue;
       const { paramRef } = binding.spec;
       try {
-        for (const params of collectParams(this.#options.stores, { paramKind, paramRef, namespace })) {
+        for (const params of collectParams(paramRegistry, { paramRef, namespace })) {
           const found = await this.#evaluate(written, { policy, binding, matched, params, spend });
           denials.push(...found.denials);
           for (const [key, value] of Object.entries(found.annotations)) {

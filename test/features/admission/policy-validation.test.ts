@@ -45,6 +45,11 @@ describe("a policy", () => {
     assert.deepEqual(more, []);
   });
 
+  it("reads only fields of the request that there are", () => {
+    const expression = "!has(request.options.propagationPolicy) || request.options.propagationPolicy != 'Orphan'";
+    assert.match(String(compileFaults({ validations: [{ expression }] })), /compilation failed: .*options/);
+  });
+
   it("has expressions of at most 256 KiB together", () => {
     const faults = (count: number): string[] => {
       const expression = `true ${" ".repeat(16_379)}`;

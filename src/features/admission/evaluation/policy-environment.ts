@@ -15,7 +15,10 @@ interface ResourceName {
   readonly resource: string;
 }
 
-/** The variable `request` (upstream: `AdmissionRequest`). Expressions read its fields by these names. */
+/**
+ * The variable `request` (upstream: `AdmissionRequest`, without `options`). Expressions read its fields by these names, and others do
+ * not compile: a condition on a field that is never there would let everything pass.
+ */
 export interface RequestFields {
   readonly kind: KindName;
   readonly resource: ResourceName;
@@ -77,8 +80,6 @@ export class CelRequest implements Omit<RequestFields, "userInfo"> {
   readonly operation: string;
   readonly userInfo: UserOf;
   readonly dryRun: boolean;
-  /** Empty: the options of writes are not read here. */
-  readonly options = {};
 
   constructor(fields: RequestFields) {
     this.kind = new KindOf(fields.kind);
@@ -177,7 +178,6 @@ function baseEnvironment({ hasParams, hasAuthorizer }: EnvironmentOptions): Envi
         operation: "string",
         userInfo: "kubernetes.UserInfo",
         dryRun: "bool",
-        options: "dyn",
       },
     })
     .registerVariable("request", "kubernetes.AdmissionRequest");

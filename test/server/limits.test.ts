@@ -181,7 +181,7 @@ describe("a burst of long requests", () => {
     api = new InProcess(server);
     const apiGroup = "rbac.authorization.platform.io";
     const access = `/apis/${apiGroup}/v1/namespaces/default`;
-    const rules = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "patch", "delete"] }];
+    const rules = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "create", "patch", "delete"] }];
     await api.json(`${access}/roles`, { method: "POST", body: { metadata: { name: "editor" }, rules } });
     await api.json(`${access}/rolebindings`, {
       method: "POST",
@@ -256,6 +256,14 @@ describe("a burst of long requests", () => {
       body: { metadata: { labels: { a: "b" } } },
     };
     assert.ok((await answeredBefore(`${medium}?dryRun=All`, patch)) <= 1);
+  });
+
+  it("lets users take turns with bodies of a few kilobytes", async () => {
+    const text = "x".repeat(4000);
+    const create = { method: "POST", body: { metadata: { name: "other" }, data: { text } } };
+    assert.ok((await answeredBefore(`${collection}?dryRun=All`, create)) <= 1);
+    const review = { method: "POST", body: { spec: { resourceAttributes: { verb: "get", resource: text } } } };
+    assert.ok((await answeredBefore("/apis/authorization.platform.io/v1/selfsubjectaccessreviews", review)) <= 1);
   });
 
   it("lets users take turns with YAML of any length", async () => {

@@ -1,6 +1,6 @@
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { badRequest } from "../../api/api-error.ts";
-import { pauseInTurn, shortTextLength } from "../../scheduling/request-turn.ts";
+import { pauseInTurn, shortTextLength, smallObjectLength } from "../../scheduling/request-turn.ts";
 import { apiVersionOf, plainApiVersion } from "../../api/resource-type.ts";
 import { decodeUtf8 } from "../../schema/decode-utf8.ts";
 import { JsonSyntaxError, parsedValue, parseJson, parseJsonBytes } from "../../schema/parse-json.ts";
@@ -67,7 +67,7 @@ export async function readBytes(caller: Caller, maximumBytes = Infinity): Promis
 }
 
 const takesTurn = ({ mayTakeLong }: Caller, { length }: Buffer | string): boolean =>
-  mayTakeLong || length > shortTextLength;
+  mayTakeLong || length > smallObjectLength;
 
 /**
  * Converts the YAML of a body to JSON, in turns of the event loop unless it is JSON: it takes as long as JSON of a hundred times the

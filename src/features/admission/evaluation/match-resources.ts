@@ -25,24 +25,26 @@ export interface MatchedWrite {
 export type Matcher = (write: MatchedWrite) => ServedAs | undefined;
 
 /**
- * Compiles a matcher (upstream: `matching.Matcher`). `ownGroup` respells groups: a rule that names a group in one spelling
- * means it in the other too.
+ * Compiles a matcher (upstream: `matching.Matcher`). A rule that names a group in one spelling means it in the other too: the write
+ * then matches under the spelling of the rule, with which its expressions compare. `ownGroup` respells groups.
  */
 export function compileMatcher(match: MatchResources | undefined, ownGroup: (group: string) => string): Matcher {
   if (match === undefined) return ({ requested }) => requested;
   const { resourceRules = [], excludeResourceRules = [], matchPolicy } = match;
   const namespaces = requirementsOf(match.namespaceSelector ?? {});
   const objects = requirementsOf(match.objectSelector ?? {});
-  const included = resourceRules.map((rule) => compileRule(rule, ownGroup));
-  const excluded = excludeResourceRules.map((rule) => compileRule(rule, ownGroup));
+  const included = resourceRules.map(compileRule);
+  const excluded = excludeResourceRules.map(compileRule);
   const isExact = matchPolicy === "Exact";
   /** The same version in the other spelling. */
   const isRespelled = (one: ServedAs, requested: ServedAs): boolean =>
     one.version === requested.version && ownGroup(one.group) === ownGroup(requested.group);
-  const matched = (rules: readonly CompiledRule[], { attributes, requested, versions }: MatchedWrite) =>
-    [requested, ...(isExact ? versions.filter((one) => isRespelled(one, requested)) : versions)].find((served) =>
+  const matched = (rules: readonly CompiledRule[], { attributes, requested, versions }: MatchedWrite) => {
+    const respelled = versions.filter((one) => isRespelled(one, requested));
+    return [requested, ...respelled, ...(isExact ? [] : versions)].find((served) =>
       rules.some((rule) => rule(attributes, served)),
     );
+  };
   return (write) => {
     const { object, oldObject } = write.attributes;
     if (namespaces.length > 0) {
@@ -60,16 +62,15 @@ export function compileMatcher(match: MatchResources | undefined, ownGroup: (gro
 
 type CompiledRule = (attributes: AdmissionAttributes, served: ServedAs) => boolean;
 
-function compileRule(rule: NamedRule, ownGroup: (group: string) => string): CompiledRule {
+function compileRule(rule: NamedRule): CompiledRule {
   const { resourceNames = [], operations = [], apiGroups = [], apiVersions = [], resources = [], scope = "*" } = rule;
-  const groups = new Set(apiGroups.map(ownGroup));
   const includes = (list: readonly string[], value: string): boolean => list.includes("*") || list.includes(value);
   return ({ operation, name, namespace, subresource, resource }, served) => {
     const isNamespace = resource === "namespaces" && served.group === "";
     const isNamespaced = namespace !== "" && !isNamespace;
     return (
       includes(operations, operation) &&
-      (groups.has("*") || groups.has(ownGroup(served.group))) &&
+      includes(apiGroups, served.group) &&
       includes(apiVersions, served.version) &&
       resources.some((one) => {
         const [main = "", sub = ""] = one.split("/", 2);

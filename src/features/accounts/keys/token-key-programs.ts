@@ -33,7 +33,7 @@ export async function runRetireTokenKey(
   { kid, isForced }: { readonly kid: string; readonly isForced: boolean },
 ): Promise<void> {
   await retireTokenKey(keys, { kid, isForced, clock: systemClock });
-  console.log(`key ${kid} is retired: it verifies no token from now on`);
+  console.log(`key ${kid} is retired: within a second, it verifies no token`);
 }
 
 /** A key as the commands show it. */

@@ -22,7 +22,7 @@ export interface HttpRequest {
   readonly method: string;
   /** The path as sent, still percent-encoded, without the query. */
   readonly path: string;
-  /** The query as sent, without `?`. Empty when there is none. */
+  /** The query as sent, without the `?` before it; another one after that is escaped. Empty when there is none. */
   readonly query: string;
   readonly headers: Headers;
   readonly connection: Connection;

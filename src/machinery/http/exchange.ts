@@ -37,6 +37,9 @@ export interface ExchangeOptions {
 /** Discards the bytes of a stream whose client left before it began. */
 const discardingSink: ByteSink = { write: () => {}, bufferedBytes: () => 0, end: () => {} };
 
+/** URLSearchParams takes away a `?` at the start of a query. In Go, it belongs to the name of the first parameter. */
+const withEscapedMark = (query: string): string => (query.startsWith("?") ? `%3F${query.slice(1)}` : query);
+
 /**
  * One request and its answer on the wire: the common part of HTTP/2 streams and HTTP/1.1 messages. The protocol's own
  * part calls `run` once, and `closed` once however it ended.
@@ -64,7 +67,7 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     this.context = context;
     this.method = method;
     this.path = queryAt < 0 ? target : target.slice(0, queryAt);
-    this.query = queryAt < 0 ? "" : target.slice(queryAt + 1);
+    this.query = queryAt < 0 ? "" : withEscapedMark(target.slice(queryAt + 1));
     this.headers = headers;
     this.connection = connection;
     this.startedAtSecond = context.tick.seconds;

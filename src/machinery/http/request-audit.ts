@@ -74,11 +74,7 @@ export function requestUri({ path, query }: Pick<HttpRequest, "path" | "query">)
 }
 
 /** Each parameter as it was sent, with its escapes, in the order of `URLSearchParams`. */
-const parametersIn = (query: string): string[] =>
-  query
-    .replace(/^\?/, "")
-    .split("&")
-    .filter((parameter) => parameter !== "");
+const parametersIn = (query: string): string[] => query.split("&").filter((parameter) => parameter !== "");
 
 /** The text, cut after `length` UTF-16 units, with a mark when it was longer (upstream's mark). */
 export const truncated = (text: string, length: number): string =>

@@ -196,6 +196,17 @@ describe("the listener", () => {
       assert.ok(answers.every(({ headers }) => isNow(headers.date)));
     }));
 
+  it("leaves a question mark that begins a query to the name of the first parameter, as Go does", () =>
+    withListener({}, async (port) => {
+      const session = openHttp2(port);
+      const sent = { path: "/a??b=1&?c=2" };
+      for (const { body } of [await sendHttp2(session, sent), await sendHttp1(port, sent)]) {
+        const { query } = JSON.parse(body) as { readonly query: string };
+        assert.deepEqual([...new URLSearchParams(query).keys()], ["?b", "?c"]);
+      }
+      session.close();
+    }));
+
   it("sends the octets of headers as they are, over both protocols", () => {
     const octets = Buffer.from("中文").toString("latin1");
     const handler = async (): Promise<HttpResponse> => ({ ...text("body ä"), headers: { warning: octets } });

@@ -20,9 +20,7 @@ export function writeYaml(value: unknown): string {
  * part. The names of the object's members must be short.
  */
 export function* yamlParts(object: object): Generator<string> {
-  const members: [string, unknown][] = Object.entries(object).filter(([, value]) => value !== undefined);
-  members.sort(([left], [right]) => compareKeys(left, right));
-  for (const [key, value] of members) {
+  for (const [key, value] of sortedMembers(object)) {
     if (!isIterable(value)) {
       yield writeYaml({ [key]: value });
       continue;
@@ -38,6 +36,12 @@ export function* yamlParts(object: object): Generator<string> {
 
 const isIterable = (value: unknown): value is Iterable<unknown> =>
   typeof value === "object" && value !== null && Symbol.iterator in value;
+
+/** Those without a value must not take part: upstream's order has circles, so they would change the order of the others. */
+const sortedMembers = (object: object): [key: string, value: unknown][] =>
+  Object.entries(object)
+    .filter(([, value]) => value !== undefined)
+    .sort(([left], [right]) => compareKeys(left, right));
 
 type Container = readonly unknown[] | Readonly<Record<string, unknown>>;
 
@@ -62,9 +66,7 @@ function block(value: Container, { indent, start }: Line): string {
     }
     return lines;
   }
-  for (const key of Object.keys(value).sort(compareKeys)) {
-    const member = value[key];
-    if (member === undefined) continue;
+  for (const [key, member] of sortedMembers(value)) {
     const isSimple = Buffer.byteLength(key) <= longestSimpleKey && !breakPattern.test(key);
     const written = scalar(key, { column: 0, indent: 0, isKey: isSimple });
     if (!isSimple) lines += `${begin}? ${ended(written)}${inlined(member, { indent, start: `${indent}:` })}`;

@@ -28,6 +28,9 @@ export interface Checker {
   check(node: ASTNode, scope: Scope): LibraryType;
   getType(name: string): LibraryType;
   createError(code: string, message: string, node: ASTNode): Error;
+  /** The type of a field of a value. Throws for a field that its type does not have. */
+  // oxlint-disable-next-line max-params -- what the library takes
+  checkAccessOnType(node: ASTNode, scope: Scope, holder: LibraryType): LibraryType;
 }
 
 export interface Evaluator {

@@ -39,7 +39,7 @@ const libraryFunctions: ReadonlySet<string> = new Set(["dyn", "type"]);
 
 /**
  * Makes a parsed expression one of CEL in Kubernetes before its types are checked: calls reach our own functions, `has` takes every
- * field, and a type that stays open is `dyn`. Throws an Error for a macro that Kubernetes does not have.
+ * field, `.?` only one that its type has, and a type that stays open is `dyn`. Throws an Error for a macro that Kubernetes does not have.
  */
 export function prepareExpression(root: ASTNode): PreparedExpression {
   const places = placesOf(root);
@@ -81,6 +81,7 @@ const isNode = (value: unknown): value is ASTNode =>
 
 function prepareNode(node: ASTNode): void {
   if (node.op === "list" || node.op === "map") closeType(node);
+  if (node.op === "." || node.op === ".?" || node.op === "[]" || node.op === "[?]") refuseUnknownField(node);
   if (node.op !== "call" && node.op !== "rcall") return;
   closeType(node);
   const [name] = node.args;
@@ -108,6 +109,20 @@ function closeType(node: ASTNode): void {
       return checker.getType("dyn");
     }
     return type.hasPlaceholderType ? checker.getType(type.name.replaceAll(/\b[A-Z]\b/g, "dyn")) : type;
+  };
+}
+
+/** The library takes any field of an optional value, and behind `.?`. One that its type does not have would never be there. */
+function refuseUnknownField(node: ASTNode & { readonly args: readonly [operand: ASTNode, field: unknown] }): void {
+  const own = libraryNode(node);
+  const check = own.check.bind(node);
+  // oxlint-disable-next-line max-params -- what the library gives
+  own.check = (checker, self, scope) => {
+    const type = check(checker, self, scope);
+    const operand = libraryNode(node.args[0]).checkedType;
+    const holder = operand?.kind === "optional" ? operand.valueType : operand;
+    if (holder !== undefined && type.kind === "optional") checker.checkAccessOnType(node, scope, holder);
+    return type;
   };
 }
 

@@ -46,8 +46,19 @@ describe("a policy", () => {
   });
 
   it("reads only fields of the request that there are", () => {
-    const expression = "!has(request.options.propagationPolicy) || request.options.propagationPolicy != 'Orphan'";
-    assert.match(String(compileFaults({ validations: [{ expression }] })), /compilation failed: .*options/);
+    for (const expression of [
+      "!has(request.options.propagationPolicy) || request.options.propagationPolicy != 'Orphan'",
+      "request.?options.propagationPolicy.orValue('') != 'Orphan'",
+      "request[?'options'].propagationPolicy.orValue('') != 'Orphan'",
+      "optional.of(request).options.propagationPolicy.orValue('') != 'Orphan'",
+    ]) {
+      assert.match(
+        String(compileFaults({ validations: [{ expression }] })),
+        /compilation failed: .*options/,
+        expression,
+      );
+    }
+    assert.deepEqual(compileFaults({ validations: [{ expression: "request.?userInfo.uid.orValue('') != ''" }] }), []);
   });
 
   it("has expressions of at most 256 KiB together", () => {

@@ -111,7 +111,7 @@ export async function runRemoteControllers(
   );
   log.info({ signal: await stopSignal(() => process.exit(1)) }, "stopping");
   setTimeout(() => {
-    log.warn({}, "the server does not answer: the lease is not released, and expires by itself");
+    log.warn({}, "the server has not answered in five seconds; a lease that this process holds expires by itself");
     process.exit(0);
   }, graceMilliseconds).unref();
 }

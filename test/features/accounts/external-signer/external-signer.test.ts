@@ -176,6 +176,23 @@ describe("an external signer", () => {
     );
   });
 
+  it("may sign with a new key while its keys are read, which are then read once more", async () => {
+    const { client, clock, sealed, signer } = await openScene();
+    const answers: ((answer: FetchKeysAnswer) => void)[] = [];
+    client.published = () => new Promise((resolve) => answers.push(resolve));
+    clock.passSeconds(60);
+    const polled = signer.pollWhenDue();
+    const before = answerOf(client.key);
+    client.key = newSignerKey("first");
+    const token = sealed();
+    await new Promise((resolve) => setImmediate(resolve));
+    client.published = () => Promise.resolve(answerOf(client.key));
+    answers.shift()?.(before);
+    await polled;
+    assert.equal((await token).split(".").length, 3);
+    assert.equal(client.fetches, 3);
+  });
+
   it("may sign with a new key under the id of the old one, which is then read again", async () => {
     const { client, sealed, signer } = await openScene();
     client.key = newSignerKey("first");

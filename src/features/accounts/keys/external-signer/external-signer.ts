@@ -146,7 +146,8 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
       check();
     } catch (error) {
       if (!(error instanceof SignerFault)) throw error;
-      // It may sign with a new key, perhaps under the id of an old one.
+      // It may sign with a new key, perhaps under the id of an old one. A poll that is under way may be answered without it.
+      await this.#polling;
       await this.#poll();
       check();
     }

@@ -164,6 +164,18 @@ describe("a chained log", () => {
     assert.equal(report.signedUntil, report.files[0]?.last);
   });
 
+  it("shows what was signed only after a crash also where the next process moves the file away at once", async () => {
+    const own = new Log();
+    await own.open().append([event(1), event(2)]);
+    const next = own.open(100);
+    await next.append([event(3)]);
+    next.close();
+    const report = await own.verify();
+    assert.ok(report.files.length > 1, "it was moved away");
+    assert.deepEqual([report.faults, report.signedLate], [[], ["2 to 3"]]);
+    assert.equal(report.signedUntil, report.files.at(-1)?.last);
+  });
+
   it("takes the lines of a process that lives for none of a crash, when another one begins to write", async () => {
     const own = new Log();
     const [first, second] = [own.open(), own.open()];

@@ -53,7 +53,7 @@ export class ChainLinks implements LineLinks {
   }
 
   end(): readonly string[] {
-    return [this.#checkpoint("end")];
+    return [...this.#resume(), this.#checkpoint("end")];
   }
 
   continueAfter(lastLine: string): boolean {
@@ -74,10 +74,8 @@ export class ChainLinks implements LineLinks {
   }
 
   link(lines: readonly string[]): readonly string[] {
-    const { now, checkpointMilliseconds, writers } = this.#options;
-    const linked: string[] = [];
-    // After `begin`, there is nothing to resume. A process that lives signs its own lines.
-    if (!this.#isResumed && this.#next === undefined && writers.areGone()) linked.push(this.#checkpoint("resume"));
+    const { now, checkpointMilliseconds } = this.#options;
+    const linked: string[] = [...this.#resume()];
     for (const line of lines) {
       const next = linkedLine(line, this.#current());
       this.#advance(next);
@@ -107,6 +105,13 @@ export class ChainLinks implements LineLinks {
 
   close(): void {
     this.#options.writers.leave();
+  }
+
+  /** The checkpoint of lines that were not signed when they were written. */
+  #resume(): readonly string[] {
+    // After `begin`, there is nothing to resume. A process that lives signs its own lines.
+    const isDue = !this.#isResumed && this.#next === undefined && this.#options.writers.areGone();
+    return isDue ? [this.#checkpoint("resume")] : [];
   }
 
   #checkpoint(type: CheckpointType): string {

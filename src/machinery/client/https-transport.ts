@@ -25,7 +25,7 @@ export interface HttpsTransportOptions extends TlsCredentials, TlsServer {
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   /**
    * A request other than a watch fails after this many milliseconds without a byte, and when its answer has not ended after two
-   * minutes. A new connection fails when it takes no requests after this time. 0: never. Default 30,000.
+   * minutes; 0: never. A new connection fails when it takes no requests after this time, or after 30 s for 0. Default 30,000.
    */
   readonly timeoutMilliseconds?: number;
   /** A longer answer fails, unless it is a watch that is not refused. Default 500 MiB: about the longest text that the runtime can hold. */
@@ -109,7 +109,8 @@ class CurrentConnections {
   }
 
   #open(): Connections {
-    const { timeoutMilliseconds: openingMilliseconds = defaultTimeoutMilliseconds } = this.#options;
+    // Also where requests have no bound: all wait for the same new connection, and would wait for a dead one without end.
+    const openingMilliseconds = this.#options.timeoutMilliseconds || defaultTimeoutMilliseconds;
     return new NegotiatedConnections({ server: this.#options, credentials: this.#credentials, openingMilliseconds });
   }
 

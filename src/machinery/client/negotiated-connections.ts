@@ -13,7 +13,7 @@ import type { ClientResponse } from "./transport.ts";
 export interface NegotiatedConnectionsOptions {
   readonly server: TlsServer;
   readonly credentials: TlsCredentials;
-  /** A new connection fails if it takes no requests after this time; 0: never. */
+  /** A new connection fails if it takes no requests after this time. */
   readonly openingMilliseconds: number;
 }
 
@@ -74,7 +74,7 @@ export class NegotiatedConnections implements Connections {
     const socket = connect({ ...tlsOptions(server, credentials), ALPNProtocols: ["h2", "http/1.1"] });
     this.#handshake = socket;
     const late = (): void => void socket.destroy(connectionTimeout(server));
-    const timer = openingMilliseconds === 0 ? undefined : setTimeout(late, openingMilliseconds);
+    const timer = setTimeout(late, openingMilliseconds);
     try {
       await once(socket, "secureConnect");
       if (this.#isRetired) {

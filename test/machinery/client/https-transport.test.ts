@@ -328,19 +328,34 @@ describe("a transport that shares one connection of HTTP/2", () => {
     await once(server, "listening");
     const front = new ServerFront(() => `https://127.0.0.1:${(server.address() as AddressInfo).port}`); // listens on a port
     await front.open();
-    const transport = httpsTransport({ server: front.url, skipsServerVerification: true, watchIdleMilliseconds: 100 });
+    const options = { server: front.url, skipsServerVerification: true };
+    const transport = httpsTransport({ ...options, watchIdleMilliseconds: 100 });
+    const unlimited = httpsTransport({ ...options, timeoutMilliseconds: 0 });
     context.after(async () => {
       transport.close();
+      unlimited.close();
       await front.close();
       server.close();
     });
-    return { transport, sessions, front };
+    return { transport, unlimited, sessions, front };
   }
 
   const answer = (stream: ServerHttp2Stream, path: string): void => {
     stream.respond({ ":status": 200 });
     stream.end(path);
   };
+
+  it("gives up a connection whose handshake hangs for half a minute, also where requests may take any time", async (context) => {
+    const { unlimited, front } = await start(context, answer);
+    front.fallSilent();
+    context.mock.timers.enable({ apis: ["setTimeout"] });
+    const hanging = assert.rejects(ask(unlimited, "/first"), /no answer from 127\.0\.0\.1 in time/);
+    while (front.connections === 0) await new Promise((resolve) => setImmediate(resolve));
+    front.speak();
+    context.mock.timers.tick(30_000);
+    await hanging;
+    assert.equal(await ask(unlimited, "/second"), "/second");
+  });
 
   it("opens only one, however many requests there are at once", async (context) => {
     const { transport, sessions } = await start(context, answer);

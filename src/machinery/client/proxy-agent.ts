@@ -48,6 +48,7 @@ export class ProxyAgent extends https.Agent {
     this.#newest = undefined;
     if (connection === undefined || connection === null) return;
     const end = (reason: unknown): void => {
+      done();
       connection.once("error", () => {}).destroy();
       onEnded(reason);
     };

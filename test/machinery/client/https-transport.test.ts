@@ -576,6 +576,7 @@ test("requests to a server with a proxy of its own go through that, also on loop
 });
 
 test("a proxy or a server behind it that hangs ends with the request, or after the silence, and keeps no connection", async (context) => {
+  const timers = (): number => process.getActiveResourcesInfo().filter((one) => one === "Timeout").length;
   for (const answer of ["", "HTTP/1.1 200 OK\r\n\r\n"]) {
     const asked = Promise.withResolvers<void>();
     const closed = Promise.withResolvers<void>();
@@ -592,11 +593,13 @@ test("a proxy or a server behind it that hangs ends with the request, or after t
     const patient = httpsTransport({ server: "https://signet.invalid", proxyUrl });
     const reason = new Error("given up");
     const ending = new AbortController();
+    const timersBefore = timers();
     const sent = patient.send({ method: "GET", path: "/", signal: ending.signal });
     await asked.promise;
     ending.abort(reason);
     await assert.rejects(sent, (error: Error) => error === reason || error.cause === reason);
     await closed.promise;
+    assert.ok(timers() <= timersBefore);
     const impatient = httpsTransport({ server: "https://signet.invalid", proxyUrl, timeoutMilliseconds: 1 });
     await assert.rejects(
       impatient.send({ method: "GET", path: "/" }),

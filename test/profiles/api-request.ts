@@ -1,5 +1,6 @@
 import { Agent, request } from "node:https";
 import type { IncomingMessage } from "node:http";
+import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 
 export interface ApiRequest {
@@ -30,12 +31,17 @@ export class ApiAnswer {
 
 /** Speaks plain HTTPS to a server, as its administrator: tests see what is really sent. */
 export class ApiRequester {
-  readonly #server: TestServer;
+  readonly server: TestServer;
   readonly #agent: Agent;
 
   constructor(server: TestServer) {
-    this.#server = server;
+    this.server = server;
     this.#agent = new Agent({ keepAlive: true, ca: server.caCertificates });
+  }
+
+  /** Starts a server for these requests. `stop` ends both. */
+  static async toNewServer(options: Parameters<typeof startTestServer>[0] = {}): Promise<ApiRequester> {
+    return new ApiRequester(await startTestServer(options));
   }
 
   async send(sent: ApiRequest): Promise<ApiAnswer> {
@@ -50,12 +56,12 @@ export class ApiRequester {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body === undefined ? "" : JSON.stringify(body));
     const sent = request(
-      new URL(this.#server.url + path), // a path may begin with two slashes
+      new URL(this.server.url + path), // a path may begin with two slashes
       {
         method,
         agent: this.#agent,
         headers: {
-          authorization: `Bearer ${this.#server.adminToken}`,
+          authorization: `Bearer ${this.server.adminToken}`,
           // Node.js frames the body of a DELETE only when it is told its length.
           ...(bytes.length > 0 && { "content-type": "application/json", "content-length": String(bytes.length) }),
           ...headers,
@@ -69,5 +75,10 @@ export class ApiRequester {
 
   close(): void {
     this.#agent.destroy();
+  }
+
+  async stop(): Promise<void> {
+    this.close();
+    await this.server.stop();
   }
 }

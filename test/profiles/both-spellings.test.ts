@@ -7,8 +7,6 @@ import { servedDefinitions } from "../../src/machinery/registry/resource-definit
 import type { ResourceDefinition } from "../../src/machinery/registry/resource-definition.ts";
 import { storedResources } from "../../src/server/served-kinds.ts";
 import { profileNames } from "../conformance/profile-names.ts";
-import { startTestServer } from "../test-server.ts";
-import type { TestServer } from "../test-server.ts";
 import { waitForDefaultAccount } from "../wait-for-default-account.ts";
 import { ApiRequester } from "./api-request.ts";
 import type { ApiRequest } from "./api-request.ts";
@@ -32,19 +30,14 @@ const comparable = (text: string): string =>
   profileNames.kubernetes.inbound(text).replaceAll(/\b(uid|resourceVersion|token)("?: ?)"?[^"\s,}]+"?/g, '$1$2""');
 
 describe("a server with both spellings", () => {
-  let server: TestServer;
   let api: ApiRequester;
   before(async () => {
     // The clock stands still: times are in both answers, and decide the order of managedFields.
     const startedAt = Date.now();
-    server = await startTestServer({ clock: { now: () => startedAt } });
-    await waitForDefaultAccount(server);
-    api = new ApiRequester(server);
+    api = await ApiRequester.toNewServer({ clock: { now: () => startedAt } });
+    await waitForDefaultAccount(api.server);
   });
-  after(async () => {
-    api.close();
-    await server.stop();
-  });
+  after(() => api.stop());
 
   const sendJson = async (sent: ApiRequest) => (await api.send(sent)).json();
 

@@ -7,8 +7,6 @@ import { apiPathOf, apiVersionOf } from "../../src/machinery/api/resource-type.t
 import { servedDefinitions } from "../../src/machinery/registry/resource-definition.ts";
 import type { ResourceDefinition } from "../../src/machinery/registry/resource-definition.ts";
 import { storedResources } from "../../src/server/served-kinds.ts";
-import { startTestServer } from "../test-server.ts";
-import type { TestServer } from "../test-server.ts";
 import { ApiRequester } from "./api-request.ts";
 import { sampleFields } from "./sample-objects.ts";
 
@@ -33,16 +31,14 @@ describe("every kind", { concurrency: true }, () => {
   for (const { title, profile, hasUpstreamNames } of servers) {
     describe(`of ${title}`, { concurrency: false }, () => {
       const names = namesFor(profile, { hasUpstreamNames });
-      let server: TestServer;
       let api: ApiRequester;
       before(async () => {
-        server = await startTestServer({ profile, settings: hasUpstreamNames ? {} : { "upstream-names": false } });
-        api = new ApiRequester(server);
+        api = await ApiRequester.toNewServer({
+          profile,
+          settings: hasUpstreamNames ? {} : { "upstream-names": false },
+        });
       });
-      after(async () => {
-        api.close();
-        await server.stop();
-      });
+      after(() => api.stop());
 
       for (const definition of storedResources(names).flatMap((stored) => servedDefinitions(stored))) {
         if (definition.verbs?.includes("create") === false) {

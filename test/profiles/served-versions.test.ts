@@ -2,8 +2,6 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
-import { startTestServer } from "../test-server.ts";
-import type { TestServer } from "../test-server.ts";
 import { ApiRequester } from "./api-request.ts";
 
 const anchors = readFileSync(new URL("../conformance/fixtures/ca1.pem", import.meta.url), "utf8");
@@ -12,16 +10,11 @@ const other = { v1beta1: "v1", v1: "v1beta1" } as const;
 const apply = "application/apply-patch+yaml";
 
 describe("a trust bundle, which is one object in both of its versions,", () => {
-  let server: TestServer;
   let api: ApiRequester;
   before(async () => {
-    server = await startTestServer({ profile: "kubernetes" });
-    api = new ApiRequester(server);
+    api = await ApiRequester.toNewServer({ profile: "kubernetes" });
   });
-  after(async () => {
-    api.close();
-    await server.stop();
-  });
+  after(() => api.stop());
 
   const group = "certificates.k8s.io";
   const collection = (version: string): string => `/apis/${group}/${version}/clustertrustbundles`;

@@ -13,7 +13,6 @@ import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
 import { certificateSigningRequestResource, signerNames } from "../../src/features/certificates/resources.ts";
 import { configMapResource, secretResource } from "../../src/features/core/resources.ts";
 import { startTestServer } from "../test-server.ts";
-import type { TestServer } from "../test-server.ts";
 import { waitForObject } from "../wait-for-object.ts";
 import { ApiRequester } from "./api-request.ts";
 import type { ApiRequest } from "./api-request.ts";
@@ -28,16 +27,11 @@ const merge = { "content-type": "application/merge-patch+json" };
 const pairs = both.flatMap((one) => both.map((other) => [one, other] as const));
 
 describe("on a server with both spellings", () => {
-  let server: TestServer;
   let api: ApiRequester;
   before(async () => {
-    server = await startTestServer();
-    api = new ApiRequester(server);
+    api = await ApiRequester.toNewServer();
   });
-  after(async () => {
-    api.close();
-    await server.stop();
-  });
+  after(() => api.stop());
 
   let count = 0;
   const newName = (): string => `n${++count}`;
@@ -54,7 +48,7 @@ describe("on a server with both spellings", () => {
     type: ResourceType<T>,
     where: { readonly namespace?: string; readonly name: string },
     isAsWanted: (object: T | undefined) => boolean,
-  ): Promise<T | undefined> => waitForObject(server.client, type, where, isAsWanted);
+  ): Promise<T | undefined> => waitForObject(api.server.client, type, where, isAsWanted);
 
   /** A user who has these rules, and the headers of a request as this user. */
   async function userWith(rules: readonly object[], names: Names = platformNames) {

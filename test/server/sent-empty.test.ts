@@ -2,19 +2,12 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { ApiRequester } from "../profiles/api-request.ts";
-import { startTestServer } from "../test-server.ts";
-import type { TestServer } from "../test-server.ts";
 
-let server: TestServer;
 let api: ApiRequester;
 before(async () => {
-  server = await startTestServer({ profile: "kubernetes" });
-  api = new ApiRequester(server);
+  api = await ApiRequester.toNewServer({ profile: "kubernetes" });
 });
-after(async () => {
-  api.close();
-  await server.stop();
-});
+after(() => api.stop());
 
 interface Change {
   readonly path: string;

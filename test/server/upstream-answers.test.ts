@@ -2,21 +2,14 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { ApiRequester } from "../profiles/api-request.ts";
 import type { ApiRequest } from "../profiles/api-request.ts";
-import { startTestServer } from "../test-server.ts";
-import type { TestServer } from "../test-server.ts";
 import { waitForDefaultAccount } from "../wait-for-default-account.ts";
 
-let server: TestServer;
 let api: ApiRequester;
 before(async () => {
-  server = await startTestServer({ profile: "kubernetes" });
-  await waitForDefaultAccount(server);
-  api = new ApiRequester(server);
+  api = await ApiRequester.toNewServer({ profile: "kubernetes" });
+  await waitForDefaultAccount(api.server);
 });
-after(async () => {
-  api.close();
-  await server.stop();
-});
+after(() => api.stop());
 
 const objects = "/api/v1/namespaces/default";
 

@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { startTestServer } from "../../test-server.ts";
-import type { TestServer } from "../../test-server.ts";
 import { ApiRequester } from "../../profiles/api-request.ts";
 
 const core = "/api/v1/namespaces/default/events";
@@ -21,16 +19,11 @@ const merge = { "content-type": "application/merge-patch+json" };
 
 for (const group of ["events.k8s.io", "events.platform.io"]) {
   describe(`an event of ${group}`, () => {
-    let server: TestServer;
     let api: ApiRequester;
     before(async () => {
-      server = await startTestServer();
-      api = new ApiRequester(server);
+      api = await ApiRequester.toNewServer();
     });
-    after(async () => {
-      api.close();
-      await server.stop();
-    });
+    after(() => api.stop());
     const collection = `/apis/${group}/v1/namespaces/default/events`;
     const send = async (method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
       const { status, bytes } = await api.send({ method, path, headers, ...(body !== undefined && { body }) });

@@ -92,6 +92,14 @@ const credentials = (): TlsCredentials => {
 const ask = async (transport: Transport, path: string, more: Partial<ClientRequest> = {}): Promise<string> =>
   readText((await transport.send({ method: "GET", path, ...more })).body);
 
+/** A caller asks, and has no answer in its time. */
+async function giveUp(transport: Transport): Promise<void> {
+  const time = new AbortController();
+  const late = ask(transport, "/", { signal: time.signal });
+  setImmediate(() => time.abort(new DOMException("the time is over", "TimeoutError")));
+  await assert.rejects(late);
+}
+
 /** Requests that may be silent for as long as `watchIdleMilliseconds` says. */
 const impatient = { query: "watch=true&allowWatchBookmarks=true" };
 
@@ -122,10 +130,7 @@ for (const { protocol, serve } of protocols) {
       for (const response of behaviour.held) response.end();
       await Promise.all(held);
       front.fallSilent();
-      const time = new AbortController();
-      const late = ask(transport, "/", { signal: time.signal });
-      setImmediate(() => time.abort(new DOMException("the time is over", "TimeoutError")));
-      await assert.rejects(late);
+      await giveUp(transport);
       front.speak();
       await ask(transport, "/");
     });
@@ -432,10 +437,7 @@ describe("a transport that shares one connection of HTTP/2", () => {
     const { transport, front, sessions, watch } = await startWatch(context);
     front.fallSilent();
     context.mock.timers.enable({ apis: ["setTimeout"] });
-    const time = new AbortController();
-    const late = ask(transport, "/", { signal: time.signal });
-    setImmediate(() => time.abort(new DOMException("the time is over", "TimeoutError")));
-    await assert.rejects(late);
+    await giveUp(transport);
     front.speak();
     await ask(transport, "/");
     assert.equal(sessions.length, 2);

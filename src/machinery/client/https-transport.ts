@@ -132,10 +132,11 @@ function wireRequest(request: ClientRequest, { prefix, options, silenceMilliseco
   const { method, path, query = "", signal, isRepeatable = method === "GET" } = request;
   const token = options.bearerToken?.();
   const body = bodyText(request);
+  // A webhook may be at the root of its server. HTTP/2 allows no empty path (RFC 9113 section 8.3.1).
+  const wholePath = prefix + path || "/";
   return {
     method,
-    // A webhook may be at the root of its server. HTTP/2 allows no empty path (RFC 9113 section 8.3.1).
-    path: `${`${prefix}${path}` || "/"}${query === "" ? "" : `?${query}`}`,
+    path: query === "" ? wholePath : `${wholePath}?${query}`,
     headers: {
       "user-agent": options.userAgent ?? "signet",
       ...(token !== undefined && { authorization: `Bearer ${token}` }),

@@ -1,7 +1,6 @@
 import { Optional } from "@marcbachmann/cel-js";
 import type { ASTNode } from "@marcbachmann/cel-js";
 import { ownName } from "./add-functions.ts";
-import { celMapOf } from "./cel-value.ts";
 import { readDuration, readTimestamp } from "./functions/time-text.ts";
 import { libraryMacro } from "./library-macro.ts";
 import type { Checker, LibraryType as Type, Scope } from "./library-macro.ts";
@@ -147,11 +146,7 @@ function hasMacro(field: ASTNode | undefined): unknown {
         const value = evaluator.run(operand, scope);
         const holder: unknown = value instanceof Optional ? value.orValue(undefined) : value;
         if (holder === undefined) return false;
-        const found = evaluator.debugType(holder).fieldLazy(holder, name, field, evaluator);
-        if (found === undefined) return false;
-        // Of a request, upstream leaves out what is empty.
-        const isEmpty = found === "" || (found instanceof Map && found.size === 0);
-        return !isEmpty || celMapOf(holder) !== undefined;
+        return evaluator.debugType(holder).fieldLazy(holder, name, field, evaluator) !== undefined;
       },
     },
   );

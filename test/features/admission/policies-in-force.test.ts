@@ -316,6 +316,40 @@ describe("a policy in force", () => {
     }
   });
 
+  it("finds no field of a request that is empty, but always a group", async () => {
+    const clusterRole = {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRole",
+      metadata: { name: "x" },
+      rules: [],
+    };
+    const outcome = async (expression: string): Promise<string> => {
+      await scene.policy("empty", {
+        matchConstraints: matching(["configmaps", "clusterroles"], { apiGroups: ["*"] }),
+        validations: [{ expression, message: "not so" }],
+      });
+      const path = "/apis/rbac.authorization.k8s.io/v1/clusterroles?dryRun=All";
+      const [one, other] = [
+        await scene.send("POST", `${configMaps}?dryRun=All`, configMap("x")),
+        await scene.send("POST", path, clusterRole),
+      ];
+      await scene.clear();
+      return [one, other]
+        .map(({ status, message }) =>
+          status === 201 ? "passes" : message.replace(/^.*(?:denied request|error): /, ""),
+        )
+        .join(", ");
+    };
+    assert.equal(await outcome("request.namespace == ''"), "not so, No such key: namespace");
+    assert.equal(await outcome("has(request.namespace)"), "passes, not so");
+    assert.equal(await outcome("request.?namespace.orValue('none') == 'default'"), "passes, not so");
+    assert.equal(await outcome("request.subResource == ''"), "No such key: subResource, No such key: subResource");
+    assert.equal(await outcome("has(request.userInfo.extra)"), "not so, not so");
+    assert.equal(await outcome("'x' in request.userInfo.extra"), "No such key: extra, No such key: extra");
+    assert.equal(await outcome("has(request.resource.group) && has(request.kind.group)"), "passes, passes");
+    assert.equal(await outcome("request.resource.group == ''"), "passes, not so");
+  });
+
   it("reads objects, the request, the namespace, variables and what the user may do", async () => {
     await scene.policy("reads", {
       matchConstraints: matching(["configmaps"]),

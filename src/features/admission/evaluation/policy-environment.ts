@@ -33,6 +33,9 @@ export interface RequestFields {
   readonly dryRun: boolean;
 }
 
+/** As upstream leaves a field out of a request. CEL reads an undefined field as one that is not there. */
+const unlessEmpty = (text: string): string | undefined => (text === "" ? undefined : text);
+
 /** CEL tells types apart by classes. */
 class KindOf implements KindName {
   readonly group: string;
@@ -56,27 +59,28 @@ class ResourceOf implements ResourceName {
 }
 class UserOf {
   readonly username: string;
-  readonly uid: string;
-  readonly groups: UserInfo["groups"];
+  readonly uid: string | undefined;
+  readonly groups: UserInfo["groups"] | undefined;
   /** A map, because its keys may have any name. */
-  readonly extra: ReadonlyMap<string, readonly string[]>;
+  readonly extra: ReadonlyMap<string, readonly string[]> | undefined;
   constructor({ username, uid = "", groups, extra }: UserInfo) {
     this.username = username;
-    this.uid = uid;
-    this.groups = groups;
-    this.extra = new Map(Object.entries(extra));
+    this.uid = unlessEmpty(uid);
+    this.groups = groups.length === 0 ? undefined : groups;
+    const entries = Object.entries(extra);
+    this.extra = entries.length === 0 ? undefined : new Map(entries);
   }
 }
 
-export class CelRequest implements Omit<RequestFields, "userInfo"> {
+export class CelRequest {
   readonly kind: KindName;
   readonly resource: ResourceName;
-  readonly subResource: string;
+  readonly subResource: string | undefined;
   readonly requestKind: KindName;
   readonly requestResource: ResourceName;
-  readonly requestSubResource: string;
-  readonly name: string;
-  readonly namespace: string;
+  readonly requestSubResource: string | undefined;
+  readonly name: string | undefined;
+  readonly namespace: string | undefined;
   readonly operation: string;
   readonly userInfo: UserOf;
   readonly dryRun: boolean;
@@ -84,12 +88,12 @@ export class CelRequest implements Omit<RequestFields, "userInfo"> {
   constructor(fields: RequestFields) {
     this.kind = new KindOf(fields.kind);
     this.resource = new ResourceOf(fields.resource);
-    this.subResource = fields.subResource;
+    this.subResource = unlessEmpty(fields.subResource);
     this.requestKind = new KindOf(fields.requestKind);
     this.requestResource = new ResourceOf(fields.requestResource);
-    this.requestSubResource = fields.requestSubResource;
-    this.name = fields.name;
-    this.namespace = fields.namespace;
+    this.requestSubResource = unlessEmpty(fields.requestSubResource);
+    this.name = unlessEmpty(fields.name);
+    this.namespace = unlessEmpty(fields.namespace);
     this.operation = fields.operation;
     this.userInfo = new UserOf(fields.userInfo);
     this.dryRun = fields.dryRun;

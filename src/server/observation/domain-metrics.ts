@@ -1,17 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Registry } from "prom-client";
 import type { Clock } from "../../machinery/api/clock.ts";
-import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import { addCollectedMetric, onlySample } from "../../machinery/http/collected-metric.ts";
 import type { Sample } from "../../machinery/http/collected-metric.ts";
 import type { QueueCounts } from "../../machinery/loops/work-queue.ts";
-import { followRegistry, readableObjects } from "../../machinery/registry/follow-registry.ts";
-import type { ResourceRegistry } from "../../machinery/registry/resource-registry.ts";
 import type { StorageQuota } from "../../machinery/registry/storage-quota.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";
-import { certificateRequestState } from "../../features/certificates/requests/certificate-request-state.ts";
-import { certificateSigningRequestResource, issuedCertificateResource } from "../../features/certificates/resources.ts";
 import type { Store } from "../../machinery/storage/store.ts";
+import { FollowedCertificates } from "./followed-certificates.ts";
 import { addQueueMetrics } from "./queue-metrics.ts";
 
 export interface DomainMetricsOptions {
@@ -38,33 +34,28 @@ export function addDomainMetrics(options: DomainMetricsOptions): void {
   addFileGauge(options);
 }
 
+/** The first look at a million certificates takes longer than this, and scrapers need the other metrics: Prometheus waits for ten seconds. */
+const certificatesMilliseconds = 5000;
+
 function addCertificateGauges(options: DomainMetricsOptions): void {
-  const { registry, clock, signerLabel, authorityEnds } = options;
+  const { registry, clock, authorityEnds } = options;
   const followed = new FollowedCertificates(options);
+  const waiting = boundedQuestion(() => followed.waiting(), certificatesMilliseconds);
+  const soonestEnds = boundedQuestion(() => followed.soonestEnds(clock.now()), certificatesMilliseconds);
   addCollectedMetric(registry, {
     type: "gauge",
     name: "signet_certificate_requests_pending",
     help: "Certificate requests that wait for an approval or for their signer.",
     labelNames: ["signer"],
-    *read() {
-      for (const signerName of followed.waiting()) yield [{ signer: signerLabel(signerName) }, 1];
-    },
+    read: async () => [...((await waiting()) ?? [])].map(([signer, count]) => [{ signer }, count]),
   });
   addCollectedMetric(registry, {
     type: "gauge",
     name: "signet_certificate_soonest_expiry_seconds",
     help: "Seconds until the first of the recorded certificates of a signer ends that are valid now.",
     labelNames: ["signer"],
-    *read() {
-      const now = clock.now();
-      const ends = new Map<string, number>();
-      for (const { signerName, notAfter } of followed.issued()) {
-        if (notAfter <= now) continue;
-        const signer = signerLabel(signerName);
-        ends.set(signer, Math.min(ends.get(signer) ?? Infinity, notAfter));
-      }
-      for (const [signer, end] of ends) yield [{ signer }, (end - now) / 1000];
-    },
+    read: async () =>
+      [...((await soonestEnds()) ?? [])].map(([signer, end]) => [{ signer }, (end - clock.now()) / 1000]),
   });
   addCollectedMetric(registry, {
     type: "gauge",
@@ -125,75 +116,6 @@ function addFileGauge({ registry, unusableFiles }: DomainMetricsOptions): void {
 }
 
 type MaybeNumber = number | undefined;
-
-interface Issued {
-  readonly signerName: string;
-  /** Milliseconds since the epoch. */
-  readonly notAfter: number;
-}
-
-/** What the gauges need of requests and records. It follows them from the first look on: who does not look pays nothing. */
-class FollowedCertificates {
-  readonly #stores: Stores;
-  readonly #waiting = new Map<string, string>();
-  readonly #issued = new Map<string, Issued>();
-  #isFollowing = false;
-
-  constructor({ stores }: Pick<DomainMetricsOptions, "stores">) {
-    this.#stores = stores;
-  }
-
-  /** The signers' names of requests that are neither answered nor refused. */
-  waiting(): Iterable<string> {
-    this.#follow();
-    return this.#waiting.values();
-  }
-
-  issued(): Iterable<Issued> {
-    this.#follow();
-    return this.#issued.values();
-  }
-
-  #follow(): void {
-    if (this.#isFollowing) return;
-    this.#isFollowing = true;
-    const requests = this.#stores.of(certificateSigningRequestResource);
-    mirror(requests, {
-      values: this.#waiting,
-      project: (request) => {
-        const state = certificateRequestState(request);
-        return state === "pending" || state === "approved" ? request.spec.signerName : undefined;
-      },
-    });
-    const records = this.#stores.of(issuedCertificateResource);
-    mirror(records, {
-      values: this.#issued,
-      project: ({ spec }) => ({ signerName: spec.signerName, notAfter: Date.parse(spec.notAfter) }),
-    });
-  }
-}
-
-/** Keeps what `project` makes of each object of a resource; undefined leaves it out. */
-function mirror<T extends ApiObject, Value>(
-  registry: ResourceRegistry<T>,
-  { values, project }: { readonly values: Map<string, Value>; readonly project: (object: T) => Value | undefined },
-): void {
-  const put = (key: string, object: T): void => {
-    const value = project(object);
-    if (value === undefined) values.delete(key);
-    else values.set(key, value);
-  };
-  followRegistry(registry, {
-    onLoaded() {
-      values.clear();
-      for (const { key, object } of readableObjects(registry)) put(key, object);
-    },
-    onEvent(event) {
-      if (event.type === "put") put(event.key, event.object.object);
-      else values.delete(event.key);
-    },
-  });
-}
 
 /**
  * Asks, and waits a bounded time for the answer. Undefined: there was no answer, or none in time. While a question is open, it

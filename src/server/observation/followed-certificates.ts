@@ -1,0 +1,141 @@
+import { certificateRequestState } from "../../features/certificates/requests/certificate-request-state.ts";
+import { certificateSigningRequestResource, issuedCertificateResource } from "../../features/certificates/resources.ts";
+import type { CertificateSigningRequest } from "../../features/certificates/resources.ts";
+import type { IssuedCertificate } from "../../features/certificates/inventory/issued-certificates.ts";
+import type { ApiObject } from "../../machinery/api/object-meta.ts";
+import { followRegistry, readableObjects } from "../../machinery/registry/follow-registry.ts";
+import type { ResourceRegistry } from "../../machinery/registry/resource-registry.ts";
+import type { Stores } from "../../machinery/registry/stores.ts";
+import { LongWork } from "../../machinery/scheduling/long-work.ts";
+
+interface FollowedCertificatesOptions {
+  readonly stores: Stores;
+  signerLabel(signerName: string): string;
+}
+
+/**
+ * What metrics say of certificate requests, and of records of certificates, by the labels of their signers. It follows them from the
+ * first look on: who does not look pays nothing. There may be a million of them, so each look takes turns.
+ */
+export class FollowedCertificates {
+  readonly #options: FollowedCertificatesOptions;
+  #waiting: SignerNumbers<CertificateSigningRequest> | undefined;
+  #ends: SignerNumbers<IssuedCertificate> | undefined;
+
+  constructor(options: FollowedCertificatesOptions) {
+    this.#options = options;
+  }
+
+  /** How many requests are neither answered nor refused. */
+  waiting(): Promise<ReadonlyMap<string, number>> {
+    const { stores, signerLabel } = this.#options;
+    this.#waiting ??= new SignerNumbers(stores.of(certificateSigningRequestResource), (request) => {
+      const state = certificateRequestState(request);
+      return state === "pending" || state === "approved" ? 1 : undefined;
+    });
+    return this.#waiting.combined(signerLabel, (count = 0) => count + 1);
+  }
+
+  /** When the first of the recorded certificates ends that have not ended at a time, in milliseconds since the epoch. */
+  soonestEnds(now: number): Promise<ReadonlyMap<string, number>> {
+    const { stores, signerLabel } = this.#options;
+    this.#ends ??= new SignerNumbers(stores.of(issuedCertificateResource), ({ spec }) => Date.parse(spec.notAfter));
+    return this.#ends.combined(signerLabel, (soonest, end) =>
+      end > now ? Math.min(soonest ?? Infinity, end) : soonest,
+    );
+  }
+}
+
+interface OfSigner extends ApiObject {
+  readonly spec: { readonly signerName: string };
+}
+
+/** What `numberOf` makes of each object of a resource, by its signer; undefined leaves it out. */
+class SignerNumbers<T extends OfSigner> {
+  readonly #registry: ResourceRegistry<T>;
+  readonly #numberOf: (object: T) => number | undefined;
+  /** By the signer's name, then by the object's key. */
+  readonly #numbers = new Map<string, Map<string, number>>();
+  /** Undefined: all objects have to be read. */
+  #reading: Promise<void> | undefined;
+  /** The keys of what was written since the reading began: what it finds of them is old. Undefined: none goes on. */
+  #written: Set<string> | undefined;
+
+  constructor(registry: ResourceRegistry<T>, numberOf: (object: T) => number | undefined) {
+    this.#registry = registry;
+    this.#numberOf = numberOf;
+    followRegistry(registry, {
+      onLoaded: () => {
+        this.#numbers.clear();
+        this.#reading = undefined;
+        this.#written = undefined;
+      },
+      onEvent: (event) => {
+        this.#written?.add(event.key);
+        if (event.previous !== undefined) this.#remove(event.key, event.previous.object);
+        if (event.type === "put") this.#put(event.key, event.object.object);
+      },
+    });
+  }
+
+  /** Those of all signers with the same label, combined one after the other. Undefined leaves the label out. */
+  async combined(
+    labelOf: (signerName: string) => string,
+    combine: (known: number | undefined, next: number) => number | undefined,
+  ): Promise<ReadonlyMap<string, number>> {
+    await this.#readAll();
+    const found = new Map<string, number>();
+    const work = new LongWork();
+    for (const [signerName, numbers] of this.#numbers) {
+      const label = labelOf(signerName);
+      let result = found.get(label);
+      for (const number of numbers.values()) {
+        result = combine(result, number);
+        const pause = work.pause();
+        if (pause !== undefined) await pause;
+      }
+      if (result !== undefined) found.set(label, result);
+    }
+    return found;
+  }
+
+  async #readAll(): Promise<void> {
+    const reading = (this.#reading ??= this.#read());
+    try {
+      await reading;
+    } catch (error) {
+      if (this.#reading === reading) this.#reading = undefined;
+      throw error;
+    }
+    // Meanwhile, the cache may have loaded again.
+    if (this.#reading !== reading) await this.#readAll();
+  }
+
+  async #read(): Promise<void> {
+    const written = new Set<string>();
+    this.#written = written;
+    const work = new LongWork();
+    for (const stored of readableObjects(this.#registry)) {
+      const pause = work.pause();
+      if (pause !== undefined) await pause;
+      if (this.#written !== written) return; // the cache has loaded again
+      if (!written.has(stored.key)) this.#put(stored.key, stored.object);
+    }
+    this.#written = undefined;
+  }
+
+  #put(key: string, object: T): void {
+    const number = this.#numberOf(object);
+    if (number === undefined) return;
+    const { signerName } = object.spec;
+    const others = this.#numbers.get(signerName);
+    if (others === undefined) this.#numbers.set(signerName, new Map([[key, number]]));
+    else others.set(key, number);
+  }
+
+  #remove(key: string, { spec: { signerName } }: T): void {
+    const others = this.#numbers.get(signerName);
+    others?.delete(key);
+    if (others?.size === 0) this.#numbers.delete(signerName);
+  }
+}

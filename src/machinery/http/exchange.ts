@@ -1,4 +1,5 @@
 import { badRequest, timeout } from "../api/api-error.ts";
+import type { ApiError } from "../api/api-error.ts";
 import type {
   ByteSink,
   Connection,
@@ -53,6 +54,8 @@ export abstract class Exchange implements HttpRequest, ByteSink {
   /** The second in which its deadline begins to run. */
   startedAtSecond: number;
   protected readonly context: ExchangeContext;
+  /** Set once the body is read: ends the wait for the rest of it. Does nothing when the body has come. */
+  protected failBody: ((reason: Error) => void) | undefined;
   #abortController: AbortController | undefined;
   #isClosed = false;
   #isExpired = false;
@@ -96,6 +99,12 @@ export abstract class Exchange implements HttpRequest, ByteSink {
 
   get isStream(): boolean {
     return this.#streamSink !== undefined;
+  }
+
+  /** Why the body cannot be read any more. */
+  protected get bodyFailure(): Error | undefined {
+    if (this.#isExpired) return deadlinePassed();
+    return this.#isClosed ? incompleteBody() : undefined;
   }
 
   /** An open watch has none. */
@@ -175,7 +184,9 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     this.#isExpired = true;
     this.#abortController?.abort();
     if (this.#hasAnswered) return this.destroy();
-    this.#tryToAnswer(errorResponse(timeout("Timeout: request did not complete within the allotted timeout"), this));
+    const error = deadlinePassed();
+    this.failBody?.(error);
+    this.#tryToAnswer(errorResponse(error, this));
   }
 
   /** The connection has finished with this exchange. */
@@ -195,6 +206,8 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     stop?.();
   }
 }
+
+const deadlinePassed = (): ApiError => timeout("Timeout: request did not complete within the allotted timeout");
 
 /** The client left before its request was whole. */
 export const incompleteBody = (): Error => badRequest("the request's body broke off");

@@ -18,7 +18,6 @@ export class Http1Exchange extends Exchange {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   #isBroken = false;
-  #failBody: ((reason: Error) => void) | undefined;
 
   constructor(
     { head, request, response }: Http1Request,
@@ -42,11 +41,13 @@ export class Http1Exchange extends Exchange {
     const request = this.#request;
     const { "content-length": length, "transfer-encoding": coding } = this.headers;
     if (coding === undefined && (length === undefined || length === "0")) return Promise.resolve(noBytes);
+    const failure = this.bodyFailure;
+    if (failure !== undefined) return Promise.reject(failure);
     const maximumBytes = this.longestBody(lowerMaximumBytes);
     if (Number(length) > maximumBytes) return Promise.reject(bodyTooLarge(maximumBytes));
     if (request.destroyed || (this.#isBroken && !request.complete)) return Promise.reject(incompleteBody());
     return new Promise((resolve, reject) => {
-      this.#failBody = reject;
+      this.failBody = reject;
       const body = new ByteAccumulator();
       request.on("data", (chunk: Buffer) => {
         if (body.length + chunk.length > maximumBytes) {
@@ -65,7 +66,7 @@ export class Http1Exchange extends Exchange {
     if (this.isStream) return false;
     if (this.#isBroken) return true;
     this.#isBroken = true;
-    if (!this.#request.complete) this.#failBody?.(incompleteBody());
+    if (!this.#request.complete) this.failBody?.(incompleteBody());
     // Also when its head has left, and did not say that it is the last one.
     const { socket } = this.#request;
     this.#response.once("finish", () => socket.destroySoon());
@@ -96,7 +97,7 @@ export class Http1Exchange extends Exchange {
     if (this.context.isClosing || this.#isBroken || upgrade !== undefined) return true;
     if (this.#request.complete || (length === undefined && coding === undefined)) return false;
     // Node.js reads and drops a body that no handler has begun to read. To close would take the answer from a client that still sends.
-    return this.#failBody !== undefined || coding !== undefined || Number(length) > this.longestBody();
+    return this.failBody !== undefined || coding !== undefined || Number(length) > this.longestBody();
   }
 
   override write(bytes: Uint8Array): void {

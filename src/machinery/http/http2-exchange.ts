@@ -42,16 +42,19 @@ class Http2Exchange extends Exchange {
   readBody(lowerMaximumBytes?: number): Promise<Buffer> {
     const stream = this.#stream;
     if (!stream.hasBody) return Promise.resolve(noBytes);
+    const failure = this.bodyFailure;
+    if (failure !== undefined) return Promise.reject(failure);
     const maximumBytes = this.longestBody(lowerMaximumBytes);
     if ((stream.head.contentLength ?? 0) > maximumBytes) return Promise.reject(bodyTooLarge(maximumBytes));
-    return new Promise((whole, reject) =>
+    return new Promise((whole, reject) => {
+      this.failBody = reject;
       stream.readBody({
         maximumBytes,
         whole,
         tooLarge: () => reject(bodyTooLarge(maximumBytes)),
         brokenOff: () => reject(incompleteBody()),
-      }),
-    );
+      });
+    });
   }
 
   protected override sendWhole({ status, headers }: HttpResponse, content: Buffer | string): void {

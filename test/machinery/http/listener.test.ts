@@ -620,6 +620,33 @@ describe("the listener", () => {
       session.close();
     }));
 
+  for (const protocol of protocols) {
+    for (const [when, isExpired] of [
+      ["before", false],
+      ["after", true],
+    ] as const) {
+      it(`stops waiting for a body over ${protocol} at the deadline, when the handler began to read ${when} it`, async () => {
+        const arrived = Promise.withResolvers<void>();
+        const read = Promise.withResolvers<unknown>();
+        const handler: Handler = async (request) => {
+          arrived.resolve();
+          if (isExpired) await once(request.signal, "abort");
+          read.resolve(await request.readBody().catch((error: unknown) => error));
+          return text("late");
+        };
+        await withListener({ handler, limits: { requestSeconds: 1 } }, async (port, listener) => {
+          const leave = sendThenLeave(port, { protocol, path: "/", contentLength: 10, sent: "12345" });
+          await arrived.promise;
+          listener.sweep();
+          const failure = await read.promise;
+          assert(failure instanceof ApiError);
+          assert.equal(failure.code, 504);
+          leave();
+        });
+      });
+    }
+  }
+
   it("closes a connection that is idle for too long, but not one with a watch", async () => {
     const sinks: ByteSink[] = [];
     const watch: Handler = async ({ path }) =>

@@ -8,6 +8,7 @@ import { listObjects } from "./list-objects.ts";
 import type { ObjectList } from "./list-objects.ts";
 import type { ListOptions } from "./list-options.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
+import { nameOfKey } from "./storage-key.ts";
 import type { StoredObject } from "./stored-object.ts";
 
 interface DeleteCollectionRequest<T extends ApiObject> {
@@ -37,13 +38,17 @@ export async function deleteCollection<T extends ApiObject>(
   const { user } = caller;
   const resourceVersionMatch = versionMatch(list);
   const deleted = await listObjects(registry, { ...list, resourceVersionMatch, waiter: caller, user });
-  const items = [...deleted.items];
-  // Reading an unreadable object throws. As in upstream, nothing is deleted when one object of the list can't be read.
-  void items.find(({ unreadable }) => unreadable !== undefined)?.object;
+  const work = new LongWork(user);
+  for (const stored of deleted.items) {
+    // Reading an unreadable object throws. As in upstream, nothing is deleted when one object of the list can't be read.
+    if (stored.unreadable !== undefined) void stored.object;
+    const pause = work.pause();
+    if (pause !== undefined) await pause;
+  }
   /** Resolves when all objects so far may be deleted. */
   let allowed = Promise.resolve();
-  const deleteOne = async ({ object: { metadata } }: StoredObject<T>): Promise<void> => {
-    const { namespace = "", name = "" } = metadata;
+  const deleteOne = async ({ key }: StoredObject<T>): Promise<void> => {
+    const { namespace, name } = nameOfKey(registry.definition, key);
     const allowedBefore = allowed;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     promise.catch(() => {}); // nobody waits for the last one
@@ -63,15 +68,26 @@ export async function deleteCollection<T extends ApiObject>(
       resolve(allowedBefore);
     }
   };
-  // A dry run never waits for the store, so it has to pause by itself.
-  const work = new LongWork(user);
-  for (let start = 0; start < items.length; start += parallelDeletions) {
+  const rest = deleted.items[Symbol.iterator]();
+  for (let items = nextOf(rest); items.length > 0; items = nextOf(rest)) {
+    // A dry run never waits for the store, so it has to pause by itself.
     const pause = work.pause();
     if (pause !== undefined) await pause;
     if (caller.signal.aborted) throw requestCanceled();
-    const results = await Promise.allSettled(items.slice(start, start + parallelDeletions).map(deleteOne));
+    const results = await Promise.allSettled(items.map(deleteOne));
     const failed = results.find((result) => result.status === "rejected");
     if (failed !== undefined) throw failed.reason;
   }
   return deleted;
+}
+
+/** Those that are deleted at the same time. */
+function nextOf<T>(rest: Iterator<T>): T[] {
+  const items: T[] = [];
+  while (items.length < parallelDeletions) {
+    const next = rest.next();
+    if (next.done === true) break;
+    items.push(next.value);
+  }
+  return items;
 }

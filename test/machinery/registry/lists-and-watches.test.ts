@@ -12,6 +12,7 @@ import { ApiError, badRequest } from "../../../src/machinery/api/api-error.ts";
 import type { AdmissionRule } from "../../../src/machinery/api/attributes.ts";
 import { watchObjects } from "../../../src/machinery/registry/watch-objects.ts";
 import type { ObjectObserver } from "../../../src/machinery/registry/watch-objects.ts";
+import { turnsDuring } from "../../turns-during.ts";
 import { apiError, toyBox, toys } from "./toy-resource.ts";
 import type { Toy, ToyBox } from "./toy-resource.ts";
 
@@ -325,6 +326,21 @@ describe("a deletion of a collection", () => {
     const selected = options("fieldSelector=color%3Dred");
     await deleteCollection(registry, { list: selected, options: { isDryRun: false }, caller });
     assert.equal((await list(box)).items.length, 65);
+  });
+
+  it("looks at the objects in turns, and spares those that come meanwhile", async (t) => {
+    const box = await filled(30);
+    const { registry, caller } = box;
+    let milliseconds = 0;
+    t.mock.method(performance, "now", () => (milliseconds += 10)); // each object takes a turn
+    const turns = await turnsDuring(async () => {
+      const deleting = deleteCollection(registry, { list: options(""), options: { isDryRun: false }, caller });
+      await nextTurn();
+      await box.add("late");
+      await deleting;
+    });
+    assert.ok(turns >= 30, String(turns));
+    assert.deepEqual(await names(box), ["late"]);
   });
 
   it("ends at the first that must not be deleted: those before it are gone, and those after it stay", async () => {

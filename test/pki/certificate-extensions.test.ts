@@ -93,6 +93,39 @@ describe("an extension that must not be critical", () => {
   }
 });
 
+it("a certificate without basic constraints is no CA's (RFC 5280 section 4.2.1.9)", () => {
+  const { isCA, hasBasicConstraints } = readCertificateExtensions([]);
+  assert.deepEqual([isCA, hasBasicConstraints], [false, false]);
+});
+
+it("a critical extension is understood when it is read, and only then", () => {
+  const isUnderstood = (extension: string, value: Buffer): boolean =>
+    reading(extension, value, true).unhandledCriticalExtensions.length === 0;
+  const host = encodeElement(0x82, Buffer.from("a.example"));
+  for (const [extension, value] of [
+    [oids.keyUsage, encodeElement(3, Buffer.of(7, 0x80))],
+    [oids.basicConstraints, encodeSequence()],
+    [oids.subjectAltName, encodeSequence(host)],
+    [oids.extendedKeyUsage, encodeSequence(id)],
+    [oids.nameConstraints, encodeSequence(explicit(0, encodeSequence(host)))],
+    [oids.crlDistributionPoints, list(uri)],
+  ] as const) {
+    assert.ok(isUnderstood(extension, value), extension);
+  }
+  const directory = encodeElement(0xa4, encodeSequence());
+  for (const [extension, value] of [
+    [oids.subjectAltName, encodeSequence(directory)],
+    [
+      oids.nameConstraints,
+      encodeSequence(explicit(0, Buffer.concat([host, directory].map((one) => encodeSequence(one))))),
+    ],
+    [oids.policyMappings, list(Buffer.concat([id, uuid]))],
+    ["1.2.3.4", nothing],
+  ] as const) {
+    assert.ok(!isUnderstood(extension, value), extension);
+  }
+});
+
 it("a CA's path is not shorter than nothing", () => {
   const constraints = (length: Buffer): Buffer => encodeSequence(encodeElement(1, Buffer.of(0xff)), length);
   assert.equal(reading(oids.basicConstraints, constraints(encodeSmallInteger(0))).maxPathLength, 0);

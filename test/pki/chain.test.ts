@@ -94,6 +94,72 @@ describe("verifyChain", () => {
     assert.equal(reason, "x509: certificate signed by unknown authority");
   });
 
+  it("trusts a certificate that is itself a root, among others", () => {
+    const leaf = issue(intermediate(root, "middle"), "leaf");
+    assert.equal(reasonFor(leaf, { roots: [root.certificate, leaf] }), "leaf");
+  });
+
+  it("takes as the issuer only who the certificate names, whoever has the same key", () => {
+    const middle = intermediate(root, "middle");
+    const namesake = issue(root, "another name", {
+      publicKey: publicKeyInfoOf(middle.privateKey),
+      isCA: true,
+      keyUsages: ["certSign"],
+    });
+    const leaf = issue(middle, "leaf");
+    assert.equal(reasonFor(leaf, { intermediates: [namesake] }), "x509: certificate signed by unknown authority");
+    assert.equal(reasonFor(leaf, { intermediates: [namesake, middle.certificate] }), "leaf < middle < root");
+  });
+
+  it("needs neither key identifiers nor key usages", () => {
+    const { authorityKeyId: _ofIssuer, ...leaf } = issue(root, "leaf");
+    assert.equal(reasonFor(leaf), "leaf < root");
+    const { keyUsages: _usages, ...freeRoot } = root.certificate;
+    assert.equal(reasonFor(issue(root, "leaf"), { roots: [freeRoot] }), "leaf < root");
+  });
+
+  it("goes over a CA of the same name with a new key", () => {
+    const renewed = intermediate(root, "root");
+    const intermediates = [renewed.certificate];
+    assert.equal(reasonFor(issue(renewed, "leaf"), { intermediates }), "leaf < root < root");
+  });
+
+  it("goes round no circle of CAs that vouch for each other", () => {
+    const circle = ["a", "b", "c"].map((name) => intermediate(root, name));
+    const intermediates = circle.flatMap((issuer) =>
+      circle
+        .filter((subject) => subject !== issuer)
+        .map(({ certificate, privateKey }) =>
+          issue(issuer, certificate.subject.commonName, {
+            publicKey: publicKeyInfoOf(privateKey),
+            isCA: true,
+            keyUsages: ["certSign"],
+          }),
+        ),
+    );
+    const [first] = circle;
+    assert.ok(first);
+    assert.equal(reasonFor(issue(first, "leaf"), { intermediates }), "x509: certificate signed by unknown authority");
+  });
+
+  it("finds chains of up to ten certificates", () => {
+    const top = createCertificateAuthority({
+      subject: { commonName: "top" },
+      privateKey: generatePrivateKey("ECDSA P-256"),
+      notBefore: now - day,
+      notAfter: now + day,
+    });
+    const path = [top];
+    for (const name of "abcdefghi") path.push(intermediate(path.at(-1) ?? top, name));
+    const lengthBelow = (by: CertificateAuthority | undefined): number => {
+      const intermediates = path.slice(1).map(({ certificate }) => certificate);
+      const leaf = issue(by ?? top, "leaf");
+      return reasonFor(leaf, { roots: [top.certificate], intermediates }).split(" < ").length;
+    };
+    assert.equal(lengthBelow(path[8]), 10);
+    assert.equal(lengthBelow(path[9]), 1, "refused");
+  });
+
   it("checks no signature with a key that no root vouches for", () => {
     const asRoot = { subject: { commonName: "root" } };
     const strangers = [1, 2, 3].map(() => intermediate(root, "root", asRoot));
@@ -118,6 +184,7 @@ describe("verifyChain", () => {
     assert.equal(reasonFor(leaf, { now: now - 2 * day }), expired);
     assert.equal(reasonFor(leaf, { now: now + 2 * day }), expired);
     assert.equal(reasonFor(leaf, { now: leaf.notAfter }), "leaf < root");
+    assert.equal(reasonFor(leaf, { now: leaf.notBefore }), "leaf < root");
     const middle = intermediate(root, "middle", { notAfter: now - 1000 });
     assert.equal(reasonFor(issue(middle, "leaf"), { intermediates: [middle.certificate] }), expired);
   });

@@ -51,6 +51,74 @@ describe("a name constraint", () => {
     assert.ok(!permits([dns, "example.com"], [dns, "notexample.com"]));
   });
 
+  it("that is empty covers every name of its kind", () => {
+    const names: GeneralName[] = [
+      [dns, "a.example.com"],
+      [uri, "https://example.com/"],
+      [email, "joe@example.com"],
+    ];
+    for (const name of names) {
+      assert.ok(permits([name[0], ""], name), JSON.stringify(name));
+      assert.ok(excludes([name[0], ""], name), JSON.stringify(name));
+    }
+  });
+
+  it("says nothing about names of another kind", () => {
+    const addresses = Buffer.from([10, 0, 0, 0, 255, 0, 0, 0]);
+    const pairs: (readonly [base: GeneralName, name: GeneralName])[] = [
+      [
+        [dns, "example.com"],
+        [dns, "a.example.com"],
+      ],
+      [
+        [uri, "example.com"],
+        [uri, "https://example.com/"],
+      ],
+      [
+        [uri, ".example.com"],
+        [uri, "https://a.example.com/"],
+      ],
+      [
+        [email, "example.com"],
+        [email, "joe@example.com"],
+      ],
+      [
+        [email, "joe@example.com"],
+        [email, "joe@example.com"],
+      ],
+      [
+        [ip, addresses],
+        [ip, Buffer.from([10, 0, 0, 1])],
+      ],
+      [
+        [ip, addresses],
+        [ip, Buffer.from("00000000000000000000ffff0a000001", "hex")],
+      ],
+      [
+        [otherName, "x"],
+        [otherName, "x"],
+      ],
+    ];
+    for (const [base] of pairs) {
+      for (const [, name] of pairs.filter(([other]) => other[0] !== base[0])) {
+        const what = JSON.stringify([base, name]);
+        assert.ok(!excludes(base, name), what);
+        assert.ok(permits(base, name), what);
+      }
+    }
+    assert.ok(allows(constraintsOf("permitted", [otherName, "x"]), [[dns, "a.example.com"]], "alice"));
+  });
+
+  it("holds beside those of other kinds", () => {
+    const mixed = constraintsOf("excluded", [directory, "x"], [email, "evil.org"], [dns, "evil.org"]);
+    assert.ok(!allows(mixed, [], "alice"), "the subject is a directory name");
+    assert.ok(!allows(mixed, [[email, "joe@evil.org"]]));
+    assert.ok(!allows(mixed, [[dns, "a.evil.org"]]));
+    assert.ok(allows(mixed, [[dns, "a.example.com"]]));
+    assert.ok(parseNameConstraints(mixed).hasUnknownKinds);
+    assert.ok(!parseNameConstraints(constraintsOf("excluded", [dns, "evil.org"])).hasUnknownKinds);
+  });
+
   it("refuses names for which it cannot be decided, whichever type it constrains", () => {
     const undecidable: GeneralName[] = [
       [dns, ""],
@@ -96,6 +164,8 @@ describe("a name constraint", () => {
     assert.ok(permits([email, "example.com"], [email, "joe@Example.com"]));
     assert.ok(!permits([email, "example.com"], [email, "joe@a.example.com"]));
     assert.ok(permits([email, ".example.com"], [email, "joe@a.example.com"]));
+    assert.ok(!permits([email, ".example.com"], [email, "joe@a.example.com.evil.org"]));
+    assert.ok(!permits([email, "joe@example.com"], [email, "joe@evil.org"]));
   });
 
   it("checks the host of a URI, whatever else the URI contains", () => {
@@ -128,6 +198,9 @@ describe("a name constraint", () => {
     assert.ok(excludes([ip, range], [ip, mapped]));
     assert.ok(excludes([ip, Buffer.alloc(32)], [ip, mapped]));
     assert.ok(!excludes([ip, Buffer.alloc(32)], [ip, Buffer.from([10, 0, 0, 1])]));
+    assert.ok(!excludes([ip, Buffer.from([11, 0, 0, 0, 255, 0, 0, 0])], [ip, mapped]));
+    const unmapped = Buffer.from("20010db80000000000000000" + "0a000001", "hex");
+    assert.ok(!excludes([ip, range], [ip, unmapped]), "it ends like an IPv4 address and is none");
   });
 
   it("of an unsupported type refuses names of that type, critical or not", () => {
@@ -148,6 +221,10 @@ describe("a name constraint", () => {
     const fault = (constraints: Buffer): string | undefined =>
       nameConstraintFault(parseNameConstraints(constraints), { subject, extensions: [] });
     assert.match(fault(constraintsOf("permitted", [email, "example.com"])) ?? "", /not permitted/);
+    assert.match(
+      fault(constraintsOf("permitted", [dns, "example.com"], [email, "example.com"])) ?? "",
+      /not permitted/,
+    );
     assert.equal(fault(constraintsOf("permitted", [dns, "example.com"])), undefined);
   });
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { X509Certificate } from "node:crypto";
+import { X509Certificate } from "node:crypto";
 import { describe, it } from "node:test";
 import { createCertificateVerifier } from "../../../src/features/access/credentials/certificate-verifier.ts";
 import { parseCertificate } from "../../../src/pki/certificate.ts";
@@ -54,6 +54,15 @@ describe("the certificate of a client", () => {
     assert.match(reasonFor(connection), /not yet valid/);
     time.now = startOf2026;
     assert.equal(reasonFor(connection), "trusted");
+    time.now = startOf2026 - oneHour - 1;
+    assert.match(reasonFor(connection), /not yet valid/);
+  });
+
+  it("is refused when only OpenSSL can read it", () => {
+    const der = Buffer.from(newCertificate(authority).raw);
+    const ecdsaWithSha256 = Buffer.from("2a8648ce3d040302", "hex");
+    der.writeUInt8(3, der.lastIndexOf(ecdsaWithSha256) + 7); // the outer algorithm becomes ecdsa-with-SHA384
+    assert.match(scene().reasonFor([new X509Certificate(der)]), /algorithm identifiers don't match/);
   });
 
   it("is refused from the end of its CA on", () => {
@@ -76,5 +85,9 @@ describe("the certificate of a client", () => {
     assert.notEqual(reasonFor(connection), "trusted");
     trust(parseCertificate(authority.certificate.der));
     assert.equal(reasonFor(connection), "trusted");
+    trust(other.certificate, authority.certificate);
+    assert.equal(reasonFor(connection), "trusted");
+    trust(other.certificate, newAuthority("third").certificate);
+    assert.notEqual(reasonFor(connection), "trusted");
   });
 });

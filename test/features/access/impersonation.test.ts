@@ -320,7 +320,10 @@ describe("constrained impersonation", () => {
     const impersonate = createImpersonation({
       names: platformNames,
       impersonationOnly: { users: [], groups: [] },
-      authorize: () => Promise.reject(tooManyRequests("asked too much", 1)),
+      authorize: async ({ verb }) => {
+        if (verb !== "impersonate") throw tooManyRequests("asked too much", 1);
+        return { decision: "allow", reason: "" };
+      },
     });
     const asked = async () => impersonate({ "impersonate-user": "alice" }, { user: caller, attributes: () => listing });
     await assert.rejects(asked, { code: 429 });

@@ -47,7 +47,18 @@ describe("the check for weak RSA keys", () => {
   it("does not keep a weak key from being parsed, unlike a number that is not positive", () => {
     assert.throws(() => parsePublicKeyInfo(rsaPublicKeyInfo(modulus, 0n)), /exponent is not a positive number/);
     assert.throws(() => parsePublicKeyInfo(rsaPublicKeyInfo(0n, 3n)), /modulus is not a positive number/);
-    assert.throws(() => parsePublicKeyInfo(rsaPublicKeyInfo(modulus, 1n << 64n)), /invalid RSA public exponent/);
+    assert.throws(() => parsePublicKeyInfo(rsaPublicKeyInfo(modulus, 1n << 63n)), /invalid RSA public exponent/);
+    assert.equal(weaknessOf(modulus, (1n << 62n) + 1n), "crypto/rsa: public exponent too large");
+    const negative = encodeElement(tags.integer, Buffer.of(0x80, 1));
+    const three = encodeSmallInteger(3);
+    for (const [first, second, message] of [
+      [negative, three, /modulus is not a positive number/],
+      [three, negative, /exponent is not a positive number/],
+    ] as const) {
+      const key = encodeBitString(encodeSequence(first, second));
+      const algorithm = encodeSequence(encodeObjectIdentifier(oids.rsaEncryption), encodeElement(tags.null));
+      assert.throws(() => parsePublicKeyInfo(encodeSequence(algorithm, key)), message);
+    }
   });
 });
 

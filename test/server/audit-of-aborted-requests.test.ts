@@ -7,6 +7,7 @@ import { protocols, sendThenLeave } from "../machinery/http/leaving-client.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
 import { auditEvents } from "./audit-events.ts";
+import type { AuditEvent } from "./audit-events.ts";
 
 /** With the stage RequestReceived, which says that the server has the request. */
 const policy = { apiVersion: "audit.k8s.io/v1", kind: "Policy", rules: [{ level: "Metadata" }] };
@@ -89,3 +90,26 @@ for (const mode of ["blocking", "batch"] as const) {
     }
   });
 }
+
+describe("the audit log of a server that stops", () => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-stopped-"));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  for (const protocol of protocols) {
+    it(`has the outcome of a request that it cuts off (${protocol})`, async () => {
+      const path = join(folder, `${protocol.replace("/", "-")}.log`);
+      const policyFile = join(folder, "policy.json");
+      writeFileSync(policyFile, JSON.stringify(policy));
+      const server = await startTestServer({ settings: { "audit-log-path": path, "audit-policy-file": policyFile } });
+      const authorization = `Bearer ${server.adminToken}`;
+      const headers = { "audit-id": "cut off", "content-type": "application/json", authorization };
+      const port = Number(new URL(server.url).port);
+      sendThenLeave(port, { protocol, path: configMaps, headers, contentLength: 100, sent: "{" });
+      const isOfRequest = ({ auditID }: AuditEvent): boolean => auditID === "cut off";
+      await auditEvents(path, isOfRequest);
+      await server.stop();
+      const stages = (await auditEvents(path, isOfRequest)).map(({ stage }) => stage);
+      assert.deepEqual(stages, ["RequestReceived", "ResponseComplete"]);
+    });
+  }
+});

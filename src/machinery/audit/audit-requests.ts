@@ -44,28 +44,46 @@ interface AuditOptions {
   readonly onRejected: () => void;
 }
 
+/** Records requests, and knows those that are not answered. */
+export interface RequestRecorder extends RequestAudit {
+  /** Resolves when every request that has begun is answered. Call it once. */
+  allAnswered(): Promise<void>;
+}
+
 /**
  * Records who did what to which object and who allowed it, as events of `audit.k8s.io/v1` by upstream's rules. Only the
  * API's own query parameters are recorded, because others may hold a token by mistake; secrets in bodies never are.
  */
-export const auditRequests = (options: AuditOptions): RequestAudit => ({
-  begin(received) {
-    const decision = decideAudit(options.policy(), { info: received.info, user: received.user, names: options.names });
-    if (decision.level === "None") return undefined;
-    const recorded = new RecordedRequest(options, { decision, received });
-    // Upstream records a refused login once, when it is answered.
-    if (received.user === undefined) return recorded;
-    const recording = recorded.emit("RequestReceived");
-    if (recording === undefined) return recorded;
-    return recording.then(
-      () => recorded,
-      () => {
-        options.onRejected();
-        throw internalError("failed to store audit event");
-      },
-    );
-  },
-});
+export function auditRequests(options: AuditOptions): RequestRecorder {
+  let unanswered = 0;
+  let onNoneLeft = (): void => {};
+  const onAnswered = (): void => {
+    unanswered -= 1;
+    if (unanswered === 0) onNoneLeft();
+  };
+  return {
+    begin(received) {
+      const { info, user } = received;
+      const decision = decideAudit(options.policy(), { info, user, names: options.names });
+      if (decision.level === "None") return undefined;
+      unanswered += 1;
+      const recorded = new RecordedRequest(options, { decision, received, onAnswered });
+      // Upstream records a refused login once, when it is answered.
+      if (user === undefined) return recorded;
+      const recording = recorded.emit("RequestReceived");
+      if (recording === undefined) return recorded;
+      return recording.then(
+        () => recorded,
+        () => {
+          onAnswered();
+          options.onRejected();
+          throw internalError("failed to store audit event");
+        },
+      );
+    },
+    allAnswered: () => (unanswered === 0 ? Promise.resolve() : new Promise((resolve) => (onNoneLeft = resolve))),
+  };
+}
 
 /** What is parsed and recorded of one body. Larger ones are left out, and so are those that cannot be read; an annotation says so. */
 const maximumBodyBytes = 4 * 1024 * 1024;
@@ -76,6 +94,13 @@ const longestSentName = 2048;
 
 type Failure = NonNullable<AuditEvent["responseStatus"]>;
 
+interface BegunRequest {
+  readonly decision: AuditDecision;
+  readonly received: ReceivedRequest;
+  /** Called when the events of the answer are with the sinks. */
+  readonly onAnswered: () => void;
+}
+
 class RecordedRequest implements AuditedRequest {
   readonly recordObject: RecordObject | undefined;
   readonly #options: AuditOptions;
@@ -84,6 +109,7 @@ class RecordedRequest implements AuditedRequest {
   readonly #level: AuditLevel;
   readonly #bodyRule: BodyRule;
   readonly #receivedAt: number;
+  readonly #onAnswered: () => void;
   #sentName: string | undefined;
   #requestObject: unknown;
   #responseObject: unknown;
@@ -92,13 +118,11 @@ class RecordedRequest implements AuditedRequest {
   #status: Failure | undefined;
   #annotations: Record<string, string> | undefined;
 
-  constructor(
-    options: AuditOptions,
-    { decision, received }: { readonly decision: AuditDecision; readonly received: ReceivedRequest },
-  ) {
+  constructor(options: AuditOptions, { decision, received, onAnswered }: BegunRequest) {
     this.#options = options;
     this.#decision = decision;
     this.#received = received;
+    this.#onAnswered = onAnswered;
     this.#receivedAt = options.clock.now();
     this.#bodyRule = options.bodies.ruleFor(received.info);
     this.#level = this.#bodyRule.type === "never" ? "Metadata" : decision.level;
@@ -120,6 +144,7 @@ class RecordedRequest implements AuditedRequest {
     const isStream = typeof answer.response.body === "object" && "start" in answer.response.body;
     const isAnsweredWatch = info?.verb === "watch" && !isStream && user !== undefined && !answer.isPanic;
     const ending = isAnsweredWatch ? this.emit("ResponseComplete") : undefined;
+    this.#onAnswered();
     if (recording === undefined && ending === undefined) return undefined;
     // It happened: nothing can be undone by failing now.
     return Promise.allSettled([recording, ending]).then(() => undefined);

@@ -10,7 +10,7 @@ import { rateLimitedReport } from "../../machinery/logging/rate-limited-report.t
 import { defaultAuditPolicy, parseAuditPolicy } from "../../machinery/audit/audit-policy.ts";
 import type { AuditPolicy } from "../../machinery/audit/audit-policy.ts";
 import { auditRequests } from "../../machinery/audit/audit-requests.ts";
-import type { AuditSink } from "../../machinery/audit/audit-requests.ts";
+import type { AuditSink, RequestRecorder } from "../../machinery/audit/audit-requests.ts";
 import { AuditedBodies } from "../../machinery/audit/audited-bodies.ts";
 import { ownChainKey, readChainKey, writePublicKey } from "../../machinery/audit/chain/chain-key.ts";
 import { ChainLinks } from "../../machinery/audit/chain/chain-links.ts";
@@ -35,7 +35,7 @@ import type { RequestAudit } from "../../machinery/http/request-audit.ts";
 import type { ResourceDefinition, ReviewDefinition } from "../../machinery/registry/resource-definition.ts";
 import type { AuditLogSettings, AuditSettings, AuditWebhookSettings, BackendSettings } from "./audit-settings.ts";
 
-/** How long the stopping server waits for a blocked disk or a silent webhook. */
+/** How long the stopping server waits for requests that it has cut off, then for a blocked disk or a silent webhook. */
 const closingMilliseconds = 2000;
 
 export interface OpenAuditOptions {
@@ -72,22 +72,32 @@ export function openAudit(settings: AuditSettings, options: OpenAuditOptions): O
   const { names, clock, resources, reviews } = options;
   const levels = new Map<string, number>();
   let rejected = 0;
+  const requests = auditRequests({
+    names,
+    clock,
+    annotate: issuedCredential,
+    policy: policyOf(settings, options),
+    bodies: new AuditedBodies(resources, reviews),
+    sinks: backends.map(({ sink }) => sink),
+    onEvent: (level) => levels.set(level, (levels.get(level) ?? 0) + 1),
+    onRejected: () => rejected++,
+  });
   return {
-    requests: auditRequests({
-      names,
-      clock,
-      annotate: issuedCredential,
-      policy: policyOf(settings, options),
-      bodies: new AuditedBodies(resources, reviews),
-      sinks: backends.map(({ sink }) => sink),
-      onEvent: (level) => levels.set(level, (levels.get(level) ?? 0) + 1),
-      onRejected: () => rejected++,
-    }),
+    requests,
     counts: () => ({ levels, rejected, lost: backends.map(({ name, lost }) => ({ plugin: name, events: lost() })) }),
     async close() {
+      await lastAnswers(requests);
       await Promise.all(backends.map((backend) => backend.close()));
     },
   };
+}
+
+/** Waits for requests that were cut off: what they have done is recorded too. */
+async function lastAnswers(requests: RequestRecorder): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, closingMilliseconds)));
+  await Promise.race([late, requests.allAnswered()]);
+  clearTimeout(timer);
 }
 
 function policyOf(

@@ -193,6 +193,22 @@ describe("a user with roles that take long to read", () => {
   });
 });
 
+describe("requests at once of a user with many roles", () => {
+  it("take turns, and are decided as if each were alone", async (context) => {
+    const objects = new TestRbac();
+    for (let role = 0; role < 300; role += 1) objects.grantIn("ns", [{ ...readPods, verbs: [`${role}`] }], toAlice);
+    const authorize = objects.authorizer();
+    context.mock.method(performance, "now", () => 0); // none of them takes as long as a turn
+    const atOnce = [authorize(asks({ verb: "0" })), authorize(asks({ verb: "299" })), authorize(asks({ verb: "no" }))];
+    assert.deepEqual(
+      atOnce.map((decision) => decision instanceof Promise),
+      [false, true, true],
+    );
+    const decisions = (await Promise.all(atOnce)).map(({ decision }) => decision);
+    assert.deepEqual(decisions, ["allow", "allow", "noOpinion"]);
+  });
+});
+
 describe("the first request in a namespace with many bindings", () => {
   /** Reading a binding takes longer than a turn. */
   class SlowRbac extends TestRbac {

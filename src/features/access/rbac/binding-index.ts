@@ -146,10 +146,11 @@ class SubjectIndex {
   /** Of many, one for each role: a review may repeat a group thousands of times, or name thousands with the same roles. */
   grants(user: UserInfo): Grant[] {
     const found: Grant[] = [];
-    addFirstOfEachRole(found, this.#users.get(user.username));
+    let ofLast = addFirstOfEachRole(found, this.#users.get(user.username));
     const groups = user.groups.length > fewGrants ? new Set(user.groups) : user.groups;
-    for (const group of groups) addFirstOfEachRole(found, this.#groups.get(group));
-    return found.length > fewGrants ? firstOfEachRole(found) : found;
+    for (const group of groups) ofLast = addFirstOfEachRole(found, this.#groups.get(group)) || ofLast;
+    // Those of one name have each role once.
+    return found.length > fewGrants && found.length > ofLast ? firstOfEachRole(found) : found;
   }
 
   /** Undefined: the binding is gone. */
@@ -240,16 +241,18 @@ function release(
   if (last !== undefined && another === undefined) holdings.set(name, last);
 }
 
-function addFirstOfEachRole(found: Grant[], held: Holding | undefined): void {
-  if (held === undefined) return;
+/** Returns how many it has added. */
+function addFirstOfEachRole(found: Grant[], held: Holding | undefined): number {
+  if (held === undefined) return 0;
   if (!(held instanceof Map)) {
     found.push(held);
-    return;
+    return 1;
   }
   held.forEach((grants) => {
     const first = grants[0]; // a pattern would make an iterator
     if (first !== undefined) found.push(first);
   });
+  return held.size;
 }
 
 /** Among so few, a look at a role that is there twice costs less than finding out. */

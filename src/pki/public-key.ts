@@ -110,11 +110,8 @@ const isOdd = (integer: Buffer): boolean => ((integer.at(-1) ?? 0) & 1) === 1;
 
 const isNegative = (integer: Buffer): boolean => (integer[0] ?? 0) >= 0x80;
 
-function bitLength(integer: Buffer): number {
-  const magnitude = integer[0] === 0 ? integer.subarray(1) : integer;
-  const first = magnitude[0];
-  return first === undefined ? 0 : magnitude.length * 8 - Math.clz32(first) + 24;
-}
+/** Of an INTEGER that is not negative. A first octet of 0 stands alone, or before one whose highest bit is set. */
+const bitLength = (integer: Buffer): number => integer.length * 8 - Math.clz32(integer[0] ?? 0) + 24;
 
 /** Converts the key for node:crypto. Throws PkiError when the key has a `weakness` or OpenSSL refuses it. */
 export function importPublicKey(info: PublicKeyInfo): KeyObject {

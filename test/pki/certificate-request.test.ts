@@ -24,6 +24,7 @@ import { encodeDistinguishedName } from "../../src/pki/distinguished-name.ts";
 import { generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys.ts";
 import { oids } from "../../src/pki/object-identifiers.ts";
 import { decodeFirstPemBlock, encodePem } from "../../src/pki/pem.ts";
+import { PkiError } from "../../src/pki/pki-error.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
 import { encodeExtension } from "../../src/pki/extension.ts";
 
@@ -139,6 +140,26 @@ describe("parseCertificateRequest", () => {
       assert.throws(() => parseCertificateRequest(requestOf({ algorithm })), {
         message: "asn1: structure error: malformed value",
       });
+    }
+  });
+
+  it("refuses malformed values of the types that it knows, in attributes that it does not", () => {
+    const attributes = (value: Buffer): Buffer =>
+      encodeElement(0xa0, encodeSequence(encodeObjectIdentifier("1.2.3"), encodeElement(tags.set, value)));
+    for (const [tag, good, bad] of [
+      [tags.objectIdentifier, [0x2a], [0x80]],
+      [tags.integer, [0x7f], [0, 1]],
+      [tags.enumerated, [0x7f], [0, 1]],
+      [tags.bitString, [0, 1], [8, 0]],
+      [tags.boolean, [0xff], [1]],
+      [tags.bmpString, [0, 0x41], [0]],
+      [tags.universalString, [0, 0, 0, 0x41], [0, 0x41]],
+      [tags.octetString, [1], undefined],
+    ] as const) {
+      const parse = (octets: readonly number[]) =>
+        parseCertificateRequest(requestOf({ attributes: attributes(encodeElement(tag, Buffer.from(octets))) }));
+      assert.deepEqual(parse(good).extensions, []);
+      if (bad !== undefined) assert.throws(() => parse(bad), PkiError, `tag ${tag}`);
     }
   });
 

@@ -115,6 +115,22 @@ describe("encodeTime and readTime", () => {
     );
   });
 
+  const read = (tag: number, text: string): number => readTime(new DerReader(encodeElement(tag, Buffer.from(text))));
+
+  it("take two digits of a year as 1950 to 2049, and seconds of a UTCTime as 0 when they are left out", () => {
+    assert.equal(read(0x17, "500101000000Z"), Date.UTC(1950, 0, 1));
+    assert.equal(read(0x17, "491231235959Z"), Date.UTC(2049, 11, 31, 23, 59, 59));
+    assert.equal(read(0x17, "2601020304Z"), Date.UTC(2026, 0, 2, 3, 4));
+  });
+
+  it("read offsets of less than a day, as Go does", () => {
+    assert.equal(read(0x17, "260101000000+0130"), Date.UTC(2025, 11, 31, 22, 30));
+    assert.equal(read(0x18, "20260101000000-2359"), Date.UTC(2026, 0, 1, 23, 59));
+    for (const offset of ["+2400", "+0060", "-0000"]) {
+      assert.throws(() => read(0x18, `20260101000000${offset}`), /malformed GeneralizedTime/);
+    }
+  });
+
   it("refuse invalid dates", () => {
     for (const text of ["260230000000Z", "261301000000Z", "260101240000Z", "260101000060Z", "260101000000+0000"]) {
       const encoded = encodeElement(0x17, Buffer.from(text, "latin1"));

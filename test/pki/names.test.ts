@@ -54,6 +54,27 @@ describe("a distinguished name", () => {
     }
   });
 
+  it("may have a BMPString of characters of the Basic Multilingual Plane, with a zero at its end, as Go reads it", () => {
+    const parsed = (...codes: readonly number[]): string => {
+      const text = encodeElement(tags.bmpString, Buffer.from(codes.flatMap((code) => [code >> 8, code & 0xff])));
+      const attribute = encodeSequence(encodeObjectIdentifier("2.5.4.3"), text);
+      return parseDistinguishedName(encodeSequence(encodeElement(tags.set, attribute))).commonName;
+    };
+    assert.equal(parsed(0x41, 0x20ac, 0xd7ff, 0xe000, 0xfdcf, 0xfdf0, 0xfffd), "A\u20ac\ud7ff\ue000\ufdcf\ufdf0\ufffd");
+    assert.equal(parsed(0x41, 0), "A");
+    for (const reserved of [0xd800, 0xdfff, 0xfdd0, 0xfdef, 0xfffe, 0xffff]) {
+      assert.throws(() => parsed(0x41, reserved), /invalid BMPString$/, reserved.toString(16));
+    }
+    const odd = encodeSequence(
+      encodeObjectIdentifier("2.5.4.3"),
+      encodeElement(tags.bmpString, Buffer.from([0, 0x41, 0])),
+    );
+    assert.throws(
+      () => parseDistinguishedName(encodeSequence(encodeElement(tags.set, odd))),
+      /invalid BMPString$|malformed value/,
+    );
+  });
+
   it("has its attributes in Go's order, whatever order they came in", () => {
     const encoded = encodeDistinguishedName({
       serialNumber: "8",

@@ -7,7 +7,14 @@ import { after, describe, it } from "node:test";
 import fc from "fast-check";
 import { createCertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import { tags } from "../../src/pki/der.ts";
-import { encodeElement, encodeObjectIdentifier, encodeOctetString, encodeSequence } from "../../src/pki/der-writer.ts";
+import {
+  encodeElement,
+  encodeObjectIdentifier,
+  encodeOctetString,
+  encodeSequence,
+  encodeSmallInteger,
+} from "../../src/pki/der-writer.ts";
+import { encodeExtension } from "../../src/pki/extension.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 import { oids } from "../../src/pki/object-identifiers.ts";
 import { maximumCertificateIds, parseOcspRequest } from "../../src/pki/ocsp-request.ts";
@@ -103,6 +110,37 @@ describe("a request for the status of certificates", () => {
     assert.throws(() => parseOcspRequest(encodeOcspRequest([id], Buffer.alloc(129))), /nonce/);
     assert.throws(() => parseOcspRequest(Buffer.concat([many(1), Buffer.of(0)])), /trailing data/);
     assert.throws(() => parseOcspRequest(encodeSequence()), PkiError);
+  });
+
+  it("is refused of another version, with hashes that no algorithm makes, or with a critical extension that it does not know", () => {
+    const id = encodeCertificateId(certificate, Buffer.of(1));
+    const list = encodeSequence(encodeSequence(id));
+    const read = (...parts: readonly Buffer[]) => parseOcspRequest(encodeSequence(encodeSequence(...parts)));
+    const version = (number: number): Buffer => encodeElement(0xa0, encodeSmallInteger(number));
+    assert.equal(read(version(0), list).certificateIds.length, 1);
+    assert.throws(() => read(version(1), list), /unsupported version/);
+    const algorithm = encodeSequence(encodeObjectIdentifier(oids.sha256));
+    const hashed = (name: number, key: number) => {
+      const hashes = [name, key].map((length) => encodeOctetString(Buffer.alloc(length)));
+      return read(encodeSequence(encodeSequence(encodeSequence(algorithm, ...hashes, encodeSmallInteger(1)))));
+    };
+    assert.equal(hashed(64, 64).certificateIds.length, 1);
+    assert.throws(() => hashed(65, 64), /the hash is too long/);
+    assert.throws(() => hashed(64, 65), /the hash is too long/);
+    for (const [isCritical, extensionId] of [
+      [true, "1.2.3"],
+      [false, "1.2.3"],
+      [true, oids.ocspNonce],
+    ] as const) {
+      const extension = encodeExtension({ id: extensionId, isCritical, value: encodeOctetString(Buffer.of(1)) });
+      const extended = (): unknown => read(list, encodeElement(0xa2, encodeSequence(extension)));
+      const inRequest = (): unknown =>
+        read(encodeSequence(encodeSequence(id, encodeElement(0xa0, encodeSequence(extension)))));
+      for (const parse of [extended, inRequest]) {
+        if (isCritical && extensionId === "1.2.3") assert.throws(parse, /unknown critical extension 1\.2\.3/);
+        else parse();
+      }
+    }
   });
 
   it("is refused with parameters of the hash, which would give a certificate names without end", () => {

@@ -63,6 +63,20 @@ describe("the check for weak RSA keys", () => {
 });
 
 describe("a public key", () => {
+  it("is a point of its curve whose coordinates are below the field's size, as Go requires", () => {
+    const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-521" });
+    const spki = publicKey.export({ type: "spki", format: "der" });
+    const p = 2n ** 521n - 1n;
+    const size = 66;
+    assert.equal(parsePublicKeyInfo(spki).weakness, undefined);
+    for (const start of [spki.length - 2 * size, spki.length - size]) {
+      const same = Buffer.from(spki);
+      const value = BigInt(`0x${spki.toString("hex", start, start + size)}`) + p;
+      same.write(value.toString(16).padStart(2 * size, "0"), start, "hex");
+      assert.throws(() => parsePublicKeyInfo(same), /invalid P521 element encoding/);
+    }
+  });
+
   const rsaKey = encodeSequence(encodeUnsignedInteger(Buffer.alloc(256, 0xff)), encodeSmallInteger(65_537));
   const keyInfo = (id: string, parameters: readonly Buffer[], key: Buffer): Buffer =>
     encodeSequence(encodeSequence(encodeObjectIdentifier(id), ...parameters), key);

@@ -7,7 +7,14 @@ import { apiObject, ask, names } from "../admission-scene.ts";
 const annotations = { "platform.io/enforce-mountable-secrets": "true" };
 const accounts = new Map([
   ["default", { metadata: { name: "default" }, imagePullSecrets: [{ name: "pull" }] }],
-  ["strict", { metadata: { name: "strict", annotations }, secrets: [{ name: "mine" }] }],
+  [
+    "strict",
+    {
+      metadata: { name: "strict", annotations },
+      secrets: [{ name: "mine" }],
+      imagePullSecrets: [{ name: "registry" }],
+    },
+  ],
   ["bare", { metadata: { name: "bare" }, automountServiceAccountToken: false }],
 ]);
 const rule = serviceAccountRule({
@@ -81,8 +88,22 @@ describe("a pod's service account", () => {
         ),
       );
     }
-    const allowed = { volumes: [{ name: "v", secret: { secretName: "mine" } }] };
+    const allowed = {
+      volumes: [{ name: "v", secret: { secretName: "mine" } }],
+      imagePullSecrets: [{ name: "registry" }],
+    };
     assert.equal(specOf(await create({ serviceAccountName: "strict", ...allowed })).serviceAccountName, "strict");
+  });
+
+  it("can limit the Secrets that images are pulled with, which have a list of their own", async () => {
+    assert.equal(
+      await create({ serviceAccountName: "strict", imagePullSecrets: [{ name: "registry" }, { name: "mine" }] }),
+      refused(
+        'imagePullSecrets[1].name="mine" is not allowed because service account strict does not reference that imagePullSecret',
+      ),
+    );
+    const mounted = { volumes: [{ name: "v", secret: { secretName: "registry" } }] };
+    assert.match(String(await create({ serviceAccountName: "strict", ...mounted })), /does not reference that secret$/);
   });
 
   it("gives the containers a token, unless the pod, or else the account, disables it", async () => {

@@ -52,9 +52,12 @@ beforeEach(() => {
 
 function open(fields: object = { jwt: [entry(issuer.url)] }, isAnonymousWanted = true): OpenedIssuers {
   writeConfiguration(fields);
+  return openIssuers({ type: "file", file }, optionsOf(isAnonymousWanted));
+}
+function optionsOf(isAnonymousWanted: boolean): Parameters<typeof openIssuers>[1] {
   const common = { names: platformNames, clock, log, followed, apiAudiences: api, ownIssuers: [], isAnonymousWanted };
   const pause = async (milliseconds: number): Promise<void> => clock.passSeconds(milliseconds / 1000);
-  return openIssuers({ type: "file", file }, { ...common, pause, fetch: issuer.fetch });
+  return { ...common, pause, fetch: issuer.fetch };
 }
 function change(fields: object): void {
   writeConfiguration(fields);
@@ -83,6 +86,48 @@ describe("a token of an OpenID Connect issuer", () => {
         extra: { "authentication.platform.io/credential-id": ["JTI=t-1"] },
       },
     });
+  });
+
+  it("is for this server when one of its audiences is one of the entry's", async () => {
+    const audiences = { url: issuer.url, audiences: ["signet", "other"], audienceMatchPolicy: "MatchAny" };
+    using issuers = disposable(await ready({ jwt: [entry(issuer.url, { issuer: audiences })] }));
+    const answer = async (aud: unknown): Promise<string> =>
+      messageOf(await issuers.verify(await tokenOf({ aud }), api));
+    for (const aud of ["signet", "other", ["vault", "other"]]) assert.equal(await answer(aud), "authenticated");
+    for (const aud of ["vault", ["vault"], "sign", { signet: true }]) {
+      assert.match(await answer(aud), /expected audience in \["signet" "other"\]/);
+    }
+  });
+
+  it("may be signed with the algorithms of --oidc-signing-algs alone", async () => {
+    const verified = async (...signingAlgorithms: readonly ("RS256" | "ES256" | "ES384")[]): Promise<string> => {
+      const flags = { type: "flags", issuerUrl: issuer.url, clientId: "signet", signingAlgorithms } as const;
+      const claims = { usernameClaim: "sub", usernamePrefix: "", groupsClaim: undefined, groupsPrefix: "" };
+      using issuers = disposable(
+        openIssuers({ ...flags, ...claims, authorityFile: undefined, requiredClaims: [] }, optionsOf(true)),
+      );
+      await settled();
+      return messageOf(await issuers.verify(await tokenOf(), api));
+    };
+    assert.equal(await verified("RS256", "ES256"), "authenticated");
+    assert.match(await verified("RS256", "ES384"), /signed with unsupported algorithm$/);
+  });
+
+  it("is refused when an expression gives something else than a text, or a list of texts", async () => {
+    const answer = async (claimMappings: object): Promise<string> => {
+      using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings })] }));
+      return messageOf(await issuers.verify(await tokenOf({ list: ["a"], number: 1, texts: ["b", 2] }), api));
+    };
+    const username = { expression: "claims.sub" };
+    assert.match(await answer({ username: { expression: "claims.list" } }), /username.* must return a string$/);
+    assert.match(await answer({ username, uid: { expression: "claims.list" } }), /uid.* must return a string$/);
+    for (const expression of ["claims.number", "claims.texts"]) {
+      assert.match(await answer({ username, groups: { expression } }), /must return a string or a list of strings$/);
+      const extra = [{ key: "example.com/a", valueExpression: expression }];
+      assert.match(await answer({ username, extra }), /must return a string or a list of strings$/);
+    }
+    const extra = [{ key: "example.com/a", valueExpression: "claims.list" }];
+    assert.equal(await answer({ username, uid: { expression: "claims.sub" }, extra }), "authenticated");
   });
 
   it("may say null of its groups, and has none then", async () => {

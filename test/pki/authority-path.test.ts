@@ -56,6 +56,25 @@ describe("the file of a CA below an offline root", () => {
     assert.equal(namesOf(load(policy, policy, root, rootNamed("next")).anchors), "root < next");
   });
 
+  it("ends where two CAs vouch for each other", () => {
+    const [one, other] = [rootNamed("one"), rootNamed("other")];
+    const signedBy = (issuer: CertificateAuthority, { certificate, privateKey }: CertificateAuthority) => ({
+      ...below(issuer, certificate.subject.commonName, { publicKey: certificate.publicKey, maxPathLength: 9 }),
+      privateKey,
+    });
+    const lowest = below(one, "lowest");
+    assert.equal(
+      namesOf(load(lowest, lowest, signedBy(other, one), signedBy(one, other)).path),
+      "lowest < one < other",
+    );
+  });
+
+  it("goes up by names, not by keys alone", () => {
+    const sameKey = below(root, "another name", { publicKey: policy.certificate.publicKey, maxPathLength: 1 });
+    assert.equal(namesOf(load(online, online, sameKey).path), "online");
+    assert.equal(namesOf(load(online, online, sameKey, policy, root).path), "online < policy < root");
+  });
+
   it("is refused with the certificate that is wrong, and with what to do", () => {
     const narrow = rootNamed("narrow", 0);
     const cases = [

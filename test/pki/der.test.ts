@@ -152,6 +152,27 @@ describe("berToDer", () => {
     );
   });
 
+  it("keeps FALSE, and an empty value before the end of a list", () => {
+    assert.deepEqual(berToDer(hex("30 80 01 01 00 05 00 02 01 00 00 00")), hex("30 08 01 01 00 05 00 02 01 00"));
+  });
+
+  it("refuses what is not BER", () => {
+    for (const text of [
+      "30", // no length
+      "04 80 00 00", // a primitive value without an end
+      "1f 81 01 00", // a tag of several octets
+      "00 01 00", // the tag of an end, with content
+      "04 05 00", // shorter than it says
+      "04 82 01", // a length that is cut off
+      "04 87 00 00 00 00 00 00 01 00", // a length of seven octets
+      "30 80 04 01 00", // no end
+      "30 03 30 80 00 00", // an end outside of the value that it ends
+      "24 04 04 00 0c 00", // a string of pieces of two types
+    ]) {
+      assert.throws(() => berToDer(hex(text)), PkiError, text);
+    }
+  });
+
   it("refuses nesting deeper than any certificate", () => {
     assert.throws(() => berToDer(Buffer.from("3080".repeat(100_000), "hex")), PkiError);
   });

@@ -309,6 +309,80 @@ describe("constrained impersonation", () => {
     await assert.rejects(test.as({ "impersonate-user": "system:node:n2" }), { code: 403 });
   });
 
+  it("has a mode for each kind of user, which is no use for the other kinds", async () => {
+    const rulesOf = (mode: string, ...subjects: readonly string[]): string[] => [
+      `impersonate-on:${mode}:list /pods -`,
+      ...subjects.map((subject) => `impersonate:${mode} authentication.platform.io/${subject}`),
+    ];
+    const subjects = ["users alice", "users system:node:n1", "nodes n1", "nodes *", "serviceaccounts bob"];
+    const allowed = async (mode: string, name: string, by: UserInfo = account): Promise<boolean> => {
+      const { as } = constrainedImpersonation({ by, rules: rulesOf(mode, ...subjects) });
+      return as({ "impersonate-user": name }).then(
+        () => true,
+        (error: { readonly code: number }) => (assert.equal(error.code, 403), false),
+      );
+    };
+    const node = "system:node:n1";
+    const bob = "system:serviceaccount:ns:bob";
+    for (const [mode, good] of [
+      ["user-info", ["alice"]],
+      ["serviceaccount", [bob]],
+      ["arbitrary-node", [node]],
+      ["associated-node", [node]],
+    ] as const) {
+      const found: string[] = [];
+      for (const name of ["alice", bob, node]) if (await allowed(mode, name)) found.push(name);
+      assert.deepEqual(found, good, mode);
+    }
+    const person = { ...account, username: "person" };
+    assert.ok(!(await allowed("associated-node", node, person)), "only a service account has a node");
+    const extra = { "authentication.platform.io/node-name": ["n1", "n2"] };
+    assert.ok(!(await allowed("associated-node", node, { ...account, extra })), "it is unclear which node");
+  });
+
+  it("adds no uid, group or extra to a node or a service account", async () => {
+    for (const [mode, user, subject] of [
+      ["serviceaccount", "system:serviceaccount:ns:bob", "serviceaccounts bob"],
+      ["arbitrary-node", "system:node:n1", "nodes n1"],
+      ["associated-node", "system:node:n1", "nodes *"],
+    ] as const) {
+      const rules = [subject, "uids u", "groups g", "userextras v"].map(
+        (what) => `impersonate:${mode} authentication.platform.io/${what}`,
+      );
+      const { as } = constrainedImpersonation({
+        by: account,
+        rules: [`impersonate-on:${mode}:list /pods -`, ...rules],
+      });
+      assert.equal((await as({ "impersonate-user": user })).constraint, `impersonate:${mode}`);
+      for (const more of [
+        { "impersonate-uid": "u" },
+        { "impersonate-group": "g" },
+        { "impersonate-extra-a.io%2fb": "v" },
+      ]) {
+        await assert.rejects(as({ "impersonate-user": user, ...more }), { code: 403 }, mode);
+      }
+    }
+  });
+
+  it("of a name that no node and no service account can have is that of a user", async () => {
+    const names = ["system:node:N_1", `${"x".repeat("system:serviceaccount:".length)}ns:bob`];
+    const { as } = constrainedImpersonation({
+      rules: [
+        "impersonate-on:user-info:list /pods -",
+        ...names.map((name) => `impersonate:user-info authentication.platform.io/users ${name}`),
+      ],
+    });
+    for (const name of names) {
+      const { user } = await as({ "impersonate-user": name });
+      assert.deepEqual([user.username, user.groups], [name, ["system:authenticated"]]);
+    }
+  });
+
+  it("of a node with the verb impersonate is that of a user of this name", async () => {
+    const { as } = constrainedImpersonation({ rules: ["impersonate /users system:node:n1"] });
+    assert.deepEqual((await as({ "impersonate-user": "system:node:n1" })).user.groups, ["system:authenticated"]);
+  });
+
   it("names what the mode of the caller's last success lacks", async () => {
     const { as } = constrainedImpersonation({ rules: ["impersonate /users alice"] });
     await assert.rejects(as({ "impersonate-user": "bob" }), /cannot impersonate-on:user-info:list/);

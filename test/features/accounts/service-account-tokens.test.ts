@@ -55,6 +55,14 @@ describe("a token that was issued", () => {
     });
   });
 
+  it("without an id has none in its user", () => {
+    const { verify, clock, pem, key } = scene();
+    const { jti: _id, ...payload } = goodClaims(clock.now());
+    const answer = verify(forge(pem, { header: { alg: "ES256", kid: key.kid }, payload }), [apiAudience]);
+    assert.ok(answer.outcome === "authenticated");
+    assert.deepEqual(answer.user.extra, {});
+  });
+
   it("names its key by the SHA-256 of the SubjectPublicKeyInfo", () => {
     const test = scene();
     const spki = createPublicKey(test.pem).export({ type: "spki", format: "der" });

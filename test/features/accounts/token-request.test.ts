@@ -8,6 +8,7 @@ import { answer, send } from "../review-scene.ts";
 
 const group = "authentication.platform.io";
 const at = { namespace: "ns", name: "bob" };
+const bob = { name: "bob", uid: "bob-uid" };
 
 /** Requests tokens of `ns/bob`. `issued` records the inputs of the issuer. */
 function requests(overrides: Partial<TokenRequestOptions> = {}) {
@@ -172,13 +173,16 @@ describe("a bound object", () => {
     test.objects.nodes.set("n1", { uid: "n1-uid" });
     await bound(test, { kind: "Pod", name: "x" });
     assert.deepEqual(test.issued.at(-1)?.[0].node, { name: "n1", uid: "n1-uid" });
+    test.objects.pods.set("ns/x", { uid: "u", serviceAccountName: "bob", nodeName: "" });
+    await bound(test, { kind: "Pod", name: "x" });
+    assert.deepEqual(test.issued.at(-1)?.[0], { namespace: "ns", serviceAccount: bob, pod: { name: "x", uid: "u" } });
   });
 });
 
 describe("an extended lifetime", () => {
   const spec = { boundObjectRef: { kind: "Pod", name: "x" }, expirationSeconds: 3607 };
-  const issued = async (overrides: object, isExpirationExtended = true) => {
-    const test = requests({ isExpirationExtended });
+  const issued = async (overrides: object, isExpirationExtended = true, maximumExtendedSeconds?: number) => {
+    const test = requests({ isExpirationExtended, maximumExtendedSeconds });
     test.objects.pods.set("ns/x", { uid: "u", serviceAccountName: "bob" });
     test.objects.secrets.set("ns/x", { uid: "u" });
     const answered = await test.of({ ...spec, ...overrides });
@@ -189,6 +193,15 @@ describe("an extended lifetime", () => {
     const { terms, answered } = await issued({});
     assert.deepEqual(terms, { audiences: [apiAudience], lifetimeSeconds: 31_536_000, warnAfterSeconds: 3607 });
     assert.deepEqual(answered["status"], { token: "jwt", expirationTimestamp: "2026-01-01T01:00:07Z" });
+  });
+
+  it("is at most the longest that the signer allows", async () => {
+    for (const [maximum, lifetimeSeconds] of [
+      [86_400, 86_400],
+      [2 ** 32, 31_536_000],
+    ] as const) {
+      assert.equal((await issued({}, true, maximum)).terms?.lifetimeSeconds, lifetimeSeconds);
+    }
   });
 
   it("requires the option, a Pod, exactly 3607 seconds and only audiences of the API", async () => {

@@ -193,6 +193,7 @@ describe("subject alternative names", () => {
     ] as const) {
       assert.throws(parsing(tag, 0x61, 0x80), new RegExp(`SAN ${kind} is malformed$`));
     }
+    assert.throws(parsing(0x86, ...Buffer.from("https://a:b/")), /cannot parse URI "https:\/\/a:b\/": /);
   });
 
   it("are not written when they are no addresses or no ASCII", () => {

@@ -155,6 +155,7 @@ describe("impersonation", () => {
     assert.deepEqual(await as("alice", "system:authenticated", "g"), ["system:authenticated", "g"]);
     assert.deepEqual(await as("alice", "system:unauthenticated"), ["system:unauthenticated"]);
     assert.deepEqual(await as("system:anonymous"), ["system:unauthenticated"]);
+    assert.deepEqual(await as("system:anonymous", "system:unauthenticated"), ["system:unauthenticated"]);
     assert.deepEqual(await as("system:anonymous", "system:authenticated"), [
       "system:authenticated",
       "system:unauthenticated",
@@ -238,6 +239,7 @@ describe("constrained impersonation", () => {
       "impersonate:user-info authentication.platform.io/groups -",
       "impersonate:user-info authentication.platform.io/uids u",
       "impersonate:user-info authentication.platform.io/userextras view",
+      "impersonate:user-info authentication.platform.io/userextras -",
     ];
     const { as } = constrainedImpersonation({ rules });
     const alice = { "impersonate-user": "alice" };
@@ -255,8 +257,12 @@ describe("constrained impersonation", () => {
       { "impersonate-uid": "v" },
       { "impersonate-extra-a.io%2fb": "edit" },
       { "impersonate-extra-scopes": "view" },
+      { "impersonate-extra-a.io%2fb": "" },
+      { "impersonate-extra-a.io%2fB%42": "view" },
+      { "impersonate-extra-a_b%2fa.io%2fb": "view" },
+      { "impersonate-extra-a.io%2fb%20c": "view" },
     ]) {
-      await assert.rejects(as({ ...alice, ...other }), { code: 403 });
+      await assert.rejects(as({ ...alice, ...other }), { code: 403 }, JSON.stringify(other));
     }
   });
 

@@ -121,6 +121,8 @@ describe("a token of an OpenID Connect issuer", () => {
     const username = { expression: "claims.sub" };
     assert.match(await answer({ username: { expression: "claims.list" } }), /username.* must return a string$/);
     assert.match(await answer({ username, uid: { expression: "claims.list" } }), /uid.* must return a string$/);
+    assert.match(await answer({ username, uid: { claim: "list" } }), /parse uid claims "list": it is not a string$/);
+    assert.match(await answer({ username, uid: { claim: "none" } }), /parse uid claims "none": claim not present$/);
     for (const expression of ["claims.number", "claims.texts"]) {
       assert.match(await answer({ username, groups: { expression } }), /must return a string or a list of strings$/);
       const extra = [{ key: "example.com/a", valueExpression: expression }];

@@ -174,6 +174,17 @@ describe("text in identity headers", () => {
     assert.equal(await overHttp2(["impersonate-user", "alice"], ["impersonate-extra-%ff", "x"]), 400);
     assert.equal((JSON.parse(await review({ "impersonate-extra-50%": "kept" })) as Answer).code, undefined);
   });
+
+  it("that holds control characters in UTF-8 is refused, but for tabs", async () => {
+    for (const name of ["impersonate-user", "impersonate-group", "impersonate-uid", "impersonate-extra-x"]) {
+      const fields: Field[] = [
+        ["impersonate-user", "alice"],
+        [name, headerOctets("a\u{85}b")],
+      ];
+      assert.equal(await overHttp2(...fields), 400, name);
+    }
+    assert.equal((JSON.parse(await review({ "impersonate-extra-x": "a\tb" })) as Answer).code, undefined);
+  });
 });
 
 describe("a caller who may act only for others", () => {

@@ -189,6 +189,17 @@ describe("impersonation", () => {
     ]);
   });
 
+  it("joins the values of extra keys that are equal once decoded, and asks for each of them", async () => {
+    const test = impersonation();
+    const headers = { "impersonate-user": "alice", "impersonate-extra-k": ["a", "b"], "impersonate-extra-%6b": "c" };
+    assert.deepEqual((await test.as(headers)).extra, { k: ["a", "b", "c"] });
+    const extraAsked = test.asked.slice(1);
+    assert.deepEqual(
+      extraAsked,
+      ["a", "b", "c"].map((value) => `authentication.platform.io userextras k  ${value}`),
+    );
+  });
+
   it("is not switched off by a Connection header that names it (CVE-2022-23652)", async () => {
     const test = impersonation(() => false);
     await assert.rejects(test.as({ connection: "impersonate-user", "impersonate-user": "alice" }), { code: 403 });

@@ -87,6 +87,8 @@ describe("a node's Node", () => {
     const fault = /not allowed to update configSource to a new non-nil configSource$/;
     for (const source of [{}, configSource]) await refuses(update(own({}, { configSource: source })), fault);
     await allows({ ...update(own({}, { configSource })), oldObject: own({}, { configSource }) });
+    const another = own({}, { configSource: { configMap: { name: "b" } } });
+    await refuses({ ...update(another), oldObject: own({}, { configSource }) }, fault);
     await allows({ ...update(own()), oldObject: own({}, { configSource }) });
   });
 
@@ -217,20 +219,23 @@ describe("a node's pods", () => {
   });
 });
 
-describe("a node's lease and certificates", () => {
+describe("a node's lease, CSINode and certificates", () => {
   const lease = { group: names.group("coordination"), resource: "leases" };
+  const csiNode = { group: names.group("storage"), resource: "csinodes" };
 
-  it("are in its own name", async () => {
+  it("are in its own name, which a create has in its object and a delete in its path", async () => {
+    for (const kind of [{ ...lease, namespace: "platform-node-lease" }, csiNode]) {
+      const created = (name: string) => ({ ...kind, name: "", object: apiObject({ metadata: { name } }) });
+      await allows(created("n1"));
+      await refuses(created("n2"), /with the same name as the requesting node$/);
+      await allows({ ...kind, operation: "DELETE", name: "n1" });
+      await refuses({ ...kind, operation: "DELETE", name: "n2" }, /with the same name as the requesting node$/);
+    }
+  });
+
+  it("are leases only in the namespace of the nodes' leases", async () => {
     const object = apiObject({ metadata: { name: "n1" } });
-    await allows({ ...lease, namespace: "platform-node-lease", name: "n1", object });
-    await refuses(
-      { ...lease, namespace: "platform-node-lease", name: "n2" },
-      /with the same name as the requesting node$/,
-    );
-    await refuses(
-      { ...lease, namespace: "platform-node-lease", name: "", object: apiObject({ metadata: { name: "n2" } }) },
-      /with the same name as the requesting node$/,
-    );
+    await allows({ ...lease, operation: "UPDATE", namespace: "platform-node-lease", name: "n1", object });
     await refuses({ ...lease, namespace: "ns", name: "n1" }, /can only access leases in the "platform-node-lease"/);
   });
 
@@ -245,6 +250,8 @@ describe("a node's lease and certificates", () => {
     });
     await allows(create("example.com/signer"));
     await refuses(create(signerNames.nodeAgentServing(names)), /can only create a node CSR with CN=system:node:n1$/);
+    const garbage = apiObject({ spec: { signerName: signerNames.nodeAgentServing(names), request: "AAAA" } });
+    await refuses({ ...create(""), object: garbage }, /^403 .*unable to parse csr: /);
     // Requests of others that a role lets it change, such as by an approval, are in other names.
     const others = create(signerNames.nodeAgentServing(names));
     await allows({ ...others, operation: "UPDATE" });

@@ -117,17 +117,18 @@ class Loading {
 
   /** Takes the place of a reading that is not done yet. */
   start<T extends Revocation | IssuedCertificate>(registry: ResourceRegistry<T>, add: (object: T) => void): void {
-    const stored = registry.cache.range(resourceRange(registry.definition));
+    const stored = registry.cache.snapshot(resourceRange(registry.definition));
     this.done = this.#read(stored, (one) => {
       const now = registry.cache.get(one.key);
+      if (now === undefined) return;
       // One of the same name may have taken its place.
-      if (now === one || now?.object.metadata.uid === one.object.metadata.uid) add(one.object);
+      if (now.revision === one.revision || now.object.metadata.uid === one.object.metadata.uid) add(now.object);
     });
     // The callers of ready() get the failure. Without one, it must not be an unhandled rejection.
     this.done.catch(() => {});
   }
 
-  async #read<T extends ApiObject>(stored: readonly StoredObject<T>[], take: (one: StoredObject<T>) => void) {
+  async #read<T extends ApiObject>(stored: Iterable<StoredObject<T>>, take: (one: StoredObject<T>) => void) {
     const own = ++this.#count;
     const work = new LongWork();
     for (const one of stored) {

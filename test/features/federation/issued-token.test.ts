@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { constants, generateKeyPairSync, sign } from "node:crypto";
+import type { KeyObject, SigningOptions } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -72,6 +74,16 @@ async function ready(fields?: object): Promise<OpenedIssuers> {
 }
 const tokenOf = (claims: object = {}): Promise<string> => issuer.sign({ ...claims }, clock.now());
 const messageOf = (answer: TokenOutcome): string => (answer.outcome === "refused" ? answer.message : answer.outcome);
+
+const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+interface SignedWith extends SigningOptions {
+  readonly algorithm: string;
+  readonly digest: string | null;
+  /** Changes of the published key. */
+  readonly jwk?: object;
+  readonly header?: object;
+}
 
 describe("a token of an OpenID Connect issuer", () => {
   it("authenticates its user, with prefixes, groups and the token's id", async () => {
@@ -179,6 +191,9 @@ describe("a token of an OpenID Connect issuer", () => {
     "for another audience": [{ aud: "vault" }, /expected audience in \["signet"\]/],
     "of no audience": [{ aud: [] }, /expected audience/],
     "that has ended": [{ exp: 1_700_000_000 }, /token is expired/],
+    "that ends now": [{ exp: new TestClock().now() / 1000 }, /token is expired/],
+    "whose end is a text": [{ exp: "4000000000" }, /token is expired/],
+    "whose beginning is a text": [{ nbf: "0" }, /before the nbf/],
     "that never ends": [{ exp: undefined }, /token is expired/],
     "that has not begun": [{ nbf: 4_000_000_000 }, /before the nbf/],
     "without a name": [{ sub: undefined }, /parse username claims "sub": claim not present/],
@@ -221,6 +236,28 @@ describe("a token of an OpenID Connect issuer", () => {
     assert.equal((await issuers.verify(token, api)).outcome, "authenticated");
     clock.passSeconds(2);
     assert.match(messageOf(await issuers.verify(token, api)), /expired/);
+  });
+
+  it("may begin a minute from now: clocks differ", async () => {
+    using issuers = disposable(await ready());
+    const seconds = clock.now() / 1000;
+    assert.equal(messageOf(await issuers.verify(await tokenOf({ nbf: seconds + 60 }), api)), "authenticated");
+    assert.match(messageOf(await issuers.verify(await tokenOf({ nbf: seconds + 61 }), api)), /before the nbf/);
+  });
+
+  it("may name a reserved user or group only where the operator's prefix does", async () => {
+    const named = async (prefix: string, claims: object): Promise<string> => {
+      const claimMappings = { username: { claim: "sub", prefix }, groups: { claim: "groups", prefix } };
+      using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings })] }));
+      const answer = await issuers.verify(await tokenOf(claims), api);
+      if (answer.outcome !== "authenticated") return messageOf(answer);
+      return [answer.user.username, ...answer.user.groups].join();
+    };
+    assert.equal(await named("system:corp:", { groups: ["dev"] }), "system:corp:ada,system:corp:dev");
+    assert.match(await named("sys", { sub: "tem:admin" }), /reserved/);
+    assert.match(await named("", { sub: "ada", groups: ["system:x"] }), /reserved/);
+    assert.equal(await named("x", { sub: "system:admin" }), "xsystem:admin");
+    assert.match(await named("not system:", { sub: "system:admin" }), /^not system:system:admin$/);
   });
 
   it("never names a reserved user or group by a claim alone", async () => {
@@ -421,6 +458,60 @@ describe("an issuer", () => {
 });
 
 describe("the keys of an issuer", () => {
+  const generate = {
+    rsa: (modulusLength: number) => generateKeyPairSync("rsa", { modulusLength }),
+    ec: (namedCurve: string) => generateKeyPairSync("ec", { namedCurve }),
+    ed25519: () => generateKeyPairSync("ed25519"),
+  };
+  const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
+  /** Publishes a key, and says whether it verifies a token of an algorithm that is signed with it. */
+  async function verifiesWith(
+    { publicKey, privateKey }: { readonly publicKey: KeyObject; readonly privateKey: KeyObject },
+    { jwk = {}, header = {}, ...signed }: SignedWith,
+  ): Promise<boolean> {
+    const { algorithm, digest, ...how } = signed;
+    issuer.keySet = { keys: [null, "no key", { ...publicKey.export({ format: "jwk" }), kid: "k", ...jwk }] };
+    using issuers = disposable(await ready());
+    const seconds = Math.floor(clock.now() / 1000);
+    const claims = { iss: issuer.url, aud: "signet", exp: seconds + 600, sub: "ada" };
+    const signedPart = `${encode({ alg: algorithm, kid: "k", ...header })}.${encode(claims)}`;
+    const signature = sign(digest, Buffer.from(signedPart), { key: privateKey, dsaEncoding: "ieee-p1363", ...how });
+    const token = `${signedPart}.${signature.toString("base64url")}`;
+    return (await issuers.verify(token, api)).outcome === "authenticated";
+  }
+
+  it("verify tokens of the algorithms of their types", async () => {
+    const rsa = generate.rsa(2048);
+    for (const bits of [256, 384, 512]) {
+      const digest = `sha${bits}`;
+      assert.ok(await verifiesWith(rsa, { algorithm: `RS${bits}`, digest }), digest);
+      assert.ok(await verifiesWith(rsa, { algorithm: `PS${bits}`, digest, ...pss }), digest);
+      const curve = bits === 512 ? "P-521" : `P-${bits}`;
+      assert.ok(await verifiesWith(generate.ec(curve), { algorithm: `ES${bits}`, digest }), curve);
+      assert.ok(!(await verifiesWith(rsa, { algorithm: `RS${bits}`, digest, ...pss })));
+    }
+    assert.ok(await verifiesWith(generate.ed25519(), { algorithm: "EdDSA", digest: null }));
+  });
+
+  it("verify no tokens of another algorithm, for another use, with another name, or with a key that is weak or no secret", async () => {
+    const p256 = generate.ec("P-256");
+    const good = { algorithm: "ES256", digest: "sha256" };
+    for (const jwk of [{}, { use: "sig" }, { alg: "ES256" }, { kid: undefined }]) {
+      assert.ok(await verifiesWith(p256, { ...good, jwk }), JSON.stringify(jwk));
+    }
+    for (const header of [{ kid: undefined }, { kid: "" }]) {
+      assert.ok(await verifiesWith(p256, { ...good, header }), JSON.stringify(header));
+    }
+    const { d } = p256.privateKey.export({ format: "jwk" });
+    for (const jwk of [{ use: "enc" }, { alg: "ES384" }, { kid: 7 }, { kid: "l" }, { d }]) {
+      assert.ok(!(await verifiesWith(p256, { ...good, jwk })), JSON.stringify(Object.keys(jwk)));
+    }
+    assert.ok(!(await verifiesWith(p256, { algorithm: "ES384", digest: "sha384" })));
+    assert.ok(!(await verifiesWith(p256, { ...good, header: { kid: "l" } })));
+    assert.ok(!(await verifiesWith(generate.rsa(1024), { algorithm: "RS256", digest: "sha256" })));
+    assert.ok(!(await verifiesWith(generate.ec("secp256k1"), { algorithm: "ES256", digest: "sha256" })));
+  });
+
   for (const [what, keySet, fault] of [
     ["that are no list", { keys: {} }, /its answer is not a JSON Web Key Set/],
     ["of which there are very many", { keys: Array.from({ length: 65 }, () => ({})) }, /it has more than 64 keys/],

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { serviceAccountRule } from "../../../src/features/accounts/service-account-admission.ts";
 import type { Pod } from "../../../src/features/nodes/pods/pod-schema.ts";
+import { namesFor } from "../../../src/machinery/api/names.ts";
+import type { Names } from "../../../src/machinery/api/names.ts";
 import { apiObject, ask, names } from "../admission-scene.ts";
 
 const annotations = { "platform.io/enforce-mountable-secrets": "true" };
@@ -15,17 +17,32 @@ const accounts = new Map([
       imagePullSecrets: [{ name: "registry" }],
     },
   ],
+  ["upstream", { metadata: { name: "upstream", annotations: { "kubernetes.io/enforce-mountable-secrets": "t" } } }],
+  [
+    "free",
+    {
+      metadata: {
+        name: "free",
+        annotations: {
+          "platform.io/enforce-mountable-secrets": "false",
+          "kubernetes.io/enforce-mountable-secrets": "yes",
+        },
+      },
+    },
+  ],
   ["bare", { metadata: { name: "bare" }, automountServiceAccountToken: false }],
 ]);
-const rule = serviceAccountRule({
-  names,
-  generateName: (prefix) => `${prefix}random`,
-  findServiceAccount: (namespace, name) => (namespace === "new" ? made(name) : accounts.get(name)),
-  pause: (milliseconds) => {
-    pauses.push(milliseconds);
-    return Promise.resolve();
-  },
-});
+const ruleOf = (understood: Names) =>
+  serviceAccountRule({
+    names: understood,
+    generateName: (prefix) => `${prefix}random`,
+    findServiceAccount: (namespace, name) => (namespace === "new" ? made(name) : accounts.get(name)),
+    pause: (milliseconds) => {
+      pauses.push(milliseconds);
+      return Promise.resolve();
+    },
+  });
+const rule = ruleOf(names);
 
 /** Of the namespace `new`, whose account a controller makes while the rule waits. */
 const made = (name: string) => (pauses.length < pausesUntilMade ? undefined : accounts.get(name));
@@ -44,6 +61,24 @@ describe("a pod's service account", () => {
       [spec.serviceAccountName, spec.serviceAccount, spec.imagePullSecrets],
       ["default", "default", [{ name: "pull" }]],
     );
+  });
+
+  it("adds no pull secrets to a Pod with its own", async () => {
+    const imagePullSecrets = [{ name: "own" }];
+    assert.deepEqual(specOf(await create({ containers: [], imagePullSecrets })).imagePullSecrets, imagePullSecrets);
+    assert.ok(!("imagePullSecrets" in specOf(await create({ serviceAccountName: "bare" }))));
+  });
+
+  it("is decided when a Pod is made, and not for its subresources, its changes or other groups", async () => {
+    const object = apiObject({ metadata: { name: "p" }, spec: {} });
+    for (const other of [
+      { subresource: "eviction" },
+      { operation: "UPDATE" },
+      { group: "metrics.example.com" },
+      { resource: "nodes" },
+    ] as const) {
+      assert.equal(await ask(rule, { resource: "pods", namespace: "ns", name: "p", object, ...other }), object);
+    }
   });
 
   it("must exist", async () => {
@@ -93,6 +128,19 @@ describe("a pod's service account", () => {
       imagePullSecrets: [{ name: "registry" }],
     };
     assert.equal(specOf(await create({ serviceAccountName: "strict", ...allowed })).serviceAccountName, "strict");
+  });
+
+  it("limits Secrets under either name of the annotation, and only where it is true", async () => {
+    const spec = { volumes: [{ name: "v", secret: { secretName: "other" } }] };
+    const createAs = (serviceAccountName: string) =>
+      ask(ruleOf(namesFor("platform", { hasUpstreamNames: true })), {
+        ...{ resource: "pods", namespace: "ns", name: "p" },
+        object: apiObject({ metadata: { name: "p" }, spec: { serviceAccountName, ...spec } }),
+      });
+    for (const name of ["strict", "upstream"]) {
+      assert.match(String(await createAs(name)), /does not reference that secret$/);
+    }
+    assert.equal(specOf(await createAs("free")).serviceAccountName, "free");
   });
 
   it("can limit the Secrets that images are pulled with, which have a list of their own", async () => {

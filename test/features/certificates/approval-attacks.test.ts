@@ -229,6 +229,12 @@ describe("an approval policy that allows everything", () => {
     assert.deepEqual(outcome(year, { ...client, lifetimeSeconds: 3601 }), ["maximumLifetimeSeconds"]);
     const other = { ...account, signerName: "example.com/any" };
     assert.deepEqual(outcome(year, { ...other, lifetimeSeconds: 86_400 }), ["approved"]);
+    for (const one of [{ username: account.username }, { groups: account.groups }]) {
+      const byOne = { signerName: apiserverClient, ...one, lifetimeSeconds: 3601 };
+      assert.deepEqual(outcome(year, byOne), ["maximumLifetimeSeconds"], JSON.stringify(one));
+    }
+    const person = { signerName: apiserverClient, username: "x:system:serviceaccount:ci:builder" };
+    assert.deepEqual(outcome(year, { ...person, lifetimeSeconds: 86_400 }), ["approved"]);
   });
 });
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { constants, generateKeyPairSync, sign } from "node:crypto";
+import { constants, createPublicKey, generateKeyPairSync, sign } from "node:crypto";
 import type { KeyObject, SigningOptions } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,6 +15,7 @@ import { request } from "../access/certificate-scene.ts";
 import { createCertificateAuthority } from "../../../src/pki/certificate-authority.ts";
 import { generatePrivateKey } from "../../../src/pki/keys.ts";
 import { encodePem } from "../../../src/pki/pem.ts";
+import { forgeableRsaKey } from "../../pki/rsa-keys.ts";
 import { keptLog, TestIssuer } from "./issuer-scene.ts";
 
 const api = ["https://api.test"];
@@ -501,6 +502,7 @@ describe("the keys of an issuer", () => {
     }
     for (const header of [{ kid: undefined }, { kid: "" }]) {
       assert.ok(await verifiesWith(p256, { ...good, header }), JSON.stringify(header));
+      assert.ok(!(await verifiesWith(p256, { ...good, header, jwk: { kid: 7 } })), JSON.stringify(header));
     }
     const { d } = p256.privateKey.export({ format: "jwk" });
     for (const jwk of [{ use: "enc" }, { alg: "ES384" }, { kid: 7 }, { kid: "l" }, { d }]) {
@@ -510,6 +512,9 @@ describe("the keys of an issuer", () => {
     assert.ok(!(await verifiesWith(p256, { ...good, header: { kid: "l" } })));
     assert.ok(!(await verifiesWith(generate.rsa(1024), { algorithm: "RS256", digest: "sha256" })));
     assert.ok(!(await verifiesWith(generate.ec("secp256k1"), { algorithm: "ES256", digest: "sha256" })));
+    const privateKey = forgeableRsaKey();
+    const forgeable = { privateKey, publicKey: createPublicKey(privateKey) };
+    assert.ok(!(await verifiesWith(forgeable, { algorithm: "RS256", digest: "sha256" })));
   });
 
   for (const [what, keySet, fault] of [

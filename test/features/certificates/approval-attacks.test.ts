@@ -4,6 +4,9 @@ import fc from "fast-check";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { parseCertificateRequestPem } from "../../../src/pki/certificate-request.ts";
 import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
+import { DerReader } from "../../../src/pki/der.ts";
+import { encodeSequence } from "../../../src/pki/der-writer.ts";
+import { encodeDistinguishedName, parseDistinguishedName } from "../../../src/pki/distinguished-name.ts";
 import type { DistinguishedNameParts } from "../../../src/pki/distinguished-name.ts";
 import { generatePrivateKey } from "../../../src/pki/keys.ts";
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
@@ -12,6 +15,7 @@ import { parseApprovalPolicy } from "../../../src/features/certificates/policy/a
 import type { ApprovalInput } from "../../../src/features/certificates/policy/approval-policy.ts";
 import { decideApproval } from "../../../src/features/certificates/policy/decide-approval.ts";
 import type { NodeNames } from "../../../src/features/certificates/signers/node-names.ts";
+import { unusualSubjectFaults } from "../../../src/features/certificates/signers/subject-requirements.ts";
 import { serverNamesIn } from "../../../src/features/certificates/signers/server-names.ts";
 import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 import { settingsFaults } from "../../machinery/command-line/settings-faults.ts";
@@ -112,6 +116,7 @@ describe("an approval policy that allows everything", () => {
       "a b@example.com",
       "a@[10.0.0.1]",
       ".a@example.com",
+      "a@*.example.com",
     ]) {
       assert.deepEqual(outcome(anything, { altNames: { emailAddresses: [address] } }), ["emailAddresses"], address);
     }
@@ -126,11 +131,43 @@ describe("an approval policy that allows everything", () => {
       "spiffe://EXAMPLE.com/a",
       "spiffe://example.com/./a",
       "spiffe://example.com:99999999/a",
+      "spiffe://example.com:65536/a",
+      "https://10.0.0.1:65536/a",
+      "Spiffe://example.com/a",
+      "https://*.example.com/a",
+      `urn:${"a".repeat(2045)}`,
     ]) {
       assert.deepEqual(outcome(anything, { altNames: { uris: [uri] } }), ["uris"], uri);
     }
-    const plain = { emailAddresses: ["a.b+c@example.com"], uris: ["spiffe://example.com/ns/a/sa/b", "urn:example:a"] };
-    assert.deepEqual(outcome(anything, { altNames: plain }), ["approved"]);
+    const uris = [
+      "spiffe://example.com/ns/a/sa/b",
+      "urn:example:a",
+      "https://example.com:65535/a",
+      "https://10.0.0.1:443/a",
+      `urn:${"a".repeat(2044)}`,
+    ];
+    for (const plain of [{ emailAddresses: ["a.b+c@example.com"] }, ...uris.map((uri) => ({ uris: [uri] }))]) {
+      assert.deepEqual(outcome(anything, { altNames: plain }), ["approved"], JSON.stringify(plain));
+    }
+  });
+
+  it("approves no name of a kind that the rule leaves out, or that its patterns do not match", () => {
+    for (const [field, pattern, good, bad] of [
+      ["dnsNames", '"*.example.com"', { dnsNames: ["a.example.com"] }, { dnsNames: ["a.example.org"] }],
+      ["ipRanges", '"10.0.0.0/8"', { ipAddresses: ["10.0.0.1"] }, { ipAddresses: ["11.0.0.1"] }],
+      [
+        "emailAddresses",
+        '"*@example.com"',
+        { emailAddresses: ["a@example.com"] },
+        { emailAddresses: ["a@example.org"] },
+      ],
+      ["uris", '"spiffe://example.com/*"', { uris: ["spiffe://example.com/a"] }, { uris: ["spiffe://example.org/a"] }],
+    ] as const) {
+      const require = `{ commonNames: ["**"], ${field}: [${pattern}] }`;
+      assert.deepEqual(outcome(require, { altNames: good }), ["approved"], field);
+      assert.deepEqual(outcome(require, { altNames: bad }), [field]);
+      assert.deepEqual(outcome('{ commonNames: ["**"] }', { altNames: good }), [field]);
+    }
   });
 
   it("approves no name of the API server", () => {
@@ -200,7 +237,17 @@ describe("an approval policy that allows everything", () => {
       assert.deepEqual(outcome(anything, { subject: { commonName: "w", organizations } }), ["organizations"]);
     }
     assert.deepEqual(outcome('{ commonNames: ["jürgen"] }', { subject: { commonName: "jürgen" } }), ["approved"]);
+    assert.deepEqual(outcome('{ commonNames: ["jürgen", "zoë"] }', { subject: { commonName: "zoë" } }), ["approved"]);
     assert.deepEqual(outcome("{}", { subject: { commonName: "jürgen" }, username: "jürgen" }), ["approved"]);
+    assert.deepEqual(outcome(anything, { subject: { commonName: "eco-system:a" } }), ["approved"]);
+    const commonNames = ["alice", "bob"].map(
+      (commonName) => new DerReader(encodeDistinguishedName({ commonName })).readElement().content,
+    );
+    const several = parseDistinguishedName(encodeSequence(...commonNames));
+    assert.deepEqual(
+      unusualSubjectFaults(several).map(({ message }) => message),
+      ["only one common name is allowed"],
+    );
     for (const more of [{ serialNumber: "1" }, { organizationalUnits: ["u"] }, { countries: ["DE"] }]) {
       assert.deepEqual(outcome(anything, { subject: { commonName: "w", ...more } }), ["subject"]);
     }

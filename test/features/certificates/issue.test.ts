@@ -138,6 +138,19 @@ describe("issueCertificate", () => {
     );
   });
 
+  it("refuses a name that programs read in different ways, whoever asks for it", () => {
+    const pem = (dnsNames: readonly string[]): string =>
+      createCertificateRequestPem({
+        privateKey,
+        subject: { commonName: "a" },
+        subjectAltNames: { ...noSubjectAltNames, dnsNames },
+      });
+    const issueFor = (name: string) => issue({ request: parseCertificateRequestPem(pem(["a.example.com", name])) });
+    assert.deepEqual(issueFor("b.example.com").subjectAltNames.dnsNames, ["a.example.com", "b.example.com"]);
+    for (const name of ["", " a", "a ", "a\0b"])
+      assert.throws(() => issueFor(name), /a blank or a control character/, name);
+  });
+
   it("refuses unknown usages", () => {
     assert.throws(
       () => issue({ usages: ["client auth", "world domination"] }),

@@ -127,9 +127,7 @@ function isPlainUri(uri: string): boolean {
   if (rest === "") return false;
   const [host = "", ...segments] = rest.startsWith("//") ? rest.slice(2).split("/") : ["", ...rest.split("/")];
   const [, name = "", port] = /^([^:]*)(?::(\d{1,5}))?$/.exec(host) ?? [];
-  const isHost =
-    !rest.startsWith("//") ||
-    dnsNameFault(name, { allowsWildcard: false }) === undefined ||
-    (parseIpAddress(name) !== undefined && Number(port ?? 0) < 65_536);
-  return isHost && segments.every((segment) => segment !== "" && segment !== "." && segment !== "..");
+  const isHost = dnsNameFault(name, { allowsWildcard: false }) === undefined || parseIpAddress(name) !== undefined;
+  if (rest.startsWith("//") && (!isHost || Number(port ?? 0) >= 65_536)) return false;
+  return segments.every((segment) => segment !== "" && segment !== "." && segment !== "..");
 }

@@ -353,6 +353,9 @@ describe("serverNamesIn", () => {
       "10.0.0.9",
       "[fd00::9]",
       "127.0.0.1",
+      "0.0.0.0",
+      "::1",
+      "::",
       "*.default.svc",
       "local*",
     ]) {
@@ -375,6 +378,13 @@ describe("serverNamesIn", () => {
         "*x.example.com",
         "ap*pi.example.com",
         "a*x*i.example.com",
+        "a.localhost.example.com",
+        "a*.e*",
+        "a.pi.example.com",
+        "::2",
+        "::1:0:1",
+        "2001:db8::1",
+        "128.0.0.1",
       ),
       [],
     );

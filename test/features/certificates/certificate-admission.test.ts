@@ -8,7 +8,8 @@ import {
   clusterTrustBundleAttest,
   certificateSubjectRestriction,
 } from "../../../src/features/certificates/certificate-admission.ts";
-import { allowing, apiObject, certificates, names, refusalOf } from "../admission-scene.ts";
+import type { AdmissionAttributes } from "../../../src/machinery/api/attributes.ts";
+import { allowing, apiObject, attributes, certificates, names, refusalOf } from "../admission-scene.ts";
 import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
 const request = (status: object = {}, signerName = "example.com/signer") => apiObject({ spec: { signerName }, status });
@@ -76,6 +77,13 @@ describe("a client certificate's organization", () => {
     }
   });
 
+  it("must be readable", async () => {
+    const object = apiObject({ spec: { signerName: signerNames.apiserverClient(names), request: "bm9uc2Vuc2U=" } });
+    const about = { group: certificates, resource: "certificatesigningrequests", object };
+    const refusal = await refusalOf(certificateSubjectRestriction({ names }), about);
+    assert.match(refusal ?? "", /^403 .*failed to parse CSR: PEM block type must be CERTIFICATE REQUEST$/);
+  });
+
   it("may be anything else, and anything for other signers", async () => {
     assert.equal(await create("csr-ecdsa.pem"), undefined);
     assert.equal(await create("cert-csr-masters-ou.pem"), undefined);
@@ -113,4 +121,25 @@ describe("a signer's trust bundle", () => {
   it("without a signer needs nothing", async () => {
     assert.equal(await write(bundle({}, { trustBundle: "x" })), undefined);
   });
+});
+
+describe("each rule about certificates", () => {
+  const options = { names, authorize: allowing() };
+  const bundles = { group: certificates, resource: "clustertrustbundles" };
+  for (const [rule, about, others] of [
+    [certificateApproval(options), on("approval"), [on("status"), on(""), { ...on("approval"), operation: "CREATE" }]],
+    [certificateSigning(options), on("status"), [on("approval"), on(""), { ...on("status"), operation: "CREATE" }]],
+    [certificateSubjectRestriction(options), { ...on(""), operation: "CREATE" }, [on(""), on("status")]],
+    [clusterTrustBundleAttest(options), bundles, []],
+  ] as const) {
+    it(`is asked about its own writes alone: ${rule.name}`, () => {
+      const isAsked = (more: Partial<AdmissionAttributes>): boolean => rule.appliesTo?.(attributes(more)) !== false;
+      assert.ok(isAsked(about));
+      const elsewhere = [
+        { ...about, group: "certificates.example.com" },
+        { ...about, resource: "others" },
+      ];
+      for (const other of [...others, ...elsewhere]) assert.ok(!isAsked(other), JSON.stringify(other));
+    });
+  }
 });

@@ -104,6 +104,18 @@ describe("issueCertificate", () => {
     assert.throws(() => issue({ now: authority.certificate.notAfter }), /the signer has expired/);
   });
 
+  it("never outlives a CA above its CA", () => {
+    const root = createCertificateAuthority({
+      subject: { commonName: "root" },
+      privateKey: generatePrivateKey("ECDSA P-256"),
+      notBefore: now - 1000 * hour,
+      notAfter: now + hour * 1000,
+    });
+    const below = { ...authority, path: [authority.certificate, root.certificate] };
+    assert.equal(issue({ authority: below }).notAfter, root.certificate.notAfter);
+    assert.throws(() => issue({ authority: below, now: root.certificate.notAfter }), /the signer has expired/);
+  });
+
   it("gives every certificate a unique serial number, positive and of 159 bits", () => {
     const serialNumbers = Array.from({ length: 50 }, () => issue().serialNumber);
     assert.equal(new Set(serialNumbers.map((one) => one.toString("hex"))).size, 50);

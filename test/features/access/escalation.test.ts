@@ -109,6 +109,8 @@ describe("the author of a role", () => {
     await assert.rejects(some(written(aggregated)), is403);
     await assert.rejects(some(written(clusterRole({}), { operation: "UPDATE", oldObject: aggregated })), is403);
     await guards(new TestRbac().grant([everything, allPaths], toAlice))(written(aggregated));
+    const plain = clusterRole({ rules: [readPods] });
+    await some(written(plain, { operation: "UPDATE", oldObject: clusterRole({ rules: [] }) }));
   });
 
   it("may write any rules with the verb escalate on that role", async () => {
@@ -152,6 +154,12 @@ describe("the author of a binding", () => {
     const admit = guards(objects());
     const next = { ...oldObject, metadata: { ...oldObject.metadata, labels: { a: "b" } } };
     await assert.rejects(admit(written(next, { operation: "UPDATE", oldObject })), is403);
+  });
+
+  it("may change what garbage collection needs of a stronger binding", async () => {
+    const oldObject = binding("Role", "strong", "ns");
+    const next = { ...oldObject, metadata: { ...oldObject.metadata, finalizers: [], ownerReferences: [] } };
+    await guards(objects())(written(next, { operation: "UPDATE", oldObject }));
   });
 
   it("gets an error for a role that does not exist", async () => {

@@ -77,6 +77,8 @@ describe("a rule", () => {
     for (const empty of [{ verbs: null }, { verbs: [] }, { resources: [] }, { apiGroups: [] }]) {
       assert.ok(!(await allows(rule(empty), asks())));
     }
+    const withoutResources: PolicyRule = { verbs: ["*"], apiGroups: ["*"] };
+    assert.ok(!(await allows(withoutResources, asks())));
   });
 
   it("does not match names of JavaScript's built-in properties", async () => {

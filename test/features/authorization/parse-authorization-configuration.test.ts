@@ -118,6 +118,10 @@ describe("an AuthorizationConfiguration", () => {
       withWebhook({ matchConditions: [{ expression: "true" }, { expression: "true" }] }),
       'authorizers[0].matchConditions[1].expression: Duplicate value: "true"',
     ],
+    "an empty expression": [
+      withWebhook({ matchConditions: [{ expression: " " }] }),
+      "authorizers[0].matchConditions[0].expression: Required value",
+    ],
     "an expression on what is not there": [
       withWebhook({ matchConditions: [{ expression: "request.name == 'a'" }] }),
       "authorizers[0].matchConditions[0].expression: Invalid value",

@@ -97,6 +97,33 @@ describe("a webhook authorizer", () => {
     });
   });
 
+  it("gets every term of a selector that a review can say: a wider question where it cannot", async () => {
+    await authorizer()({
+      ...asks(),
+      fieldSelector: [{ field: "type", operator: "!=", value: "a" }],
+      labelSelector: [
+        { key: "app", operator: "exists", values: [] },
+        { key: "size", operator: ">", values: ["1"] },
+        { key: "old", operator: "!=", values: ["yes"] },
+      ],
+    } as AuthorizationAttributes);
+    const [{ spec }] = reviews as [{ readonly spec: { readonly resourceAttributes: Record<string, unknown> } }];
+    assert.deepEqual(spec.resourceAttributes["fieldSelector"], {
+      requirements: [{ key: "type", operator: "NotIn", values: ["a"] }],
+    });
+    assert.deepEqual(spec.resourceAttributes["labelSelector"], {
+      requirements: [
+        { key: "app", operator: "Exists" },
+        { key: "old", operator: "NotIn", values: ["yes"] },
+      ],
+    });
+    await authorizer()({
+      ...asks("wider"),
+      labelSelector: [{ key: "size", operator: ">", values: ["1"] }],
+    } as AuthorizationAttributes);
+    assert.ok(!JSON.stringify(reviews[1]).includes("labelSelector"));
+  });
+
   it("denies only explicitly; without an opinion, the next authorizer is asked", async () => {
     const decisionFor = async (status: unknown): Promise<unknown> => {
       post = answers(status);
@@ -109,6 +136,7 @@ describe("a webhook authorizer", () => {
     });
     assert.deepEqual(await decisionFor({ allowed: false, denied: true }), { decision: "deny", reason: "" });
     assert.deepEqual(await decisionFor({ denied: true }), { decision: "deny", reason: "" });
+    assert.deepEqual(await decisionFor({ allowed: null, denied: true }), { decision: "deny", reason: "" });
     assert.deepEqual(await decisionFor({ allowed: true, denied: true }), {
       decision: "deny",
       reason: "",
@@ -227,6 +255,14 @@ describe("a webhook authorizer", () => {
     }
   });
 
+  it("allows nothing by an answer that is no SubjectAccessReview", async () => {
+    for (const kind of ["TokenReview", "subjectaccessreview", undefined]) {
+      post = async () => ({ kind, status: { allowed: true } });
+      const { decision, evaluationError } = await authorizer({ onFailure: "deny" })(asks());
+      assert.deepEqual([decision, evaluationError], ["deny", unanswered], String(kind));
+    }
+  });
+
   it("is asked about other requests, however many of its answers could not be used", async () => {
     const authorize = authorizer();
     post = () => Promise.reject(new UnusableAnswer("it answered 400"));
@@ -264,6 +300,28 @@ describe("a webhook authorizer", () => {
       evaluationError: fault,
     });
     assert.deepEqual(heard, ["success", "excluded", "excluded", "condition error"]);
+  });
+
+  it("is not asked by a condition that is neither true nor false: that is an error", async () => {
+    const condition = matchCondition(["request.resourceAttributes.labelSelector.requirements[0].key"]);
+    const { decision, evaluationError } = await authorizer({ onFailure: "deny", condition })(asks());
+    assert.equal(decision, "deny");
+    assert.equal(evaluationError, 'authorizer "hook": a match condition could not be evaluated');
+    assert.deepEqual(reviews, []);
+  });
+
+  it("can tell requests for paths from those for resources in its conditions", async () => {
+    const path: AuthorizationAttributes = { kind: "path", user: asks().user, verb: "get", path: "/metrics" };
+    for (const [expression, asked] of [
+      ["has(request.resourceAttributes)", asks()],
+      ["!has(request.nonResourceAttributes)", asks()],
+      ["has(request.nonResourceAttributes) && request.nonResourceAttributes.path == '/metrics'", path],
+      ["!has(request.resourceAttributes)", path],
+    ] as const) {
+      const authorize = authorizer({ condition: matchCondition([expression]) });
+      assert.equal((await authorize(asked)).decision, "allow", expression);
+      assert.equal((await authorize(asked === path ? asks() : path)).decision, "noOpinion", expression);
+    }
   });
 });
 

@@ -78,13 +78,15 @@ describe("a role binding", () => {
         roleRef: { apiGroup: "", kind: "Role", name: "r" },
         subjects: [
           { kind: "User", name: "alice" },
+          { kind: "Group", name: "dev" },
           { kind: "ServiceAccount", name: "bot", namespace: "n" },
         ],
       }),
     );
-    assert.equal(roleRef.apiGroup, group);
+    assert.deepEqual(roleRef, { apiGroup: group, kind: "Role", name: "r" });
     assert.deepEqual(subjects, [
       { kind: "User", name: "alice", apiGroup: group },
+      { kind: "Group", name: "dev", apiGroup: group },
       { kind: "ServiceAccount", name: "bot", namespace: "n" },
     ]);
   });
@@ -116,6 +118,17 @@ describe("a role binding", () => {
     );
   });
 
+  it("names its role and each of its subjects", () => {
+    const nameless = ["User", "Group", "ServiceAccount"].map((kind) => ({ kind, name: "" }));
+    const object = prepared(definition, binding({ roleRef: { ...binding().roleRef, name: "" }, subjects: nameless }));
+    assert.deepEqual(faultsOfNew(definition, object), [
+      "roleRef.name: Required value",
+      "subjects[0].name: Required value",
+      "subjects[1].name: Required value",
+      "subjects[2].name: Required value",
+    ]);
+  });
+
   it("cannot change its role", () => {
     const next = binding({ roleRef: { apiGroup: group, kind: "ClusterRole", name: "r" } });
     assert.deepEqual(faultsOfChange(definition, next, binding()), [
@@ -139,5 +152,8 @@ describe("a role binding", () => {
       'roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"',
       "subjects[0].namespace: Required value",
     ]);
+    const subjects = [{ kind: "ServiceAccount", name: "bot", namespace: "n" }];
+    const granted = { ...object, roleRef: { ...object.roleRef, kind: "ClusterRole" }, subjects };
+    assert.deepEqual(faultsOfNew(clusterRoleBindings(names), granted), []);
   });
 });

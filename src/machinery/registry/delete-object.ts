@@ -227,14 +227,11 @@ function markedMetadata<T extends ApiObject>(
  */
 function withFinalizers(metadata: ObjectMeta, propagationPolicy: DeleteOptions["propagationPolicy"]): ObjectMeta {
   if (propagationPolicy === undefined) return metadata;
-  const others = (metadata.finalizers ?? []).filter(
-    (finalizer) => finalizer !== orphanFinalizer && finalizer !== foregroundFinalizer,
+  const wanted = { Orphan: orphanFinalizer, Foreground: foregroundFinalizer, Background: undefined }[propagationPolicy];
+  const kept = (metadata.finalizers ?? []).filter(
+    (finalizer) => finalizer === wanted || (finalizer !== orphanFinalizer && finalizer !== foregroundFinalizer),
   );
-  const finalizers = [
-    ...others,
-    ...(propagationPolicy === "Orphan" ? [orphanFinalizer] : []),
-    ...(propagationPolicy === "Foreground" ? [foregroundFinalizer] : []),
-  ];
+  const finalizers = wanted === undefined || kept.includes(wanted) ? kept : [...kept, wanted];
   const { finalizers: _finalizers, ...rest } = metadata;
   return finalizers.length === 0 ? rest : { ...rest, finalizers };
 }

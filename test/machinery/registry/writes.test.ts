@@ -342,6 +342,15 @@ describe("a delete", () => {
     assert.equal((await remove(box, { propagationPolicy: "Background" })).isRemoved, true);
   });
 
+  it("repeated with the same policy changes nothing", async () => {
+    const box = await toyBox();
+    await box.add("bear", { metadata: { finalizers: ["foregroundDeletion", "example.com/mine"] } });
+    const { object: marked } = await remove(box, { propagationPolicy: "Foreground" });
+    assert.deepEqual(marked.object.metadata.finalizers, ["foregroundDeletion", "example.com/mine"]);
+    const { object: again } = await remove(box, { propagationPolicy: "Foreground" });
+    assert.equal(again.revision, marked.revision);
+  });
+
   it("of a dry run removes nothing", async () => {
     const box = await toyBox();
     await box.add("bear");

@@ -4,7 +4,6 @@ import { bearerTokenWarnings } from "../machinery/authentication/bearer-token.ts
 import { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
 import { createApiServer } from "../machinery/http/api-server.ts";
 import { OpenStreams } from "../machinery/http/open-streams.ts";
-import { openApiSource } from "../machinery/http/openapi-routes.ts";
 import { createResourceHandler } from "../machinery/http/resources/resource-handler.ts";
 import { servedDefinitions } from "../machinery/registry/resource-definition.ts";
 import { storeBytes } from "../machinery/storage/backends/lmdb-files.ts";
@@ -94,7 +93,7 @@ export async function composeHandler(
       authorize,
       clock,
     }),
-    openApi: openApiSource({ names, version: signetVersion, resources, reviews }),
+    api: { names, version: signetVersion, resources, reviews },
     pathRoutes: new Map([...accounts.pathRoutes(() => state.url), ...(status?.routes ?? [])]),
     healthChecks: [...storeChecks(store, stores), ...healthChecks, shutdownCheck(state)],
     log,

@@ -8,7 +8,7 @@ import type { HealthCheck } from "./health-routes.ts";
 import { Metrics } from "./metrics.ts";
 import type { AuditCounts, MetricsOptions } from "./metrics.ts";
 import { openApiRoutes } from "./openapi-routes.ts";
-import type { OpenApiSource } from "./openapi-routes.ts";
+import type { ApiDescription } from "../schema/openapi.ts";
 import type { RequestAudit } from "./request-audit.ts";
 import { withIndex } from "./path-routes.ts";
 import type { PathRoute, PathRoutes } from "./path-routes.ts";
@@ -30,7 +30,8 @@ export interface ApiServerOptions extends Pick<
 > {
   /** Every served kind, stored or not. Discovery lists groups and versions in this order. */
   readonly definitions: readonly Definition[];
-  readonly openApi: OpenApiSource;
+  /** What the OpenAPI documents describe. */
+  readonly api: ApiDescription;
   /** Paths outside the API that features answer. */
   readonly pathRoutes: PathRoutes;
   readonly healthChecks: readonly HealthCheck[];
@@ -79,7 +80,7 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
           options.log.error({ err: error, check, failures }, "health check failed"),
       }),
       ["/metrics", metricsRoute],
-      ...openApiRoutes(options.openApi),
+      ...openApiRoutes(options.api),
       ...options.pathRoutes,
       ...versionRoutes(options.signetVersion),
     ]),

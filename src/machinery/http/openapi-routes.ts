@@ -3,50 +3,10 @@ import { taggedDocument, taggedResponse } from "./document-route.ts";
 import type { TaggedDocument } from "./document-route.ts";
 import { contentTypes } from "./negotiation.ts";
 import type { PathRoute, PathRoutes } from "./path-routes.ts";
-import type { Names } from "../api/names.ts";
 import { apiPathOf } from "../api/resource-type.ts";
 import { openApiV2, openApiV3 } from "../schema/openapi.ts";
-import type { DescribedResource } from "../schema/openapi.ts";
+import type { ApiDescription } from "../schema/openapi.ts";
 import { encodeOpenApiV2 } from "../schema/openapi-v2-protobuf.ts";
-
-interface OpenApiInput {
-  readonly names: Names;
-  readonly version: string;
-  readonly resources: readonly DescribedResource[];
-  readonly reviews: readonly DescribedResource[];
-}
-
-/** The OpenAPI documents of the served resources. Each is created on first use. */
-export function openApiSource(input: OpenApiInput): OpenApiSource {
-  const groupVersions = new Map(
-    [...input.resources, ...input.reviews].map(({ group, version }) => [
-      apiPathOf({ group, version }).slice(1),
-      { group, version },
-    ]),
-  );
-  return {
-    groupVersionPaths: [...groupVersions.keys()],
-    version3(path) {
-      const groupVersion = groupVersions.get(path);
-      if (groupVersion === undefined) throw new RangeError(`no API at ${path}`);
-      return openApiV3(input, groupVersion);
-    },
-    version2: () => openApiV2(input),
-    version2Protobuf: () => encodeOpenApiV2(openApiV2(input)),
-  };
-}
-
-/** Creates each OpenAPI document once, on first use. */
-export interface OpenApiSource {
-  /** The paths of the group versions, such as `api/v1` or `apis/GROUP/VERSION`. */
-  readonly groupVersionPaths: readonly string[];
-  /** The OpenAPI 3 document for one of those paths. */
-  version3(groupVersionPath: string): object;
-  /** The OpenAPI 2 document of the whole API. */
-  version2(): object;
-  /** The same document in gnostic's protobuf encoding, if available. */
-  version2Protobuf?(): Buffer;
-}
 
 /**
  * The type that clients ask for. It is not a valid media type (RFC 9110 does not allow `@`), so Go cannot parse it in
@@ -57,17 +17,23 @@ const version2ProtobufType = "application/com.github.proto-openapi.spec.v2.v1.0+
 /** The content at a path with the right hash never changes: cache it for a year, in seconds. */
 const immutableSeconds = 31_536_000;
 
-/** `/openapi/v3` (the index with a hash of each document), the documents below it, and `/openapi/v2`. */
-export function openApiRoutes(source: OpenApiSource): PathRoutes {
+/**
+ * `/openapi/v3` (the index with a hash of each document), the documents below it, and `/openapi/v2`. Each is made on first use.
+ */
+export function openApiRoutes(api: ApiDescription): PathRoutes {
   const documents = new Map<string, () => TaggedDocument>();
-  for (const path of source.groupVersionPaths) {
+  for (const { group, version } of [...api.resources, ...api.reviews]) {
     documents.set(
-      path,
-      once(() => taggedDocument(source.version3(path), contentTypes.json)),
+      apiPathOf({ group, version }).slice(1),
+      once(() => taggedDocument(openApiV3(api, { group, version }), contentTypes.json)),
     );
   }
-  const version2 = once(() => taggedDocument(source.version2(), contentTypes.json));
-  const version2Protobuf = once(() => protobufDocument(source, version2().tag));
+  const version2 = once(() => taggedDocument(openApiV2(api), contentTypes.json));
+  const version2Protobuf = once(() => ({
+    contentType: version2ProtobufType,
+    bytes: encodeOpenApiV2(openApiV2(api)),
+    tag: `${version2().tag}-PB`,
+  }));
   const index = once(() => {
     const entries = [...documents].map(([path, document]) => [
       path,
@@ -82,7 +48,7 @@ export function openApiRoutes(source: OpenApiSource): PathRoutes {
       "/openapi/v2",
       {
         methods: "any",
-        handle: (request) => taggedResponse(request, (asksForProtobuf(request) && version2Protobuf()) || version2()),
+        handle: (request) => taggedResponse(request, asksForProtobuf(request) ? version2Protobuf() : version2()),
       },
     ],
   ]);
@@ -112,12 +78,7 @@ function hashedResponse(
 const asksForProtobuf = (request: HttpRequest): boolean =>
   [version2ProtobufAsked, version2ProtobufType].some((type) => String(request.headers["accept"] ?? "").includes(type));
 
-function protobufDocument(source: OpenApiSource, tag: string): TaggedDocument | undefined {
-  const bytes = source.version2Protobuf?.();
-  return bytes && { contentType: version2ProtobufType, bytes, tag: `${tag}-PB` };
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined;
-  return () => (made ??= { value: make() }).value;
+function once(make: () => TaggedDocument): () => TaggedDocument {
+  let made: TaggedDocument | undefined;
+  return () => (made ??= make());
 }

@@ -24,6 +24,7 @@ import { decodeEnvelope } from "../../../src/machinery/schema/protobuf-envelope.
 import { object } from "../../../src/machinery/schema/schema.ts";
 import type { ObjectSchema } from "../../../src/machinery/schema/schema.ts";
 import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
+import { sampleApi } from "../schema/sample-api.ts";
 
 const schema = object({
   goType: "v1.Thing",
@@ -105,11 +106,7 @@ function serverWith(changes: Partial<ApiServerOptions> = {}): Server {
       return { decision: "allow", reason: "" };
     },
     handleResource: ({ info }) => ({ status: 200, headers: {}, body: `${info.verb} ${info.resource}` }),
-    openApi: {
-      groupVersionPaths: ["api/v1"],
-      version3: () => ({ openapi: "3.0.0" }),
-      version2: () => ({ swagger: "2.0" }),
-    },
+    api: sampleApi,
     pathRoutes: openIdRoutes(() => ({
       configuration: document("application/json"),
       keys: document("application/jwk-set+json"),
@@ -494,7 +491,7 @@ describe("the documents of the API", () => {
     const index = parsed(await send("GET /openapi/v3"))["paths"] as Record<string, { serverRelativeURL: string }>;
     const url = index["api/v1"]?.serverRelativeURL ?? "";
     const document = await send(`GET ${url}`);
-    assert.deepEqual(parsed(document), { openapi: "3.0.0" });
+    assert.equal(parsed(document)["openapi"], "3.0.0");
     assert.match(String(document.headers["cache-control"]), /immutable/);
     const stale = await send("GET /openapi/v3/api/v1?hash=OLD");
     assert.deepEqual([stale.status, stale.headers["location"]], [301, url]);

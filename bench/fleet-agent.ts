@@ -12,12 +12,11 @@ import {
 import { leaseResource } from "../src/features/core/resources.ts";
 import { nodeResource } from "../src/features/nodes/resources.ts";
 import type { Node } from "../src/features/nodes/resources.ts";
-import { systemClock } from "../src/machinery/api/clock.ts";
+import { systemClock, sleep } from "../src/machinery/api/clock.ts";
 import type { Names } from "../src/machinery/api/names.ts";
 import { ApiClient } from "../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../src/machinery/client/https-transport.ts";
 import { namesOfServer } from "../src/machinery/client/names-of-server.ts";
-import { sleep } from "../src/machinery/loops/repetition.ts";
 
 export interface FleetAgentOptions {
   readonly server: string;

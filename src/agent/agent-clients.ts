@@ -1,5 +1,5 @@
 import { ApiError } from "../machinery/api/api-error.ts";
-import { monotonicClock } from "../machinery/api/clock.ts";
+import { monotonicClock, sleep } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import { ApiClient } from "../machinery/client/api-client.ts";
 import { connectionFault } from "../machinery/client/connection-fault.ts";
@@ -11,7 +11,6 @@ import { lacksPermission } from "../machinery/client/lacks-permission.ts";
 import type { TlsCredentials } from "../machinery/client/tls-options.ts";
 import type { ClientResponse, Transport } from "../machinery/client/transport.ts";
 import type { ClientCertificate, ServerAccess, BootstrapCredential } from "./agent-settings.ts";
-import { sleep } from "../machinery/loops/repetition.ts";
 import type { AgentIdentity } from "./certificate-renewal.ts";
 import type { KeyPair } from "./key-pair.ts";
 import { pacedTransport } from "./paced-transport.ts";

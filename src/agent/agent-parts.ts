@@ -1,6 +1,5 @@
-import type { Clock } from "../machinery/api/clock.ts";
+import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
-import type { Sleep } from "../machinery/loops/repetition.ts";
 import type { AgentListener } from "./agent-listener.ts";
 import type { AgentMetrics } from "./agent-metrics.ts";
 import type { AgentSettings, ServiceCertificate } from "./agent-settings.ts";

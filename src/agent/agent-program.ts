@@ -1,11 +1,10 @@
-import { timestamp } from "../machinery/api/clock.ts";
+import { sleep, timestamp } from "../machinery/api/clock.ts";
 import { exitCodes } from "../machinery/command-line/command-failure.ts";
 import { interruptible } from "../machinery/command-line/interruptible.ts";
 import { printable } from "../machinery/command-line/printable.ts";
 import { terminalWidth, textTable } from "../machinery/command-line/text-table.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
-import { sleep } from "../machinery/loops/repetition.ts";
 import { readAgentStatus, renewThroughAgent } from "./agent-control.ts";
 import { agentFaults } from "./agent-status.ts";
 import { approvalAdvice } from "./certificate-manager.ts";

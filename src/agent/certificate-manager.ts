@@ -1,11 +1,11 @@
 import type { CertificateSigningRequest } from "../features/certificates/resources.ts";
 import { certificateSigningRequestResource } from "../features/certificates/resources.ts";
 import { ApiError } from "../machinery/api/api-error.ts";
-import type { Clock } from "../machinery/api/clock.ts";
+import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/repetition.ts";
-import type { Backoff, Sleep } from "../machinery/loops/repetition.ts";
+import type { Backoff } from "../machinery/loops/repetition.ts";
 import { traced } from "../machinery/tracing/loop-trace.ts";
 import { serialNumberHex } from "../pki/certificate.ts";
 import type { Certificate } from "../pki/certificate.ts";

@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
-import type { Clock } from "../machinery/api/clock.ts";
+import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import { backoffMilliseconds } from "../machinery/loops/repetition.ts";
-import type { Backoff, Sleep } from "../machinery/loops/repetition.ts";
+import type { Backoff } from "../machinery/loops/repetition.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { Hook } from "./agent-settings.ts";
 import type { HookMemory } from "./hook-memory.ts";

@@ -1,11 +1,10 @@
 import { join } from "node:path";
-import type { Clock } from "../machinery/api/clock.ts";
+import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
 import { CommandFailure } from "../machinery/command-line/command-failure.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
-import type { Sleep } from "../machinery/loops/repetition.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import type { Hook } from "./agent-settings.ts";
 import { approvalAdvice, CertificateManager } from "./certificate-manager.ts";

@@ -1,10 +1,9 @@
-import { monotonicClock, systemClock, timestamp } from "../machinery/api/clock.ts";
+import { monotonicClock, sleep, systemClock, timestamp } from "../machinery/api/clock.ts";
 import { connect } from "../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../machinery/command-line/connection.ts";
 import { interruptible } from "../machinery/command-line/interruptible.ts";
 import { printable } from "../machinery/command-line/printable.ts";
 import { openProcessLog } from "../machinery/files/process-log.ts";
-import { sleep } from "../machinery/loops/repetition.ts";
 import { approvalAdvice } from "./certificate-manager.ts";
 import { obtainCertificate } from "./issue-certificate.ts";
 import type { IssueOrder } from "./issue-certificate.ts";

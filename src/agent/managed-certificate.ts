@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import type { Clock } from "../machinery/api/clock.ts";
-import type { Sleep } from "../machinery/loops/repetition.ts";
+import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import type { AgentMetrics } from "./agent-metrics.ts";
 import type { AgentSettings, ServiceCertificate } from "./agent-settings.ts";
 import { CertificateManager } from "./certificate-manager.ts";

@@ -1,6 +1,5 @@
-import type { Clock } from "../machinery/api/clock.ts";
+import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import type { ClientResponse, Transport } from "../machinery/client/transport.ts";
-import type { Sleep } from "../machinery/loops/repetition.ts";
 
 /** How much longer a body rests than it was worked on. */
 const restShare = 4;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Sleep } from "../machinery/loops/repetition.ts";
+import type { Sleep } from "../machinery/api/clock.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { Hook } from "./agent-settings.ts";
 import { outputPath, writeCertificateOutput } from "./certificate-output.ts";

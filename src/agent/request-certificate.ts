@@ -2,10 +2,9 @@ import { createHash } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import type { CertificateSigningRequest } from "../features/certificates/resources.ts";
 import { ApiError } from "../machinery/api/api-error.ts";
-import type { Clock } from "../machinery/api/clock.ts";
+import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ResourceClient } from "../machinery/client/api-client.ts";
-import type { Sleep } from "../machinery/loops/repetition.ts";
 import { createCertificateRequestPem } from "../pki/create-certificate-request.ts";
 import {
   encodePrivateKeyPem,

@@ -1,10 +1,8 @@
 import { createHash } from "node:crypto";
 import { uptime } from "node:os";
 import { statSync } from "node:fs";
-import { systemClock } from "../machinery/api/clock.ts";
-import type { Clock } from "../machinery/api/clock.ts";
-import { sleep as realSleep } from "../machinery/loops/repetition.ts";
-import type { Sleep } from "../machinery/loops/repetition.ts";
+import { systemClock, sleep as realSleep } from "../machinery/api/clock.ts";
+import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { openAgentListener } from "./agent-listener.ts";
 import type { AgentParts } from "./agent-parts.ts";

@@ -7,7 +7,7 @@ import { makeFolder } from "../machinery/files/make-folder.ts";
 import { readRegularFile } from "../machinery/files/regular-file.ts";
 import { Informer } from "../machinery/loops/informer.ts";
 import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/repetition.ts";
-import type { Sleep } from "../machinery/loops/repetition.ts";
+import type { Sleep } from "../machinery/api/clock.ts";
 import { decodePemBlocks, encodePem } from "../pki/pem.ts";
 import { encodeCertificatesPem, parseCertificatesPem } from "../pki/trust-anchors.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";

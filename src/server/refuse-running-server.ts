@@ -1,6 +1,6 @@
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { longestRestMilliseconds } from "../machinery/loops/leader-election.ts";
-import type { Sleep } from "../machinery/loops/repetition.ts";
+import type { Sleep } from "../machinery/api/clock.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import { storedEntry } from "../machinery/storage/stored-entries.ts";
 

@@ -10,7 +10,7 @@ import {
 import type { AuthorityRecord, Generation } from "../features/certificates/authorities/authority-record.ts";
 import { authorityFiles } from "../features/certificates/authorities/cluster-authorities.ts";
 import { subjectOf } from "../features/certificates/authorities/rotate-authority.ts";
-import { systemClock } from "../machinery/api/clock.ts";
+import { systemClock, sleep } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
 import { CommandFailure } from "../machinery/command-line/command-failure.ts";
 import { interruptible } from "../machinery/command-line/interruptible.ts";
@@ -18,7 +18,6 @@ import { readPrivateFile } from "../machinery/files/private-file.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import { changeKeyRecord, readKeyRecord } from "../machinery/keys/key-records.ts";
 import { SealingKey, sealingKeyFile } from "../machinery/keys/sealing-key.ts";
-import { sleep } from "../machinery/loops/repetition.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import { loadCertificateAuthority } from "../pki/certificate-authority.ts";
 import { PkiError } from "../pki/pki-error.ts";

@@ -16,7 +16,7 @@ import type { RunningAgent } from "../../src/agent/start-agent.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 import type { Transport } from "../../src/machinery/client/transport.ts";
-import type { Sleep } from "../../src/machinery/loops/repetition.ts";
+import type { Sleep } from "../../src/machinery/api/clock.ts";
 import { encodePem } from "../../src/pki/pem.ts";
 import { eventually } from "../end-to-end/eventually.ts";
 import { newAuthority } from "../end-to-end/signing-authority.ts";

@@ -13,7 +13,7 @@ import type { AgentSettings } from "../../src/agent/agent-settings.ts";
 import { startAgent } from "../../src/agent/start-agent.ts";
 import { serverAccess } from "../../src/cli/agent-server-access.ts";
 import { writePrivateFile, writePublicFile } from "../../src/machinery/files/atomic-file.ts";
-import type { Sleep } from "../../src/machinery/loops/repetition.ts";
+import type { Sleep } from "../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { signCertificate } from "../../src/pki/certificate-authority.ts";
 import type { CertificateAuthority } from "../../src/pki/certificate-authority.ts";

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
-import type { Sleep } from "../../src/machinery/loops/repetition.ts";
+import type { Sleep } from "../../src/machinery/api/clock.ts";
 
 interface Sleeper {
   readonly until: number;

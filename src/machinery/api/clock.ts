@@ -1,3 +1,5 @@
+import { setTimeout as delay } from "node:timers/promises";
+
 /** The source of the current time. It is injected, so that tests can control it. */
 export interface Clock {
   /** Milliseconds since the epoch, like `Date.now`. */
@@ -56,3 +58,13 @@ export const systemSchedule: Schedule = (callback, milliseconds) => {
     clearTimeout(timer);
   };
 };
+
+/** Resolves after so many milliseconds, or at once when `signal` aborts; never rejects. Injected, as a Schedule is. */
+export type Sleep = (milliseconds: number, signal: AbortSignal) => Promise<void>;
+
+// Both reject on abort only.
+export const sleep: Sleep = (milliseconds, signal) => delay(milliseconds, undefined, { signal }).catch(() => {});
+
+/** Does not keep the process alive. */
+export const unreferencedSleep: Sleep = (milliseconds, signal) =>
+  delay(milliseconds, undefined, { signal, ref: false }).catch(() => {});

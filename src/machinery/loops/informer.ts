@@ -1,6 +1,6 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { ApiError } from "../api/api-error.ts";
 import { withoutManagedFields } from "../api/object-meta.ts";
+import { unreferencedSleep } from "../api/clock.ts";
 import type { Clock } from "../api/clock.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import { EndlessList, listPages } from "../client/list-pages.ts";
@@ -136,7 +136,7 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
   /** A watch that keeps ending immediately must not become a busy loop: every round except the first waits. */
   async #pause(failures: number, signal: AbortSignal): Promise<void> {
     const backoff = this.#options.backoffMilliseconds ?? ((n: number) => Math.min(10_000, 100 * 2 ** n));
-    await delay(backoff(failures), undefined, { signal, ref: false }).catch(() => {});
+    await unreferencedSleep(backoff(failures), signal);
   }
 
   async #relist(signal: AbortSignal): Promise<string> {

@@ -1,12 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
-
-/** Resolves after some milliseconds, or at once when `signal` aborts; never rejects. */
-export type Sleep = (milliseconds: number, signal: AbortSignal) => Promise<void>;
-
-export const sleep: Sleep = async (milliseconds, signal) => {
-  // Rejects on abort only.
-  await delay(milliseconds, undefined, { signal }).catch(() => {});
-};
+import type { Sleep } from "../api/clock.ts";
 
 /** How long to wait after failures in a row. Milliseconds. */
 export interface Backoff {

@@ -1,4 +1,5 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { unreferencedSleep } from "../api/clock.ts";
+import type { Sleep } from "../api/clock.ts";
 import { OutageReport } from "../logging/outage-report.ts";
 import { FeedFollower } from "./feed-follower.ts";
 import type { FeedFollowerOptions, FeedMember } from "./feed-follower.ts";
@@ -12,13 +13,10 @@ export interface ChangeFeedOptions {
   readonly replayLength?: number;
   /** Told when the store's changes do not come, and when they come again. */
   readonly outage?: OutageReport;
-  readonly sleep?: FeedFollowerOptions["sleep"];
+  readonly sleep?: Sleep;
   /** Told all changes after the load, also those below no member's prefix. Caches that start apart tell them again. */
   readonly onChanges?: FeedFollowerOptions["onChanges"];
 }
-
-const unreferenced: FeedFollowerOptions["sleep"] = (milliseconds, signal) =>
-  delay(milliseconds, undefined, { signal, ref: false });
 
 const untold = (): OutageReport => new OutageReport({ onFailure: () => {}, onRecovery: () => {} });
 
@@ -36,7 +34,7 @@ export class ChangeFeed {
     store,
     replayLength = 10_000,
     outage = untold(),
-    sleep = unreferenced,
+    sleep = unreferencedSleep,
     onChanges = () => {},
   }: ChangeFeedOptions) {
     this.#options = { store, replayLength, outage, sleep, onChanges };

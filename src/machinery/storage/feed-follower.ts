@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Sleep } from "../api/clock.ts";
 import { messageOf } from "../api/thrown-error.ts";
 import type { OutageReport } from "../logging/outage-report.ts";
 import { RevisionCompacted, StoreUnavailable } from "./store.ts";
@@ -56,8 +57,7 @@ export interface FeedFollowerOptions {
   readonly replayLength: number;
   /** Told when no changes come, and when they come again. A watch that ends once is no outage: the next one goes on. */
   readonly outage: OutageReport;
-  /** Rejects when the signal aborts. */
-  readonly sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>;
+  readonly sleep: Sleep;
   readonly onChanges: (changes: readonly Change[]) => void;
 }
 
@@ -74,7 +74,7 @@ export class FeedFollower {
   readonly #store: Store;
   readonly #replayLength: number;
   readonly #outage: OutageReport;
-  readonly #sleep: FeedFollowerOptions["sleep"];
+  readonly #sleep: Sleep;
   readonly #onChanges: FeedFollowerOptions["onChanges"];
   readonly #members = new Map<string, FeedMember>();
   readonly #waiters = new Set<Waiter>();
@@ -303,6 +303,7 @@ export class FeedFollower {
       this.#retryMilliseconds = nextWait(wait);
       try {
         await this.#sleep(wait, signal);
+        if (signal.aborted) return;
         if (isForgotten) await this.#load();
         return this.#follow();
       } catch (cause) {

@@ -1,9 +1,8 @@
 import { errorCode } from "../../machinery/api/thrown-error.ts";
-import { systemClock } from "../../machinery/api/clock.ts";
+import { systemClock, sleep } from "../../machinery/api/clock.ts";
 import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { fileFailureReason, unreadableFileReason } from "../../machinery/files/unusable-file.ts";
-import { sleep } from "../../machinery/loops/repetition.ts";
 import { UnreadableSource } from "../../machinery/storage/copy-objects.ts";
 import { StoreUnavailable } from "../../machinery/storage/store.ts";
 import { interruptible } from "../../machinery/command-line/interruptible.ts";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
-import { sleep } from "../../machinery/loops/repetition.ts";
+import { sleep } from "../../machinery/api/clock.ts";
 import { periodically } from "../../machinery/scheduling/periodically.ts";
 import { WorkerRestarter } from "./worker-restarter.ts";
 import { probeMilliseconds, WorkerWatchdog } from "./worker-watchdog.ts";

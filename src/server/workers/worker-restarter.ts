@@ -1,5 +1,6 @@
 import { backoffMilliseconds } from "../../machinery/loops/repetition.ts";
-import type { Backoff, Sleep } from "../../machinery/loops/repetition.ts";
+import type { Sleep } from "../../machinery/api/clock.ts";
+import type { Backoff } from "../../machinery/loops/repetition.ts";
 
 export interface WorkerRestarterOptions {
   /** Starts a worker. Resolves when it serves. */

@@ -12,7 +12,8 @@ import type { ResourceDefinition } from "../../machinery/registry/resource-defin
 import { jsonTypeName } from "../../machinery/registry/patch/json-value.ts";
 import { decodeUtf8 } from "../../machinery/schema/decode-utf8.ts";
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
-import { JsonSyntaxError, parseJson } from "../../machinery/schema/parse-json.ts";
+import { JsonSyntaxError } from "../../machinery/schema/json-reader.ts";
+import { parseJson } from "../../machinery/schema/parse-json.ts";
 import { wasSentEmpty } from "../../machinery/schema/sent-empty.ts";
 import { boolean, bytes, mapOf, named, string } from "../../machinery/schema/schema.ts";
 import type { Infer } from "../../machinery/schema/schema.ts";

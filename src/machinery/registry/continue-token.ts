@@ -1,6 +1,7 @@
 import { badRequest } from "../api/api-error.ts";
 import { shortened } from "../api/format-value.ts";
-import { JsonSyntaxError, parseJsonBytes } from "../schema/parse-json.ts";
+import { JsonSyntaxError } from "../schema/json-reader.ts";
+import { parseJsonBytes } from "../schema/parse-json.ts";
 
 /** The start of the next page of a list. */
 export interface ContinuePoint {

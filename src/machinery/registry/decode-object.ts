@@ -1,7 +1,7 @@
 import type { ApiObject } from "../api/object-meta.ts";
 import type { Reading } from "../schema/decode-context.ts";
 import { strictFaults } from "../schema/decode-faults.ts";
-import type { MemberPlace } from "../schema/parse-json.ts";
+import type { MemberPlace } from "../schema/json-reader.ts";
 import type { CompiledSchema } from "./compiled-schema.ts";
 import type { ResourceRegistry } from "./resource-registry.ts";
 

@@ -3,8 +3,9 @@ import type { ApiObject } from "../api/object-meta.ts";
 import { plainApiVersion } from "../api/resource-type.ts";
 import { maximumPatchValues } from "../schema/value-limit.ts";
 import { inTurns, pauseInTurn } from "../scheduling/request-turn.ts";
-import { JsonSyntaxError, parseJson } from "../schema/parse-json.ts";
-import type { RepeatedKey } from "../schema/parse-json.ts";
+import { JsonSyntaxError } from "../schema/json-reader.ts";
+import type { RepeatedKey } from "../schema/json-reader.ts";
+import { parseJson } from "../schema/parse-json.ts";
 import {
   repeatedKeyFault,
   repeatedKeysFault,

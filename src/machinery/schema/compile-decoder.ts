@@ -6,8 +6,6 @@ import type { MemberPlace } from "./json-reader.ts";
 import { withSentEmpty } from "./sent-empty.ts";
 import type { ArraySchema, Field, MapSchema, ObjectSchema, ScalarType, Schema } from "./schema.ts";
 
-export { TypeMismatch } from "./decode-faults.ts";
-
 export interface Decoded<T> {
   readonly value: T;
   /** Members that are not in the schema, such as `secrets[0].y`: in document order, at most 100. */

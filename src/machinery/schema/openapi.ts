@@ -6,8 +6,6 @@ import { operationsOf, parameterTypes, wholeWordOfGroup, wordOfGroup } from "./o
 import type { Body, DescribedResource, HttpMethod, Operation } from "./openapi-operations.ts";
 import { protobufMediaType } from "./protobuf-envelope.ts";
 
-export type { DescribedResource } from "./openapi-operations.ts";
-
 export interface ApiDescription {
   readonly resources: readonly DescribedResource[];
   /** Kinds that can only be created. */

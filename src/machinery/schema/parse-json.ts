@@ -4,9 +4,6 @@ import { checkValueCount, endOfString, maximumValues } from "./value-limit.ts";
 import { isDigit, JsonReader, JsonSyntaxError, maximumJsonDepth } from "./json-reader.ts";
 import type { JsonReading, MemberPlace, RepeatedKey } from "./json-reader.ts";
 
-export { JsonSyntaxError, maximumJsonDepth, positionOfMember } from "./json-reader.ts";
-export type { MemberPlace, RepeatedKey } from "./json-reader.ts";
-
 export interface ParsedJson {
   readonly value: unknown;
   /** The members that occur more than once in an object, in document order, each listed once. */

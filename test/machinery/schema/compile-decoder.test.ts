@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { compileDecoder, TypeMismatch } from "../../../src/machinery/schema/compile-decoder.ts";
+import { compileDecoder } from "../../../src/machinery/schema/compile-decoder.ts";
+import { TypeMismatch } from "../../../src/machinery/schema/decode-faults.ts";
 import type { Decoded } from "../../../src/machinery/schema/compile-decoder.ts";
 import { parseJson } from "../../../src/machinery/schema/parse-json.ts";
 import {

@@ -1,13 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import {
-  JsonSyntaxError,
-  maximumJsonDepth,
-  parsedValue,
-  parseJson,
-  parseJsonBytes,
-} from "../../../src/machinery/schema/parse-json.ts";
+import { JsonSyntaxError, maximumJsonDepth } from "../../../src/machinery/schema/json-reader.ts";
+import { parsedValue, parseJson, parseJsonBytes } from "../../../src/machinery/schema/parse-json.ts";
 import { upstream } from "./upstream.ts";
 
 test("invalid JSON is refused in Go's words", async (t) => {

@@ -148,10 +148,7 @@ function appliedConfiguration<T extends ApiObject>(
 ): AppliedConfiguration {
   const refusal = (fault: string): Error => badRequest(`error decoding YAML: ${fault}`);
   const { value, repeatedKeys } = parsed(text, { refusal });
-  const configuration = parseConfiguration(value, definition);
-  const { managedFields } = Object(configuration.metadata) as Partial<ApiObject["metadata"]>; // only its presence matters
-  if (managedFields !== undefined && managedFields !== null) throw badRequest("metadata.managedFields must be nil");
-  return { configuration, repeatedKeys };
+  return { configuration: parseConfiguration(value, definition), repeatedKeys };
 }
 
 interface ParsedPatch {

@@ -6,7 +6,7 @@ import { withoutManagedFields } from "../../api/object-meta.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import { apiVersionOf } from "../../api/resource-type.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import { isJsonObject, memberOf } from "../../api/json-object.ts";
+import { isJsonObject, jsonFields, memberOf } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
 import { isSameJson, jsonTypeName } from "../patch/json-value.ts";
 import { compareFields } from "./compare-fields.ts";
@@ -52,16 +52,10 @@ const unrecordedManager = "before-first-apply";
  * nulls, and still needs decoding and defaulting. The manager's time is set to now, even when nothing else changed. Yields
  * between its steps.
  *
- * Throws ApiErrors: 400 for a configuration that contains managedFields, 422 for one that does not fit the schema, 409
- * for fields that other managers own.
+ * Throws ApiErrors: 422 for a configuration that does not fit the schema, 409 for fields that other managers own.
  */
 export function* applyConfiguration(request: ApplyRequest): Generator<undefined, ApiObject> {
-  const { compiled, live, apiVersion } = request;
-  const metadata: unknown = request.configuration.metadata ?? {}; // from a client: its type is only claimed
-  if (isJsonObject(metadata) && Array.isArray(metadata["managedFields"])) {
-    throw badRequest("metadata.managedFields must be nil");
-  }
-  const configuration = { ...request.configuration, metadata } as ApiObject; // otherwise the next lines refuse it
+  const { compiled, live, apiVersion, configuration } = request;
   const faults = configurationFaults(compiled.schema, configuration);
   const refusal = (causes: readonly FieldError[]): ApiError => {
     const group = apiVersion.includes("/") ? apiVersion.replace(/\/.*/, "") : "";
@@ -70,7 +64,7 @@ export function* applyConfiguration(request: ApplyRequest): Generator<undefined,
   if (faults.length > 0) throw refusal(faults);
   try {
     const start = live === undefined ? compiled.emptyObject : compiled.withOwnTimes(withoutManagedFields(live));
-    return yield* applyChecked({ ...request, configuration }, start as ApiObject); // an empty object is valid except for its name
+    return yield* applyChecked(request, start as ApiObject); // an empty object is valid except for its name
   } catch (error) {
     if (!(error instanceof UntrackableEntry)) throw error;
     const message = `Invalid value: the live object cannot be merged: ${error.message}`;
@@ -225,7 +219,7 @@ const printKind = ({ group, version, kind }: AppliedKind): string => `${group}/$
 
 /**
  * Checks the parsed body of an apply (YAML or JSON; an empty body is null): it must be an object of exactly the kind of
- * the path. Throws 400 ApiErrors in upstream's words. The caller handles parse errors.
+ * the path, without managedFields. Throws 400 ApiErrors in upstream's words. The caller handles parse errors.
  */
 export function parseConfiguration(body: unknown, expected: AppliedKind): ApiObject {
   if (body !== null && !isJsonObject(body)) {
@@ -238,6 +232,8 @@ export function parseConfiguration(body: unknown, expected: AppliedKind): ApiObj
   const given = kindOf(configuration);
   if (printKind(given) !== printKind(expected)) throw badRequest(`invalid object type: ${printKind(given)}`);
   const metadata = memberOf(configuration, "metadata") ?? {};
+  const managedFields = memberOf(jsonFields(metadata), "managedFields") ?? undefined;
+  if (managedFields !== undefined) throw badRequest("metadata.managedFields must be nil");
   return { ...configuration, apiVersion: apiVersionOf(expected), metadata } as ApiObject; // its fields are checked when it is applied
 }
 

@@ -1,4 +1,6 @@
+import { unauthorized } from "../machinery/api/api-error.ts";
 import { anonymousUsername } from "../machinery/api/user-info.ts";
+import type { UserInfo } from "../machinery/api/user-info.ts";
 import { credentialWarnings } from "../machinery/authentication/presented-credential.ts";
 import { bearerTokenWarnings } from "../machinery/authentication/bearer-token.ts";
 import { LoopbackTokens } from "../machinery/authentication/loopback-tokens.ts";
@@ -68,6 +70,9 @@ export async function composeHandler(
     (sinks) => sinks?.close(),
   );
   const streams = new OpenStreams((user) => authentication.refusalOf(user) !== undefined);
+  const refuseRevoked = (user: UserInfo): void => {
+    if (authentication.refusalOf(user) !== undefined) throw unauthorized();
+  };
   nodes.onLocked(() => streams.endRefused());
   revocation.onRevoked(() => {
     streams.endRefused();
@@ -79,6 +84,7 @@ export async function composeHandler(
     authenticate: isStoreShared
       ? authenticateOnFreshCache(authenticate, (request) => stores.waitForFreshCache(request))
       : authenticate,
+    refuseRevoked,
     impersonate: (request, caller) => access.impersonate(request.headers, caller),
     authorize,
     withoutIdentity: authentication.withoutIdentity,
@@ -91,6 +97,7 @@ export async function composeHandler(
       reviews,
       admission: stores.admission,
       authorize,
+      refuseRevoked,
       clock,
     }),
     api: { names, version: signetVersion, resources, reviews },

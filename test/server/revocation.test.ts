@@ -187,6 +187,39 @@ describe("a client certificate", () => {
     await remove();
   });
 
+  it("does nothing with a body that comes after it was revoked", async () => {
+    const held = Promise.withResolvers<Buffer>();
+    const configMaps = "/api/v1/namespaces/default/configmaps";
+    const robot = "/api/v1/namespaces/default/serviceaccounts/robot";
+    const answering = (
+      [
+        ["POST", configMaps],
+        ["PUT", robot],
+        ["PATCH", robot],
+        ["DELETE", robot],
+        ["DELETE", configMaps],
+        ["POST", `${robot}/token`],
+        ["POST", whoami],
+      ] as const
+    ).map(([method, path]) =>
+      servers[0].handler({
+        method,
+        path,
+        query: "",
+        headers: { "content-type": method === "PATCH" ? "application/merge-patch+json" : "application/json" },
+        connection: { remoteAddress: "127.0.0.1", peerCertificates: [certificate] },
+        readBody: () => held.promise,
+        signal: new AbortController().signal,
+      }),
+    );
+    await create({ certificate: { fingerprint: fingerprintOf(parsed) } });
+    assert.deepEqual(await codes(sent), refused);
+    held.resolve(Buffer.from("{}"));
+    const statuses = (await Promise.all(answering)).map(({ status }) => status);
+    assert.deepEqual(statuses, [401, 401, 401, 401, 401, 401, 401]);
+    await remove();
+  });
+
   const openWatch = async (): Promise<StreamBody> => {
     const { body } = await sendInProcess(servers[1], "/api/v1/nodes?watch=true", sent);
     assert.ok(typeof body === "object" && "start" in body);

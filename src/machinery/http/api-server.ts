@@ -21,6 +21,7 @@ import type { Log } from "../logging/log.ts";
 export interface ApiServerOptions extends Pick<
   ChainOptions,
   | "authenticate"
+  | "refuseRevoked"
   | "onStreamStarted"
   | "impersonate"
   | "authorize"
@@ -87,6 +88,7 @@ export function createApiServer(options: ApiServerOptions): { readonly handler: 
   );
   const handler = createRequestChain({
     authenticate: options.authenticate,
+    refuseRevoked: options.refuseRevoked,
     impersonate: options.impersonate,
     authorize: options.authorize,
     withoutIdentity: options.withoutIdentity,

@@ -34,6 +34,8 @@ export interface AuthorizedRequest {
   readonly request: HttpRequest;
   readonly info: ResourceRequestInfo;
   readonly user: UserInfo;
+  /** Who sent it: not whom it acts as. */
+  readonly sender: UserInfo;
   /** Undefined when the request is not recorded. */
   readonly audited: RecordedWork | undefined;
 }
@@ -44,6 +46,8 @@ export type HandleResource = (authorized: AuthorizedRequest) => MaybePromise<Htt
 export interface ChainOptions {
   /** Identifies the caller, and decides about anonymous callers. Throws `unauthorized()` for invalid credentials. */
   authenticate(request: HttpRequest): MaybePromise<UserInfo>;
+  /** Throws a 401 for a user whose credential is refused by now: it may be revoked while the request waits. */
+  refuseRevoked(user: UserInfo): void;
   /** Limits the number of requests that run at once. `system:masters` is exempt. */
   readonly readOnlyQueue: FairQueue;
   readonly mutatingQueue: FairQueue;
@@ -123,6 +127,7 @@ export function createRequestChain(options: ChainOptions): Handler {
         await turn;
         // The client disconnected while it was waiting: do no more work for it.
         if (request.signal.aborted) throw badRequest("the client is gone");
+        options.refuseRevoked(authenticatedUser);
       }
 
       trace?.begin("impersonate");
@@ -141,7 +146,13 @@ export function createRequestChain(options: ChainOptions): Handler {
       if (decision.decision !== "allow") throw notAllowed(decision, { attributes, request });
 
       trace?.begin("handle");
-      const answering = route(options, { lifecycle, info, user, request: options.withoutIdentity(request) });
+      const answering = route(options, {
+        lifecycle,
+        info,
+        user,
+        sender: authenticatedUser,
+        request: options.withoutIdentity(request),
+      });
       response = plain = answering instanceof Promise ? await answering : answering;
       if (isCompressible(response)) {
         trace?.begin("compress");
@@ -294,10 +305,9 @@ const withHooks = (
   },
 });
 
-interface RoutedRequest {
+interface RoutedRequest extends Pick<AuthorizedRequest, "user" | "sender"> {
   readonly lifecycle: Lifecycle;
   readonly info: ParsedRequestInfo;
-  readonly user: UserInfo;
   readonly request: HttpRequest;
 }
 
@@ -305,7 +315,10 @@ interface RoutedRequest {
 const hasEmptyBeginning = /^\/(?:apis\/)?\//;
 
 /** Routes an authorized request: refuses unknown paths and unsupported methods, otherwise answers. */
-function route(options: ChainOptions, { lifecycle, info, user, request }: RoutedRequest): MaybePromise<HttpResponse> {
+function route(
+  options: ChainOptions,
+  { lifecycle, info, user, sender, request }: RoutedRequest,
+): MaybePromise<HttpResponse> {
   const { path } = info;
   if (hasEmptyBeginning.test(path)) return pageNotFound();
   if (info.kind === "path") return routePath(options.pathRoutes, { path, request }) ?? unknownPath(options, path);
@@ -316,7 +329,7 @@ function route(options: ChainOptions, { lifecycle, info, user, request }: Routed
   if (verbs.length === 0) throw pathNotFound();
   if (info.kind === "unserved" || !verbs.includes(info.verb)) throw routeMethodNotAllowed();
   lifecycle.isServed = true;
-  return options.handleResource({ request, info, user, audited: lifecycle.audited });
+  return options.handleResource({ request, info, user, sender, audited: lifecycle.audited });
 }
 
 /** What a request has while it runs. */

@@ -98,6 +98,7 @@ function serverWith(changes: Partial<ApiServerOptions> = {}): Server {
   const { handler } = createApiServer({
     definitions,
     authenticate: () => alice,
+    refuseRevoked: () => {},
     impersonate: (_request, { user }) => ({ user }),
     withoutIdentity: (request) => request,
     identityWarnings: () => [],
@@ -356,6 +357,25 @@ describe("the request chain", () => {
       [200, 200, 200],
     );
     assert.equal((await send("GET /api/v1/serviceaccounts")).status, 200);
+  });
+
+  it("refuses a request whose credential was revoked while it waited for its turn", async () => {
+    const release = Promise.withResolvers<HttpResponse>();
+    let isRevoked = false;
+    const { send } = serverWith({
+      maximumReads: 1,
+      refuseRevoked() {
+        if (isRevoked) throw unauthorized();
+      },
+      handleResource: () => release.promise,
+    });
+    const answering = [send(`GET ${one}`), send(`GET ${one}`)];
+    isRevoked = true;
+    release.resolve({ status: 200, headers: {}, body: "done" });
+    assert.deepEqual(
+      (await Promise.all(answering)).map(({ status }) => status),
+      [200, 401],
+    );
   });
 
   it("refuses a watch of a user with too many, until one ends, and counts it", async () => {

@@ -45,7 +45,7 @@ export interface RequestBody {
   readonly json?: string | YamlFault;
 }
 
-type Caller = Pick<ResourceRequest, "request" | "user" | "mayTakeLong">;
+type Caller = Pick<ResourceRequest, "request" | "user" | "sender" | "refuseRevoked" | "mayTakeLong">;
 
 /** Reads the whole body. `maximumBytes` can lower the general limit. Throws 413 and 415. */
 export async function readBody(caller: Caller, maximumBytes = Infinity): Promise<RequestBody> {
@@ -57,12 +57,16 @@ export async function readBody(caller: Caller, maximumBytes = Infinity): Promise
   return { format, bytes: await readBytes(caller, maximumBytes) };
 }
 
-/** Reads the bytes of a body of any type, and waits for the turn of a request that may take long. Throws a 413. */
+/**
+ * Reads the bytes of a body of any type, and waits for the turn of a request that may take long. Throws a 413, and a 401 when the
+ * sender's credential was revoked meanwhile: who holds back a part of a body would act after the revocation.
+ */
 export async function readBytes(caller: Caller, maximumBytes = Infinity): Promise<Buffer> {
   const trace = currentTrace();
   trace?.begin("read body");
   const bytes = await caller.request.readBody(maximumBytes);
   if (takesTurn(caller, bytes)) await longRequestTurn(caller);
+  caller.refuseRevoked(caller.sender);
   trace?.begin("decode");
   return bytes;
 }

@@ -15,6 +15,9 @@ export interface ResourceRequest {
   readonly request: HttpRequest;
   readonly info: ResourceRequestInfo;
   readonly user: UserInfo;
+  /** Who sent it: not whom it acts as. */
+  readonly sender: UserInfo;
+  readonly refuseRevoked: (sender: UserInfo) => void;
   /** Whether the request is about many objects or a long one. A long body is another reason to take long. */
   readonly mayTakeLong: boolean;
   readonly warnings: Warnings;

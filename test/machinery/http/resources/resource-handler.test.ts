@@ -42,6 +42,7 @@ async function scene({
     reviews: [],
     admission: [],
     authorize: () => ({ decision, reason: "" }),
+    refuseRevoked: () => {},
     clock: toyClock,
     schedule,
   });
@@ -61,7 +62,8 @@ async function scene({
         readBody: async () => Buffer.from(body),
         signal: new AbortController().signal,
       };
-      return handle({ request, info, user: { username: "child", groups: [], extra: {} }, audited: undefined });
+      const user = { username: "child", groups: [], extra: {} };
+      return handle({ request, info, user, sender: user, audited: undefined });
     },
   };
 }

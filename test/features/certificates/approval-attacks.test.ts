@@ -345,6 +345,7 @@ describe("serverNamesIn", () => {
       "*.example.com",
       "a*.example.com",
       "*pi.example.com",
+      "ap*i.example.com",
       "*.*.com",
       "api.exam*.com",
       "x.cluster.example.com",

@@ -188,15 +188,19 @@ describe("a condition", () => {
     assert.equal(same.next.status.conditions?.[0]?.lastUpdateTime, nowText);
     const changed = write("approval", { previous, status: { conditions: [condition("Custom", "True")] } });
     assert.equal(changed.next.status.conditions?.[0]?.lastTransitionTime, nowText);
+    const other = write("approval", { previous, status: { conditions: [condition("Other", "False")] } });
+    assert.equal(other.next.status.conditions?.[0]?.lastTransitionTime, nowText);
   });
 
   it("that is a decision does not change in a write of the status", () => {
-    const { next, faults } = write("status", {
-      previous: stored([dated("Approved")]),
-      status: { conditions: [{ ...condition("Approved"), reason: "Forged" }, condition("Failed")] },
-    });
-    assert.deepEqual(faults, []);
-    assert.deepEqual(next.status.conditions?.[0], dated("Approved"));
+    for (const decision of ["Approved", "Denied"]) {
+      const { next, faults } = write("status", {
+        previous: stored([dated(decision)]),
+        status: { conditions: [{ ...condition(decision), reason: "Forged" }, condition("Failed")] },
+      });
+      assert.deepEqual(faults, []);
+      assert.deepEqual(next.status.conditions?.[0], dated(decision));
+    }
   });
 });
 

@@ -22,7 +22,14 @@ describe("the name of a trust bundle", () => {
 
   it("starts with its signer's name, and ends in a DNS subdomain", () => {
     assert.deepEqual(faultsOfName("example.com:a:x.y", "example.com/a"), []);
-    for (const name of ["x", "example.com:a", "example.com/a:x", "other.com:a:x", "Example.com:a:x"]) {
+    for (const name of [
+      "x",
+      "example.com:a",
+      "example.com/a:x",
+      "other.com:a:x",
+      "Example.com:a:x",
+      "xexample.com:a:x",
+    ]) {
       assert.deepEqual(faultsOfName(name, "example.com/a"), [
         "ClusterTrustBundle for signerName example.com/a must be named with prefix example.com:a:",
       ]);
@@ -55,6 +62,26 @@ describe("a trust bundle", () => {
     assert.deepEqual(faultsOfNew(definition, bundle("a", { trustBundle: "x".repeat(1024 * 1024 + 1) })), [
       "spec.trustBundle: Too long: may not be more than 1048576 bytes",
     ]);
+  });
+
+  it("is of a signer with a valid name", () => {
+    const faultsWith = (signerName: string): readonly string[] => [
+      ...faultsOfNew(definition, bundle("a", { trustBundle: anchors, signerName })),
+      ...faultsOfChange(
+        definition,
+        bundle("a", { trustBundle: anchors, signerName }),
+        bundle("a", { trustBundle: anchors, signerName }),
+      ),
+    ];
+    assert.deepEqual(faultsWith("example.com/a"), []);
+    for (const signerName of ["example.com", "example/a", "example.com/a/b", "example.com/A", "example.com/"]) {
+      const faults = faultsWith(signerName);
+      assert.equal(faults.length, 2, signerName);
+      for (const fault of faults) assert.match(fault, /^spec\.signerName: Invalid value/);
+    }
+    for (const fault of faultsWith(`${"a.".repeat(126)}aa/x`)) {
+      assert.match(fault, /^spec\.signerName: Too long: may not be more than 253 bytes/);
+    }
   });
 
   it("keeps its signer", () => {

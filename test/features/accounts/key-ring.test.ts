@@ -34,6 +34,20 @@ describe("the key ring", () => {
     assert.deepEqual(stateOf(rotated, "second", start + hour), { type: "published" });
   });
 
+  it("says of each key that it is published, then signs, then verifies", () => {
+    const typesAt = (now: number): string[] => ["first", "second"].map((kid) => stateOf(rotated, kid, now).type);
+    assert.deepEqual(typesAt(start + hour), ["signing", "published"]);
+    assert.deepEqual(typesAt(start + 2 * hour - 1), ["signing", "published"]);
+    assert.deepEqual(typesAt(start + 2 * hour), ["verifying", "signing"]);
+  });
+
+  it("changes for a lifetime that a key may not sign yet, and for no other", () => {
+    const long = withLifetime(rotated, { kid: "first", lifetimeSeconds: 600 });
+    assert.notEqual(long, rotated);
+    assert.equal(withLifetime(long, { kid: "first", lifetimeSeconds: 600 }), long);
+    assert.equal(withLifetime(long, { kid: "absent", lifetimeSeconds: 601 }), long);
+  });
+
   it("keeps an old key until its last token has expired, and longer for clocks that differ", () => {
     const long = withLifetime(rotated, { kid: "first", lifetimeSeconds: 86_000 });
     const issued = withLifetime(long, { kid: "first", lifetimeSeconds: 600 });

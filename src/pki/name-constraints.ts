@@ -213,7 +213,7 @@ function isExcludedBy(name: Name, subtree: Subtree): boolean {
   if (name.kind === "dns" && subtree.kind === "dns" && name.value.startsWith("*.")) {
     // The base may be one of the names that the wildcard matches.
     const { base } = subtree;
-    return !base.startsWith(".") && base.slice(base.indexOf(".")) === name.value.slice(1);
+    return base.slice(base.indexOf(".")) === name.value.slice(1);
   }
   return name.kind === "ip" && isIpv4Mapped(name.value) && isWithinAsIpv4(name, subtree);
 }

@@ -79,9 +79,8 @@ describe("a trust bundle", () => {
       assert.equal(faults.length, 2, signerName);
       for (const fault of faults) assert.match(fault, /^spec\.signerName: Invalid value/);
     }
-    for (const fault of faultsWith(`${"a.".repeat(126)}aa/x`)) {
-      assert.match(fault, /^spec\.signerName: Too long: may not be more than 253 bytes/);
-    }
+    const tooLong = "spec.signerName: Too long: may not be more than 253 bytes";
+    assert.deepEqual(faultsWith(`${"a.".repeat(126)}aa/x`), [tooLong, tooLong]);
   });
 
   it("keeps its signer", () => {

@@ -226,6 +226,7 @@ describe("a name constraint", () => {
       /not permitted/,
     );
     assert.equal(fault(constraintsOf("permitted", [dns, "example.com"])), undefined);
+    assert.ok(allows(constraintsOf("permitted", [email, "example.com"]), [], "alice"), "a common name is no mailbox");
   });
 
   it("that cannot be parsed makes its certificate invalid", () => {
@@ -250,6 +251,17 @@ describe("a name constraint", () => {
       assert.throws(() => parseNameConstraints(constraintsOf("excluded", base)), PkiError, JSON.stringify(base));
     }
     assert.throws(() => parseNameConstraints(encodeSequence()), /empty name constraints/);
+    const subtree = (...more: readonly Buffer[]): Buffer => encodeSequence(encode([dns, "a.org"]), ...more);
+    const excluded = (...subtrees: readonly Buffer[]): Buffer => encodeElement(0xa1, ...subtrees);
+    const minimum = encodeElement(0x80, Buffer.of(0));
+    assert.ok(parseNameConstraints(encodeSequence(excluded(subtree()))));
+    for (const value of [
+      encodeSequence(excluded(subtree(minimum))),
+      encodeSequence(excluded(subtree()), minimum),
+      Buffer.concat([encodeSequence(excluded(subtree())), minimum]),
+    ]) {
+      assert.throws(() => parseNameConstraints(value), /trailing data/);
+    }
   });
 
   it("is compared with a limited number of names", { timeout: 10_000 }, () => {

@@ -179,6 +179,102 @@ describe("an access review", () => {
     }
   });
 
+  it("asks authorizers about its selectors, as text and as requirements, and about all objects where it can't", async () => {
+    const test = accessReviews();
+    const selectorsOf = async (selectors: object) => {
+      const body = { spec: { resourceAttributes: { ...resourceAttributes, ...selectors } } };
+      const { evaluationError } = (await answer(test.self, body))["status"] as { readonly evaluationError?: string };
+      const last = test.asked.at(-1);
+      assert.ok(last?.kind === "resource");
+      return [last.fieldSelector, last.labelSelector, evaluationError];
+    };
+    const ignored = (kind: string, how = "ignored") => `spec.resourceAttributes.${kind} ${how} due to parse error`;
+    const ofNode = { field: "spec.nodeName", operator: "=", value: "n1" };
+    const onNode = { key: "spec.nodeName", operator: "In", values: ["n1"] };
+    const ofApp = { key: "app", operator: "in", values: ["a", "b"] };
+    assert.deepEqual(
+      await selectorsOf({
+        fieldSelector: { rawSelector: "spec.nodeName=n1" },
+        labelSelector: { rawSelector: "app in (a,b)" },
+      }),
+      [[ofNode], [ofApp], undefined],
+    );
+    const labels = [
+      { key: "app", operator: "In", values: ["a", "b"] },
+      { key: "old", operator: "DoesNotExist" },
+    ];
+    assert.deepEqual(
+      await selectorsOf({ fieldSelector: { requirements: [onNode] }, labelSelector: { requirements: labels } }),
+      [[ofNode], [ofApp, { key: "old", operator: "doesNotExist", values: [] }], undefined],
+    );
+    for (const one of [
+      { ...onNode, operator: "Near" },
+      { key: "a", operator: "Exists" },
+      { ...onNode, values: ["n1", "n2"] },
+    ]) {
+      assert.deepEqual(
+        await selectorsOf({ fieldSelector: { requirements: [one] } }),
+        [undefined, undefined, ignored("fieldSelector")],
+        one.operator,
+      );
+      assert.deepEqual(await selectorsOf({ fieldSelector: { requirements: [onNode, one] } }), [
+        [ofNode],
+        undefined,
+        ignored("fieldSelector", "partially ignored"),
+      ]);
+    }
+    assert.deepEqual(
+      await selectorsOf({
+        fieldSelector: { rawSelector: "spec.nodeName" },
+        labelSelector: { rawSelector: "app in (" },
+      }),
+      [undefined, undefined, `${ignored("fieldSelector")}; ${ignored("labelSelector")}`],
+    );
+  });
+
+  it("of every kind checks the requirements of its selectors", async () => {
+    const { self, subject, local } = accessReviews();
+    const at = "spec.resourceAttributes";
+    const values = "Required value: must be specified when `operator` is 'In' or 'NotIn'";
+    const noValues = "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+    for (const [kind, requirement, fault] of [
+      ["fieldSelector", { key: "", operator: "In", values: ["a"] }, "key: Required value: must be specified"],
+      ["fieldSelector", { key: "a", operator: "In" }, `values: ${values}`],
+      ["labelSelector", { key: "a", operator: "NotIn" }, `values: ${values}`],
+      ["labelSelector", { key: "a", operator: "Exists", values: ["b"] }, `values: ${noValues}`],
+      ["labelSelector", { key: "a", operator: "DoesNotExist", values: ["b"] }, `values: ${noValues}`],
+      ["labelSelector", { key: "a b", operator: "In", values: ["c"] }, 'key: Invalid value: "a b": '],
+      ["labelSelector", { key: "a", operator: "In", values: ["b c"] }, 'values[0]: Invalid value: "b c": '],
+    ] as const) {
+      const spec = { resourceAttributes: { ...resourceAttributes, [kind]: { requirements: [requirement] } } };
+      const isFault = ({ message }: Error) =>
+        message.includes(`${at}.${kind}.requirements[0].${fault}`) || assert.fail(message);
+      await assert.rejects(answer(self, { spec }), isFault);
+      await assert.rejects(answer(subject, { spec: { user: "bob", ...spec } }), isFault);
+      await assert.rejects(answer(local, { spec: { user: "bob", ...spec } }, { namespace: "ns" }), isFault);
+    }
+  });
+
+  it("of any user names one request, some user, and nothing in its metadata", async () => {
+    const { subject, local } = accessReviews();
+    for (const spec of [{ user: "bob" }, { resourceAttributes }]) {
+      await assert.rejects(answer(subject, { spec }), { code: 422 });
+      await assert.rejects(answer(local, { spec }, { namespace: "ns" }), { code: 422 });
+    }
+    const metadata = { name: "x" };
+    await assert.rejects(answer(subject, { metadata, spec: { user: "bob", resourceAttributes } }), { code: 422 });
+  });
+
+  it("reports what authorizers could not evaluate", async () => {
+    const { self } = accessReviews({ decision: "noOpinion", reason: "", evaluationError: "no answer" });
+    const near = { rawSelector: "app in (" };
+    const spec = { resourceAttributes: { ...resourceAttributes, labelSelector: near } };
+    assert.deepEqual((await answer(self, { spec }))["status"], {
+      allowed: false,
+      evaluationError: "no answer; spec.resourceAttributes.labelSelector ignored due to parse error",
+    });
+  });
+
   it("of one namespace may not ask about another", async () => {
     const { local } = accessReviews();
     const ask = (spec: object, metadata: object = { namespace: "ns" }) =>

@@ -6,7 +6,7 @@ import { deleteObject } from "../../../src/machinery/registry/delete-object.ts";
 import { patchObject } from "../../../src/machinery/registry/patch-object.ts";
 import { updateObject } from "../../../src/machinery/registry/update-object.ts";
 import { apiError, toyBox, toyClock, toyRegistry, toys } from "./toy-resource.ts";
-import type { ToyBox } from "./toy-resource.ts";
+import type { Toy, ToyBox } from "./toy-resource.ts";
 
 const where = { namespace: "box", name: "bear" };
 const authorizeCreate = async (): Promise<void> => {};
@@ -34,6 +34,16 @@ const patch = ({ registry, caller }: ToyBox, text: string, more: object = {}) =>
   });
 const remove = ({ registry, caller }: ToyBox, sent: object = {}) =>
   deleteObject(registry, { ...where, options: { isDryRun: false, ...sent }, caller });
+
+/** Lets another writer be faster than the next write. */
+function overtakeNextWrite({ store }: ToyBox, other: () => Promise<unknown>): void {
+  const write = store.write.bind(store);
+  store.write = async (request) => {
+    store.write = write;
+    await other();
+    return write(request);
+  };
+}
 
 describe("a create", () => {
   it("sets what the server owns and keeps what the client sent", async () => {
@@ -266,6 +276,57 @@ describe("a delete", () => {
       return write(request);
     };
     await assert.rejects(remove(box), apiError(404));
+  });
+
+  it("removes or marks what another writer has made of the object meanwhile", async () => {
+    const box = await toyBox();
+    const paint = () => patch(box, '{"color":"red"}');
+    await box.add("bear");
+    overtakeNextWrite(box, paint);
+    const removed = await remove(box);
+    assert.deepEqual([removed.isRemoved, removed.object.object.color], [true, "red"]);
+    await box.add("bear", { metadata: { finalizers: ["example.com/hold"] } });
+    overtakeNextWrite(box, paint);
+    const marked = await remove(box);
+    assert.deepEqual([marked.isRemoved, marked.object.object.color], [false, "red"]);
+    const stored = box.registry.peek(where)?.object;
+    assert.deepEqual([stored?.color, stored?.metadata.deletionTimestamp], ["red", "2026-01-02T03:04:05Z"]);
+  });
+
+  it("waits for a finalizer that another writer has added meanwhile", async () => {
+    const box = await toyBox();
+    await box.add("bear");
+    overtakeNextWrite(box, () => patch(box, '{"metadata":{"finalizers":["example.com/hold"]}}'));
+    assert.equal((await remove(box)).isRemoved, false);
+    assert.notEqual(box.registry.peek(where)?.object.metadata.deletionTimestamp, undefined);
+  });
+
+  it("of one version does not remove another, which another writer has made meanwhile", async () => {
+    const box = await toyBox();
+    const { resourceVersion } = await box.add("bear");
+    overtakeNextWrite(box, () => patch(box, '{"color":"red"}'));
+    await assert.rejects(remove(box, { resourceVersion }), apiError(409, "the ResourceVersion in the precondition"));
+    assert.equal(box.registry.peek(where)?.object.metadata.deletionTimestamp, undefined);
+  });
+
+  it("with a mark keeps what another writer has changed meanwhile", async () => {
+    const box = await toyBox();
+    await box.add("bear", { metadata: { finalizers: ["example.com/hold"] } });
+    overtakeNextWrite(box, () => patch(box, '{"color":"red"}'));
+    const mark = (toy: Toy): Toy => ({ ...toy, state: "broken" });
+    await deleteObject(box.registry, { ...where, options: { isDryRun: false }, caller: box.caller, mark });
+    const { color, state, metadata } = (await box.registry.get(where)).object;
+    assert.deepEqual([color, state, metadata.deletionTimestamp], ["red", "broken", "2026-01-02T03:04:05Z"]);
+  });
+
+  it("ends with the update that removes the last finalizer, also where another writer was faster", async () => {
+    const box = await toyBox();
+    await box.add("bear", { metadata: { finalizers: ["example.com/hold"] } });
+    await remove(box);
+    overtakeNextWrite(box, () => patch(box, '{"color":"red"}'));
+    const { object } = await patch(box, '{"metadata":{"finalizers":null}}');
+    assert.equal(object.object.color, "red");
+    assert.equal(box.registry.peek(where), undefined);
   });
 
   it("checks its preconditions", async () => {

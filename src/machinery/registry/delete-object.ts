@@ -44,8 +44,7 @@ export async function deleteObject<T extends ApiObject>(
   registry: ResourceRegistry<T>,
   request: DeleteRequest<T>,
 ): Promise<Deletion<T>> {
-  const { namespace, name, caller } = request;
-  let { options } = request;
+  const { namespace, name, options, caller } = request;
   const key = storageKey(registry.definition, request);
   if (key === undefined) throw registry.notFound(name);
   await registry.waitForFreshCache(caller);
@@ -71,7 +70,6 @@ export async function deleteObject<T extends ApiObject>(
         continue;
       }
       previous = marking.object;
-      options = afterMark(options, previous);
     }
     const { object: next, isKept } = deletedState(registry, { previous: previous.object, request });
     if (isKept || registry.definition.gracePeriodSeconds !== undefined) {
@@ -83,7 +81,6 @@ export async function deleteObject<T extends ApiObject>(
       isMarked ||= marking.object !== previous;
       previous = marking.object;
       if (isKept) return { object: previous, isRemoved: false };
-      options = afterMark(options, previous);
     }
     const removal: Removal<T> = await removeObject(registry, { previous, admitted });
     if (removal.isWritten) {
@@ -120,10 +117,6 @@ async function writeMark<T extends ApiObject>(
   const result = await registry.write(admitted, { key, value, expectedRevision });
   return writeOutcome(registry, { key, value, result });
 }
-
-/** The write of a mark is no reason to refuse the deletion. */
-const afterMark = (options: DeleteOptions, { resourceVersion }: { readonly resourceVersion: string }): DeleteOptions =>
-  options.resourceVersion === undefined ? options : { ...options, resourceVersion };
 
 type Removal<T extends ApiObject> = { readonly isWritten: true; readonly revision: number } | LostWrite<T>;
 

@@ -335,7 +335,19 @@ describe("a server, like upstream,", () => {
         const [status, { message }] = await answer({ method, path: `${objects}/configmaps/${name}` });
         assert.deepEqual([status, message], [400, `Name parameter invalid: ${fault}`]);
       }
+      const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: decodeURIComponent(String(name)) } };
+      const [status, { message }] = await answer({
+        method: "PATCH",
+        path: `${objects}/configmaps/${name}?fieldManager=me`,
+        headers: { "content-type": "application/apply-patch+yaml" },
+        body,
+      });
+      assert.deepEqual([status, message], [400, `Name parameter invalid: ${fault}`]);
     }
+    const role = { metadata: { name: "a%b" }, rules: [] };
+    const path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/a%25b";
+    const [status, { message: forRole }] = await answer({ method: "PUT", path, body: role });
+    assert.deepEqual([status, forRole], [400, `Name parameter invalid: "a%b": may not contain '%'`]);
     const token = { method: "POST", path: `${objects}/serviceaccounts/a%25b/token`, body: {} };
     assert.equal((await answer(token))[1].message, `Name parameter invalid: "a%b": may not contain '%'`);
     const [, { message }] = await answer({ path: `${objects}/configmaps/a%00` });

@@ -12,7 +12,7 @@ import { newInexactIntegers, withInexactIntegers } from "./inexact-integers.ts";
 import { createTracked } from "./create-object.ts";
 import { finishedDeletion, removeObject } from "./delete-object.ts";
 import { hookContext } from "./hook-context.ts";
-import { checkName, inRequestNamespace } from "./requested-name.ts";
+import { checkName, inRequestNamespace, invalidNameParameter } from "./requested-name.ts";
 import { withoutRepeatedOwners } from "./owner-references.ts";
 import { isSameJson } from "./patch/json-value.ts";
 import { withMetadataFaults } from "./kind-faults.ts";
@@ -98,6 +98,8 @@ export async function changeObject<T extends ApiObject>(
   for (let attempt = 1; attempt <= maximumWriteAttempts; attempt += 1) {
     if (previous === undefined) {
       if (change.authorizeCreate === undefined) throw registry.notFound(change.name);
+      const invalidName = invalidNameParameter(change.name);
+      if (invalidName !== undefined) throw invalidName;
       const wanted = await change.wanted(undefined);
       await change.authorizeCreate();
       const { namespace, caller } = change;

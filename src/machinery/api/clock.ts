@@ -59,12 +59,19 @@ export const systemSchedule: Schedule = (callback, milliseconds) => {
   };
 };
 
-/** Resolves after so many milliseconds, or at once when `signal` aborts; never rejects. Injected, as a Schedule is. */
+/**
+ * Resolves after so many milliseconds, or at once when `signal` aborts; never rejects. Injected, as a Schedule is. What is longer than the
+ * longest timer is cut off.
+ */
 export type Sleep = (milliseconds: number, signal: AbortSignal) => Promise<void>;
 
-// Both reject on abort only.
-export const sleep: Sleep = (milliseconds, signal) => delay(milliseconds, undefined, { signal }).catch(() => {});
+const sleepWith =
+  (options: { readonly ref: boolean }): Sleep =>
+  (milliseconds, signal) =>
+    // Rejects on abort only.
+    delay(Math.min(milliseconds, longestTimerMilliseconds), undefined, { signal, ...options }).catch(() => {});
+
+export const sleep = sleepWith({ ref: true });
 
 /** Does not keep the process alive. */
-export const unreferencedSleep: Sleep = (milliseconds, signal) =>
-  delay(milliseconds, undefined, { signal, ref: false }).catch(() => {});
+export const unreferencedSleep = sleepWith({ ref: false });

@@ -1,4 +1,4 @@
-import type { Schedule } from "../api/clock.ts";
+import type { Sleep } from "../api/clock.ts";
 import { noAnswer, postJson, statusFailure, TransientFailure } from "../client/post-json.ts";
 import type { Transport } from "../client/transport.ts";
 import { auditApiVersion } from "./audit-event.ts";
@@ -7,7 +7,7 @@ import type { LineTarget } from "./event-queue.ts";
 export interface WebhookTargetOptions {
   readonly transport: Transport;
   readonly initialBackoffMilliseconds: number;
-  readonly schedule: Schedule;
+  readonly sleep: Sleep;
   /** Returns random numbers from 0 to 1, as `Math.random` does. */
   readonly random: () => number;
 }
@@ -35,7 +35,7 @@ export function webhookTarget({ transport, ...options }: WebhookTargetOptions): 
           return await post(transport, { body, closing: closing.signal });
         } catch (error) {
           if (!(error instanceof TransientFailure) || attempt === attempts || closing.signal.aborted) throw error;
-          await pause(pauseAfter(attempt, options), { schedule: options.schedule, signal: closing.signal });
+          await options.sleep(pauseAfter(attempt, options), closing.signal);
         }
       }
     },
@@ -50,22 +50,6 @@ const pauseAfter = (
   attempt: number,
   { initialBackoffMilliseconds, random }: Pick<WebhookTargetOptions, "initialBackoffMilliseconds" | "random">,
 ): number => initialBackoffMilliseconds * backoffFactor ** (attempt - 1) * (1 + backoffJitter * random());
-
-const pause = (
-  milliseconds: number,
-  { schedule, signal }: { readonly schedule: Schedule; readonly signal: AbortSignal },
-): Promise<void> =>
-  new Promise((resolve) => {
-    const onAbort = (): void => {
-      cancel();
-      resolve();
-    };
-    const cancel = schedule(() => {
-      signal.removeEventListener("abort", onAbort);
-      resolve();
-    }, milliseconds);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
 
 async function post(
   transport: Transport,

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { issuedCredential } from "../../features/accounts/issued-credential.ts";
-import { systemSchedule } from "../../machinery/api/clock.ts";
+import { systemSchedule, unreferencedSleep } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { recoveryReport } from "../../machinery/audit/recovery-report.ts";
@@ -192,7 +192,7 @@ function openWebhook(settings: AuditWebhookSettings, options: OpenAuditOptions):
         close: () => webhook().transport.close(),
       },
       initialBackoffMilliseconds,
-      schedule: systemSchedule,
+      sleep: unreferencedSleep,
       random: Math.random,
     }),
     backend,

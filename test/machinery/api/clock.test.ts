@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { queryObjects } from "node:v8";
-import { systemSchedule } from "../../../src/machinery/api/clock.ts";
+import { sleep, systemSchedule, unreferencedSleep } from "../../../src/machinery/api/clock.ts";
 import { periodically } from "../../../src/machinery/scheduling/periodically.ts";
 
 /** Node.js keeps the timers of a duration in a list, which each of its timers leads to. */
@@ -31,6 +31,10 @@ describe("a time that is longer than timers are", () => {
     const warnings = await warningsOf(() => {
       systemSchedule(() => {}, year);
       periodically({ milliseconds: year, task: () => {}, onFailure: () => {} });
+      const ending = new AbortController();
+      void sleep(year, ending.signal);
+      void unreferencedSleep(year, ending.signal);
+      ending.abort();
     });
     assert.deepEqual(warnings, []);
   });
@@ -45,5 +49,14 @@ describe("the system's schedule", () => {
     assert.equal(count(), before + 100);
     for (const cancel of cancels) cancel();
     assert.equal(count(), before);
+  });
+});
+
+describe("a sleep", () => {
+  it("ends when its signal aborts, and at once when it has", async () => {
+    const ending = new AbortController();
+    const slept = [sleep, unreferencedSleep].map((one) => one(1_000_000, ending.signal));
+    ending.abort();
+    await Promise.all([...slept, sleep(1_000_000, ending.signal)]);
   });
 });

@@ -24,3 +24,10 @@ export function setMember(object: JsonObject, key: string, value: unknown): void
 
 /** The fields of a JSON object; none for a list or any other value. */
 export const jsonFields = (value: unknown): Readonly<JsonObject> => (isJsonObject(value) ? value : {});
+
+/** Go's name for the type of a JSON value, as in its errors. */
+export function jsonTypeName(value: unknown): string {
+  if (value === null) return "null";
+  if (typeof value === "boolean") return "bool";
+  return Array.isArray(value) ? "array" : typeof value;
+}

@@ -1,4 +1,5 @@
 import { maximumShownLength, shortened } from "../api/format-value.ts";
+import { jsonTypeName } from "../api/json-object.ts";
 import { positionOfMember } from "./json-reader.ts";
 import type { MemberPlace } from "./json-reader.ts";
 import type { ScalarType, Schema } from "./schema.ts";
@@ -55,7 +56,7 @@ export class DecodeContext {
     const fields = this.path.filter((element) => typeof element === "string");
     const isNamed = this.struct !== "" && !(this.#reading === "converted" && isTime(schema));
     const target = isNamed ? `Go struct field ${this.struct}.${fields.join(".")}` : "Go value";
-    const found = literal === "" ? jsonTypeOf(value) : `number ${literal}`;
+    const found = literal === "" ? jsonTypeName(value) : `number ${literal}`;
     return new TypeMismatch(`json: cannot unmarshal ${shortened(found)} into ${target} of type ${goTypeOf(schema)}`);
   }
 
@@ -95,10 +96,4 @@ function goTypeOf(schema: Schema): string {
   if (schema.type === "object") return schema.goType;
   if (schema.type === "array") return schema.goType ?? `[]${goTypeOf(schema.items)}`;
   return schema.goType ?? goScalarTypes[schema.type];
-}
-
-/** Go's name for the type of a JSON value. */
-function jsonTypeOf(value: unknown): string {
-  if (Array.isArray(value)) return "array";
-  return typeof value === "boolean" ? "bool" : typeof value;
 }

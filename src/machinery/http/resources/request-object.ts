@@ -1,6 +1,7 @@
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { badRequest } from "../../api/api-error.ts";
 import { pauseInTurn, shortTextLength, smallObjectLength } from "../../scheduling/request-turn.ts";
+import { isJsonObject, jsonTypeName } from "../../api/json-object.ts";
 import { apiVersionOf, plainApiVersion } from "../../api/resource-type.ts";
 import { decodeUtf8 } from "../../schema/decode-utf8.ts";
 import { JsonSyntaxError } from "../../schema/json-reader.ts";
@@ -275,24 +276,19 @@ export function typeOf(
   const unfit = (fault: string): Error =>
     refuse(`couldn't get version/kind; json parse error: json: cannot unmarshal ${fault}`);
   if (value === null || value === undefined) return { kind: "", apiVersion: "" };
-  if (typeof value !== "object" || Array.isArray(value)) {
+  if (!isJsonObject(value)) {
     const goStruct =
       'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
-    throw unfit(`${jsonTypeOf(value)} into Go value of type ${goStruct}`);
+    throw unfit(`${jsonTypeName(value)} into Go value of type ${goStruct}`);
   }
   const found = { kind: "", apiVersion: "" };
   for (const [key, text] of Object.entries(value)) {
     const member = typeMembers.get(key.toLowerCase());
     if (member === undefined || text === null) continue;
-    if (typeof text !== "string") throw unfit(`${jsonTypeOf(text)} into Go struct field .${member} of type string`);
+    if (typeof text !== "string") throw unfit(`${jsonTypeName(text)} into Go struct field .${member} of type string`);
     found[member] = text;
   }
   return found;
-}
-
-function jsonTypeOf(value: unknown): string {
-  if (Array.isArray(value)) return "array";
-  return typeof value === "boolean" ? "bool" : typeof value;
 }
 
 /** The start of a body, as upstream's errors show it. */

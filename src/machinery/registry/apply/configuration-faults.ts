@@ -3,8 +3,8 @@ import type { FieldError } from "../../api/field-error.ts";
 import { shortened } from "../../api/format-value.ts";
 import { memberSchemaOf } from "../../schema/schema.ts";
 import type { ArraySchema, ScalarSchema, Schema } from "../../schema/schema.ts";
-import { isJsonObject } from "../../api/json-object.ts";
-import { isDeeperThan, jsonTypeName, maximumDepth } from "../patch/json-value.ts";
+import { isJsonObject, jsonTypeName } from "../../api/json-object.ts";
+import { isDeeperThan, maximumDepth } from "../patch/json-value.ts";
 import { entryElement, printPath, UntrackableEntry } from "./path-element.ts";
 
 /**

@@ -2,12 +2,12 @@ import { tooLarge } from "../../api/api-error.ts";
 import { maximumFaults } from "../../api/field-error.ts";
 import { shortened } from "../../api/format-value.ts";
 import { PatchedDocument, parseJsonPointer } from "./patched-document.ts";
-import { isJsonObject, memberOf } from "../../api/json-object.ts";
+import { isJsonObject, jsonTypeName, memberOf } from "../../api/json-object.ts";
 import { positionOfMember } from "../../schema/json-reader.ts";
 import type { MemberPlace } from "../../schema/json-reader.ts";
 import { maximumValues, tooManyValues } from "../../schema/value-limit.ts";
 import { pauseInTurn } from "../../scheduling/request-turn.ts";
-import { isDeeperThan, isSameJson, jsonTypeName, maximumDepth, valueCount } from "./json-value.ts";
+import { isDeeperThan, isSameJson, maximumDepth, valueCount } from "./json-value.ts";
 import { operationFailed, undecodablePatch } from "./patch-error.ts";
 
 /** One operation of RFC 6902. Whether it is valid shows when it is applied. */

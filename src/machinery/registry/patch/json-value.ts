@@ -1,13 +1,6 @@
 import { isJsonObject, memberOf } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
 
-/** Go's name for the type of the value, as in its errors. */
-export function jsonTypeName(value: unknown): string {
-  if (value === null) return "null";
-  if (typeof value === "boolean") return "bool";
-  return Array.isArray(value) ? "array" : typeof value;
-}
-
 /**
  * Whether two JSON values are equal, ignoring the order of members and members that are undefined, which JSON leaves out.
  * Recursive: limit the depth of the values first.

@@ -1,5 +1,5 @@
 import { badRequest, tooLarge } from "../../api/api-error.ts";
-import { isJsonObject, memberOf } from "../../api/json-object.ts";
+import { isJsonObject, jsonTypeName, memberOf } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
 import { hasDirective, listWithoutDirectives, patchDirective, withoutServerSetFields } from "./patch-strategy.ts";
 import type { ListStrategy } from "./patch-strategy.ts";
@@ -118,9 +118,7 @@ interface EntryKeys {
 }
 
 function requireOneKind({ original, patch, path }: ListMerge): void {
-  const kinds = new Set(
-    [...original, ...patch].map((item) => (Array.isArray(item) ? "array" : item === null ? "null" : typeof item)),
-  );
+  const kinds = new Set([...original, ...patch].map(jsonTypeName));
   if (kinds.has("array")) throw badRequest("lists of lists are not supported");
   if (kinds.size > 1 || kinds.has("null")) throw patchDoesNotApply(`${path}: list element types are not identical`);
 }

@@ -1,6 +1,6 @@
 import { badRequest } from "../../api/api-error.ts";
-import { isJsonObject, memberOf, setMember } from "../../api/json-object.ts";
-import { isDeeperThan, jsonTypeName, maximumDepth } from "./json-value.ts";
+import { isJsonObject, jsonTypeName, memberOf, setMember } from "../../api/json-object.ts";
+import { isDeeperThan, maximumDepth } from "./json-value.ts";
 import type { JsonObject } from "../../api/json-object.ts";
 import { undecodablePatch } from "./patch-error.ts";
 

@@ -1,9 +1,9 @@
 import { badRequest } from "../../api/api-error.ts";
 import { memberSchemaOf } from "../../schema/schema.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import { isJsonObject, memberOf, setMember } from "../../api/json-object.ts";
+import { isJsonObject, jsonTypeName, memberOf, setMember } from "../../api/json-object.ts";
 import type { JsonObject } from "../../api/json-object.ts";
-import { isDeeperThan, jsonTypeName, maximumDepth } from "./json-value.ts";
+import { isDeeperThan, maximumDepth } from "./json-value.ts";
 import { mergeList, orderList, RepeatedEntries } from "./merge-list.ts";
 import type { ObjectMerge } from "./merge-list.ts";
 import { hasDirective, patchDirective, withoutDirectives, listStrategy } from "./patch-strategy.ts";

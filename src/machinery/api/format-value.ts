@@ -1,4 +1,5 @@
 import { goJson } from "./go-json.ts";
+import { isJsonObject } from "./json-object.ts";
 
 /** Errors show at most this much of a caller's value, in UTF-16 units. A certificate request fits. */
 export const maximumShownLength = 4096;
@@ -73,8 +74,8 @@ class BeginningWriter {
       this.text += goJson(value.slice(0, maximumShownLength + 1).toWellFormed());
     } else if (Array.isArray(value)) {
       this.#writeMembers("[]", itemsOf(value));
-    } else if (typeof value === "object" && value !== null) {
-      this.#writeMembers("{}", membersOf(value as Readonly<Record<string, unknown>>)); // neither null nor an array
+    } else if (isJsonObject(value)) {
+      this.#writeMembers("{}", membersOf(value));
     } else {
       this.text += JSON.stringify(value) ?? "null";
     }

@@ -1,4 +1,5 @@
 import { ApiError, badRequest } from "../api/api-error.ts";
+import { isJsonObject, jsonFields } from "../api/json-object.ts";
 import { validatePathSegmentName } from "../api/name-validation.ts";
 import type { ApiList, ApiObject } from "../api/object-meta.ts";
 import { apiPathOf, apiVersionOf } from "../api/resource-type.ts";
@@ -211,7 +212,8 @@ export class ResourceClient<T extends ApiObject> {
 
   async list(options: ListOptions = {}): Promise<ApiList<T>> {
     const list = await this.#client.request<ApiList<T>>(this.#collection, { query: listQuery(options) });
-    if (!Array.isArray(list.items) || !isObject(list.metadata)) throw new UnreadableAnswer("the answer is not a list");
+    if (!Array.isArray(list.items) || !isJsonObject(list.metadata))
+      throw new UnreadableAnswer("the answer is not a list");
     return list;
   }
 
@@ -335,16 +337,14 @@ function parseAnswer(text: string): object {
   } catch (cause) {
     throw new UnreadableAnswer("the answer is not JSON, or only a part of it came", { cause });
   }
-  if (typeof answer === "object" && answer !== null && !Array.isArray(answer)) return answer;
+  if (isJsonObject(answer)) return answer;
   throw new UnreadableAnswer("the answer is JSON, but not an object");
 }
 
-const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
-
 /** A server of another kind may answer with JSON too. Its answer must not be taken for the object that was asked for. */
 function checkKind(answer: object, kinds: readonly string[]): void {
-  const { kind, metadata } = answer as { kind?: unknown; metadata?: unknown }; // parsing border: both are checked
-  if (typeof kind === "string" && kinds.includes(kind) && isObject(metadata)) return;
+  const { kind, metadata } = jsonFields(answer);
+  if (typeof kind === "string" && kinds.includes(kind) && isJsonObject(metadata)) return;
   throw new UnreadableAnswer(`the answer is not a ${kinds[0]}`);
 }
 

@@ -5,7 +5,7 @@ import { homedir } from "node:os";
 import { createSecureContext } from "node:tls";
 import { parse } from "yaml";
 import { messageOf } from "../api/thrown-error.ts";
-import { jsonFields } from "../api/json-object.ts";
+import { isJsonObject, jsonFields } from "../api/json-object.ts";
 import type { JsonObject } from "../api/json-object.ts";
 import type { HttpsTransportOptions } from "./https-transport.ts";
 import { nonEmpty, pemFilesOf, pemOf } from "./kubeconfig-entry.ts";
@@ -116,7 +116,7 @@ export function parseSource(yaml: string, path: string): Source {
   } catch (cause) {
     throw new KubeconfigError(`kubeconfig ${path} is not YAML; write it again, or name another`, { cause });
   }
-  if (parsed !== null && (typeof parsed !== "object" || Array.isArray(parsed))) {
+  if (parsed !== null && !isJsonObject(parsed)) {
     throw new KubeconfigError(`kubeconfig ${path} holds no clusters, users and contexts; name another file`);
   }
   return { path, fields: jsonFields(parsed) };

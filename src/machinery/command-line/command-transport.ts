@@ -6,6 +6,7 @@ import { connectionFailure, noAnswerInTime } from "./connection-failure.ts";
 import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
 import { PkiError } from "../../pki/pki-error.ts";
 import { timestamp } from "../api/clock.ts";
+import { jsonFields } from "../api/json-object.ts";
 
 interface CommandTransportOptions {
   readonly transport: HttpsTransportOptions;
@@ -119,8 +120,7 @@ interface Validity {
 function validityOfToken(token: string): Validity {
   try {
     const claims: unknown = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
-    if (typeof claims !== "object" || claims === null) return {};
-    const { nbf, exp } = claims as { nbf?: unknown; exp?: unknown }; // parsing border: both are checked
+    const { nbf, exp } = jsonFields(claims);
     return {
       ...(isTime(nbf) && { from: nbf * 1000 }),
       ...(isTime(exp) && { until: exp * 1000 }),

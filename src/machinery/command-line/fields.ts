@@ -1,3 +1,4 @@
+import { isJsonObject, jsonFields } from "../api/json-object.ts";
 import { didYouMean } from "./did-you-mean.ts";
 import { printable } from "./printable.ts";
 
@@ -38,9 +39,8 @@ export class Fields {
   constructor(value: unknown, { path, faults }: FieldContext) {
     this.#path = path;
     this.faults = faults;
-    const isMapping = typeof value === "object" && value !== null && !Array.isArray(value);
-    if (!isMapping && value !== undefined) faults.push(`${path || "the file"}: must be a mapping`);
-    this.#values = new Map(isMapping ? Object.entries(value) : []);
+    if (!isJsonObject(value) && value !== undefined) faults.push(`${path || "the file"}: must be a mapping`);
+    this.#values = new Map(Object.entries(jsonFields(value)));
   }
 
   has(name: string): boolean {

@@ -1,6 +1,7 @@
 import { isatty } from "node:tty";
 import pino from "pino";
 import type { Logger } from "pino";
+import { jsonFields } from "../api/json-object.ts";
 import { LineWriter } from "./line-writer.ts";
 import { standardOutput } from "./log-output.ts";
 
@@ -92,13 +93,10 @@ function valueText(name: string, value: unknown): string {
   return escaped(JSON.stringify(said) ?? "");
 }
 
-const field = (value: unknown, name: string): unknown =>
-  typeof value === "object" && value !== null ? new Map<string, unknown>(Object.entries(value)).get(name) : undefined;
-
-const messageOf = (error: unknown): unknown => field(error, "message") ?? error;
+const messageOf = (error: unknown): unknown => jsonFields(error)["message"] ?? error;
 
 function stackOf(error: unknown): string {
-  const stack = field(error, "stack");
+  const { stack } = jsonFields(error);
   if (typeof stack !== "string") return "";
   return stack
     .split("\n")

@@ -1,3 +1,4 @@
+import { isJsonObject } from "../api/json-object.ts";
 import { DecodeContext, MapKey } from "./decode-context.ts";
 import type { Reading } from "./decode-context.ts";
 import type { Decoder } from "./decode-scalar.ts";
@@ -50,7 +51,7 @@ function objectDecoder(schema: ObjectSchema): Decoder {
   const telling = fields.filter(({ tellsEmpty }) => tellsEmpty);
   const struct = schema.goType.slice(schema.goType.lastIndexOf(".") + 1);
   return (value, context) => {
-    if (!isObject(value)) throw context.mismatch(value, { schema });
+    if (!isJsonObject(value)) throw context.mismatch(value, { schema });
     const outerStruct = context.struct;
     context.struct = struct;
     const values: unknown[] = [];
@@ -131,7 +132,7 @@ function arrayDecoder(schema: ArraySchema): Decoder {
 function mapDecoder(schema: MapSchema): Decoder {
   const decodeValue = decoderOf(schema.values);
   return (value, context) => {
-    if (!isObject(value)) throw context.mismatch(value, { schema });
+    if (!isJsonObject(value)) throw context.mismatch(value, { schema });
     const keys = Object.keys(value);
     const decoded: unknown[] = [];
     let isCanonical = true;
@@ -181,6 +182,3 @@ function isEmpty(value: unknown): boolean {
   for (const _ in value) return false;
   return true;
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,5 +1,5 @@
 import { maximumShownLength, shortened } from "../api/format-value.ts";
-import { setMember } from "../api/json-object.ts";
+import { isJsonObject, setMember } from "../api/json-object.ts";
 
 /** The text is not JSON. The message uses the words of Go's encoding/json. */
 export class JsonSyntaxError extends Error {
@@ -297,9 +297,7 @@ export const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 function previousObject(container: Container, key: string | number): Record<string, unknown> {
   // A list has its indexes as keys.
   const previous = Object.hasOwn(container, key) ? (container as Record<string, unknown>)[key] : undefined;
-  return typeof previous === "object" && previous !== null && !Array.isArray(previous)
-    ? (previous as Record<string, unknown>) // an object that this reader made
-    : {};
+  return isJsonObject(previous) ? previous : {};
 }
 
 function positionsIn(object: object): Map<string, number> {

@@ -1,4 +1,5 @@
 import type { Database, RootDatabase } from "lmdb";
+import { jsonFields } from "../../api/json-object.ts";
 
 const formatVersion = 1;
 
@@ -45,12 +46,9 @@ export function checkProfile(stored: string | undefined, profile: string): void 
 
 /** The profile in the stored format. Throws when the format has another version. */
 export function profileOf(stored: string): unknown {
-  const format: unknown = JSON.parse(stored);
-  const fields = new Map<string, unknown>(typeof format === "object" && format !== null ? Object.entries(format) : []);
-  if (fields.get("version") !== formatVersion) {
-    throw new Error(
-      `the store has format ${String(fields.get("version"))}; this version reads format ${formatVersion}`,
-    );
+  const { version, profile } = jsonFields(JSON.parse(stored));
+  if (version !== formatVersion) {
+    throw new Error(`the store has format ${String(version)}; this version reads format ${formatVersion}`);
   }
-  return fields.get("profile");
+  return profile;
 }

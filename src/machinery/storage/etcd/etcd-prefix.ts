@@ -1,3 +1,4 @@
+import { jsonFields } from "../../api/json-object.ts";
 import { TransactionsUnsupported } from "../store.ts";
 import { rangePath, transactionPath } from "./etcd-client.ts";
 import type { MakeEtcdCall } from "./etcd-client.ts";
@@ -187,10 +188,7 @@ const formatState = (state: EtcdPrefixState): Buffer => Buffer.from(JSON.stringi
 
 /** Throws UnusablePrefix for a state that a later version wrote, or another program. */
 function parseState({ key, value }: KeyValue): EtcdPrefixState {
-  const parsed = parseJson(value);
-  const fields = new Map<string, unknown>(typeof parsed === "object" && parsed !== null ? Object.entries(parsed) : []);
-  const type = fields.get("type");
-  const shift = fields.get("shift");
+  const { type, shift } = jsonFields(parseJson(value));
   if (type === "importing" || type === "moved") return { type };
   const hasShift = typeof shift === "number" && Number.isSafeInteger(shift) && shift >= 0;
   if ((type === "imported" || type === "grouped") && hasShift) return { type, shift };

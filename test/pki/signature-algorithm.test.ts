@@ -20,7 +20,8 @@ describe("the algorithm of a signature", () => {
 
   it("is RSASSA-PSS with one hash, a salt as long as it and the usual trailer, as in Go", () => {
     const sha256 = algorithm(oids.sha256, nothing);
-    const good = { hash: sha256, maskId: oids.mgf1 as string, maskHash: sha256, salt: 32, trailer: 1 };
+    const mgf1: string = oids.mgf1;
+    const good = { hash: sha256, maskId: mgf1, maskHash: sha256, salt: 32, trailer: 1 };
     const pss = (changes: Partial<typeof good>): string | undefined => {
       const { hash, maskId, maskHash, salt, trailer } = { ...good, ...changes };
       const parts = [hash, algorithm(maskId, maskHash), encodeSmallInteger(salt), encodeSmallInteger(trailer)];

@@ -60,6 +60,8 @@ test("cluster-info has a signature of each bootstrap token that may sign, and of
   await secrets.create(bootstrapToken("expird", { expiration: "2001-01-01T00:00:00Z" }));
   await secrets.create(bootstrapToken("nosign", { "usage-bootstrap-signing": "false" }));
   await secrets.create(bootstrapToken("nobody", { "token-id": "others" }));
+  await secrets.create({ ...bootstrapToken("opaque"), type: "Opaque" });
+  await server.client.resource(references.secrets, "platform-public").create(bootstrapToken("public"));
   await secrets.create(bootstrapToken("joshua", { expiration: "2999-01-01T00:00:00Z" }));
   await configMaps.create(
     clusterInfo({ kubeconfig: content, other: "kept", "jws-kubeconfig-nosign": "x", "jws-kubeconfig-nobody": "y" }),

@@ -27,6 +27,8 @@ describe("a policy in force", () => {
     await scene.stop();
     const lines = readFileSync(auditFile, "utf8");
     rmSync(dirname(auditFile), { recursive: true });
+    const annotations = [...lines.matchAll(/"annotated\/who":"[^"]*"/g)].map(([text]) => text);
+    assert.deepEqual(annotations, ['"annotated/who":"root writes"']);
     assert.match(
       lines,
       /"validation.policy.admission.k8s.io\/validation_failure":"\[\{\\"message\\":\\"never\\",\\"policy\\":\\"soft\\"/,
@@ -240,7 +242,9 @@ describe("a policy in force", () => {
     assert.equal(await passes({ ...all, excludeResourceRules: matching(["*"])["resourceRules"] }), true);
     assert.equal(await passes(matching(["*"])), false);
     assert.equal(await passes(matching(["*/*"])), false);
-    assert.equal(await passes(matching(["configmaps/status"])), true);
+    for (const others of [["configmaps/status"], ["*/status"], ["secrets"], ["secrets/*", "pods"]]) {
+      assert.equal(await passes(matching(others)), true, others.join());
+    }
     assert.equal(await passes(matching(["configmaps"], { operations: ["DELETE", "UPDATE"] })), true);
     assert.equal(await passes(matching(["configmaps"], { apiVersions: ["v2"] })), true);
     const rule = { apiGroups: ["*"], apiVersions: ["v1"], operations: ["*"], resources: ["configmaps"] };
@@ -248,6 +252,68 @@ describe("a policy in force", () => {
     assert.equal(await passes({ resourceRules: [{ ...rule, resourceNames: ["t"] }] }), true);
     assert.equal(await passes({ resourceRules: [{ ...rule, scope: "Cluster" }] }), true);
     assert.equal(await passes({ resourceRules: [{ ...rule, scope: "Namespaced" }] }), false);
+  });
+
+  it("matches an object by its labels before a write, too: no write takes an object from it", async () => {
+    const labelled = configMap("labelled", { metadata: { labels: { stage: "dev" } } });
+    assert.equal((await scene.send("POST", configMaps, labelled)).status, 201);
+    await scene.policy("before", {
+      matchConstraints: { ...matching(["configmaps"]), objectSelector: { matchLabels: { stage: "dev" } } },
+      validations: [{ expression: "false" }],
+    });
+    const one = `${configMaps}/labelled`;
+    assert.equal((await scene.send("PUT", one, configMap("labelled"))).status, 422);
+    assert.equal((await scene.send("DELETE", one)).status, 422);
+    await scene.clear();
+    assert.equal((await scene.send("DELETE", one)).status, 200);
+  });
+
+  it("takes Namespaces, and what has no namespace, for objects of the cluster's scope", async () => {
+    const roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles?dryRun=All";
+    for (const [scope, status] of [
+      ["Cluster", 422],
+      ["Namespaced", 201],
+    ] as const) {
+      const rule = { apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*"], scope };
+      await scene.policy("scoped", {
+        matchConstraints: { resourceRules: [rule] },
+        validations: [{ expression: "false" }],
+      });
+      const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "scoped" } };
+      assert.equal((await scene.send("POST", "/api/v1/namespaces?dryRun=All", namespace)).status, status, scope);
+      assert.equal((await scene.send("POST", roles, { metadata: { name: "r" }, rules: [] })).status, status, scope);
+      await scene.clear();
+    }
+  });
+
+  it("is in force where its binding selects, also without rules for resources", async () => {
+    const spec = { matchConstraints: matching(["configmaps"]), validations: [{ expression: "false" }] };
+    for (const [namespace, status] of [
+      ["default", 422],
+      ["other", 201],
+    ] as const) {
+      const namespaceSelector = { matchLabels: { "kubernetes.io/metadata.name": namespace } };
+      await scene.policy("bound", spec, { matchResources: { namespaceSelector } });
+      const answer = await scene.send("POST", `${configMaps}?dryRun=All`, configMap("bound"));
+      assert.equal(answer.status, status, namespace);
+      await scene.clear();
+    }
+  });
+
+  it("writes its own annotations into the audit log, and refuses a write for which it can't", async () => {
+    const annotated = async (valueExpression: string): Promise<number> => {
+      await scene.policy("annotated", {
+        matchConstraints: matching(["configmaps"]),
+        auditAnnotations: [{ key: "who", valueExpression }],
+      });
+      const answer = await scene.send("POST", `${configMaps}?dryRun=All`, configMap("annotated"));
+      await scene.clear();
+      return answer.status;
+    };
+    assert.equal(await annotated("' ' + request.userInfo.username + ' writes '"), 201);
+    assert.equal(await annotated("null"), 201);
+    assert.equal(await annotated("' '"), 201);
+    assert.equal(await annotated("string(object.metadata.labels['none'])"), 422);
   });
 
   it("matches a Namespace by its own labels, also when a subresource is written without them, and what has no namespace", async () => {
@@ -479,6 +545,10 @@ describe("a policy in force", () => {
     const unserved = `failed to configure policy: failed to find resource referenced by paramKind: 'example.com/v1, Kind=Limit'`;
     assert.equal(await outcome(named, "a", unknown), unserved);
     assert.equal(await outcome(undefined, "a", unknown), unserved);
+    assert.match(
+      await outcome(named, "a", { apiVersion: "v2", kind: "ConfigMap" }),
+      /paramKind: 'v2, Kind=ConfigMap'$/,
+    );
     const ofMany = { selector: { matchLabels: { many: "yes" } }, ...deny };
     for (let index = 0; index < 100; index++) await limits(`many-${index}`, { largest: "1" }, { many: "yes" });
     assert.equal(await outcome(ofMany, "a"), "passes");
@@ -487,6 +557,28 @@ describe("a policy in force", () => {
       await outcome(ofMany, "a"),
       "failed to configure binding: the selector of paramRef finds more than 100 params",
     );
+  });
+
+  it("reads params of the namespace that its binding names, which a binding for objects without a namespace must do", async () => {
+    const create = configMap("cluster-limit", { data: { largest: "3" } });
+    assert.equal((await scene.send("POST", configMaps, create)).status, 201);
+    const outcome = async (paramRef: Record<string, unknown>): Promise<string> => {
+      const spec = {
+        paramKind: { apiVersion: "v1", kind: "ConfigMap" },
+        matchConstraints: matching(["clusterroles"], { apiGroups: ["*"] }),
+        validations: [{ expression: "size(object.metadata.name) <= int(params.data.largest)", message: "too long" }],
+      };
+      await scene.policy("limit", spec, { paramRef: { parameterNotFoundAction: "Deny", ...paramRef } });
+      const roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles?dryRun=All";
+      const { message } = await scene.send("POST", roles, { metadata: { name: "four" }, rules: [] });
+      await scene.clear();
+      return message.replace(/^.*denied request: /, "");
+    };
+    assert.equal(await outcome({ name: "cluster-limit", namespace: "default" }), "too long");
+    const fault =
+      "failed to configure binding: cannot use namespaced paramRef in policy binding that matches cluster-scoped resources";
+    assert.equal(await outcome({ name: "cluster-limit" }), fault);
+    assert.equal(await outcome({ selector: {} }), fault);
   });
 
   it("fails or is ignored, as failurePolicy says, when an expression cannot be evaluated", async () => {

@@ -197,17 +197,12 @@ export interface LoggedWrite {
 }
 
 /** One write in the revision log. */
-export interface Change {
+export interface Change extends Omit<StoredValue, "value"> {
   readonly revision: number;
-  readonly key: string;
   /** The new value. Undefined when the key was deleted. */
   readonly value: Buffer | undefined;
   /** The revision that created the key. 0 for a delete. */
   readonly createRevision: number;
-  /** Why the value can't be decrypted; see StoredValue. */
-  readonly unreadable?: string | undefined;
-  readonly isStale?: boolean | undefined;
-  readonly isDecrypted?: boolean | undefined;
 }
 
 export interface WatchRequest {

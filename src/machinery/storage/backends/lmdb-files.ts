@@ -45,8 +45,12 @@ export function makeStoreFolder(directory: string): void {
   }
 }
 
-/** Removes a lock file with holes that an earlier version created. Call it only when no process has the store open. */
-export const removeUnsafeLock = (directory: string): void => removeSparseLockFile(lockFileIn(directory));
+/** Removes a lock file with holes, which LMDB has created itself. Call it only when no process has the store open. */
+export function removeUnsafeLock(directory: string): void {
+  const file = lockFileIn(directory);
+  const status = statSync(file, { throwIfNoEntry: false });
+  if (status !== undefined && status.blocks * blockBytes < status.size) rmSync(file);
+}
 
 /**
  * Creates the files that LMDB opens (0600) unless they exist. Throws when the store's file is damaged, when the disk is full, and when
@@ -113,10 +117,4 @@ function makeLockFile(file: string): void {
     closeSync(descriptor);
     rmSync(made, { force: true });
   }
-}
-
-/** Removes a lock file with holes that LMDB created itself. Call it only when no process has the store open. */
-function removeSparseLockFile(file: string): void {
-  const status = statSync(file, { throwIfNoEntry: false });
-  if (status !== undefined && status.blocks * blockBytes < status.size) rmSync(file);
 }

@@ -207,10 +207,8 @@ async function logIn(
   try {
     await module.call(requestOf(functions.login).number(session).number(normalUser).bytes(Buffer.from(pin)));
   } catch (error) {
-    if (!(error instanceof ModuleError) || error.code === codes.alreadyLoggedIn) {
-      if (error instanceof ModuleError) return;
-      throw error;
-    }
+    if (!(error instanceof ModuleError)) throw error;
+    if (error.code === codes.alreadyLoggedIn) return;
     if (error.code !== codes.pinIncorrect && error.code !== codes.pinLocked) throw error;
     const text = error.code === codes.pinLocked ? "the token is locked" : "the token refuses the PIN";
     throw new WrongPin(`${text} (${error.message})`, { cause: error });

@@ -154,7 +154,7 @@ export function createRequestChain(options: ChainOptions): Handler {
         request: options.withoutIdentity(request),
       });
       response = plain = answering instanceof Promise ? await answering : answering;
-      if (isCompressible(response)) {
+      if (isCompressible(response.body)) {
         trace?.begin("compress");
         response = await compressed(request, response);
       }

@@ -76,9 +76,7 @@ const compress = promisify(gzip);
 /** Compresses a large complete answer when the client accepts gzip. Returns any other answer unchanged. */
 export async function compressed(request: HttpRequest, response: HttpResponse): Promise<HttpResponse> {
   const { body } = response;
-  const isText = typeof body === "string";
-  if (!(isText || Buffer.isBuffer(body)) || body.length < minimumCompressedBytes || !acceptsGzip(request))
-    return response;
+  if (!isCompressible(body) || !acceptsGzip(request)) return response;
   const packed = await compress(body, { level: constants.Z_BEST_SPEED });
   return {
     ...response,
@@ -92,7 +90,7 @@ export async function compressed(request: HttpRequest, response: HttpResponse): 
 }
 
 /** Whether `compressed` might compress. When false, the request path need not await it. */
-export const isCompressible = ({ body }: HttpResponse): boolean =>
+export const isCompressible = (body: HttpResponse["body"]): body is string | Buffer =>
   (typeof body === "string" || Buffer.isBuffer(body)) && body.length >= minimumCompressedBytes;
 
 function acceptsGzip(request: HttpRequest): boolean {

@@ -170,7 +170,7 @@ const isAggregated = ({ kind, version, group }: RequestedConversion): boolean =>
 
 /** Returns the aggregated discovery of some groups to a client that asks for it in any clause of the Accept header. */
 function withAggregated(plain: PathRoute, groups: readonly Group[]): PathRoute {
-  const negotiate = documentNegotiator(isAggregated, { isConversionRequired: true });
+  const negotiate = documentNegotiator({ isConversionAllowed: isAggregated, isConversionRequired: true });
   const contentType = `${contentTypes.json};g=${discoveryGroup};v=${discoveryVersion};as=${discoveryKind}`;
   const document = taggedDocument(aggregated(groups), contentType);
   return {

@@ -72,18 +72,9 @@ export function negotiateStatus(request: Pick<HttpRequest, "headers">): MediaTyp
   return statusMediaType(acceptHeader(request.headers));
 }
 
-/**
- * Creates a negotiator for a document with a fixed path. `isConversionAllowed` decides about `as`, `v` and `g`; without
- * it no conversion is possible. With `isConversionRequired`, only clauses with a conversion count. Returns undefined
- * when no clause can be met.
- */
-export function documentNegotiator(
-  isConversionAllowed?: (requested: RequestedConversion) => boolean,
-  { isConversionRequired = false }: { readonly isConversionRequired?: boolean } = {},
-): (headers: Headers) => Agreed | undefined {
-  const cached = cachedByHeader((header) => ({
-    agreed: agree(header, { isConversionAllowed, isConversionRequired }),
-  }));
+/** Creates a negotiator for a document with a fixed path. Returns undefined when no clause can be met. */
+export function documentNegotiator(restrictions: Restrictions = {}): (headers: Headers) => Agreed | undefined {
+  const cached = cachedByHeader((header) => ({ agreed: agree(header, restrictions) }));
   return (headers) => cached(acceptHeader(headers)).agreed;
 }
 
@@ -122,15 +113,20 @@ export interface RequestedConversion {
 }
 
 interface Restrictions {
-  readonly isConversionAllowed?: ((requested: RequestedConversion) => boolean) | undefined;
+  /** Decides about `as`, `v` and `g`. Absent: no conversion is possible. */
+  readonly isConversionAllowed?: (requested: RequestedConversion) => boolean;
+  /** Whether only clauses with a conversion count. Default false. */
   readonly isConversionRequired?: boolean;
 }
 
+const plainJson: Agreed = { format: "json", as: "", version: "", group: "", isPretty: false };
+
 /** Chooses the first acceptable clause (upstream: `NegotiateMediaTypeOptions`). Unknown parameters are ignored. */
-function agree(header: string, restrictions: Restrictions): Agreed | undefined {
-  const { isConversionAllowed, isConversionRequired = false } = restrictions;
-  if (header === "" && !isConversionRequired)
-    return { format: "json", as: "", version: "", group: "", isPretty: false };
+function agree(
+  header: string,
+  { isConversionAllowed, isConversionRequired = false }: Restrictions,
+): Agreed | undefined {
+  if (header === "" && !isConversionRequired) return plainJson;
   for (const clause of parseAccept(header)) {
     for (const { format, subtype, isStreamable } of formats) {
       if (!matches(clause, subtype)) continue;
@@ -195,9 +191,7 @@ function mediaType({ format, as, version, isPretty }: Agreed): MediaType {
   return Object.freeze({ format, contentType: contentTypes[format], isPretty, ...(conversion && { conversion }) });
 }
 
-const statusMediaType = cachedByHeader((header) =>
-  mediaType(agree(header, {}) ?? { format: "json", as: "", version: "", group: "", isPretty: false }),
-);
+const statusMediaType = cachedByHeader((header) => mediaType(agree(header, {}) ?? plainJson));
 
 const endpointKey = ({ isCollection, allowsTable }: Endpoint): "both" | "collection" | "table" | "neither" =>
   isCollection ? (allowsTable ? "both" : "collection") : allowsTable ? "table" : "neither";

@@ -206,7 +206,7 @@ describe("requests at once of a user with many roles", () => {
       atOnce.map((decision) => decision instanceof Promise),
       [false, true, true],
     );
-    const decisions = (await Promise.all(atOnce)).map(({ decision }) => decision);
+    const decisions = await Promise.all(atOnce.map(async (decided) => (await decided).decision));
     assert.deepEqual(decisions, ["allow", "allow", "noOpinion"]);
   });
 });

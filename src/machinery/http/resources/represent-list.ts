@@ -28,8 +28,9 @@ import type { ListForm } from "./list-form.ts";
 import type { StoredRepresentation } from "./represent-object.ts";
 
 /** A longer list is joined in several turns of the event loop. A list of large objects is too: it may be too long for a string. */
-const itemsAtOnce = 500;
-const charactersOfShortList = 1024 * 1024;
+const shortTexts = { items: 500, characters: 1024 * 1024 };
+/** Making another form of an object takes up to thirty times as long as joining its text. */
+const shortForms = { items: 50, characters: 64 * 1024 };
 const charactersAtOnce = 256 * 1024;
 
 export interface ListRepresentation<T extends ApiObject> extends StoredRepresentation<T> {
@@ -45,7 +46,8 @@ export function representList<T extends ApiObject>(
   const parts = partsOf(list, { registry, request, mediaType });
   const response = { status, headers: { "content-type": mediaType.contentType } };
   // YAML takes a hundred times as long to write as JSON: a list of any length may take long.
-  if (isShort(list) && mediaType.format !== "yaml") return { ...response, body: joinedAtOnce(parts) };
+  const short = isJoinedText({ request, mediaType }) ? shortTexts : shortForms;
+  if (isShort(list, short) && mediaType.format !== "yaml") return { ...response, body: joinedAtOnce(parts) };
   return inTurns(parts, { user, signal: request.signal }).then((body) => ({ ...response, body }));
 }
 
@@ -58,14 +60,17 @@ interface BodyParts {
 
 type RequestedForm<T extends ApiObject> = Pick<StoredRepresentation<T>, "registry" | "request" | "mediaType">;
 
+/** Whether the stored texts of the items are joined as they are. */
+const isJoinedText = ({ request, mediaType }: Pick<RequestedForm<never>, "request" | "mediaType">): boolean =>
+  mediaType.conversion === undefined && mediaType.format === "json" && !isPretty(request, mediaType);
+
 function partsOf<T extends ApiObject>(list: ObjectList<T>, requested: RequestedForm<T>): BodyParts {
   const { registry, request, mediaType } = requested;
-  const { conversion, format } = mediaType;
-  const isIndented = format === "json" && isPretty(request, mediaType);
-  if (conversion === undefined && format === "json" && !isIndented) return { parts: itemTexts(registry, list) };
+  const { format } = mediaType;
+  if (isJoinedText(requested)) return { parts: itemTexts(registry, list) };
   const form = formOf(list, requested);
   if (format === "yaml") return { parts: yamlTexts(form) };
-  if (format === "json") return { parts: isIndented ? prettyParts(form) : jsonParts(form) };
+  if (format === "json") return { parts: isPretty(request, mediaType) ? prettyParts(form) : jsonParts(form) };
   return { parts: messageParts(form), frame: (bytes) => [envelopeStart(form.head, bytes), envelopeEnd] };
 }
 
@@ -82,14 +87,14 @@ function formOf<T extends ApiObject>(
   );
 }
 
-function isShort<T extends ApiObject>({ items }: ObjectList<T>): boolean {
-  if (items.length > itemsAtOnce) return false;
+function isShort<T extends ApiObject>({ items }: ObjectList<T>, short: typeof shortTexts): boolean {
+  if (items.length > short.items) return false;
   let characters = 0;
   for (const { textLength, isTextEvicted } of items) {
     if (isTextEvicted) return false; // its length may be unknown
     characters += textLength;
   }
-  return characters <= charactersOfShortList;
+  return characters <= short.characters;
 }
 
 function openingOf<T extends ApiObject>(registry: ResourceRegistry<T>, list: ObjectList<T>): string {

@@ -66,3 +66,24 @@ it("other requests are answered while a long list is written as YAML", async (co
   });
   assert.ok(turns >= 2, String(turns));
 });
+
+it("other requests are answered while a page of small objects is written in another form", async (context) => {
+  const server = await startTestServer({ settings: { controllers: false } });
+  context.after(() => server.stop());
+  const api = new InProcess(server);
+  const collection = "/api/v1/namespaces/default/configmaps";
+  const count = 60;
+  for (let index = 0; index < count; index += 1) {
+    await api.json(collection, { method: "POST", body: { metadata: { name: `c${index}` } } });
+  }
+  let milliseconds = 0;
+  context.mock.method(performance, "now", () => (milliseconds += 10)); // each object takes as long as a turn
+  const turnsAs = (accept: string): Promise<number> =>
+    turnsDuring(async () => assert.equal((await api.send(collection, { headers: { accept } })).status, 200));
+  for (const accept of ["application/vnd.kubernetes.protobuf", "application/json;as=Table;v=v1;g=meta.k8s.io"]) {
+    const turns = await turnsAs(accept);
+    assert.ok(turns >= count, `${accept}: ${turns}`);
+  }
+  const turns = await turnsAs("application/json");
+  assert.ok(turns < count, `texts: ${turns}`);
+});

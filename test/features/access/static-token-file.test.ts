@@ -3,7 +3,9 @@ import { it } from "node:test";
 import { parseTokenFile } from "../../../src/features/access/credentials/static-token-file.ts";
 
 it("a token file may have quoted columns, comments, blank lines and any line ends", () => {
-  const find = parseTokenFile('# admins\n\n"t,1","a ""b""",u1,"g1, g2"\r\nt2,bob,\nt3,carol,u3,solo\n t4 , dave#1 , u4 \n');
+  const find = parseTokenFile(
+    '# admins\n\n"t,1","a ""b""",u1,"g1, g2"\r\nt2,bob,\nt3,carol,u3,solo\n t4 , dave#1 , u4 \n',
+  );
   assert.deepEqual(find("t,1"), { username: 'a "b"', uid: "u1", groups: ["g1", "g2"], extra: {} });
   assert.deepEqual(find("t2"), { username: "bob", groups: [], extra: {} });
   assert.deepEqual(find("t3")?.groups, ["solo"]);

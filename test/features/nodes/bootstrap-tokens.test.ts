@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { bootstrapTokens } from "../../../src/features/nodes/bootstrap/bootstrap-tokens.ts";
+import { bootstrapTokenIdOf, bootstrapTokens } from "../../../src/features/nodes/bootstrap/bootstrap-tokens.ts";
 import type { Secret } from "../../../src/features/core/secrets.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
@@ -46,6 +46,9 @@ describe("a bootstrap token", () => {
       assert.equal(userOf({ expiration })?.username, "system:bootstrap:abcdef", expiration);
     }
     assert.equal(userOf({ expiration: "2001-01-01T00:00:00Z" }), undefined);
+    const now = new TestClock().now();
+    assert.equal(userOf({ expiration: new Date(now).toISOString() }), undefined);
+    assert.ok(userOf({ expiration: new Date(now + 1).toISOString() }));
   });
 
   it("has ended when its time cannot be read", () => {
@@ -91,4 +94,11 @@ describe("a bootstrap token", () => {
       assert.equal(userOf({ "auth-extra-groups": groups }), undefined, groups);
     }
   });
+});
+
+it("only a user of bootstrappers came with a bootstrap token, whatever the name of another is", () => {
+  const idOf = (username: string, ...groups: string[]) => bootstrapTokenIdOf({ username, groups, extra: {} });
+  assert.equal(idOf("system:bootstrap:abcdef", "system:bootstrappers", "system:authenticated"), "abcdef");
+  assert.equal(idOf("system:bootstrap:abcdef", "system:bootstrappers:ci", "system:authenticated"), undefined);
+  assert.equal(idOf("x:system:bootstrap:abcdef", "system:bootstrappers"), undefined);
 });

@@ -25,12 +25,17 @@ class Log {
   readonly folder = mkdtempSync(join(root, "log-"));
   readonly path = join(this.folder, "audit.log");
   readonly checkpointFile = join(this.folder, "checkpoint");
-  readonly privateKey: KeyObject = generateKeyPairSync("ed25519").privateKey;
-  readonly publicKey: KeyObject = createPublicKey(this.privateKey);
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
   readonly cuts: object[] = [];
   now = Date.parse("2026-11-22T12:00:00Z");
   /** Whether no process lives that has written. */
   areWritersGone = true;
+
+  constructor(privateKey: KeyObject = generateKeyPairSync("ed25519").privateKey) {
+    this.privateKey = privateKey;
+    this.publicKey = createPublicKey(privateKey);
+  }
 
   /** A process that writes. */
   open(maximumBytes = 0): AppendedFile {
@@ -67,8 +72,7 @@ class Log {
 }
 
 /** Several processes, rotation, a crash, and a clean end. */
-async function writtenLog(): Promise<Log> {
-  const log = new Log();
+async function writtenLog(log = new Log()): Promise<Log> {
   const processes = [log.open(4000), log.open(4000)];
   for (let index = 0; index < 12; index++) {
     await processes[index % 2]?.append(index % 3 === 0 ? [event(index), unannotated] : [event(index)]);
@@ -80,6 +84,12 @@ async function writtenLog(): Promise<Log> {
   next.close();
   return log;
 }
+
+/** A checkpoint, or a text that ends with one, whose signature begins with another digit. */
+const forged = (text: string): string =>
+  text.replace(/"([0-9a-f])([0-9a-f]{127})"\}\}$/, (_, digit: string, rest: string) => {
+    return `"${digit === "0" ? "1" : "0"}${rest}"}}`;
+  });
 
 describe("a chained log", () => {
   let log: Log;
@@ -132,6 +142,37 @@ describe("a chained log", () => {
       }),
       { numRuns: 120 },
     );
+  });
+
+  it("fails verification when a checkpoint has another signature, though nothing follows that would show it", async () => {
+    const newest = (await log.verify(files)).files.at(-1)?.file ?? "";
+    const forgedFile = join(log.folder, "forged");
+    writeFileSync(forgedFile, `${forged(readFileSync(newest, "utf8").trimEnd())}\n`);
+    const { faults } = await log.verify([...files.filter((one) => one !== newest), forgedFile]);
+    rmSync(forgedFile);
+    assert.equal(faults.length, 1, faults.join());
+    assert.match(faults[0] ?? "", /is a checkpoint that is not signed by the key$/);
+  });
+
+  it("fails verification with a checkpoint that is forged, is none, or is of another log with the same key", async () => {
+    const faultsWith = async (checkpoint: string) => (await log.verify(files, checkpoint)).faults;
+    const unsigned = ["the given checkpoint is not signed by the key"];
+    assert.deepEqual(await faultsWith(forged(log.checkpoint)), unsigned);
+    assert.deepEqual(await faultsWith(event(1)), unsigned);
+    const other = new Log(log.privateKey);
+    other.now += 1;
+    const [fault = ""] = await faultsWith((await writtenLog(other)).checkpoint);
+    assert.match(fault, /^line \d+ of the chain is not the given checkpoint$/);
+  });
+
+  it("fails verification when lines are missing at the beginning of its oldest file", async () => {
+    const oldest = join(log.folder, "oldest");
+    const [first = "", ...others] = (await log.verify(files)).files.map(({ file }) => file);
+    const lines = readFileSync(first, "utf8").split("\n");
+    writeFileSync(oldest, lines.slice(2).join("\n"));
+    const { faults } = await log.verify([oldest, ...others]);
+    rmSync(oldest);
+    assert.match(faults.join(), /is not the beginning of a file: lines before it are missing/);
   });
 
   it("fails verification when a file is missing, doubled or replaced", async () => {

@@ -233,6 +233,7 @@ describe("a signer of --signer-config", () => {
       ["mail", { names: { emailAddresses: ["a@example.com"] } }, /emailAddresses: /],
       ["other-common-name", { commonName: "root" }, /subject\.commonNames: "root" is not allowed/],
       ["masters", { organizations: ["system:masters"] }, /subject\.organizations: "system:masters" is not allowed/],
+      ["unnamed-organization", { organizations: [""] }, /subject\.organizations: "" is not allowed/],
       ["client", { usages: ["digital signature", "client auth"] }, /usages: "client auth" is not allowed/],
       ["every-purpose", { usages: ["digital signature"] }, /usages: must contain an extended key usage/],
       ["curve", { privateKey: generatePrivateKey("ECDSA P-521") }, /keyTypes: "ECDSA P-521" is not allowed/],
@@ -245,6 +246,13 @@ describe("a signer of --signer-config", () => {
       assert.match(conditionOf(failed, "Failed")?.message ?? "", wanted, name);
       assert.equal(failed.status.certificate, undefined, name);
     }
+  });
+
+  it("signs an organization without a name where it allows every organization", async () => {
+    const signer = { ...withFiles("example.com/any", { commonName: "any" }), subject: { organizations: ["*"] } };
+    const scene = await start({ "signer-config": fileOf(configurationOf(signer)) });
+    const names = { dnsNames: ["a.example.com"] };
+    await scene.obtain({ ...serving, signerName: "example.com/any", organizations: [""], commonName: "", names });
   });
 
   it("follows its file: a new signer signs and is published, and a broken file leaves the old ones", async () => {

@@ -121,4 +121,4 @@ const matchesName = (names: readonly string[] | undefined, name: string): boolea
 
 /** A `*` at the end matches any rest. */
 export const matchesPath = (pattern: string, path: string): boolean =>
-  pattern === "*" || pattern === path || (pattern.endsWith("*") && path.startsWith(pattern.replace(/\*+$/, "")));
+  pattern === path || (pattern.endsWith("*") && path.startsWith(pattern.replace(/\*+$/, "")));

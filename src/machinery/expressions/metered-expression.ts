@@ -15,7 +15,7 @@ export interface Expression {
   readonly source: string;
   /** The type of its result as far as it is known before it is evaluated: `bool`, `dyn`, `list<string>`. */
   readonly type: string;
-  /** Every part of it, the root included, as the author wrote it. */
+  /** Every part of it, the root included, as the author wrote it, but for escapes. */
   readonly nodes: readonly ASTNode[];
   /** How long its patterns take to compile, in the unit of `patternSize`. */
   readonly patternsSize: number;
@@ -23,14 +23,24 @@ export interface Expression {
   evaluate(variables: Readonly<Record<string, unknown>>, budget: CostBudget): unknown;
 }
 
+interface CompileOptions {
+  /** The variables and functions that it may use. */
+  readonly environment: Environment;
+  /** Whether fields may be written with escapes, as `kubernetes__dot__io`. */
+  readonly hasEscapedFields?: boolean;
+}
+
 /**
  * Compiles an expression and counts its work: the library has no limit on it. Throws ExpressionError for a syntax or type
  * error, a name that is unknown, and a pattern that is not one of RE2.
  */
-export function compileExpression(source: string, environment: Environment): Expression {
+export function compileExpression(
+  source: string,
+  { environment, hasEscapedFields = false }: CompileOptions,
+): Expression {
   if (source.length > maximumExpressionLength) throw new ExpressionError("the expression is longer than 16 KiB");
   const program = readable(() => environment.parse(source));
-  const { nodes, patternsSize, checkLiterals } = readable(() => prepareExpression(program.ast));
+  const { nodes, patternsSize, checkLiterals } = readable(() => prepareExpression(program.ast, { hasEscapedFields }));
   if (patternsSize > largestPatterns) throw new ExpressionError("the regular expressions are too large together");
   const checked = program.check();
   if (!checked.valid) throw new ExpressionError(summaryOf(checked.error));

@@ -5,6 +5,7 @@ import { readDuration, readTimestamp } from "./functions/time-text.ts";
 import { libraryMacro } from "./library-macro.ts";
 import type { Checker, LibraryType as Type, Scope } from "./library-macro.ts";
 import { linearPattern, patternSize } from "./linear-pattern.ts";
+import { unescapeFields } from "./unescape-fields.ts";
 
 interface Declaration {
   readonly receiverType: Type | null;
@@ -40,8 +41,12 @@ const libraryFunctions: ReadonlySet<string> = new Set(["dyn", "type"]);
  * Makes a parsed expression one of CEL in Kubernetes before its types are checked: calls reach our own functions, `has` takes every
  * field, `.?` only one that its type has, and a type that stays open is `dyn`. Throws an Error for a macro that Kubernetes does not have.
  */
-export function prepareExpression(root: ASTNode): PreparedExpression {
+export function prepareExpression(
+  root: ASTNode,
+  { hasEscapedFields }: { readonly hasEscapedFields: boolean },
+): PreparedExpression {
   const places = placesOf(root);
+  if (hasEscapedFields) unescapeFields(places.map(({ node }) => node));
   for (const { node } of places) prepareNode(node);
   return {
     nodes: places.map(({ node }) => node),

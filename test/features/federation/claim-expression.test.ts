@@ -11,6 +11,9 @@ const claims = {
   groups: ["dev", "ops"],
   nested: { roles: { admin: true } },
   nothing: null,
+  namespace: "apps",
+  "kubernetes.io": { "node-name": "one", pod: { uid: "1" } },
+  "example.com/a__b": "escaped",
 };
 const evaluate = (source: string, result: ExpressionResult, value: Record<string, unknown> = claims): unknown =>
   compileClaimExpression(source, { variable: "claims", result }).evaluate(value);
@@ -25,6 +28,11 @@ describe("a CEL expression on claims", () => {
     'has(claims.missing) ? claims.missing : "other"': "other",
     'claims.groups.transformList(i, g, g + string(i)).sort().join("-")': "dev0-ops1",
     'claims.?email.optMap(e, e.find("^[^@]+")).orValue("none")': "Ada",
+    "claims.kubernetes__dot__io.node__dash__name": "one",
+    'claims["kubernetes.io"].pod.uid': "1",
+    "claims.example__dot__com__slash__a__underscores__b": "escaped",
+    "claims.__namespace__ + claims.namespace": "appsapps",
+    'claims.?kubernetes__dot__io.?pod.uid.orValue("none")': "1",
   };
   for (const [source, expected] of Object.entries(texts)) {
     it(`returns a text: ${source}`, () => assert.equal(evaluate(source, "text"), expected));
@@ -45,6 +53,9 @@ describe("a CEL expression on claims", () => {
     'claims.groups.exists_one(g, g == "dev")': true,
     'claims.email.matches("^[^@]+@[Ee]xample[.]com$")': true,
     "has(claims.constructor) || has(claims.toString)": false,
+    "has(claims.kubernetes__dot__io.pod.uid)": true,
+    "has(claims.kubernetes__dot__io.secret)": false,
+    "has(claims.kubernetes__point__io) || has(claims.a__namespace__)": false,
   };
   for (const [source, expected] of Object.entries(conditions)) {
     it(`returns a decision: ${source}`, () => assert.equal(evaluate(source, "boolean"), expected));

@@ -72,7 +72,7 @@ describe("a quantity", () => {
   it("is the same amount in its canonical form, there and in CEL expressions", () => {
     const random = new SeededRandom(7);
     const environment = kubernetesEnvironment().registerVariable("object", "dyn");
-    const isSame = compileExpression("quantity(object.one) == quantity(object.other)", environment);
+    const isSame = compileExpression("quantity(object.one) == quantity(object.other)", { environment });
     const digits = (count: number): string =>
       Array.from({ length: count }, () => random.pick(["0", "0", "1", "5", "8", "9"])).join("");
     const suffixes: readonly [string, ...string[]] = [

@@ -88,7 +88,7 @@ const object = celValueOf(recorded.object);
 
 function answerTo(source: string): string {
   try {
-    const expression = compileExpression(source, environment);
+    const expression = compileExpression(source, { environment });
     return shown(expression.evaluate({ object, oldObject: null }, new CostBudget(1_000_000)));
   } catch {
     return "refused";

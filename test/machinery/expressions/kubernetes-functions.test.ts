@@ -16,7 +16,7 @@ const object = {
   memory: "1.5Gi",
 };
 const run = (source: string, steps = 1_000_000): unknown =>
-  compileExpression(source, environment).evaluate({ object }, new CostBudget(steps));
+  compileExpression(source, { environment }).evaluate({ object }, new CostBudget(steps));
 
 const results: Readonly<Record<string, unknown>> = {
   "object.texts.isSorted()": false,
@@ -118,7 +118,7 @@ describe("the functions of Kubernetes", () => {
 
   for (const source of ["jsonpatch.escapeKey('a')", "authorizer.path('/')", "nothing == 1", "object.texts.nothing()"]) {
     it(`is invalid before it is used: ${source}`, () =>
-      assert.throws(() => compileExpression(source, environment), Error));
+      assert.throws(() => compileExpression(source, { environment }), Error));
   }
 
   for (const source of [
@@ -133,13 +133,13 @@ describe("the functions of Kubernetes", () => {
     for (const part of ["getHost() != ''", "getPort() == ''", "getQuery().size() > 0", "getEscapedPath() != ''"]) {
       const source = `[url('${url}')].all(u, object.items.all(k, u.${part}))`;
       const items = Array.from({ length: 5000 }, (_, index) => index);
-      const expression = compileExpression(source, environment);
+      const expression = compileExpression(source, { environment });
       assert.throws(() => expression.evaluate({ object: { items } }, new CostBudget(1_000_000)), /cost limit/, part);
     }
   });
 
   it("is stopped when it reads a query of very many parameters, one look of which takes seconds", () => {
-    const query = compileExpression("url(object.url).getQuery().size() == 1", environment);
+    const query = compileExpression("url(object.url).getQuery().size() == 1", { environment });
     const read = (parameters: number): unknown =>
       query.evaluate({ object: { url: `https://h/?${"a&".repeat(parameters)}` } }, new CostBudget(1_000_000));
     assert.equal(read(1000), true);
@@ -198,14 +198,14 @@ describe("the functions of Kubernetes", () => {
     "object.mixed.upperAscii() != ''",
   ]) {
     it(`spends for each part that it replaces: ${source}`, () => {
-      const expression = compileExpression(source, environment);
+      const expression = compileExpression(source, { environment });
       assert.throws(() => expression.evaluate({ object: large }, new CostBudget((2 / 3) * length)), /cost limit/);
     });
   }
 
   it("spends for the depth of a value each time that it is read", () => {
     const deep = Array.from({ length: 90 }).reduce((value: unknown) => [value], 1n);
-    const expression = compileExpression("lists.range(100).all(i, object != i)", environment);
+    const expression = compileExpression("lists.range(100).all(i, object != i)", { environment });
     assert.throws(() => expression.evaluate({ object: deep }, new CostBudget(5000)), /cost limit/);
   });
 
@@ -245,7 +245,7 @@ describe("the functions of Kubernetes", () => {
     each("cidr('2001:db8::/32').masked() == cidr('::/0') || cidr('::1/128').masked() == cidr('::2/128') || true"),
   ]) {
     it(`is stopped with a large object: ${source}`, () => {
-      const expression = compileExpression(source, environment);
+      const expression = compileExpression(source, { environment });
       assert.throws(() => expression.evaluate({ object: large }, new CostBudget(1_000_000)), /cost limit/);
     });
   }

@@ -6,7 +6,7 @@ import { compileExpression } from "../../../src/machinery/expressions/metered-ex
 
 const environment = kubernetesEnvironment().registerVariable("object", "dyn");
 const run = (source: string, object: unknown = {}, steps = 1_000_000): unknown =>
-  compileExpression(source, environment).evaluate({ object }, new CostBudget(steps));
+  compileExpression(source, { environment }).evaluate({ object }, new CostBudget(steps));
 
 const many = Array.from({ length: 10_000 }, (_, index) => `item ${index}`);
 
@@ -161,7 +161,7 @@ describe("a metered expression", () => {
   it("counts what an error takes, more in a long expression", () => {
     const steps = (source: string): number => {
       const budget = new CostBudget(1_000_000);
-      compileExpression(source, environment).evaluate({ object: many.slice(0, 100) }, budget);
+      compileExpression(source, { environment }).evaluate({ object: many.slice(0, 100) }, budget);
       return budget.spent;
     };
     for (const fault of ["1 / 0 > 1", "int('x') > 1", "[1][?7].hasValue()", "object[0] > 1"]) {

@@ -103,7 +103,7 @@ class PolicyCompiler {
     if (this.#characters > maximumCharacters)
       throw new ExpressionError("the expressions of the policy are longer than 256 KiB together");
     const environment = policyEnvironment({ hasParams: this.#hasParams, hasAuthorizer }, this.#types);
-    const expression = compileExpression(source, environment);
+    const expression = compileExpression(source, { environment });
     this.#patternsSize += expression.patternsSize;
     return expression;
   }

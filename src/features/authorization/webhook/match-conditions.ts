@@ -33,7 +33,7 @@ const environment = kubernetesEnvironment().registerVariable({
 });
 
 function compile(expression: string): Expression {
-  const compiled = compileExpression(expression, environment);
+  const compiled = compileExpression(expression, { environment });
   if (!["bool", "dyn"].includes(compiled.type)) throw new ExpressionError("must evaluate to bool");
   return compiled;
 }

@@ -53,7 +53,10 @@ export function compileClaimExpression(
   source: string,
   { variable, result }: { readonly variable: ExpressionVariable; readonly result: ExpressionResult },
 ): ClaimExpression {
-  const { nodes, type, evaluate } = compile(source, environments[variable]);
+  const { nodes, type, evaluate } = compile(source, {
+    environment: environments[variable],
+    hasEscapedFields: true,
+  });
   if (!acceptedTypes[result].includes(type)) throw new ExpressionError(wantedTypes[result]);
   if (nodes.some(matchesPatternOfToken)) throw new ExpressionError("matches() needs its pattern as a literal string");
   return {

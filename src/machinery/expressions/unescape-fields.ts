@@ -1,0 +1,33 @@
+import type { ASTNode } from "@marcbachmann/cel-js";
+
+const signs: ReadonlyMap<string, string> = new Map([
+  ["underscores", "__"],
+  ["dot", "."],
+  ["dash", "-"],
+  ["slash", "/"],
+]);
+const reservedWords: ReadonlySet<string> = new Set(
+  "true false null in as break const continue else for function if import let loop package namespace return var void while".split(
+    " ",
+  ),
+);
+
+/**
+ * Gives the fields that an expression selects their own names: CEL has no `claims.kubernetes.io`, and upstream reads
+ * `claims.kubernetes__dot__io` as it (upstream: `Unescape` of `k8s.io/apiserver/pkg/cel`). Names in brackets stay as they are.
+ */
+export function unescapeFields(nodes: Iterable<ASTNode>): void {
+  for (const node of nodes) if (node.op === "." || node.op === ".?") node.args[1] = unescaped(node.args[1]);
+}
+
+/** A name with an escape that there is not stays as it is. */
+function unescaped(field: string): string {
+  let isValid = true;
+  const name = field.replaceAll(/__([^_]+)__/g, (escape: string, word: string) => {
+    const sign = signs.get(word);
+    if (sign !== undefined) return sign;
+    isValid &&= reservedWords.has(word) && escape === field;
+    return word;
+  });
+  return isValid ? name : field;
+}

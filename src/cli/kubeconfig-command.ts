@@ -68,6 +68,6 @@ async function credentialsFor(flags: KubeconfigFlags, connection: ServerConnecti
     return { user, namespace, credentials: { type: "certificate", ...pair } };
   }
   const account = flags.serviceAccount ?? "";
-  const { status } = await requestToken(connection, { account, spec: { audiences: [], expirationSeconds } });
-  return { user: account, namespace, credentials: { type: "token", token: status?.token ?? "" } };
+  const { token } = await requestToken(connection, { account, spec: { audiences: [], expirationSeconds } });
+  return { user: account, namespace, credentials: { type: "token", token } };
 }

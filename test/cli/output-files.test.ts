@@ -16,11 +16,13 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import type { TestContext } from "node:test";
 import { text } from "node:stream/consumers";
 import { certificateSigningRequestResource } from "../../src/features/certificates/resources.ts";
 import { platformNames } from "../../src/machinery/api/names.ts";
 import { parseCertificateRequestPem } from "../../src/pki/certificate-request.ts";
 import { encodePrivateKeyPem, generatePrivateKey, parsePrivateKeyPem, publicKeyInfoOf } from "../../src/pki/keys.ts";
+import { encodePem } from "../../src/pki/pem.ts";
 import { InProcess } from "../server/in-process.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";
@@ -140,23 +142,40 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     assert.ok(!existsSync(made));
   });
 
-  it("keeps a new key that the same command at the same moment has used first: csr create", async (context) => {
+  /** The kubeconfig of a server that answers a request as `answer` does, which gets the real one's answers from `ask`. */
+  const kubeconfigOf = async (
+    context: TestContext,
+    answer: (ask: () => Promise<string>, method: string) => Promise<string>,
+  ): Promise<string> => {
     const api = new InProcess(server);
     const unhelpful = new UnhelpfulServers(server);
     context.after(() => unhelpful.close());
-    // What it takes was there before.
+    const headers = { "content-type": "application/json" };
     const url = await unhelpful.answering((request, response) => {
       void text(request).then(async (body) => {
-        const headers = { "content-type": "application/json" };
-        const sent = { method: request.method ?? "", headers, ...(body !== "" && { body }) };
-        if (sent.method === "POST") await api.send(request.url ?? "", sent);
-        const answer = await api.send(request.url ?? "", sent);
-        response.writeHead(answer.status, headers).end(String(answer.body));
+        const method = request.method ?? "";
+        let status = 0;
+        const ask = async (): Promise<string> => {
+          const real = await api.send(request.url ?? "", { method, headers, ...(body !== "" && { body }) });
+          status = real.status;
+          return String(real.body);
+        };
+        const answered = await answer(ask, method);
+        response.writeHead(status, headers).end(answered);
       });
     });
     const kubeconfig = join(folder, "kubeconfig");
     const own = readFileSync(server.kubeconfigFile, "utf8");
     writeFileSync(kubeconfig, own.replaceAll(/https:\/\/127\.0\.0\.1:\d+/g, url), { mode: 0o600 });
+    return kubeconfig;
+  };
+
+  it("keeps a new key that the same command at the same moment has used first: csr create", async (context) => {
+    // What it takes was there before.
+    const kubeconfig = await kubeconfigOf(context, async (ask, method) => {
+      if (method === "POST") await ask();
+      return ask();
+    });
     const file = join(folder, "key");
     const { code, stderr } = await host.run(["csr", "create", "twice", "--key-file", file, "--kubeconfig", kubeconfig]);
     assert.equal(code, 1, stderr);
@@ -165,6 +184,37 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     const { publicKey } = parseCertificateRequestPem(Buffer.from(spec.request ?? "", "base64"));
     assert.deepEqual(publicKey, publicKeyInfoOf(parsePrivateKeyPem(readFileSync(file, "utf8"))));
   });
+
+  const base64 = (bytes: string): string => Buffer.from(bytes).toString("base64");
+  const rubbish: Readonly<Record<string, readonly [words: string, field: RegExp, value: () => string]>> = {
+    "a certificate that is none": ["--user anna", /"certificate": ?"[^"]+"/g, () => `"certificate":"${base64("x")}"`],
+    "a certificate that cannot be read": [
+      "--user anna",
+      /"certificate": ?"[^"]+"/g,
+      () => `"certificate":"${base64(encodePem("CERTIFICATE", Buffer.from("x")))}"`,
+    ],
+    "a certificate for another key": [
+      "--user anna",
+      /"certificate": ?"[^"]+"/g,
+      () => `"certificate":"${base64(readFileSync(join(server.dataDirectory, "ca.crt"), "utf8"))}"`,
+    ],
+    "an empty token": ["--service-account default", /"token": ?"[^"]+"/g, () => '"token":""'],
+    "a token that no header can hold": ["--service-account default", /"token": ?"[^"]+"/g, () => '"token":"a b"'],
+    "a token that is a number": ["--service-account default", /"token": ?"[^"]+"/g, () => '"token":5'],
+  };
+  for (const [what, [words, field, value]] of Object.entries(rubbish)) {
+    it(`keeps a kubeconfig when the server answers with ${what}`, async (context) => {
+      const kubeconfig = await kubeconfigOf(context, async (ask) => (await ask()).replaceAll(field, value()));
+      const file = join(folder, "good.kubeconfig");
+      writeFileSync(file, "good", { mode: 0o600 });
+      const { code, stderr } = await host.run(
+        `kubeconfig ${words} --output-file ${file} --kubeconfig ${kubeconfig}`.split(" "),
+      );
+      assert.equal(code, 3, stderr);
+      assert.match(stderr, /^signet: [^\n]+; check that the kubeconfig names a Signet server, and try again\n$/);
+      assert.equal(readFileSync(file, "utf8"), "good");
+    });
+  }
 
   it("removes what a kill left of an earlier one, and not what another command may be writing", async () => {
     const left = join(folder, "secret.0123456789ab.new");

@@ -1,5 +1,7 @@
 import { Command } from "commander";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
+import { isTokenText } from "../../machinery/client/is-token-text.ts";
+import { UnreadableAnswer } from "../../machinery/client/transport.ts";
 import { withConnectionFlags, withServer } from "../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../machinery/command-line/connection.ts";
 import { withExamples } from "../../machinery/command-line/examples.ts";
@@ -76,23 +78,34 @@ const create = (): Command =>
       .action(async (name: string, flags: CreateFlags) => {
         const spec = tokenRequestSpec(flags);
         await withServer(flags, async (connection) => {
-          const answer = await requestToken(connection, { account: name, spec });
-          print(answer, { flags, text: () => printable(answer.status?.token ?? "") });
+          const issued = await requestToken(connection, { account: name, spec });
+          print(issued.answer, { flags, text: () => issued.token });
         });
       }),
     ["A token for the API server", "signet token create robot --namespace team"],
     ["A token for another program, for ten minutes", "signet token create robot --audience vault --duration 10m"],
   );
 
-/** Asks for a token of a service account of the connection's namespace. */
-export const requestToken = (
+interface IssuedToken {
+  readonly answer: TokenRequest;
+  readonly token: string;
+}
+
+/** Asks for a token of a service account of the connection's namespace. Throws UnreadableAnswer when the answer holds none. */
+export async function requestToken(
   { client, names, namespace }: Pick<ServerConnection, "client" | "names" | "namespace">,
   { account, spec }: { readonly account: string; readonly spec: TokenRequest["spec"] },
-): Promise<TokenRequest> =>
-  client.resource(serviceAccountResource(names), namespace).createSubresource<TokenRequest>(account, {
-    subresource: "token",
-    object: { apiVersion: `${names.group("authentication")}/v1`, kind: "TokenRequest", metadata: {}, spec },
-  });
+): Promise<IssuedToken> {
+  const answer = await client
+    .resource(serviceAccountResource(names), namespace)
+    .createSubresource<TokenRequest>(account, {
+      subresource: "token",
+      object: { apiVersion: `${names.group("authentication")}/v1`, kind: "TokenRequest", metadata: {}, spec },
+    });
+  const issued: unknown = answer.status?.token; // the server may answer with anything
+  if (typeof issued !== "string" || !isTokenText(issued)) throw new UnreadableAnswer("the answer holds no token");
+  return { answer, token: issued };
+}
 
 function tokenRequestSpec(flags: CreateFlags): TokenRequest["spec"] {
   const { audience = [], duration, boundObjectKind: kind, boundObjectName: name, boundObjectUid: uid } = flags;

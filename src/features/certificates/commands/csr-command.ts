@@ -14,10 +14,11 @@ import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { outputFile, writePublicOutput } from "../../../machinery/command-line/output-file.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
-import { encodeCertificatesPem, parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { encodeCertificatesPem } from "../../../pki/trust-anchors.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import { awaitCertificate } from "./await-certificate.ts";
+import { chainOfRequest } from "./chain-of-request.ts";
 import { certificateRequestSummary } from "../requests/certificate-request-state.ts";
 import { createCertificateRequest } from "./csr-create.ts";
 import { describeCertificateRequest, reportFor, requestName } from "./csr-describe.ts";
@@ -212,9 +213,8 @@ const get = (): Command =>
     ["Write the certificate to a file, as soon as it is issued", "signet csr get ann --wait --output-file ann.crt"],
   );
 
-/** The certificate of a request with its chain, and nothing else: what a signer wrote between them is left out. */
 function pemOf(request: CertificateSigningRequest): string {
-  const certificates = parseCertificatesPem(Buffer.from(request.status.certificate ?? "", "base64"));
+  const certificates = chainOfRequest(request);
   if (certificates.length > 0) return encodeCertificatesPem(certificates);
   const state = certificateRequestSummary(request);
   const next =

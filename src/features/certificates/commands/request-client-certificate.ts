@@ -1,10 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { createCertificateRequestPem } from "../../../pki/create-certificate-request.ts";
-import { encodePrivateKeyPem, generatePrivateKey } from "../../../pki/keys.ts";
+import { UnreadableAnswer } from "../../../machinery/client/transport.ts";
+import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../pki/keys.ts";
 import { noSubjectAltNames } from "../../../pki/subject-alt-names.ts";
+import { encodeCertificatesPem } from "../../../pki/trust-anchors.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import { awaitCertificate } from "./await-certificate.ts";
+import { chainOfRequest } from "./chain-of-request.ts";
 import { apiserverClient } from "../signers/apiserver-client.ts";
 
 export interface ClientIdentity {
@@ -15,7 +18,7 @@ export interface ClientIdentity {
 
 /**
  * Makes a key, requests a client certificate for a user, approves the request as the caller and waits for the
- * certificate. The private key leaves this process only in the returned value.
+ * certificate. The private key leaves this process only in the returned value. Throws UnreadableAnswer when the certificate is not for it.
  */
 export async function requestClientCertificate(
   connection: ServerConnection,
@@ -55,7 +58,10 @@ export async function requestClientCertificate(
     },
     { subresource: "approval" },
   );
-  const { status } = await awaitCertificate(connection, { name, uid: created.metadata.uid });
-  const certificate = Buffer.from(status.certificate ?? "", "base64").toString("utf8");
-  return { certificate, key: encodePrivateKeyPem(privateKey) };
+  const chain = chainOfRequest(await awaitCertificate(connection, { name, uid: created.metadata.uid }));
+  // What cannot work must not take the place of a kubeconfig that does.
+  if (chain[0]?.publicKey.spki.equals(publicKeyInfoOf(privateKey).spki) !== true) {
+    throw new UnreadableAnswer(`the certificate of request ${name} is not for the key that requested it`);
+  }
+  return { certificate: encodeCertificatesPem(chain), key: encodePrivateKeyPem(privateKey) };
 }

@@ -1,0 +1,20 @@
+import { UnreadableAnswer } from "../../../machinery/client/transport.ts";
+import type { Certificate } from "../../../pki/certificate.ts";
+import { PkiError } from "../../../pki/pki-error.ts";
+import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import type { CertificateSigningRequest } from "../resources.ts";
+
+/**
+ * The certificate of a request and its chain, without what a signer wrote between them. Empty: it is not issued. Throws
+ * UnreadableAnswer.
+ */
+export function chainOfRequest({ metadata, status }: CertificateSigningRequest): Certificate[] {
+  try {
+    return parseCertificatesPem(Buffer.from(status.certificate ?? "", "base64"));
+  } catch (cause) {
+    if (!(cause instanceof PkiError)) throw cause;
+    throw new UnreadableAnswer(`the certificate of request ${metadata.name ?? ""} cannot be read: ${cause.message}`, {
+      cause,
+    });
+  }
+}

@@ -185,8 +185,10 @@ async function* watched(
   const timedOut = sleep(longestWatchMilliseconds, stop).then(() => watching.abort());
   try {
     for await (const { type, object } of requests.watch({ fieldSelector: `metadata.name=${name}` }, stop)) {
+      // Of another request, such as from a server that does not know the selector, nothing is learnt about this one.
+      if (type === "BOOKMARK" || object.metadata.name !== name) continue;
       if (type === "DELETED") break;
-      if (type !== "BOOKMARK") yield object;
+      yield object;
     }
     // The server ended the watch, or there is another request of the name: do not watch again at once.
     await sleep(1000, stop);

@@ -76,7 +76,8 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
   let last: Outcome | undefined;
   while (!signal.aborted) {
     wake = new AbortController();
-    const outcome = writeAnchors([...informer.list()], options);
+    const wanted = [...informer.list()].filter((bundle) => isFollowed(bundle, source));
+    const outcome = writeAnchors(wanted, options);
     if (outcome === "absent" && last !== "absent") {
       log.warn({ ...source, file }, "there is no such trust bundle: the file stays as it is");
     }
@@ -91,6 +92,12 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
 /** The field selector of the bundles whose anchors go into a file. */
 export const bundleSelector = (source: TrustBundleFile["source"]): string =>
   "bundleName" in source ? `metadata.name=${source.bundleName}` : `spec.signerName=${source.signerName}`;
+
+/** A server may answer with others too, such as one that does not know the selector: their anchors would be trusted for this purpose. */
+const isFollowed = ({ metadata, spec }: ClusterTrustBundle, source: TrustBundleFile["source"]): boolean =>
+  "bundleName" in source
+    ? metadata.name === source.bundleName
+    : (spec as Partial<ClusterTrustBundle["spec"]> | undefined)?.signerName === source.signerName;
 
 /** What became of a file. `failed`: it could not be written, or what the server has is nothing to write. */
 type Outcome = "written" | "absent" | "failed";

@@ -97,6 +97,20 @@ describe("the certificate manager", () => {
     assert.equal(scene.requests.size, 1);
   });
 
+  it("learns nothing about its request from what a watch says of another one", async (context) => {
+    const scene = new SigningScene(context);
+    scene.behaviour = "shows that another request is denied, and then deleted";
+    const manager = await started(scene);
+    const key = scene.store().pendingKey();
+    await scene.time.advance(minute);
+    assert.deepEqual([scene.failures, scene.requests.size, scene.store().pendingKey()], [0, 1, key]);
+    scene.behaviour = "issues";
+    const [name = ""] = scene.requests.keys();
+    scene.issue(name);
+    await scene.time.advance(minute);
+    assert.notEqual(serial(manager), "none");
+  });
+
   it("still waits for the same request after a restart", async (context) => {
     const scene = new SigningScene(context);
     scene.behaviour = "ignores";

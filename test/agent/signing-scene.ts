@@ -28,6 +28,7 @@ type Behaviour =
   | "fails"
   | "ignores"
   | "says of a pending request that it is deleted"
+  | "shows that another request is denied, and then deleted"
   | "is away"
   | "answers without a status"
   | { readonly asksForSeconds: unknown };
@@ -144,9 +145,17 @@ export class SigningScene {
       const from = new URLSearchParams(request.query).get("resourceVersion");
       if (from !== null && this.time.now() - Number(from) > historyMilliseconds)
         return json(410, { kind: "Status", code: 410, reason: "Expired", message: "too old resource version" });
+      const [object] = this.requests.values();
+      if (this.behaviour === "shows that another request is denied, and then deleted") {
+        const other = { ...object, metadata: { name: "another" }, status: conditionOf("Denied") };
+        return {
+          status: 200,
+          headers: {},
+          body: lines({ type: "ADDED", object: other }, { type: "DELETED", object: other }),
+        };
+      }
       if (this.behaviour !== "says of a pending request that it is deleted")
         return { status: 200, headers: {}, body: silence(request.signal) };
-      const [object] = this.requests.values();
       return { status: 200, headers: {}, body: lines({ type: "DELETED", object }) };
     }
     const found = this.requests.get(request.path.split("/").at(-1) ?? "");
@@ -154,13 +163,12 @@ export class SigningScene {
   }
 
   #decide({ spec }: CertificateSigningRequest): CertificateSigningRequest["status"] {
-    const condition = (type: string) => ({ conditions: [{ type, status: "True", reason: "Test", message: "" }] });
     const { publicKey } = parseCertificateRequestPem(Buffer.from(spec.request ?? "", "base64"));
     const notBefore = this.time.now() + this.issuedFromMilliseconds;
     const validity = { notBefore, notAfter: notBefore + this.lifetimeMilliseconds };
     const issued = (...given: Parameters<typeof certificateFor>): CertificateSigningRequest["status"] => {
       const pem = encodePem("CERTIFICATE", certificateFor(...given).der);
-      return { ...condition("Approved"), certificate: Buffer.from(pem).toString("base64") };
+      return { ...conditionOf("Approved"), certificate: Buffer.from(pem).toString("base64") };
     };
     switch (this.behaviour) {
       case "issues":
@@ -175,11 +183,12 @@ export class SigningScene {
       case "issues for another key":
         return issued(wanted, validity);
       case "denies":
-        return condition("Denied");
+        return conditionOf("Denied");
       case "fails":
-        return condition("Failed");
+        return conditionOf("Failed");
       case "ignores":
       case "says of a pending request that it is deleted":
+      case "shows that another request is denied, and then deleted":
       case "answers without a status":
       case "is away":
       default:
@@ -187,6 +196,8 @@ export class SigningScene {
     }
   }
 }
+
+const conditionOf = (type: string) => ({ conditions: [{ type, status: "True", reason: "Test", message: "" }] });
 
 const json = (status: number, value: unknown): ClientResponse => ({ status, headers: {}, body: lines(value) });
 

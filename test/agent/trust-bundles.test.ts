@@ -247,6 +247,26 @@ describe("a followed trust bundle", () => {
   });
 });
 
+describe("a file of trust bundles has none of the anchors of others that a server sends too", () => {
+  const signerName = "example.com/signer";
+  for (const source of [{ bundleName: "example.com:signer:a" }, { signerName }]) {
+    it(`when it follows ${JSON.stringify(source)}`, async (context) => {
+      const { bundles, asNode, follow, holds, soon, seen } = await scene(context, source);
+      const [list, watch] = [asNode.list.bind(asNode), asNode.watch.bind(asNode)];
+      asNode.list = () => list();
+      asNode.watch = ({ fieldSelector: _ignored, ...options }, signal) => watch(options, signal);
+      await bundles.create(bundle("unrelated", three));
+      follow();
+      await soon("the first look", () => seen.count === 0);
+      await bundles.create(bundle("example.com:signer:a", one, signerName));
+      await holds(one);
+      await bundles.create(bundle("example.com:other:a", two, "example.com/other"));
+      await bundles.patch("example.com:signer:a", { body: { spec: { trustBundle: one + three } } });
+      await holds(one + three);
+    });
+  }
+});
+
 test("anchors are joined in the order of the bundles' names, and contain only certificates", () => {
   const joined = joinedAnchors([
     bundle("b", `${two}${one}`),

@@ -59,6 +59,7 @@ async function nextChange(
   try {
     const selection = { fieldSelector: equalFields({ "metadata.name": name }), resourceVersion };
     for await (const { type, object } of requests.watch(selection, deadline)) {
+      if (object.metadata.name !== name) continue; // a server that does not know the selector sends others too
       if (type === "DELETED") throw deleted(name);
       if (isOver(object)) return object;
     }

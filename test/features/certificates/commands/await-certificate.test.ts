@@ -45,3 +45,29 @@ it("the wait for a certificate ends when another request has taken the name of t
     await server.stop();
   }
 });
+
+it("the wait for a certificate learns nothing from what a watch says of another request", async () => {
+  const request = (name: string, status: object): object => ({
+    kind: "CertificateSigningRequest",
+    metadata: { name, uid: name, resourceVersion: "1" },
+    spec: {},
+    status,
+  });
+  const events = [
+    { type: "MODIFIED", object: request("bob", { conditions: [{ type: "Denied", status: "True" }] }) },
+    { type: "DELETED", object: request("bob", {}) },
+    { type: "MODIFIED", object: request("ann", { certificate: "ann's" }) },
+  ];
+  async function* lines(values: readonly object[]): AsyncGenerator<Uint8Array> {
+    for (const value of values) yield Buffer.from(`${JSON.stringify(value)}\n`);
+  }
+  const client = new ApiClient({
+    send: async ({ query }) => {
+      const isWatch = query?.includes("watch=true") === true;
+      return { status: 200, headers: {}, body: lines(isWatch ? events : [request("ann", {})]) };
+    },
+    close: () => {},
+  });
+  const { status } = await awaitCertificate({ client, names, timeoutMilliseconds: 60_000 }, { name: "ann" });
+  assert.equal(status.certificate, "ann's");
+});

@@ -56,15 +56,15 @@ function commandLineReport(error: CommanderError, commandPath: string): FailureR
 }
 
 /** What to do about a refusal, by its reason. The server's message comes first. */
-const advice: Readonly<Record<string, string>> = {
-  NotFound: "check the name, and the namespace",
-  AlreadyExists: "choose another name, or delete what is there",
-  Conflict: "it was changed meanwhile: look at it again, and repeat",
-  TooManyRequests: "try again later",
-  ServiceUnavailable: "try again later",
-  Timeout: "try again later",
-  InternalError: "the server's log says why",
-};
+const advice: ReadonlyMap<string, string> = new Map([
+  ["NotFound", "check the name, and the namespace"],
+  ["AlreadyExists", "choose another name, or delete what is there"],
+  ["Conflict", "it was changed meanwhile: look at it again, and repeat"],
+  ["TooManyRequests", "try again later"],
+  ["ServiceUnavailable", "try again later"],
+  ["Timeout", "try again later"],
+  ["InternalError", "the server's log says why"],
+]);
 
 const adviceForForbidden = (message: string): string =>
   lacksPermission(message)
@@ -82,7 +82,7 @@ function refusalReport({ code, reason, message }: ApiError): FailureReport {
     return { exitCode: exitCodes.unreachable.code, message: printable(`${what}: ${message.trimEnd()}; ${next}`) };
   }
   const exitCode = (code === 401 ? exitCodes.unauthenticated : exitCodes.refused).code;
-  const next = reason === "Forbidden" ? adviceForForbidden(message) : advice[reason];
+  const next = reason === "Forbidden" ? adviceForForbidden(message) : advice.get(reason);
   const text = `the server refused (${code} ${reason}): ${message}${next === undefined ? "" : `; ${next}`}`;
   return { exitCode, message: printable(text) };
 }

@@ -7,7 +7,7 @@ import type { Status, StatusCause, StatusDetails, StatusReason } from "./status.
  * Limits what a Status repeats of the caller's input, in UTF-16 units: for its message, for all causes together, and
  * for each name. JSON needs at most six bytes per unit, so no Status is larger than 1 MiB.
  */
-const maximumMessageLength = 64 * 1024;
+export const maximumMessageLength = 64 * 1024;
 const maximumCausesLength = 64 * 1024;
 /** Less than a message, so that the end of the message is never cut off. */
 const maximumSentenceLength = 48 * 1024;

@@ -4,8 +4,9 @@ import { validatePathSegmentName } from "../api/name-validation.ts";
 import type { ApiList, ApiObject } from "../api/object-meta.ts";
 import { apiPathOf, apiVersionOf } from "../api/resource-type.ts";
 import type { ResourceType } from "../api/resource-type.ts";
-import type { Status } from "../api/status.ts";
 import { ignoreCodes } from "./ignore-codes.ts";
+import { receivedStatus } from "./received-status.ts";
+import type { ReceivedStatus } from "./received-status.ts";
 import { readText, UnreadableAnswer } from "./transport.ts";
 import type { ClientResponse, Transport } from "./transport.ts";
 import { watchEvents } from "./watch-events.ts";
@@ -155,8 +156,8 @@ export class ApiClient {
     const options = {
       code,
       message: status?.message ?? (text.slice(0, 500) || `the server answered ${code}`),
-      ...(status?.reason !== undefined && { reason: status.reason }),
-      ...(status?.details !== undefined && { details: status.details }),
+      reason: status?.reason,
+      details: status?.details,
     };
     return new ApiError({ ...options, message: this.#explain(new ApiError(options)) });
   }
@@ -348,11 +349,10 @@ function checkKind(answer: object, kinds: readonly string[]): void {
   throw new UnreadableAnswer(`the answer is not a ${kinds[0]}`);
 }
 
-/** Parses a Status. Undefined for other bodies, such as a proxy's page or a health check's text. */
-function parseStatus(text: string): Status | undefined {
+/** Undefined for bodies that are no Status, such as a proxy's page or a health check's text. */
+function parseStatus(text: string): ReceivedStatus | undefined {
   try {
-    const parsed = JSON.parse(text) as Status | null; // parsing border: `kind` is checked, and what is not only shown where it is used
-    return parsed?.kind === "Status" ? parsed : undefined;
+    return receivedStatus(JSON.parse(text));
   } catch {
     return undefined;
   }

@@ -1,6 +1,6 @@
 import { ApiError } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
-import type { Status } from "../api/status.ts";
+import { receivedStatus } from "./received-status.ts";
 import { UnreadableAnswer } from "./transport.ts";
 
 /** One change of a watched object. A bookmark's object has only its kind and resourceVersion. */
@@ -57,10 +57,11 @@ class UnendedLine {
 }
 
 function eventOf<T extends ApiObject>(line: string): WatchEvent<T> {
-  const event = parseFrame(line) as WatchEvent<T> | { type: "ERROR"; object: Status }; // a frame from the server
+  const event = parseFrame(line) as WatchEvent<T> | { type: "ERROR"; object: { code?: unknown } | null }; // a frame from the server
   if (event.type !== "ERROR") return event;
-  const { code = 500, message = "the watch failed", reason } = event.object;
-  throw new ApiError({ code, message, reason });
+  const { message = "the watch failed", reason } = receivedStatus(event.object) ?? {};
+  const code = event.object?.code;
+  throw new ApiError({ code: typeof code === "number" ? code : 500, message, reason });
 }
 
 function parseFrame(line: string): unknown {

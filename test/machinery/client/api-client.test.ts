@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import type { ResourceType } from "../../../src/machinery/api/resource-type.ts";
 
@@ -39,5 +40,26 @@ describe("the client's deletion of a collection", () => {
   it("rejects with the server's error", async () => {
     const { client } = clientOf(403, ['{"kind":"Status","apiVersion":"v1","code":403,"message":"no"}']);
     await assert.rejects(client.resource(configMaps, "default").deleteCollection(), { code: 403, message: "no" });
+  });
+});
+
+describe("the error of a refused request", () => {
+  const errorFor = async (status: object): Promise<ApiError> => {
+    const { client } = clientOf(400, [JSON.stringify({ kind: "Status", ...status })]);
+    const error: unknown = await client.request("/").catch((thrown: unknown) => thrown);
+    assert(error instanceof ApiError);
+    return error;
+  };
+
+  it("has texts no longer than a Signet server makes them", async () => {
+    const { message, reason = "" } = await errorFor({ message: "m".repeat(2 ** 20), reason: "r".repeat(2 ** 20) });
+    assert.deepEqual([message.slice(65_535), message.length], [`m... (${2 ** 20} characters)`, 65_536 + 24]);
+    assert.equal(reason.length, 256 + 24);
+  });
+
+  it("has nothing of a field that is of another type than the API says", async () => {
+    const error = await errorFor({ message: {}, reason: ["Conflict"], details: "x" });
+    assert.deepEqual([error.reason, error.details], [undefined, undefined]);
+    assert.doesNotMatch(error.message, /object Object/);
   });
 });

@@ -41,6 +41,13 @@ test("an ERROR event is thrown as the error that it describes", async () => {
   );
 });
 
+test("an ERROR event that describes no error is a failure of the watch", async () => {
+  for (const object of [null, 5, {}, { kind: "Status", code: "410", message: 5 }]) {
+    const bytes = Buffer.from(`${JSON.stringify({ type: "ERROR", object })}\n`);
+    await assert.rejects(collect(watchEvents(chunked(bytes, []))), { code: 500, message: "the watch failed" });
+  }
+});
+
 test("a line that is not JSON is an unreadable answer", async () => {
   await assert.rejects(collect(watchEvents(chunked(Buffer.from("<html>\n"), []))), {
     name: "UnreadableAnswer",

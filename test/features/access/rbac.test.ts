@@ -69,8 +69,14 @@ describe("a rule", () => {
     assert.ok(await allows(paths("/healthz/*"), asksPath("/healthz/x/y")));
     assert.ok(!(await allows(paths("/healthz/*"), asksPath("/healthz"))));
     assert.ok(await allows(paths("*"), asksPath("/any")));
+    assert.ok(await allows(paths("/any**"), asksPath("/any")));
     assert.ok(!(await allows(paths("*"), asks())), "a path is no resource");
     assert.ok(!(await allows({ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }, asksPath("/any"))));
+  });
+
+  it("for a path with a million stars is read in linear time", async () => {
+    const rule = { verbs: ["get"], nonResourceURLs: [`${"*".repeat(1_000_000)}/*`] };
+    assert.ok(!(await allows(rule, asksPath("/any"))));
   });
 
   it("without verbs or resources allows nothing", async () => {

@@ -262,8 +262,8 @@ export class PathPatterns {
   }
 }
 
-/** Removes all stars at the end. A loop, because a pattern would take quadratic time on a text of stars. */
-function withoutStars(pattern: string): string {
+/** Removes all stars at the end. A loop, because a regular expression would take quadratic time on a text of stars. */
+export function withoutStars(pattern: string): string {
   let end = pattern.length;
   while (pattern[end - 1] === "*") end -= 1;
   return pattern.slice(0, end);

@@ -46,33 +46,31 @@ type Timed = NamedAuthority & { readonly clock: Clock };
  */
 export async function prepareAuthority(keys: KeyStore, { name, clock }: Timed): Promise<Generation> {
   const { sealingKey } = keys;
-  return changeAuthority({ keys, name }, (stored, all) => {
+  const changed = await changeAuthority({ keys, name }, (stored, all) => {
     for (const { generations } of all)
       for (const one of generations) sealingKey.unseal(one.sealedKey, sealedAuthorityName(one.fingerprint));
     const authority = stored ?? authorityOfFiles(keys, { name, clock });
     if (generationThat(authority, "prepared") !== undefined) {
       throw refusedRotation(`a new CA is prepared already: signet ca switch ${name}, or signet ca abort ${name}`);
     }
-    const [signing] = parseCertificatesPem(generationThat(authority, "signing")?.certificate ?? "");
-    if (signing === undefined) throw new Error(`none of the CAs ${name} in the store signs`);
+    const [signing] = parseCertificatesPem(knownGeneration(authority, "signing").certificate);
+    if (signing === undefined) throw new Error(`the CA ${name} in the store has no certificate`);
     const made = createSuccessor(signing, clock);
     const prepared = newGeneration(made, { keyPem: encodePrivateKeyPem(made.privateKey), sealingKey });
-    return {
-      authority: withPrepared(authority, { prepared, now: clock.now() }),
-      fingerprint: prepared.fingerprint,
-    };
+    return withPrepared(authority, { prepared, now: clock.now() });
   });
+  return knownGeneration(changed, "prepared");
 }
 
 /** Everybody who follows the bundles has the new CA after this time. */
 const overlapMilliseconds = 10 * 60_000;
 
 /** Lets the prepared CA sign. Rejects with CommandFailure when there is none, or, unless forced, when it is new. */
-export function switchAuthority(
+export async function switchAuthority(
   keys: KeyStore,
   { name, isForced, clock }: Timed & { readonly isForced: boolean },
 ): Promise<Generation> {
-  return changeAuthority({ keys, name }, (authority) => {
+  const changed = await changeAuthority({ keys, name }, (authority) => {
     const prepared = authority && generationThat(authority, "prepared");
     if (authority === undefined || prepared === undefined)
       throw refusedRotation(`no new CA is prepared: signet ca prepare ${name}`);
@@ -83,9 +81,9 @@ export function switchAuthority(
           "bundles has it, or use --force",
       );
     }
-    const { fingerprint } = prepared;
-    return { authority: withSigning(authority, { fingerprint, now: clock.now() }), fingerprint };
+    return withSigning(authority, { fingerprint: prepared.fingerprint, now: clock.now() });
   });
+  return knownGeneration(changed, "signing");
 }
 
 /**
@@ -96,12 +94,10 @@ export async function retireAuthority(
   keys: KeyStore,
   { name, isForced, clock }: Timed & { readonly isForced: boolean },
 ): Promise<readonly string[]> {
-  const replacedOf = (authority: RotatedAuthority | undefined): readonly Generation[] =>
-    authority?.generations.filter(({ state }) => state === "replaced") ?? [];
   const counts = isForced ? new Map<string, number>() : await countValidCertificates(keys, clock.now());
   let retired: readonly string[] = [];
   await changeAuthority({ keys, name }, (stored) => {
-    const replaced = replacedOf(stored);
+    const replaced = stored?.generations.filter(({ state }) => state === "replaced") ?? [];
     if (stored === undefined || replaced.length === 0) {
       throw refusedRotation(
         "no old CA is trusted: the one that signs is retired only after another one signs (signet ca prepare)",
@@ -124,8 +120,7 @@ export async function retireAuthority(
       }
     }
     retired = replaced.map(({ fingerprint }) => fingerprint);
-    const authority = retired.reduce(withoutGeneration, stored);
-    return { authority, fingerprint: generationThat(authority, "signing")?.fingerprint ?? "" };
+    return retired.reduce(withoutGeneration, stored);
   });
   return retired;
 }
@@ -135,49 +130,46 @@ export async function abortRotation(keys: KeyStore, { name, clock }: Timed): Pro
   let what: "prepared" | "switched" = "prepared";
   await changeAuthority({ keys, name }, (authority) => {
     const prepared = authority && generationThat(authority, "prepared");
-    const signing = authority && generationThat(authority, "signing");
     // The last in their order: an earlier rotation may have been taken back.
     const last = authority?.generations.findLast(({ state }) => state === "replaced");
     if (authority !== undefined && prepared !== undefined) {
       what = "prepared";
-      return { authority: withoutGeneration(authority, prepared.fingerprint), fingerprint: signing?.fingerprint ?? "" };
+      return withoutGeneration(authority, prepared.fingerprint);
     }
     if (authority === undefined || last === undefined)
       throw refusedRotation("no rotation is under way: nothing to take back");
     what = "switched";
-    const { fingerprint } = last;
-    return { authority: withSigning(authority, { fingerprint, now: clock.now() }), fingerprint };
+    return withSigning(authority, { fingerprint: last.fingerprint, now: clock.now() });
   });
   return what;
 }
 
-interface Changed {
-  readonly authority: RotatedAuthority;
-  /** The fingerprint of the CA that the caller asks about. */
-  readonly fingerprint: string;
+/** The generation with a state that the record must have. */
+function knownGeneration(authority: RotatedAuthority, state: "prepared" | "signing"): Generation {
+  const found = generationThat(authority, state);
+  if (found === undefined) throw new Error(`none of the CA's generations in the store is ${state}`);
+  return found;
 }
 
-/** Changes the record of one CA by compare-and-swap. Rejects with CommandFailure for a name that there is not. */
+/** Changes the record of one CA by compare-and-swap, and resolves with it. Rejects with CommandFailure for a name that there is not. */
 async function changeAuthority(
   { keys, name }: NamedAuthority & { readonly keys: KeyStore },
-  change: (authority: RotatedAuthority | undefined, all: readonly RotatedAuthority[]) => Changed,
-): Promise<Generation> {
+  change: (authority: RotatedAuthority | undefined, all: readonly RotatedAuthority[]) => RotatedAuthority,
+): Promise<RotatedAuthority> {
   const all = authorityFiles(keys.dataDirectory);
   if (!all.has(name))
     throw refusedRotation(`there is no CA ${JSON.stringify(name)}: name one of ${[...all.keys()].join(", ")}`);
-  let fingerprint = "";
   const { value: record } = await changeKeyRecord(
     { store: keys.store, record: authorityRecord },
     (stored): AuthorityRecord => {
       const known = stored?.authorities ?? {};
       const changed = change(known[name], Object.values(known));
-      ({ fingerprint } = changed);
-      return { version: 1, authorities: { ...known, [name]: changed.authority } };
+      return { version: 1, authorities: { ...known, [name]: changed } };
     },
   );
-  const generation = record.authorities[name]?.generations.find((one) => one.fingerprint === fingerprint);
-  if (generation === undefined) throw new Error(`the record has no CA ${fingerprint}`);
-  return generation;
+  const authority = record.authorities[name];
+  if (authority === undefined) throw new Error(`the record has no CA ${name}`);
+  return authority;
 }
 
 function authorityOfFiles({ dataDirectory, sealingKey }: KeyStore, { name, clock }: Timed): RotatedAuthority {

@@ -44,7 +44,8 @@ interface OpenAuthorityOptions extends ClusterAuthorityOptions {
 
 /**
  * A CA of the data directory (`ca.crt`, `ca.key`), generated on first use. A certificate that is missing is made again for the key that is
- * there, so what the key has signed stays good. Throws UnusableFile when certificate and key cannot be used, or do not match.
+ * there, so what the key has signed stays good. Throws UsageError when the key is missing, and UnusableFile when certificate and key
+ * cannot be used, or do not match.
  */
 export function openClusterAuthority({
   dataDirectory,
@@ -69,15 +70,13 @@ export function openClusterAuthority({
       );
     writePublicFile(certificateFile, encodePem("CERTIFICATE", authority.certificate.der));
   }
-  if (!existsSync(keyFile)) {
+  const privateKey = readPrivateFile(keyFile);
+  if (privateKey === undefined) {
     throw new UsageError(
       `${keyFile} is missing: copy it from a backup or another replica, it belongs to ${certificateFile}`,
     );
   }
   const pem = readAuthorityFile(certificateFile);
-  const privateKey = readPrivateFile(keyFile);
-  if (privateKey === undefined)
-    throw new UnusableFile(`${keyFile} is missing; restore it, or remove ${certificateFile} too`);
   try {
     return { ...loadCertificateAuthority({ certificate: pem, privateKey }), pem };
   } catch (cause) {

@@ -10,13 +10,12 @@ export interface ServerNames {
 /**
  * Programs in Pods and on the machine itself may use these names, even if the certificate does not contain them now.
  */
-const fixedDnsNames = ["localhost", "kubernetes", "platform"];
-const serviceSuffixes = [".default", ".default.svc", ".default.svc.cluster.local"];
-
-const isFixed = (name: string): boolean =>
-  fixedDnsNames.includes(name) ||
-  name.endsWith(".localhost") ||
-  serviceSuffixes.some((suffix) => name === `kubernetes${suffix}` || name === `platform${suffix}`);
+const fixedDnsNames: readonly string[] = [
+  "localhost",
+  ...["kubernetes", "platform"].flatMap((service) =>
+    ["", ".default", ".default.svc", ".default.svc.cluster.local"].map((suffix) => service + suffix),
+  ),
+];
 
 /** Loopback addresses, and the unspecified address (RFC 6890 2.2). */
 const isFixedAddress = (address: Buffer): boolean =>
@@ -43,22 +42,21 @@ export function serverNamesIn(
   };
   const labelsOf = (name: string): readonly string[] => name.split(".");
   const ownWildcards = serverDnsNames.filter(isWildcard).map(labelsOf);
-  const ownNames = [...serverDnsNames, ...fixedDnsNames, ...serviceNames].map(labelsOf);
+  const ownNames = new Set([...serverDnsNames, ...fixedDnsNames]);
+  const labelsOfOwnNames = [...ownNames].map(labelsOf);
   const isServerName = (text: string): boolean => {
     const name = comparable(text);
     const labels = labelsOf(name); // once: a request may have a megabyte of names
     return (
       isServerAddress(name) ||
-      isFixed(name) ||
-      serverDnsNames.includes(name) ||
+      name.endsWith(".localhost") ||
+      ownNames.has(name) ||
       ownWildcards.some((own) => covers(own, labels)) ||
-      (isWildcard(name) && ownNames.some((own) => covers(labels, own)))
+      (isWildcard(name) && labelsOfOwnNames.some((own) => covers(labels, own)))
     );
   };
   return [...wanted.dnsNames.filter(isServerName), ...wanted.ipAddresses.filter(isServerAddress)];
 }
-
-const serviceNames = ["kubernetes", "platform"].flatMap((word) => serviceSuffixes.map((suffix) => word + suffix));
 
 /**
  * A name as the most lenient client reads it: in lower case, up to the first character that is not allowed in names.

@@ -1,4 +1,5 @@
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
+import { keyTypeOf } from "../../../pki/keys.ts";
 import type { KeyType } from "../../../pki/keys.ts";
 import type { PublicKeyInfo } from "../../../pki/public-key.ts";
 import type { NamePattern } from "../policy/name-pattern.ts";
@@ -88,8 +89,7 @@ function keyFaults({ keyTypes }: SignerSpecification, key: PublicKeyInfo): Fault
     if (family !== key.algorithm) return false;
     return family === "RSA" ? key.sizeBits >= Number(detail) : detail === "" || key.curve === detail;
   };
-  const what = key.algorithm === "RSA" ? `RSA ${key.sizeBits}` : [key.algorithm, key.curve].join(" ").trim();
-  return keyTypes.some(isOfType) ? [] : [notAllowed("keyTypes", what)];
+  return keyTypes.some(isOfType) ? [] : [notAllowed("keyTypes", keyTypeOf(key))];
 }
 
 const notAllowed = (field: string, text: string): Fault => ({

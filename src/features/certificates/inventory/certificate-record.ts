@@ -74,12 +74,13 @@ export function certificateRecord(
 interface OwnCertificate {
   readonly certificate: Certificate;
   readonly signerName: string;
-  readonly username: string;
+  /** The `username` of the record. Absent: it has none. */
+  readonly username?: string;
 }
 
 /**
  * Puts a certificate that the server made for itself, or for the administrator, into the inventory, where it can be found and
- * revoked like any other.
+ * revoked like any other. Rejects like the client.
  */
 export async function recordOwnCertificate(
   { client, names }: { readonly client: ApiClient; readonly names: Names },

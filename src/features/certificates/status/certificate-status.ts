@@ -15,12 +15,11 @@ import { OcspResponders } from "./ocsp-responders.ts";
 import type { AnsweringAuthority } from "./ocsp-responders.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 import { periodically } from "../../../machinery/scheduling/periodically.ts";
-import { recordOwnCertificate, certificateRecord, fingerprintRecordName } from "../inventory/certificate-record.ts";
+import { recordOwnCertificate } from "../inventory/certificate-record.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import type { PathRoutes } from "../../../machinery/http/path-routes.ts";
-import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { pageNotFound } from "../../../machinery/http/plain-text.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
@@ -32,7 +31,6 @@ import { issuedCertificateResource } from "../resources.ts";
 import { CertificateStatuses } from "./certificate-statuses.ts";
 import { OcspAnswers } from "./ocsp-answers.ts";
 import { PublishedLists } from "./published-lists.ts";
-import type { Log } from "../../../machinery/logging/log.ts";
 
 export interface CertificateStatusOptions {
   readonly settings: RevocationSettings;
@@ -130,14 +128,9 @@ async function keepRecordOf(
   return periodically({ milliseconds: pollMilliseconds, task: record, onFailure });
 }
 
-interface AnswerOptions {
-  readonly names: Names;
-  readonly clock: Clock;
-  readonly log: Pick<Log, "error">;
-  readonly stores: Stores;
+interface AnswerOptions extends Pick<CertificateStatusOptions, "names" | "clock" | "log" | "stores" | "client"> {
   /** The CAs whose keys are here. */
   readonly authorities: () => readonly AnsweringAuthority[];
-  readonly client: () => ApiClient;
 }
 
 /** What answers requests for revocation lists and OCSP, once the stored lists are read. */
@@ -162,12 +155,7 @@ async function openAnswers({ names, clock, log, stores, authorities, client }: A
   });
   const responders = new OcspResponders({
     clock,
-    async record(certificate, signerName) {
-      const recordName = fingerprintRecordName(certificate);
-      const request = { metadata: {}, spec: { signerName } };
-      const record = certificateRecord(names, { recordName, certificate, request });
-      await ignoreCodes([409], client().resource(issuedCertificateResource(names)).create(record));
-    },
+    record: (certificate, signerName) => recordOwnCertificate({ client: client(), names }, { certificate, signerName }),
   });
   const ocsp = new OcspAnswers({ authorities, statuses, responders, clock, onFailure: notAnswered });
   await lists.ready();

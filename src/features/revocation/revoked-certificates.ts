@@ -94,13 +94,11 @@ export class RevokedCertificates {
   findSerialNumber({
     serialNumber,
     issuer,
-  }: Pick<CertificateFacts, "serialNumber" | "issuer">):
-    | (RevokedCertificate & { readonly expiresAt: number })
-    | undefined {
-    let found: (RevokedCertificate & { readonly expiresAt: number }) | undefined;
+  }: Pick<CertificateFacts, "serialNumber" | "issuer">): RevokedSerialNumber | undefined {
+    let found: RevokedSerialNumber | undefined;
     for (const { revokedAt, reason, expiresAt } of this.#at(serialNumberKey(serialNumber, issuer))) {
       const longest = Math.max(expiresAt, found?.expiresAt ?? -Infinity);
-      found = { ...moreSevere(found, { revokedAt, reason }), expiresAt: longest };
+      found = { ...moreSevere(found, { revokedAt, reason }), issuer, serialNumber, expiresAt: longest };
     }
     return found;
   }

@@ -60,8 +60,8 @@ export class ListedCertificates {
     this.#revoked.add(revocation);
     const { serialNumber, issuer = "" } = certificate;
     const revoked = serialNumber === undefined ? undefined : this.#revoked.findSerialNumber({ serialNumber, issuer });
-    if (serialNumber === undefined || revoked === undefined) this.#isSearchDue = true;
-    else this.#put({ ...revoked, issuer, serialNumber });
+    if (revoked === undefined) this.#isSearchDue = true;
+    else this.#put(revoked);
     return true;
   }
 

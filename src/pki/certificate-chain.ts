@@ -133,13 +133,8 @@ export const issuerFault = (child: Certificate, issuer: Certificate): string | u
   authorityFault(issuer) ?? signatureFault(child, issuer);
 
 function authorityFault(issuer: Certificate): string | undefined {
-  if (!issuer.hasBasicConstraints || !issuer.isCA) {
-    return "x509: invalid signature: parent certificate cannot sign this kind of certificate";
-  }
-  if (issuer.keyUsages !== undefined && !issuer.keyUsages.includes("certSign")) {
-    return "x509: invalid signature: parent certificate cannot sign this kind of certificate";
-  }
-  return undefined;
+  const maySign = issuer.isCA && (issuer.keyUsages === undefined || issuer.keyUsages.includes("certSign"));
+  return maySign ? undefined : "x509: invalid signature: parent certificate cannot sign this kind of certificate";
 }
 
 function signatureFault(child: Certificate, issuer: Certificate): string | undefined {

@@ -23,8 +23,8 @@ export type KeyUsageName = (typeof keyUsageNames)[number];
 
 /** What the extensions of a certificate contain. */
 export interface CertificateExtensions {
+  /** False without basic constraints (RFC 5280 4.2.1.9). */
   readonly isCA: boolean;
-  readonly hasBasicConstraints: boolean;
   /** How many intermediate certificates may follow below this CA. Unlimited when absent. */
   readonly maxPathLength?: number;
   /** Undefined when the extension is absent: then every use is allowed. */
@@ -49,7 +49,6 @@ export function readCertificateExtensions(extensions: readonly Extension[]): Cer
   const unhandled: string[] = [];
   const findings: Findings = {
     isCA: false,
-    hasBasicConstraints: false,
     subjectAltNames: noSubjectAltNames,
     unhandledCriticalExtensions: unhandled,
   };
@@ -69,7 +68,6 @@ function readExtension({ id, isCritical, value }: Extension, findings: Findings)
       return true;
     case oids.basicConstraints: {
       const constraints = named("basic constraints", () => readBasicConstraints(value));
-      findings.hasBasicConstraints = true;
       findings.isCA = constraints.isCA;
       if (constraints.maxPathLength !== undefined) findings.maxPathLength = constraints.maxPathLength;
       return true;

@@ -94,8 +94,7 @@ describe("an extension that must not be critical", () => {
 });
 
 it("a certificate without basic constraints is no CA's (RFC 5280 section 4.2.1.9)", () => {
-  const { isCA, hasBasicConstraints } = readCertificateExtensions([]);
-  assert.deepEqual([isCA, hasBasicConstraints], [false, false]);
+  assert.equal(readCertificateExtensions([]).isCA, false);
 });
 
 it("a critical extension is understood when it is read, and only then", () => {

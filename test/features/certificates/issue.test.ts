@@ -141,7 +141,6 @@ describe("issueCertificate", () => {
     const der = encodeSequence(info, algorithmIdentifier, encodeBitString(signData(info, privateKey)));
     const certificate = issue({ request: parseCertificateRequest(der) });
     assert.equal(certificate.isCA, false);
-    assert.equal(certificate.hasBasicConstraints, true);
     assert.equal(certificate.keyUsages, undefined);
     assert.deepEqual(certificate.subjectAltNames.dnsNames, ["a.example.com"]);
     assert.deepEqual(

@@ -59,8 +59,7 @@ export interface RevocationUrls {
 export interface IssuerFields {
   /** The issuer's subject as encoded. */
   readonly rawSubject: Buffer;
-  /** Left out for a self-signed certificate. */
-  readonly authorityKeyId?: Buffer;
+  readonly authorityKeyId: Buffer;
   /** The whole AlgorithmIdentifier of the signature that will follow. */
   readonly algorithmIdentifier: Buffer;
 }
@@ -117,10 +116,8 @@ function extensionsOf(
     const keyId = encodeOctetString(keyIdentifier(template.publicKey));
     extensions.push({ id: oids.subjectKeyIdentifier, isCritical: false, value: keyId });
   }
-  if (issuer.authorityKeyId !== undefined) {
-    const keyId = encodeElement(contextTag(0, "primitive"), issuer.authorityKeyId);
-    extensions.push({ id: oids.authorityKeyIdentifier, isCritical: false, value: encodeSequence(keyId) });
-  }
+  const authorityKeyId = encodeSequence(encodeElement(contextTag(0, "primitive"), issuer.authorityKeyId));
+  extensions.push({ id: oids.authorityKeyIdentifier, isCritical: false, value: authorityKeyId });
   if (hasSubjectAltNames(template.subjectAltNames)) {
     // Critical when it is the only name (RFC 5280 4.2.1.6).
     const value = encodeSubjectAltNames(template.subjectAltNames);

@@ -1,5 +1,5 @@
 import { parseCertificate, type Certificate } from "./certificate.ts";
-import { decodePemBlocks, encodePem } from "./pem.ts";
+import { decodePemBlocks, encodePem, type PemBlock } from "./pem.ts";
 import { PkiError } from "./pki-error.ts";
 
 export const maximumTrustBundleBytes = 1024 * 1024;
@@ -19,21 +19,9 @@ export function validateTrustAnchors(pem: string): string[] {
   const blocks = decodePemBlocks(pem);
   for (const [index, block] of blocks.entries()) {
     if (faults.length === maximumFaults) break;
-    if (block.type !== "CERTIFICATE") {
-      faults.push(`entry ${index} has bad block type: ${block.type}`);
-      continue;
-    }
-    if (block.headers.size > 0) {
-      faults.push(`entry ${index} has PEM block headers`);
-      continue;
-    }
-    const certificate = tryParse(block.bytes);
-    if (certificate === undefined) {
-      faults.push(`entry ${index} does not parse as X.509`);
-      continue;
-    }
-    if (!certificate.isCA) {
-      faults.push(`entry ${index} does not have the CA bit set`);
+    const fault = entryFault(block);
+    if (fault !== undefined) {
+      faults.push(`entry ${index} ${fault}`);
       continue;
     }
     const anchor = block.bytes.toString("latin1");
@@ -50,11 +38,13 @@ export function validateTrustAnchors(pem: string): string[] {
   return faults;
 }
 
-function tryParse(der: Buffer): Certificate | undefined {
+function entryFault({ type, headers, bytes }: PemBlock): string | undefined {
+  if (type !== "CERTIFICATE") return `has bad block type: ${type}`;
+  if (headers.size > 0) return "has PEM block headers";
   try {
-    return parseCertificate(der);
+    return parseCertificate(bytes).isCA ? undefined : "does not have the CA bit set";
   } catch (error) {
-    if (error instanceof PkiError) return undefined;
+    if (error instanceof PkiError) return "does not parse as X.509";
     throw error;
   }
 }

@@ -4,6 +4,7 @@ import { encodeElement, encodeObjectIdentifier, encodeSequence } from "./der-wri
 import { tags } from "./der.ts";
 import type { CurveName, PublicKeyInfo } from "./public-key.ts";
 import { oids } from "./object-identifiers.ts";
+import { publicKeyInfoOf } from "./keys.ts";
 import { PkiError } from "./pki-error.ts";
 
 /** How a private key signs: the AlgorithmIdentifier to write, and the hash to pass to node:crypto. */
@@ -28,12 +29,6 @@ const ecdsaByCurve = new Map<CurveName | undefined, SignatureScheme>([
   ["P-384", scheme(oids.ecdsaWithSha384, { hash: "sha384" })],
   ["P-521", scheme(oids.ecdsaWithSha512, { hash: "sha512" })],
 ]);
-const curveNames = new Map<string | undefined, CurveName>([
-  ["prime256v1", "P-256"],
-  ["secp384r1", "P-384"],
-  ["secp521r1", "P-521"],
-]);
-
 /**
  * The signature scheme for a key: SHA-256 for RSA, the hash that matches the curve's size for ECDSA. Throws PkiError
  * for other keys.
@@ -41,11 +36,7 @@ const curveNames = new Map<string | undefined, CurveName>([
 export function signatureSchemeOf(privateKey: KeyObject): SignatureScheme {
   const known = knownSchemes.get(privateKey);
   if (known !== undefined) return known;
-  const { asymmetricKeyType, asymmetricKeyDetails } = privateKey;
-  const algorithms = { ed25519: "Ed25519", rsa: "RSA", ec: "ECDSA" } as const;
-  const algorithm = algorithms[asymmetricKeyType as keyof typeof algorithms] ?? "other"; // Node.js names more types
-  const curve = curveNames.get(asymmetricKeyDetails?.namedCurve);
-  const found = signatureSchemeFor({ algorithm, ...(curve !== undefined && { curve }) });
+  const found = signatureSchemeFor(publicKeyInfoOf(privateKey));
   knownSchemes.set(privateKey, found);
   return found;
 }
@@ -64,7 +55,7 @@ export function signatureSchemeFor({ algorithm, curve }: Pick<PublicKeyInfo, "al
   return found;
 }
 
-/** Asking a key for its details costs a tenth of a signature. */
+/** Asked for each signature. Reading the public half of a key can cost more than one. */
 const knownSchemes = new WeakMap<KeyObject, SignatureScheme>();
 
 /** The signature over `data`: DER for ECDSA, PKCS #1 v1.5 for RSA. */

@@ -17,8 +17,8 @@ import type { RevocationReason } from "./revocation-reason.ts";
 import { signData, signatureSchemeOf } from "./sign.ts";
 import { encodeExtension } from "./extension.ts";
 
-/** OCSPResponseStatus (RFC 6960 section 4.2.1). */
-const failures = { malformedRequest: 1, internalError: 2, tryLater: 3, unauthorized: 6 } as const;
+/** The values of OCSPResponseStatus that are sent (RFC 6960 section 4.2.1). */
+const failures = { malformedRequest: 1, tryLater: 3, unauthorized: 6 } as const;
 export type OcspFailure = keyof typeof failures;
 
 /** An answer that says nothing about certificates. It is not signed. */

@@ -1,12 +1,11 @@
 import type { KeyObject } from "node:crypto";
 import { parseCertificate, type Certificate } from "./certificate.ts";
 import { encodeTbsCertificate, type CertificateTemplate } from "./certificate-template.ts";
-import { encodeBitString, encodeSequence } from "./der-writer.ts";
 import { encodeDistinguishedName, type DistinguishedNameParts } from "./distinguished-name.ts";
 import { keyIdentifier, parsePrivateKeyPem, publicKeyInfoOf } from "./keys.ts";
 import { PkiError } from "./pki-error.ts";
-import { signData, signatureSchemeFor, signatureSchemeOf } from "./sign.ts";
-import { sealX509, signingKeyOf } from "./signing-key.ts";
+import { signatureSchemeFor } from "./sign.ts";
+import { sealX509, sealX509AtOnce, signingKeyOf } from "./signing-key.ts";
 import type { AuthorityKey } from "./signing-key.ts";
 import { noSubjectAltNames } from "./subject-alt-names.ts";
 import { parseCertificatesPem } from "./trust-anchors.ts";
@@ -19,12 +18,8 @@ export interface CertificateAuthority {
 }
 
 /** Signs a template and returns the DER of the certificate. Synchronous: nearly all of its time is the signature. */
-export function signCertificate(template: CertificateTemplate, authority: CertificateAuthority): Buffer {
-  const { privateKey } = authority;
-  const { algorithmIdentifier } = signatureSchemeOf(privateKey);
-  const tbsCertificate = tbsOf(template, authority);
-  return encodeSequence(tbsCertificate, algorithmIdentifier, encodeBitString(signData(tbsCertificate, privateKey)));
-}
+export const signCertificate = (template: CertificateTemplate, authority: CertificateAuthority): Buffer =>
+  sealX509AtOnce(tbsOf(template, authority), authority.privateKey);
 
 /** The same with a key that may be elsewhere. Rejects with KeyUnavailable. */
 export const signCertificateWith = (
@@ -53,7 +48,6 @@ export interface SelfSignedOptions {
 /** Creates a root CA: a CA whose certificate is self-signed. */
 export function createCertificateAuthority(options: SelfSignedOptions): CertificateAuthority {
   const { subject, privateKey, notBefore, notAfter, maxPathLength } = options;
-  const { algorithmIdentifier } = signatureSchemeOf(privateKey);
   const publicKey = publicKeyInfoOf(privateKey);
   const tbsCertificate = encodeTbsCertificate(
     {
@@ -70,15 +64,10 @@ export function createCertificateAuthority(options: SelfSignedOptions): Certific
     {
       rawSubject: encodeDistinguishedName(subject),
       authorityKeyId: keyIdentifier(publicKey),
-      algorithmIdentifier,
+      algorithmIdentifier: signatureSchemeFor(publicKey).algorithmIdentifier,
     },
   );
-  const der = encodeSequence(
-    tbsCertificate,
-    algorithmIdentifier,
-    encodeBitString(signData(tbsCertificate, privateKey)),
-  );
-  return { certificate: parseCertificate(der), privateKey };
+  return { certificate: parseCertificate(sealX509AtOnce(tbsCertificate, privateKey)), privateKey };
 }
 
 /**

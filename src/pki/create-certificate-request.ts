@@ -1,7 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import { contextTag } from "./der.ts";
 import {
-  encodeBitString,
   encodeElement,
   encodeObjectIdentifier,
   encodeSequence,
@@ -13,7 +12,7 @@ import type { DistinguishedNameParts } from "./distinguished-name.ts";
 import { publicKeyInfoOf } from "./keys.ts";
 import { oids } from "./object-identifiers.ts";
 import { encodePem } from "./pem.ts";
-import { signData, signatureSchemeOf } from "./sign.ts";
+import { sealX509AtOnce } from "./signing-key.ts";
 import { encodeSubjectAltNames, hasSubjectAltNames } from "./subject-alt-names.ts";
 import type { SubjectAltNames } from "./subject-alt-names.ts";
 import { encodeExtension } from "./extension.ts";
@@ -31,12 +30,7 @@ export function createCertificateRequestPem(options: {
     publicKeyInfoOf(privateKey).spki,
     encodeElement(contextTag(0, "constructed"), ...attributesFor(subjectAltNames)),
   );
-  const request = encodeSequence(
-    info,
-    signatureSchemeOf(privateKey).algorithmIdentifier,
-    encodeBitString(signData(info, privateKey)),
-  );
-  return encodePem("CERTIFICATE REQUEST", request);
+  return encodePem("CERTIFICATE REQUEST", sealX509AtOnce(info, privateKey));
 }
 
 function attributesFor(names: SubjectAltNames): Buffer[] {

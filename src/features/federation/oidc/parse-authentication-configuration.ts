@@ -94,20 +94,20 @@ class ConfigurationCompiler {
 
   #trusted(authenticator: JwtAuthenticator, path: string): TrustedIssuer {
     const issuer = this.#issuer(authenticator.issuer, `${path}.issuer`);
-    const claimRules = this.#claimRules(authenticator, `${path}.claimValidationRules`);
+    const ofClaims = this.#claimRules(authenticator, `${path}.claimValidationRules`);
     const { claimMappings } = authenticator;
     const mappings = `${path}.claimMappings`;
     const username = this.#prefixed(claimMappings.username, { path: `${mappings}.username`, result: "text" });
-    if (username === undefined && isUnset(claimMappings.username)) {
+    if (isUnset(claimMappings.username)) {
       this.faults.push(required(`${mappings}.username`, "claim or expression is required"));
     }
     const groups = this.#prefixed(claimMappings.groups, { path: `${mappings}.groups`, result: "texts" });
     const uid = this.#claimOrExpression(claimMappings.uid, `${mappings}.uid`);
     const extra = this.#extra(claimMappings.extra ?? [], `${mappings}.extra`);
-    const readers = [username?.expression, ...extra.map(({ expression }) => expression), ...claimRules.expressions];
+    const readers = [username, ...extra, ...ofClaims.claimRules];
     if (
       username?.expression?.readsClaim("email") === true &&
-      !readers.some((one) => one?.readsClaim("email_verified") === true)
+      !readers.some((one) => one?.expression?.readsClaim("email_verified") === true)
     ) {
       this.faults.push(
         invalidValue(`${mappings}.username.expression`, {
@@ -126,8 +126,7 @@ class ConfigurationCompiler {
         groups,
         uid,
         extra,
-        requiredClaims: claimRules.requiredClaims,
-        claimRules: claimRules.rules,
+        ...ofClaims,
         userRules: this.#userRules(authenticator, `${path}.userValidationRules`),
       },
     };
@@ -195,7 +194,10 @@ class ConfigurationCompiler {
     if (url.hash !== "") refuse("URL must not contain a fragment");
   }
 
-  #claimRules({ claimValidationRules = [] }: JwtAuthenticator, path: string): CompiledClaimRules {
+  #claimRules(
+    { claimValidationRules = [] }: JwtAuthenticator,
+    path: string,
+  ): Pick<ClaimMapping, "requiredClaims" | "claimRules"> {
     const requiredClaims = new Map<string, string>();
     const rules: ValidationRule[] = [];
     for (const [index, rule] of claimValidationRules.entries()) {
@@ -224,7 +226,7 @@ class ConfigurationCompiler {
     }
     this.#distinct(claimValidationRules.map(({ claim }, index) => [`${path}[${index}].claim`, claim]));
     this.#distinct(claimValidationRules.map(({ expression }, index) => [`${path}[${index}].expression`, expression]));
-    return { requiredClaims, rules, expressions: rules.map(({ expression }) => expression) };
+    return { requiredClaims, claimRules: rules };
   }
 
   #userRules({ userValidationRules = [] }: JwtAuthenticator, path: string): ValidationRule[] {
@@ -341,12 +343,6 @@ interface ExpressionField {
   readonly path: string;
   readonly variable: ExpressionVariable;
   readonly result: ExpressionResult;
-}
-
-interface CompiledClaimRules {
-  readonly requiredClaims: ReadonlyMap<string, string>;
-  readonly rules: readonly ValidationRule[];
-  readonly expressions: readonly ClaimExpression[];
 }
 
 const isUnset = ({ claim = "", expression = "" }: PrefixedClaim): boolean => claim === "" && expression === "";

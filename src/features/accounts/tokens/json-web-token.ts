@@ -1,3 +1,4 @@
+import { jsonFields } from "../../../machinery/api/json-object.ts";
 import { andThen } from "../../../machinery/api/maybe-promise.ts";
 import { parseJson } from "../../../machinery/schema/parse-json.ts";
 import type { TokenSigningKey } from "./token-key.ts";
@@ -80,9 +81,7 @@ export function signatureFault(token: ParsedToken, { all, byId }: VerificationKe
 function headerOf(part: string): TokenHeader | undefined {
   const known = knownHeaders.get(part);
   if (known !== undefined) return known;
-  const decoded = jsonOf(part);
-  if (typeof decoded !== "object" || decoded === null || Array.isArray(decoded)) return undefined;
-  const { alg, kid, crit } = Object.assign(Object.create(null), decoded) as Record<string, unknown>; // any JSON object
+  const { alg, kid, crit } = jsonFields(jsonOf(part));
   if (typeof alg !== "string" || crit !== undefined || (kid !== undefined && typeof kid !== "string")) return undefined;
   const header = { algorithm: alg, kid };
   if (knownHeaders.size >= maximumKnownHeaders) knownHeaders.clear();

@@ -1,3 +1,4 @@
+import { jsonFields } from "../../../machinery/api/json-object.ts";
 import { tooManyRequests } from "../../../machinery/api/api-error.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
@@ -89,12 +90,6 @@ function outcomeOfAnswer(
 }
 
 function isOwn(token: string, ownIssuers: readonly string[]): boolean {
-  const payload = token.includes(".") ? parseToken(token)?.payload : undefined;
-  return (
-    typeof payload === "object" &&
-    payload !== null &&
-    "iss" in payload &&
-    typeof payload.iss === "string" &&
-    ownIssuers.includes(payload.iss)
-  );
+  const { iss } = jsonFields(token.includes(".") ? parseToken(token)?.payload : undefined);
+  return typeof iss === "string" && ownIssuers.includes(iss);
 }

@@ -1,5 +1,5 @@
 import { createPublicKey } from "node:crypto";
-import { isJsonObject } from "../../../../machinery/api/json-object.ts";
+import { isJsonObject, type JsonObject } from "../../../../machinery/api/json-object.ts";
 import { messageOf } from "../../../../machinery/api/thrown-error.ts";
 import { parseToken } from "../../tokens/json-web-token.ts";
 import { verificationKeyOf } from "../../tokens/token-key.ts";
@@ -43,10 +43,10 @@ export function checkHeader({ header, signature }: SignAnswer): SignerHeader {
   return { algorithm: alg, kid };
 }
 
-function headerOf(header: string): Record<string, unknown> {
+function headerOf(header: string): Readonly<JsonObject> {
   try {
     const parsed: unknown = JSON.parse(Buffer.from(header, "base64url").toString("utf8"));
-    if (isJsonObject(parsed)) return Object.assign(Object.create(null) as Record<string, unknown>, parsed);
+    if (isJsonObject(parsed)) return parsed;
   } catch {
     // Reported below, like JSON that is not an object.
   }

@@ -76,8 +76,7 @@ export function followOperatorKeys(
       verification: signing === undefined ? others : [signing, ...others],
     };
   };
-  let current = load();
-  followed.follow({
+  let current: OperatorKeys = followed.follow({
     setting: isFile ? "service-account-signing-key-file" : "service-account-key-file",
     files: () => files,
     load,
@@ -97,7 +96,7 @@ export function followOperatorKeys(
       const ids = verification.map(({ kid }) => kid);
       return signing === undefined ? { verifying: ids } : { signing: ids[0], verifying: ids.slice(1) };
     },
-  });
+  })();
   return { current: () => current, onChange: (listener) => listeners.add(listener) };
 }
 

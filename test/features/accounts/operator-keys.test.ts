@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { it } from "node:test";
+import { followOperatorKeys } from "../../../src/features/accounts/keys/operator-keys.ts";
+import { parseTokenSigningKey } from "../../../src/features/accounts/tokens/token-key.ts";
+import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
+import type { FollowedSetting } from "../../../src/machinery/files/followed-files.ts";
+import { newKeyPem } from "./token-scene.ts";
+
+it("the operator's keys are those of the files as they are followed from, also when a file is replaced at the start", () => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-operator-keys-"));
+  const signingKey = join(folder, "signing.pem");
+  const replaced = newKeyPem.ES256();
+  writeFileSync(signingKey, newKeyPem.ES256(), { mode: 0o600 });
+  const log = { info: () => {}, error: () => {} };
+  class ReplacingFiles extends FollowedFiles {
+    override follow<T>(setting: FollowedSetting<T>): () => T {
+      writeFileSync(signingKey, replaced);
+      return super.follow(setting);
+    }
+  }
+  try {
+    using followed = new ReplacingFiles({ log });
+    const keys = followOperatorKeys({ signingKey, verificationKeyFiles: [] }, { followed, log });
+    assert.deepEqual(
+      keys.current().verification.map(({ kid }) => kid),
+      [parseTokenSigningKey(replaced).kid],
+    );
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

@@ -31,7 +31,9 @@ export async function openTokenKeys(options: OpenTokenKeysOptions): Promise<Stor
     const named = withCurrentKey(stored);
     if (!("algorithm" in settings.signingKey)) return named;
     const { algorithm } = settings.signingKey;
-    return withConfiguredKey(stored === undefined ? ringOfFiles(named, options) : withoutMissing(named, options), {
+    const present =
+      stored === undefined ? ringOfFiles(named, { ...options, algorithm }) : withoutMissing(named, options);
+    return withConfiguredKey(present, {
       algorithm,
       now: clock.now(),
       sealingKey: options.sealingKey,
@@ -58,9 +60,15 @@ function withOperatorKey(ring: KeyRing, record: OperatorKeyRecord | undefined): 
 export const firstKeyFiles = { ES256: "service-account.key", RS256: "service-account-rs256.key" } as const;
 type FirstAlgorithm = keyof typeof firstKeyFiles;
 
-/** The ring of a store that has none: the keys of the data directory, one of which is made where there is none. */
-function ringOfFiles(ring: KeyRing, { settings, dataDirectory, clock }: OpenTokenKeysOptions): KeyRing {
-  const configured: FirstAlgorithm = "algorithm" in settings.signingKey ? settings.signingKey.algorithm : "ES256";
+/** The ring of a store that has none: the keys of the data directory. One of the configured algorithm is made where there is none. */
+function ringOfFiles(
+  ring: KeyRing,
+  {
+    algorithm: configured,
+    dataDirectory,
+    clock,
+  }: Pick<OpenTokenKeysOptions, "dataDirectory" | "clock"> & { readonly algorithm: FirstAlgorithm },
+): KeyRing {
   // It has no other keys.
   const others = (Object.keys(firstKeyFiles) as FirstAlgorithm[]).filter((algorithm) => algorithm !== configured);
   const now = clock.now();

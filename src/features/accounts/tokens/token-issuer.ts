@@ -5,7 +5,7 @@ import { andThen } from "../../../machinery/api/maybe-promise.ts";
 import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
 import type { TokenKeys } from "../keys/token-keys.ts";
 import { encodeClaims } from "./token-claims.ts";
-import type { ObjectClaim } from "./token-claims.ts";
+import type { TokenClaims } from "./token-claims.ts";
 
 export interface TokenIssuerOptions {
   readonly keys: Pick<TokenKeys, "signingFor">;
@@ -16,13 +16,7 @@ export interface TokenIssuerOptions {
 }
 
 /** The service account of a token, and what the token is bound to. */
-export interface TokenSubject {
-  readonly namespace: string;
-  readonly serviceAccount: ObjectClaim;
-  readonly pod?: ObjectClaim;
-  readonly secret?: ObjectClaim;
-  readonly node?: ObjectClaim;
-}
+export type TokenSubject = Pick<TokenClaims, "namespace" | "serviceAccount" | "pod" | "secret" | "node">;
 
 interface TokenTerms {
   readonly audiences: readonly string[];

@@ -74,10 +74,8 @@ function search({ resolver, attributes, grants, next, missing: known, hasTurn }:
   };
 }
 
-const isAllowedByOne = (
-  rules: readonly Parameters<typeof ruleAllows>[0][],
-  attributes: AuthorizationAttributes,
-): boolean => rules.some((rule) => ruleAllows(rule, attributes));
+const isAllowedByOne = (rules: readonly PolicyRule[], attributes: AuthorizationAttributes): boolean =>
+  rules.some((rule) => ruleAllows(rule, attributes));
 
 function reasonOf({ binding, kind, group }: Grant, { username }: UserInfo): Decision["reason"] {
   const quote = JSON.stringify;

@@ -10,14 +10,14 @@ import { encodePrivateKeyPem, generatePrivateKey } from "../../../src/pki/keys.t
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
 import { parseCertificatesPem } from "../../../src/pki/trust-anchors.ts";
 import type { ClusterTrustBundle } from "../../../src/features/certificates/bundles/cluster-trust-bundles.ts";
-import { RetiredAuthorities } from "../../../src/features/certificates/authorities/retired-authorities.ts";
+import { ReplacedAuthorities } from "../../../src/features/certificates/authorities/replaced-authorities.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { CertificateFolder, CertificateScene, newAuthority, until } from "./certificate-loop-scene.ts";
 import { signerNames } from "../../../src/features/certificates/signer-names.ts";
 
 const day = 86_400_000;
-const noneRetired: ReadonlyMap<string, number> = new Map();
+const noneReplaced: ReadonlyMap<string, number> = new Map();
 
 describe("the published anchors of a signer", () => {
   const [first, second] = [newAuthority("first").certificate, newAuthority("second").certificate];
@@ -26,10 +26,10 @@ describe("the published anchors of a signer", () => {
   it("keep a replaced CA until nothing that it signed can be valid", () => {
     const overlapMilliseconds = 10 * day;
     let published: readonly (typeof first)[] = [];
-    let retired = noneRetired;
+    let replaced = noneReplaced;
     const publishAt = (now: number, ...current: readonly (typeof first)[]): (string | undefined)[] => {
-      const next = publishedAnchors({ current, published, retired, now, overlapMilliseconds });
-      ({ anchors: published, retired } = next);
+      const next = publishedAnchors({ current, published, replaced, now, overlapMilliseconds });
+      ({ anchors: published, replaced } = next);
       return published.map(({ subject }) => subject.commonName);
     };
     assert.deepEqual(publishAt(start, first), ["first"]);
@@ -37,16 +37,21 @@ describe("the published anchors of a signer", () => {
     // A later look does not begin the time anew.
     assert.deepEqual(publishAt(start + 11 * day - 1, second), ["second", "first"]);
     assert.deepEqual(publishAt(start + 11 * day, second), ["second"]);
-    assert.equal(retired.size, 0);
+    assert.equal(replaced.size, 0);
   });
 
   it("do not keep a CA after its own end, or as replaced when it signs again", () => {
-    const retiredNow = { current: [second], published: [first], retired: noneRetired, overlapMilliseconds: 1000 * day };
-    const kept = publishedAnchors({ ...retiredNow, now: first.notAfter - 1 });
-    assert.deepEqual([...kept.retired.values()], [first.notAfter]);
-    assert.deepEqual(publishedAnchors({ ...retiredNow, now: first.notAfter }).anchors, [second]);
-    const back = publishedAnchors({ ...retiredNow, ...kept, current: [first, second], now: start });
-    assert.deepEqual([back.anchors, back.retired.size], [[first, second], 0]);
+    const replacedNow = {
+      current: [second],
+      published: [first],
+      replaced: noneReplaced,
+      overlapMilliseconds: 1000 * day,
+    };
+    const kept = publishedAnchors({ ...replacedNow, now: first.notAfter - 1 });
+    assert.deepEqual([...kept.replaced.values()], [first.notAfter]);
+    assert.deepEqual(publishedAnchors({ ...replacedNow, now: first.notAfter }).anchors, [second]);
+    const back = publishedAnchors({ ...replacedNow, ...kept, current: [first, second], now: start });
+    assert.deepEqual([back.anchors, back.replaced.size], [[first, second], 0]);
   });
 });
 
@@ -108,8 +113,8 @@ describe("clients of a replaced CA", () => {
   it("are remembered as long as their certificates may be valid, across restarts", () => {
     const [first, second] = [newAuthority("first").certificate, newAuthority("second").certificate];
     let now = Date.now();
-    const open = (): RetiredAuthorities =>
-      new RetiredAuthorities({
+    const open = (): ReplacedAuthorities =>
+      new ReplacedAuthorities({
         onReplaced: () => {},
         writing: { failed: assert.fail, succeeded: () => {} },
         file: folder.file("known.json"),
@@ -135,7 +140,7 @@ describe("clients of a replaced CA", () => {
     const [first, second] = [newAuthority("first").certificate, newAuthority("second").certificate];
     const told: string[] = [];
     const file = folder.file("unwritable.json");
-    const known = new RetiredAuthorities({
+    const known = new ReplacedAuthorities({
       onReplaced: () => {},
       writing: { failed: (error) => told.push(String(error)), succeeded: () => told.push("written") },
       ...{ file, clock: { now: Date.now }, overlapMilliseconds: day },

@@ -10,7 +10,7 @@ import { ownSignerName } from "../signer-names.ts";
 import { wellKnownSigners } from "../signers/well-known-signers.ts";
 import type { SignerShortName } from "../signers/well-known-signers.ts";
 import type { ClusterAuthorities } from "./cluster-authorities.ts";
-import { RetiredAuthorities } from "./retired-authorities.ts";
+import { ReplacedAuthorities } from "./replaced-authorities.ts";
 import { openSigningAuthority } from "./signing-authority-files.ts";
 import type { OpenSigningAuthorityOptions } from "./signing-authority-files.ts";
 import type { Log } from "../../../machinery/logging/log.ts";
@@ -56,7 +56,7 @@ const distinct = (certificates: readonly Certificate[]): Certificate[] =>
 /** A server's signing CAs, and the CAs that it trusts for client certificates because of them. */
 export interface SigningAuthorities {
   readonly authorityFor: AuthorityFor;
-  /** The CAs for client certificates: those that sign now, and retired ones whose certificates may still be valid. */
+  /** The CAs for client certificates: those that sign now, and replaced ones whose certificates may still be valid. */
   clientAuthorities(): readonly Certificate[];
 }
 
@@ -77,7 +77,7 @@ export function openSigningAuthorities(options: ServerAuthorityOptions): Signing
   const fallback = (shortName: SignerShortName) => () => own[shortName].current();
   const authorities = openAuthorities({ ...options, fallback });
   const file = join(dataDirectory, "client-authorities.json");
-  const retired = new RetiredAuthorities({
+  const replaced = new ReplacedAuthorities({
     file,
     writing: new OutageReport({
       onFailure: (reason) => log.error({ file, reason }, "the CAs of client certificates are known in memory alone"),
@@ -106,8 +106,8 @@ export function openSigningAuthorities(options: ServerAuthorityOptions): Signing
   let refreshed: { readonly at: number; readonly certificates: readonly Certificate[] } | undefined;
   const refresh = (): readonly Certificate[] => {
     const current = distinct(clientSignerNames.flatMap((name) => authorities(name)?.certificate ?? []));
-    retired.observe(current);
-    const trusted = [...current, ...ownAnchors(), ...retired.certificates()];
+    replaced.observe(current);
+    const trusted = [...current, ...ownAnchors(), ...replaced.certificates()];
     refreshed = { at: clock.now(), certificates: distinct(trusted).filter((one) => !isRetired(one)) };
     return refreshed.certificates;
   };

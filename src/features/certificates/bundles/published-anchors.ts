@@ -3,43 +3,43 @@ import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 
 /** When each replaced anchor is removed: SHA-256 fingerprint to milliseconds since the epoch. */
-export type Retired = ReadonlyMap<string, number>;
+export type Replaced = ReadonlyMap<string, number>;
 
 interface PublishedState {
   /** The CA certificates that the signer uses now. */
   readonly current: readonly Certificate[];
   /** The certificates in the bundle. */
   readonly published: readonly Certificate[];
-  readonly retired: Retired;
+  readonly replaced: Replaced;
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly overlapMilliseconds: number;
 }
 
 /** The anchors to publish: the current ones, then the replaced ones that are not due for removal. */
-export function publishedAnchors({ current, published, retired, now, overlapMilliseconds }: PublishedState): {
+export function publishedAnchors({ current, published, replaced, now, overlapMilliseconds }: PublishedState): {
   readonly anchors: readonly Certificate[];
-  readonly retired: Retired;
+  readonly replaced: Replaced;
 } {
   const currentFingerprints = new Set(current.map(fingerprintOf));
   const next = new Map<string, number>();
   const kept = published.filter((anchor) => {
     const key = fingerprintOf(anchor);
     if (currentFingerprints.has(key)) return false;
-    const until = Math.min(retired.get(key) ?? now + overlapMilliseconds, anchor.notAfter);
+    const until = Math.min(replaced.get(key) ?? now + overlapMilliseconds, anchor.notAfter);
     if (until <= now) return false;
     next.set(key, until);
     return true;
   });
-  return { anchors: [...current, ...kept], retired: next };
+  return { anchors: [...current, ...kept], replaced: next };
 }
 
 /** The annotation of a bundle that stores it: `FINGERPRINT=TIME,…`. */
-export const formatRetired = (retired: Retired): string =>
-  [...retired].map(([key, until]) => `${key}=${timestamp(until)}`).join(",");
+export const formatReplaced = (replaced: Replaced): string =>
+  [...replaced].map(([key, until]) => `${key}=${timestamp(until)}`).join(",");
 
 /** Reads that annotation. Leaves out what it cannot read. */
-export function parseRetired(text = ""): Retired {
+export function parseReplaced(text = ""): Replaced {
   const entries = text.split(",").map((entry) => entry.split("="));
   return new Map(
     entries.flatMap(([key = "", until = ""]) => (Number.isNaN(Date.parse(until)) ? [] : [[key, Date.parse(until)]])),

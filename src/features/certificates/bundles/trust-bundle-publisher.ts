@@ -6,7 +6,7 @@ import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { clusterTrustBundleResource } from "../resources.ts";
-import { formatRetired, parseRetired, publishedAnchors } from "./published-anchors.ts";
+import { formatReplaced, parseReplaced, publishedAnchors } from "./published-anchors.ts";
 
 export interface TrustBundlePublisherOptions {
   /** Called at each interval: there may be new ones. */
@@ -35,10 +35,10 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
     start(context) {
       const { client, clock, informers, names } = context;
       const bundles = informers.of(clusterTrustBundleResource(names));
-      const retiredKey = retiredAnnotation(names);
+      const replacedKey = replacedAnnotation(names);
       const isSame = (one: ClusterTrustBundle, other: ClusterTrustBundle): boolean =>
         one.spec.trustBundle === other.spec.trustBundle &&
-        one.metadata.annotations?.[retiredKey] === other.metadata.annotations?.[retiredKey];
+        one.metadata.annotations?.[replacedKey] === other.metadata.annotations?.[replacedKey];
       const queue = controllerQueue(context, {
         name: this.name,
         reconcile: async (signerName) => {
@@ -78,8 +78,8 @@ export function trustBundlePublisher(options: TrustBundlePublisherOptions): Cont
   };
 }
 
-/** When each replaced anchor is removed, in an annotation of its bundle. */
-const retiredAnnotation = (names: Names): string => `${names.group("signet")}/retired-trust-anchors`;
+/** When each replaced anchor is removed, in an annotation of its bundle. Stored bundles have this key. */
+const replacedAnnotation = (names: Names): string => `${names.group("signet")}/retired-trust-anchors`;
 
 interface BundleParts {
   readonly existing: ClusterTrustBundle | undefined;
@@ -93,12 +93,12 @@ interface BundleParts {
 
 /** The bundle as it should be: what else is in the existing one stays. */
 function bundleOf(signerName: string, { existing, anchors, names, now, options }: BundleParts): ClusterTrustBundle {
-  const retiredKey = retiredAnnotation(names);
+  const replacedKey = replacedAnnotation(names);
   const published = existing === undefined ? [] : parseCertificatesPem(existing.spec.trustBundle);
   const wanted = publishedAnchors({
     current: anchors,
     published: published.filter((anchor) => !options.isRetired(anchor)),
-    retired: parseRetired(existing?.metadata.annotations?.[retiredKey]),
+    replaced: parseReplaced(existing?.metadata.annotations?.[replacedKey]),
     now,
     overlapMilliseconds: options.overlapMilliseconds(signerName),
   });
@@ -109,7 +109,7 @@ function bundleOf(signerName: string, { existing, anchors, names, now, options }
     metadata: {
       name: bundleName(signerName),
       ...existing?.metadata,
-      annotations: { ...existing?.metadata.annotations, [retiredKey]: formatRetired(wanted.retired) },
+      annotations: { ...existing?.metadata.annotations, [replacedKey]: formatReplaced(wanted.replaced) },
     },
     spec: {
       signerName,

@@ -10,7 +10,7 @@ import type { Certificate } from "../../../pki/certificate.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
 
-export interface RetiredAuthoritiesOptions {
+export interface ReplacedAuthoritiesOptions {
   /** Stores them across restarts: JSON with certificates, nothing secret. */
   readonly file: string;
   readonly clock: Clock;
@@ -33,28 +33,28 @@ interface KnownAuthority {
 
 /**
  * The CAs that signed client certificates in the past. They stay trusted as long as a certificate of theirs may be
- * valid, so rotating a CA locks out no client.
+ * valid, so rotating a CA locks out no client. One that `signet ca retire` ends is another thing: `FollowedAuthority.isRetired`.
  */
-export class RetiredAuthorities {
-  readonly #options: RetiredAuthoritiesOptions;
+export class ReplacedAuthorities {
+  readonly #options: ReplacedAuthoritiesOptions;
   #known: readonly KnownAuthority[];
   /** What the file holds. */
   #written: string;
 
   /** Throws UsageError for a file that cannot be read: people remove CAs from it by hand. */
-  constructor(options: RetiredAuthoritiesOptions) {
+  constructor(options: ReplacedAuthoritiesOptions) {
     this.#options = options;
     this.#known = read(options.file);
     this.#written = format(this.#known);
   }
 
-  /** Sets the CAs that sign now. The previous ones are retired from this moment on. A clock that is wrong for a moment changes nothing else. */
+  /** Sets the CAs that sign now. The previous ones are replaced from this moment on. A clock that is wrong for a moment changes nothing else. */
   observe(current: readonly Certificate[]): void {
     const { clock, overlapMilliseconds, onReplaced } = this.#options;
     const now = clock.now();
     const isCurrent = ({ certificate }: KnownAuthority): boolean =>
       current.some(({ der }) => der.equals(certificate.der));
-    const retired = this.#known
+    const replaced = this.#known
       .filter((known) => !isCurrent(known))
       .map(({ certificate, acceptedUntil }) => ({
         certificate,
@@ -64,8 +64,8 @@ export class RetiredAuthorities {
         ),
       }))
       .toSorted((one, other) => one.acceptedUntil - other.acceptedUntil);
-    const over = retired.filter(({ acceptedUntil }) => acceptedUntil <= now);
-    const kept = retired.slice(Math.max(0, over.length - mostOver));
+    const over = replaced.filter(({ acceptedUntil }) => acceptedUntil <= now);
+    const kept = replaced.slice(Math.max(0, over.length - mostOver));
     const next = [...current.map((certificate) => ({ certificate, acceptedUntil: Infinity })), ...kept];
     const signedBefore = new Set(this.#known.map(({ certificate }) => fingerprintOf(certificate)));
     const isReplaced = current.some((certificate) => !signedBefore.has(fingerprintOf(certificate)));
@@ -86,7 +86,7 @@ export class RetiredAuthorities {
     }
   }
 
-  /** The retired CAs that are still trusted. */
+  /** The replaced CAs that are still trusted. */
   certificates(): readonly Certificate[] {
     const now = this.#options.clock.now();
     return this.#known

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, it } from "node:test";
-import { RetiredAuthorities } from "../../../src/features/certificates/authorities/retired-authorities.ts";
+import { ReplacedAuthorities } from "../../../src/features/certificates/authorities/replaced-authorities.ts";
 import type { Certificate } from "../../../src/pki/certificate.ts";
 import { newAuthority } from "../../end-to-end/signing-authority.ts";
 
@@ -11,7 +11,7 @@ const hour = 3_600_000;
 const year = 365 * 24 * hour;
 
 describe("a CA of client certificates that was replaced", () => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-retired-"));
+  const folder = mkdtempSync(join(tmpdir(), "signet-replaced-"));
   after(() => rmSync(folder, { recursive: true }));
   const [before, now] = [newAuthority("before").certificate, newAuthority("now").certificate];
   let file: string;
@@ -21,8 +21,8 @@ describe("a CA of client certificates that was replaced", () => {
     time = Date.now();
   });
   /** As a server after a start. */
-  const started = (): RetiredAuthorities =>
-    new RetiredAuthorities({
+  const started = (): ReplacedAuthorities =>
+    new ReplacedAuthorities({
       file,
       clock: { now: () => time },
       overlapMilliseconds: 12 * hour,

@@ -86,6 +86,25 @@ describe("the rules that a user holds", () => {
     assert.ok(missing.isCutShort && missing.uncovered.length > 0 && missing.steps < 2000);
   });
 
+  it("cover a rule of over a thousand permissions only with every verb, group, resource, path and name of it", () => {
+    const named = {
+      verbs: many("v", 11),
+      apiGroups: many("g", 10),
+      resources: many("r", 10),
+      resourceNames: ["a", "b"],
+    };
+    const ofPaths = { verbs: many("v", 11), nonResourceURLs: many("/p", 100) };
+    for (const wanted of [named, ofPaths]) {
+      assert.deepEqual(uncoveredRules([wanted], [wanted]), []);
+      for (const [list, [, ...fewer]] of Object.entries(wanted)) {
+        assert.notDeepEqual(uncoveredRules([{ ...wanted, [list]: fewer }], [wanted]), [], list);
+      }
+    }
+    const { resourceNames: _names, ...unnamed } = named;
+    assert.deepEqual(uncoveredRules([unnamed], [named]), []);
+    assert.notDeepEqual(uncoveredRules([named], [unnamed]), []);
+  });
+
   it("are compared with bounded work, however many permissions the lists multiply to", () => {
     const wide = (letter: string) => ({
       verbs: many(letter, 3000),
@@ -124,6 +143,15 @@ describe("the rules that a user holds", () => {
       }),
       record({ verbs: some("get", "*"), nonResourceURLs: some("/a", "/a/*", "/a/b", "/a/b*", "*", "/", "/**") }),
     );
+    /** The rule with so many more entries that its lists are searched one by one. */
+    const widened = ({ verbs, apiGroups, resources, nonResourceURLs, ...rest }: PolicyRule): PolicyRule => ({
+      ...rest,
+      verbs: [...(verbs ?? []), ...many("v", 12)],
+      ...(apiGroups && { apiGroups: [...apiGroups, ...many("g", 12)] }),
+      ...(resources && { resources: [...resources, ...many("r", 12)] }),
+      ...(nonResourceURLs && { nonResourceURLs: [...nonResourceURLs, ...many("/p", 12)] }),
+    });
+    const anyHeld = oneof(anyRule, anyRule.map(widened));
     const includes = (list: readonly string[] | null | undefined, value: string): boolean =>
       list?.includes("*") === true || list?.includes(value) === true;
     const covers = (owner: PolicyRule, one: PolicyRule): boolean => {
@@ -155,7 +183,7 @@ describe("the rules that a user holds", () => {
     const keys = (rules: readonly PolicyRule[]): string[] =>
       [...new Set(rules.flatMap(singles).map((one) => JSON.stringify(one, Object.keys(one).toSorted())))].toSorted();
     check(
-      property(array(anyRule, { maxLength: 4 }), array(anyRule, { maxLength: 3 }), (held, wanted) => {
+      property(array(anyHeld, { maxLength: 4 }), array(anyRule, { maxLength: 3 }), (held, wanted) => {
         const expected = wanted.flatMap(singles).filter((one) => !held.some((owner) => covers(owner, one)));
         assert.deepEqual(keys(uncoveredRules(held, wanted)), keys(expected));
       }),

@@ -94,6 +94,57 @@ describe("a server-side apply", () => {
     assert.deepEqual(ownership(third), { m: { "f:metadata": { "f:labels": { "f:l": {} } } }, u: { "f:text": {} } });
   });
 
+  it("keeps what another manager has in an entry of a list that both apply", () => {
+    const first = applied(undefined, sample({ entries: [{ name: "x", value: "1" }] }), { manager: "one" });
+    const second = applied(first, sample({ entries: [{ name: "x" }] }), { manager: "two" });
+    assert.deepEqual(without({ ...second }), without({ ...first }));
+    assert.deepEqual(Object.keys(ownership(second)).toSorted(), ["one", "two"]);
+  });
+
+  it("replaces an entry that the list has twice", () => {
+    const twice = updated(
+      undefined,
+      sample({
+        entries: [
+          { name: "x", value: "1" },
+          { name: "x", value: "2" },
+        ],
+      }),
+      {
+        manager: "u",
+      },
+    );
+    const { entries } = applied(twice, sample({ entries: [{ name: "x" }] }), {
+      manager: "m",
+      isForced: true,
+    }) as Fields;
+    assert.deepEqual(entries, [{ name: "x" }]);
+  });
+
+  it("conflicts with what an object has whose fields nobody owns", () => {
+    const { managedFields: _owners, ...metadata } = updated(undefined, sample({}), { manager: "u" }).metadata;
+    const live = { ...sample({ text: "a" }), metadata };
+    const message = 'Apply failed with 1 conflict: conflict with "before-first-apply" using v1: .text';
+    assert.equal(refusal(() => applied(live, sample({ text: "b" }), { manager: "m" })).message, message);
+    const kept = applied(live, sample({ metadata: { labels: { l: "1" } } }), { manager: "m" });
+    assert.deepEqual(ownership(kept)["before-first-apply"], { "f:text": {} });
+  });
+
+  it("puts its entries in its own order, and those of others before the entry that they preceded", () => {
+    const names = (object: ApiObject): string =>
+      ((object as Fields)["entries"] as { readonly name: string }[]).map(({ name: one }) => one).join(" ");
+    const listOf = (text: string): ApiObject => sample({ entries: text.split(" ").map((one) => ({ name: one })) });
+    const merged = (live: string, mine: string): string =>
+      names(applied(updated(undefined, listOf(live), { manager: "u" }), listOf(mine), { manager: "m" }));
+    assert.equal(merged("a b c", "b"), "a b c");
+    assert.equal(merged("a b c", "d b"), "a d b c");
+    assert.equal(merged("a b c", "c a"), "b c a");
+    assert.equal(merged("a b", "b c a"), "b c a");
+    assert.equal(merged("a x b y", "b a n"), "x b y a n");
+    assert.equal(merged("a b x", "a n b"), "a n b x");
+    assert.equal(merged("a x b", "n m a b"), "n m a x b");
+  });
+
   it("owns what it sets to null", () => {
     const created = applied(undefined, sample({ text: null, entries: null, metadata: { labels: null } }), {
       manager: "m",
@@ -149,6 +200,8 @@ describe("a server-side apply", () => {
       '{"apiVersion":"v1","kind":"Sample","metadata":{"name":"s"},"text":"b"}\n',
     );
     assert.throws(() => applied(live, sample({ text: "b" }), { manager: "other" }), ApiError);
+    const { metadata } = applied(live, sample({ metadata: { labels: { l: "1" } } }), { manager: "other" });
+    assert.deepEqual(metadata.annotations, annotations);
   });
 
   const name = fc.constantFrom("a", "b", "c");

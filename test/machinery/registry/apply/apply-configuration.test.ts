@@ -204,6 +204,32 @@ describe("a server-side apply", () => {
     assert.deepEqual(metadata.annotations, annotations);
   });
 
+  it("by kubectl conflicts with what changed since kubectl's client-side apply", () => {
+    const configuration = {
+      apiVersion: "v1",
+      kind: "Sample",
+      metadata: { name: "s" },
+      entries: [{ name: "x", value: "1" }],
+    };
+    const metadata = { annotations: { [annotation]: JSON.stringify(configuration) } };
+    const first = updated(undefined, sample({ ...configuration, metadata }), { manager: "kubectl-client" });
+    const changed = { metadata, entries: [{ name: "x", value: "2" }], text: "a" };
+    const live = updated(first, sample(changed), { manager: "other" });
+    const conflicts = (fields: Fields): string =>
+      refusal(() => applied(live, sample(fields), { manager: "kubectl" })).message.replace(/.*: /s, "");
+    assert.equal(conflicts({ entries: [{ name: "x", value: "3" }] }), '.entries[name="x"].value');
+    assert.equal(conflicts({ text: "b" }), ".text");
+  });
+
+  it("by kubectl removes an annotation that would make the annotations too long", () => {
+    const annotations = { [annotation]: "{}", long: "a".repeat(262_000) };
+    const live = updated(undefined, sample({ metadata: { annotations } }), { manager: "u" });
+    const apply = (text: string): Fields =>
+      applied(live, sample({ text }), { manager: "kubectl" }).metadata.annotations ?? {};
+    assert.deepEqual(Object.keys(apply("a")).toSorted(), [annotation, "long"]);
+    assert.deepEqual(Object.keys(apply("a".repeat(200))), ["long"]);
+  });
+
   const name = fc.constantFrom("a", "b", "c");
   const configurations = (names: fc.Arbitrary<string>): fc.Arbitrary<Fields> =>
     fc.record(

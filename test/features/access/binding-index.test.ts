@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { TestContext } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import type { Subject } from "../../../src/features/access/rbac/binding.ts";
 import type { Grant } from "../../../src/features/access/rbac/binding-index.ts";
+import type { RuleResolver } from "../../../src/features/access/rbac/rule-resolver.ts";
 import type { RoleBinding } from "../../../src/features/access/rbac/role-bindings.ts";
 import { alice, readPods, roleRef, TestRbac, toGroup, toUser, user } from "./rbac-scene.ts";
 
@@ -93,6 +95,47 @@ describe("a change of a binding", () => {
     assert.deepEqual(namesOf(resolver.grants(alice, "ns")), []);
     objects.put(binding("four", [toUser("alice")]));
     assert.deepEqual(namesOf(resolver.grants(alice, "ns")), ["four"]);
+  });
+});
+
+describe("bindings that are gathered in turns", () => {
+  const gathering = (
+    context: TestContext,
+    objects: TestRbac,
+  ): { readonly resolver: RuleResolver; ready(): Promise<void> } => {
+    let milliseconds = 0;
+    context.mock.method(performance, "now", () => (milliseconds += 10)); // each binding takes a turn
+    const resolver = objects.resolver();
+    const ready = resolver.prepare("ns");
+    assert.ok(ready !== undefined);
+    return { resolver, ready: () => ready };
+  };
+  const subjectsOf = (resolver: RuleResolver): string[] =>
+    ["alice", "bob", "carol", "dave"].filter((name) => resolver.grants(user(name), "ns").length > 0);
+  const threeBindings = (): TestRbac =>
+    new TestRbac()
+      .put(binding("one", [toUser("alice")]))
+      .put(binding("two", [toUser("bob")]))
+      .put(binding("three", [toUser("carol")]));
+
+  it("are as they are at the end, whatever changed meanwhile", async (context) => {
+    const objects = threeBindings();
+    const { resolver, ready } = gathering(context, objects);
+    objects.put(binding("one", [])).put(binding("three", []));
+    objects.remove({ namespace: "ns", name: "two" });
+    objects.put(binding("four", [toUser("dave")]));
+    await ready();
+    assert.deepEqual(subjectsOf(resolver), ["dave"]);
+  });
+
+  it("are forgotten when others are loaded meanwhile", async (context) => {
+    const objects = threeBindings();
+    const { resolver, ready } = gathering(context, objects);
+    objects.load(binding("two", [toUser("dave")]));
+    await ready();
+    assert.deepEqual(subjectsOf(resolver), ["dave"]);
+    objects.load(binding("two", [toUser("bob")]));
+    assert.deepEqual(subjectsOf(resolver), ["bob"]);
   });
 });
 

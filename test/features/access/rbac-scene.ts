@@ -76,6 +76,16 @@ export class TestRbac implements RbacObjects {
     for (const { onChanged } of this.#followers) onChanged({ namespace, name });
   }
 
+  /** Has these bindings alone, and does not tell what they were before. */
+  load(...bindings: readonly RoleBinding[]): void {
+    this.#bindings.clear();
+    for (const binding of bindings) {
+      const { namespace = "", name = "" } = binding.metadata;
+      this.#bindings.set(`${namespace}/${name}`, binding);
+    }
+    for (const { onLoaded } of this.#followers) onLoaded();
+  }
+
   /** Grants rules in the whole cluster. */
   grant(rules: PolicyRule[], ...subjects: Subject[]): this {
     const name = `c${++this.#roleCount}`;

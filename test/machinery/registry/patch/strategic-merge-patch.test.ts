@@ -114,11 +114,49 @@ describe("a strategic merge patch", () => {
     assert.deepEqual(patched({ imagePullSecrets: [{ name: "p" }] }, { imagePullSecrets }), { imagePullSecrets });
   });
 
+  it("replaces or empties an object by a directive", () => {
+    const document = { metadata: { labels: { a: "1" }, finalizers: ["f"] } };
+    const replaced = { metadata: { labels: { $patch: "replace", b: "2" } } };
+    assert.deepEqual(patched(document, replaced), { metadata: { labels: { b: "2" }, finalizers: ["f"] } });
+    const emptied = { metadata: { labels: { $patch: "delete", b: "2" } } };
+    assert.deepEqual(patched(document, emptied), { metadata: { labels: {}, finalizers: ["f"] } });
+    assert.deepEqual(patched(document, { $patch: "replace", secrets: [] }), { secrets: [] });
+  });
+
+  it("takes an atomic list as it is, and a new one without directives, when it has an order", () => {
+    const $setElementOrder = "$setElementOrder/imagePullSecrets";
+    const document = { imagePullSecrets: [{ name: "a" }] };
+    const list = [{ name: "b" }];
+    assert.deepEqual(patched(document, { imagePullSecrets: list, [$setElementOrder]: list }), {
+      imagePullSecrets: list,
+    });
+    const secrets = [{ name: "a" }, { name: "b", $patch: "delete" }];
+    const created = patched({}, { secrets, "$setElementOrder/secrets": [{ name: "a" }] });
+    assert.deepEqual(created, { secrets: [{ name: "a" }] });
+  });
+
+  it("deletes a whole list of values by null", () => {
+    const document = { metadata: { finalizers: ["f"] } };
+    assert.deepEqual(patched(document, { metadata: { "$deleteFromPrimitiveList/finalizers": null } }), {
+      metadata: {},
+    });
+  });
+
   it("clears the keys that $retainKeys does not list", () => {
     const document = { metadata: { labels: { a: "1", b: "2" } } };
     assert.deepEqual(patched(document, { metadata: { labels: { $retainKeys: ["c"], c: "3" } } }), {
       metadata: { labels: { c: "3" } },
     });
+    assert.deepEqual(patched(document, { metadata: { labels: { $retainKeys: ["a"], b: null } } }), {
+      metadata: { labels: { a: "1" } },
+    });
+  });
+
+  it("needs no list for a directive about it", () => {
+    const finalizers = { "$setElementOrder/finalizers": ["x"], "$deleteFromPrimitiveList/finalizers": ["x"] };
+    const metadata = { $retainKeys: ["labels"], ...finalizers };
+    assert.deepEqual(patched({ metadata: { labels: {} } }, { metadata }), { metadata: { labels: {} } });
+    assert.deepEqual(patched({ secrets: [] }, { secrets: null, "$setElementOrder/secrets": [{ name: "a" }] }), {});
   });
 
   const misfits: readonly (readonly [string, number, JsonObject])[] = [

@@ -119,6 +119,13 @@ describe("an aggregated role", () => {
     assert.deepEqual(await aggregateRules(whole(null, { matchLabels: { part: "yes" } }), parts), [readPods, listPods]);
   });
 
+  it("has rules that differ in one list only", async () => {
+    const whole = { verbs: ["get"], apiGroups: ["a"], resources: ["b"], resourceNames: ["c"], nonResourceURLs: ["/d"] };
+    const rules = [whole, ...Object.keys(whole).map((list): PolicyRule => ({ ...whole, [list]: ["other"] }))];
+    const aggregating = role("sum", { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { part: "yes" } }] } });
+    assert.deepEqual(await aggregateRules(aggregating, knownRoles(part("a", rules))), rules);
+  });
+
   it("that has them already does not change, nor does one without the rule", async () => {
     assert.equal(await aggregateRules(whole([readPods, listPods], { matchLabels: { part: "yes" } }), parts), undefined);
     assert.equal(await aggregateRules(role("plain"), parts), undefined);

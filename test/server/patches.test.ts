@@ -187,6 +187,25 @@ describe("server-side apply", () => {
     assert.equal(applied.code, 409);
   });
 
+  it("through a subresource creates nothing", async () => {
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "missing" }, status: { phase: "Failed" } };
+    assert.equal((await apply(`${namespace}/pods/missing/status`, "me", pod)).code, 404);
+    assert.equal((await api.json(`${namespace}/pods/missing`)).code, 404);
+  });
+
+  it("is for the object and the version that it names", async () => {
+    const { metadata } = await apply(target("named"), "me", configuration("named", { a: "1" }));
+    const { uid, resourceVersion } = metadata;
+    const named = (given: object): Promise<Body> =>
+      apply(target("named"), "me", {
+        ...configuration("named", { a: "2" }),
+        metadata: { name: "named", ...given },
+      });
+    assert.equal((await named({ uid: "another" })).code, 422);
+    assert.deepEqual((await named({ uid, resourceVersion })).data, { a: "2" });
+    assert.equal((await named({ resourceVersion })).code, 409);
+  });
+
   it("needs a manager, which is no longer than 128 characters and printable; others may leave it out", async () => {
     const body = configuration("managed", { a: "1" });
     const refusal = async (manager: string): Promise<string> => {

@@ -110,14 +110,11 @@ describe("a server-side apply", () => {
           { name: "x", value: "2" },
         ],
       }),
-      {
-        manager: "u",
-      },
+      { manager: "u" },
     );
-    const { entries } = applied(twice, sample({ entries: [{ name: "x" }] }), {
-      manager: "m",
-      isForced: true,
-    }) as Fields;
+    const { entries }: Fields = {
+      ...applied(twice, sample({ entries: [{ name: "x" }] }), { manager: "m", isForced: true }),
+    };
     assert.deepEqual(entries, [{ name: "x" }]);
   });
 
@@ -131,11 +128,11 @@ describe("a server-side apply", () => {
   });
 
   it("puts its entries in its own order, and those of others before the entry that they preceded", () => {
-    const names = (object: ApiObject): string =>
-      ((object as Fields)["entries"] as { readonly name: string }[]).map(({ name: one }) => one).join(" ");
+    const names = ({ entries = [] }: Fields): string =>
+      (entries as readonly { readonly name: string }[]).map(({ name: one }) => one).join(" ");
     const listOf = (text: string): ApiObject => sample({ entries: text.split(" ").map((one) => ({ name: one })) });
     const merged = (live: string, mine: string): string =>
-      names(applied(updated(undefined, listOf(live), { manager: "u" }), listOf(mine), { manager: "m" }));
+      names({ ...applied(updated(undefined, listOf(live), { manager: "u" }), listOf(mine), { manager: "m" }) });
     assert.equal(merged("a b c", "b"), "a b c");
     assert.equal(merged("a b c", "d b"), "a d b c");
     assert.equal(merged("a b c", "c a"), "b c a");

@@ -51,7 +51,9 @@ describe("the bound of watches", () => {
       assert.throws(() => watches.of(long).enter(named("alice")), isRefusal);
       first.leave(named("alice"));
       second.leave(named("alice"));
-      for (let index = 0; index < 8; index++) watches.of(short).enter(named("alice"));
+      for (let index = 0; index < 7; index++) watches.of(short).enter(named("alice"));
+      assert.throws(() => watches.of(long).enter(named("alice")), isRefusal);
+      watches.of(short).enter(named("alice"));
       assert.throws(() => watches.of(short).enter(named("alice")), isRefusal);
     }
   });

@@ -10,10 +10,12 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,10 +23,14 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import {
   openReplacement,
+  removeAbandoned,
+  removeUnfinished,
+  replaceLink,
   writeNewPrivateFile,
   writePrivateFile,
   writePublicFile,
 } from "../../../src/machinery/files/atomic-file.ts";
+import { removeUnfinishedFiles } from "../../../src/machinery/files/owned-folder.ts";
 import { readPrivateFile } from "../../../src/machinery/files/private-file.ts";
 import { UnusableFile } from "../../../src/machinery/files/unusable-file.ts";
 
@@ -121,6 +127,47 @@ describe("a file that is written", () => {
     const longest = join(folder, "ü".repeat(127));
     writePrivateFile(longest, "secret");
     assert.equal(readFileSync(longest, "utf8"), "secret");
+  });
+});
+
+describe("what a kill left of a file", () => {
+  const left = "key.0123456789ab.new";
+  const others = ["key", "key.0123456789ab", "key.0123456789ab.new.old", "key.new", "other.0123456789ab.new"];
+  beforeEach(() => {
+    for (const name of [left, ...others]) writeFileSync(join(folder, name), "secret");
+  });
+
+  it("is removed, and nothing else is", () => {
+    removeUnfinished(file);
+    assert.deepEqual(readdirSync(folder).toSorted(), others);
+  });
+
+  it("is removed with that of all files of a folder", () => {
+    removeUnfinishedFiles(folder);
+    assert.deepEqual(readdirSync(folder).toSorted(), others.slice(0, -1));
+  });
+
+  it("is removed an hour after it was written to where others may be writing", () => {
+    const writtenAt = Date.UTC(2026, 0, 1);
+    for (const name of readdirSync(folder)) utimesSync(join(folder, name), writtenAt / 1000, writtenAt / 1000);
+    removeAbandoned(file, writtenAt + 3_599_000);
+    assert.equal(readdirSync(folder).includes(left), true);
+    removeAbandoned(file, writtenAt + 3_600_000);
+    assert.deepEqual(readdirSync(folder).toSorted(), others);
+    removeAbandoned(join(folder, "missing", "key"), writtenAt);
+  });
+});
+
+describe("a symbolic link", () => {
+  it("is replaced by one to another target, and left as it is when that fails", () => {
+    const link = join(folder, "link");
+    replaceLink(link, "one");
+    replaceLink(link, "two");
+    assert.equal(readlinkSync(link), "two");
+    assert.deepEqual(readdirSync(folder), ["link"]);
+    mkdirSync(file);
+    assert.throws(() => replaceLink(file, "two"), UnusableFile);
+    assert.deepEqual(readdirSync(folder).toSorted(), ["key", "link"]);
   });
 });
 

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, it } from "node:test";
 import { ReplacedAuthorities } from "../../../src/features/certificates/authorities/replaced-authorities.ts";
+import { UsageError } from "../../../src/machinery/command-line/flag.ts";
 import type { Certificate } from "../../../src/pki/certificate.ts";
 import { newAuthority } from "../../end-to-end/signing-authority.ts";
 
@@ -59,5 +60,18 @@ describe("a CA of client certificates that was replaced", () => {
     trusted([now]);
     time -= year;
     assert.equal(trusted([now]).length, 16);
+  });
+
+  it("keeps a server from starting when somebody wrote a time into its file that is none, which is named", () => {
+    trusted([before]);
+    trusted([now]);
+    const text = readFileSync(file, "utf8").replace(/"acceptedUntil": ".*"/, '"acceptedUntil": "2030-13-01"');
+    writeFileSync(file, text);
+    assert.throws(started, (error: Error) => {
+      assert.ok(error instanceof UsageError);
+      assert.ok(error.message.startsWith(`${file} cannot be read: acceptedUntil must be a time`));
+      assert.match(error.message, /not "2030-13-01"/);
+      return true;
+    });
   });
 });

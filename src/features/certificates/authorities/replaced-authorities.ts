@@ -127,7 +127,14 @@ function parse(text: string): KnownAuthority[] {
   return stored.flatMap(({ certificate, acceptedUntil }) =>
     parseCertificatesPem(certificate).map((one) => ({
       certificate: one,
-      acceptedUntil: acceptedUntil === undefined ? Infinity : Date.parse(acceptedUntil),
+      acceptedUntil: acceptedUntil === undefined ? Infinity : parseTime(acceptedUntil),
     })),
   );
+}
+
+function parseTime(text: string): number {
+  const time = Date.parse(text);
+  if (Number.isNaN(time))
+    throw new Error(`acceptedUntil must be a time such as 2030-01-31T00:00:00Z, not ${JSON.stringify(text)}`);
+  return time;
 }

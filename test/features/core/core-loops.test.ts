@@ -337,6 +337,39 @@ describe("a service account token Secret", () => {
     assert.equal(await reviewedUser(token), undefined);
   });
 
+  test("gets its CA and namespace back when they were changed, and keeps its token", async () => {
+    const namespace = await makeNamespace();
+    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } };
+    await server.client.resource(references.serviceAccounts, namespace).create(account);
+    const secrets = server.client.resource(references.secrets, namespace);
+    await secrets.create(secret("token"));
+    const where = { namespace, name: "token" };
+    const filled = await waitForObject(
+      server.client,
+      references.secrets,
+      where,
+      (found) => found?.data?.["token"] !== undefined,
+    );
+    for (const key of ["ca.crt", "namespace"]) {
+      await secrets.patch("token", { body: { data: { [key]: "Zm9yZ2Vk" } } });
+      const isRight = (found: typeof filled): boolean => found?.data?.[key] === filled?.data?.[key];
+      const { data } = (await waitForObject(server.client, references.secrets, where, isRight)) ?? {};
+      assert.deepEqual(data, filled?.data);
+    }
+  });
+
+  test("is deleted when it is of an account that another one of the name has replaced", async () => {
+    const namespace = await makeNamespace();
+    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } };
+    await server.client.resource(references.serviceAccounts, namespace).create(account);
+    const stale = secret("stale");
+    const annotations = { ...stale.metadata.annotations, "platform.io/service-account.uid": "another" };
+    await server.client
+      .resource(references.secrets, namespace)
+      .create({ ...stale, metadata: { ...stale.metadata, annotations } });
+    await waitForObject(server.client, references.secrets, { namespace, name: "stale" }, isGone);
+  });
+
   test("is deleted with its account", async () => {
     const namespace = await makeNamespace();
     const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } };

@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { platformNames as names } from "../../../../src/machinery/api/names.ts";
+import type { Certificate } from "../../../../src/pki/certificate.ts";
+import { formatDistinguishedName } from "../../../../src/pki/distinguished-name.ts";
+import { parseCertificatesPem } from "../../../../src/pki/trust-anchors.ts";
+import { revocationResource } from "../../../../src/features/revocation/resources.ts";
+import { ManualTime } from "../../../manual-time.ts";
+import { encodeCertificateId, encodeOcspRequest, readOcspResponse } from "../../../pki/ocsp-messages.ts";
+import { sendInProcess } from "../../../server/in-process.ts";
+import { startTestServer } from "../../../test-server.ts";
+import type { TestServer } from "../../../test-server.ts";
+
+const minute = 60_000;
+const day = 24 * 60 * minute;
+/** Of an OCSPResponse (RFC 6960 section 4.2.1). */
+const [successful, tryLater, unauthorized] = [0, 3, 6];
+const revoked = Buffer.alloc(20, 0x5a);
+
+describe("an OCSP answer", () => {
+  const time = new ManualTime();
+  let server: TestServer;
+  let ca: Certificate;
+  before(async () => {
+    const settings = { "revocation-url": "http://pki.example.com/", controllers: false };
+    server = await startTestServer({ clock: time.clock, settings });
+    const [found] = parseCertificatesPem(readFileSync(join(server.dataDirectory, "apiserver-client-ca.crt"), "utf8"));
+    assert.ok(found);
+    ca = found;
+    const certificate = { issuer: formatDistinguishedName(ca.subject), serialNumber: revoked.toString("hex") };
+    await server.client
+      .resource(revocationResource(names))
+      .create({ kind: "", apiVersion: "", metadata: { name: "one" }, spec: { certificate } });
+  });
+  after(() => server.stop());
+
+  const ask = async (serialNumber = revoked, nonce?: Buffer): Promise<Buffer> => {
+    const body = encodeOcspRequest([encodeCertificateId(ca, serialNumber)], nonce);
+    const response = await sendInProcess(server, "/pki/ocsp", { method: "POST", body });
+    assert.ok(Buffer.isBuffer(response.body));
+    return response.body;
+  };
+  const timesOf = (der: Buffer) => {
+    const [answer] = readOcspResponse(der).answers;
+    assert.ok(answer);
+    return answer;
+  };
+
+  it("is signed again after half of its hour, and when the clock was set back", async () => {
+    const first = await ask();
+    time.pass(29 * minute);
+    assert.deepEqual(await ask(), first);
+    time.pass(2 * minute);
+    const second = await ask();
+    assert.equal(timesOf(second).thisUpdate, timesOf(first).thisUpdate + 31 * minute);
+    assert.equal(timesOf(second).nextUpdate, timesOf(second).thisUpdate + 60 * minute);
+    time.setClock(-5 * minute);
+    assert.equal(timesOf(await ask()).thisUpdate, timesOf(second).thisUpdate - 5 * minute);
+  });
+
+  it("is signed with another key before the certificate of the first one ends", async () => {
+    const responderOf = async (): Promise<Certificate | undefined> => readOcspResponse(await ask()).certificates[0];
+    time.pass(8 * day);
+    const first = await responderOf();
+    assert.equal(first?.notAfter, Math.floor(time.clock.now() / 1000) * 1000 + 7 * day);
+    time.pass(3 * day);
+    assert.deepEqual((await responderOf())?.der, first?.der);
+    time.pass(day);
+    const second = await responderOf();
+    assert.notDeepEqual(second?.der, first?.der);
+    assert.equal(second?.notAfter, (first?.notAfter ?? 0) + 4 * day);
+  });
+
+  it("is made a thousand times a second at most: who asks about others is told to try later, and kept ones are given out", async () => {
+    time.pass(minute);
+    const kept = await ask();
+    const statuses = new Map<number, number>();
+    for (let number = 1; number <= 1010; number++) {
+      const { status } = readOcspResponse(await ask(Buffer.from([0x10, number >> 8, number & 0xff])));
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    }
+    assert.deepEqual([...statuses.keys()], [successful, tryLater]);
+    assert.ok((statuses.get(tryLater) ?? 0) >= 10);
+    assert.deepEqual(await ask(), kept);
+    assert.deepEqual(await ask(revoked, Buffer.alloc(16, 7)), kept);
+    time.pass(1000);
+    assert.equal(readOcspResponse(await ask(Buffer.of(0x11))).status, successful);
+    assert.notDeepEqual(await ask(revoked, Buffer.alloc(16, 7)), kept);
+  });
+
+  it("is refused for a CA that has ended, and for its last hour says no longer than the CA is valid", async () => {
+    time.pass(ca.notAfter - time.clock.now() - 10 * minute);
+    assert.equal(timesOf(await ask()).nextUpdate, ca.notAfter);
+    time.pass(10 * minute);
+    assert.equal(readOcspResponse(await ask()).status, unauthorized);
+  });
+});

@@ -290,6 +290,25 @@ describe("a machine that is locked out", () => {
     );
   });
 
+  it("can be denied the certificate that it has requested, and its request can be labeled and deleted", async () => {
+    const [server] = servers;
+    const request = signingRequest("web-1") as { metadata: { name: string } };
+    assert.equal((await ask(server, "admin", request)).status, 201);
+    const path = `${requests}/${request.metadata.name}`;
+    const write = async (method: string, at = path, change: object = {}): Promise<number> => {
+      const current = answerOf(await sendInProcess(server, path, { token: "admin" }));
+      const body = method === "PUT" ? { ...current, ...change } : undefined;
+      return (await sendInProcess(server, at, { method, token: "admin", body })).status;
+    };
+    await lock();
+    const metadata = { name: request.metadata.name, labels: { seen: "yes" } };
+    assert.equal(await write("PUT", path, { metadata }), 200);
+    const conditions = [{ type: "Denied", status: "True", reason: "Stolen" }];
+    assert.equal(await write("PUT", `${path}/approval`, { status: { conditions } }), 200);
+    assert.equal(await write("DELETE"), 200);
+    await unlock();
+  });
+
   it("loses the watches that it has open", async () => {
     const sent = { certificates: [certificateOf("system:node:web-1")] };
     const { body } = await sendInProcess(

@@ -25,7 +25,7 @@ describe("the inventory of certificates", () => {
 
   /** Acts as a custom signer: signs with its own CA, and writes the certificate. */
   async function signAsCustomSigner(name: string): Promise<void> {
-    await scene.request({ name, signerName, commonName: name });
+    if ((await scene.requests.find(name)) === undefined) await scene.request({ name, signerName, commonName: name });
     await scene.approve(name);
     const request = await scene.requests.get(name);
     const { pem } = issueCertificate({
@@ -49,6 +49,22 @@ describe("the inventory of certificates", () => {
     assert.deepEqual([record.spec.signerName, record.spec.issuer], [signerName, "CN=custom"]);
     await scene.requests.delete("custom");
     assert.equal((await records().get(record.metadata.name ?? "")).metadata.uid, record.metadata.uid);
+  });
+
+  it("has the certificate of a request whose own record is of another one, too", async () => {
+    const name = "replaced";
+    await scene.request({ name, signerName, commonName: name });
+    const { metadata } = await scene.requests.get(name);
+    const { spec } = await recordOf("custom");
+    await records().create({
+      apiVersion: "",
+      kind: "",
+      metadata: { name: `request-${metadata.uid}` },
+      spec: { ...spec, requestName: "of its own record" },
+    });
+    await signAsCustomSigner(name);
+    const record = await recordOf(name);
+    assert.notEqual(record.spec.fingerprint, spec.fingerprint);
   });
 
   it("can be selected by signer and user, and shows when a certificate ends", async () => {

@@ -120,6 +120,13 @@ describe("token keys that rotate", () => {
     rmSync(folder, { recursive: true });
   });
 
+  it("keep a server from starting whose file has another key than the others' file", async () => {
+    const stranger = newFolder(join(folder, "other-key"));
+    copyFileSync(join(dataDirectory, "sealing.key"), join(stranger, "sealing.key"));
+    writeFileSync(join(stranger, "service-account.key"), generateTokenSigningKeyPem("ES256"), { mode: 0o600 });
+    await assert.rejects(start(stranger), /service-account\.key is not the key .*; copy the same service-account\.key/);
+  });
+
   it("invalidate no token: reviews and relying parties with keys of an hour ago accept it, at two servers", async () => {
     const [always, seldom, latest] = [new RelyingParty(), new RelyingParty(), new RelyingParty()];
     const issued: { readonly token: string; readonly endsAt: number }[] = [];
@@ -194,6 +201,8 @@ describe("token keys that rotate", () => {
     await rotate();
     time.pass(publishMilliseconds + 24 * 60 * minute);
     await assert.rejects(retire(kid), /Secrets hold tokens of this key, which never end: default\/forever/);
+    const withoutEncryptionKey = retireTokenKey(keys, { kid, isForced: false, clock });
+    await assert.rejects(withoutEncryptionKey, /1 Secrets can't be read here, and may hold tokens of this key/);
     await asked.api.json(`${secrets}/forever`, { method: "DELETE" });
     const other = { metadata: { name: "other" }, stringData: { token: "unreadable" } };
     await asked.api.json(secrets, { method: "POST", body: other });
@@ -215,6 +224,15 @@ describe("token keys that rotate", () => {
     assert.ok(!(await asked.keySet()).keys.some((key) => key.kid === added.kid));
     time.pass(2 * publishMilliseconds);
     assert.notEqual(kidOf(await asked.newToken()), added.kid);
+  });
+
+  it("are not taken back by one who looked before they signed, and writes afterwards", async () => {
+    const { added } = await rotate();
+    const times = [clock.now(), clock.now() + publishMilliseconds + 1000];
+    const passing = { now: () => (times.length > 1 ? times.shift() : times[0]) ?? 0 };
+    const late = retireTokenKey({ ...keys, store: one.store }, { kid: added.kid, isForced: false, clock: passing });
+    await assert.rejects(late, /this key signs: rotate first/);
+    await retire(added.kid);
   });
 
   it("continue after the server was stopped in the middle, and after the clock went back", async () => {
@@ -302,6 +320,7 @@ describe("token keys that rotate", () => {
     copyFileSync(file, left);
     const ofToken = { kid: kidOf(token), isForced: true, clock: system };
     await retireTokenKey(opened(), ofToken);
+    assert.equal(existsSync(file), false);
     renameSync(left, file); // as a kill leaves it that comes after the record
     await retireTokenKey(opened(), ofToken);
     assert.equal(existsSync(file), false);

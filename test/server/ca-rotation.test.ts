@@ -11,7 +11,8 @@ import { authorityRecord } from "../../src/features/certificates/authorities/aut
 import type { Generation } from "../../src/features/certificates/authorities/authority-record.ts";
 import { bootstrapGroup, permitNodeBootstrap } from "../../src/features/nodes/bootstrap/bootstrap-permissions.ts";
 import { newBootstrapToken } from "../../src/features/nodes/bootstrap/bootstrap-token-secret.ts";
-import { systemClock } from "../../src/machinery/api/clock.ts";
+import { signerNames } from "../../src/features/certificates/signer-names.ts";
+import { systemClock, timestamp } from "../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
@@ -27,6 +28,7 @@ import {
   abortRotation,
   prepareAuthority,
   retireAuthority,
+  subjectOf,
   switchAuthority,
 } from "../../src/features/certificates/authorities/rotate-authority.ts";
 import { keptStore } from "./kept-store.ts";
@@ -252,6 +254,34 @@ describe("a rotation of a CA", () => {
       assert.equal(await signing(), first);
     }
     await retireAuthority(keys(), { ...timed, isForced: true });
+  });
+
+  it("ends when no certificate of the old CA is valid but the API server's own", async () => {
+    await prepareAuthority(keys(), timed);
+    await switchAuthority(keys(), { ...timed, isForced: true });
+    const old = (await generations()).find(({ state }) => state === "replaced");
+    assert.ok(old);
+    time.pass(10 * minute);
+    const records = server.client.resource(references.issuedCertificates);
+    const record = async (digit: string, { signerName, notAfter }: { signerName: string; notAfter: number }) => {
+      const validity = { notBefore: timestamp(time.clock.now() - 60 * minute), notAfter: timestamp(notAfter) };
+      const spec = {
+        signerName,
+        issuer: subjectOf(old),
+        serialNumber: digit,
+        fingerprint: digit.repeat(64),
+        ...validity,
+      };
+      await records.create({ apiVersion: "", kind: "", metadata: { name: `record-${digit}` }, spec });
+    };
+    const inAnHour = time.clock.now() + 60 * minute;
+    const signerName = "example.com/signer";
+    await record("1", { signerName, notAfter: inAnHour });
+    await assert.rejects(retireAuthority(keys(), unforced), /1 certificate of the old CA can be used/);
+    await records.delete("record-1");
+    await record("2", { signerName, notAfter: time.clock.now() - minute });
+    await record("3", { signerName: signerNames.apiserverServing(names), notAfter: inAnHour });
+    assert.deepEqual(await retireAuthority(keys(), unforced), [old.fingerprint]);
   });
 
   it("begins once for two operators, and changes nothing when the store cannot be written", async () => {

@@ -127,7 +127,6 @@ export function createRequestChain(options: ChainOptions): Handler {
         await turn;
         // The client disconnected while it was waiting: do no more work for it.
         if (request.signal.aborted) throw badRequest("the client is gone");
-        options.refuseRevoked(authenticatedUser);
       }
 
       trace?.begin("impersonate");
@@ -143,6 +142,8 @@ export function createRequestChain(options: ChainOptions): Handler {
       const decision = deciding instanceof Promise ? await deciding : deciding;
       lifecycle.decision = decision;
       trace?.decided(decision.reason === "" ? decision.decision : `${decision.decision}: ${decision.reason}`);
+      const hasWaited = turn !== undefined || impersonating instanceof Promise || deciding instanceof Promise;
+      if (hasWaited) options.refuseRevoked(authenticatedUser);
       if (decision.decision !== "allow") throw notAllowed(decision, { attributes, request });
 
       trace?.begin("handle");

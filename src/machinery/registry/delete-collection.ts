@@ -15,6 +15,8 @@ interface DeleteCollectionRequest<T extends ApiObject> {
   readonly list: ListOptions<T>;
   readonly options: DeleteOptions;
   readonly caller: Caller;
+  /** Throws when the sender's credential was revoked meanwhile: the objects that are left stay. */
+  readonly refuseRevoked: () => void;
 }
 
 /**
@@ -33,7 +35,7 @@ const parallelDeletions = 64;
  */
 export async function deleteCollection<T extends ApiObject>(
   registry: ResourceRegistry<T>,
-  { list, options, caller }: DeleteCollectionRequest<T>,
+  { list, options, caller, refuseRevoked }: DeleteCollectionRequest<T>,
 ): Promise<ObjectList<T>> {
   const { user } = caller;
   const resourceVersionMatch = versionMatch(list);
@@ -74,6 +76,7 @@ export async function deleteCollection<T extends ApiObject>(
     const pause = work.pause();
     if (pause !== undefined) await pause;
     if (caller.signal.aborted) throw requestCanceled();
+    refuseRevoked();
     const results = await Promise.allSettled(items.map(deleteOne));
     const failed = results.find((result) => result.status === "rejected");
     if (failed !== undefined) throw failed.reason;

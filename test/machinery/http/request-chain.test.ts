@@ -378,6 +378,24 @@ describe("the request chain", () => {
     );
   });
 
+  it("refuses a request whose credential was revoked while its authorizer or its impersonation was asked", async () => {
+    for (const slow of ["authorize", "impersonate"] as const) {
+      const asked = Promise.withResolvers<void>();
+      let isRevoked = false;
+      const { send } = serverWith({
+        refuseRevoked() {
+          if (isRevoked) throw unauthorized();
+        },
+        ...(slow === "authorize" && { authorize: () => asked.promise.then(() => ({ decision: "allow", reason: "" })) }),
+        ...(slow === "impersonate" && { impersonate: (_request, { user }) => asked.promise.then(() => ({ user })) }),
+      });
+      const answering = send(`GET ${one}`);
+      isRevoked = true;
+      asked.resolve();
+      assert.equal((await answering).status, 401, slow);
+    }
+  });
+
   it("refuses a watch of a user with too many, until one ends, and counts it", async () => {
     const root: UserInfo = { username: "root", groups: ["system:masters"], extra: {} };
     const { send } = serverWith({

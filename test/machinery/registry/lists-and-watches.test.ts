@@ -8,7 +8,7 @@ import { listObjects } from "../../../src/machinery/registry/list-objects.ts";
 import { parseListOptions } from "../../../src/machinery/registry/list-options.ts";
 import type { ListOptions } from "../../../src/machinery/registry/list-options.ts";
 import { patchObject } from "../../../src/machinery/registry/patch-object.ts";
-import { ApiError, badRequest } from "../../../src/machinery/api/api-error.ts";
+import { ApiError, badRequest, unauthorized } from "../../../src/machinery/api/api-error.ts";
 import type { AdmissionRule } from "../../../src/machinery/api/attributes.ts";
 import { watchObjects } from "../../../src/machinery/registry/watch-objects.ts";
 import type { ObjectObserver } from "../../../src/machinery/registry/watch-objects.ts";
@@ -320,11 +320,13 @@ describe("a list", () => {
 });
 
 describe("a deletion of a collection", () => {
+  const refuseRevoked = (): void => {};
+
   it("deletes only selected objects", async () => {
     const box = await filled(130);
     const { registry, caller } = box;
     const selected = options("fieldSelector=color%3Dred");
-    await deleteCollection(registry, { list: selected, options: { isDryRun: false }, caller });
+    await deleteCollection(registry, { list: selected, options: { isDryRun: false }, caller, refuseRevoked });
     assert.equal((await list(box)).items.length, 65);
   });
 
@@ -334,7 +336,12 @@ describe("a deletion of a collection", () => {
     let milliseconds = 0;
     t.mock.method(performance, "now", () => (milliseconds += 10)); // each object takes a turn
     const turns = await turnsDuring(async () => {
-      const deleting = deleteCollection(registry, { list: options(""), options: { isDryRun: false }, caller });
+      const deleting = deleteCollection(registry, {
+        list: options(""),
+        options: { isDryRun: false },
+        caller,
+        refuseRevoked,
+      });
       await nextTurn();
       await box.add("late");
       await deleting;
@@ -353,16 +360,43 @@ describe("a deletion of a collection", () => {
     const box = await toyBox({ admission: [keeper] });
     for (const name of ["toy-0", "toy-1", "toy-2"]) await box.add(name);
     const { registry, caller } = box;
-    const deleting = deleteCollection(registry, { list: options(""), options: { isDryRun: false }, caller });
+    const deleting = deleteCollection(registry, {
+      list: options(""),
+      options: { isDryRun: false },
+      caller,
+      refuseRevoked,
+    });
     await assert.rejects(deleting, apiError(400, "toy-1 is kept"));
     assert.deepEqual(await names(box), ["toy-1", "toy-2"]);
+  });
+
+  it("ends when the credential of its sender is revoked: the objects that are left stay", async () => {
+    const box = await filled(130);
+    const { registry, caller } = box;
+    let looks = 0;
+    const deleting = deleteCollection(registry, {
+      list: options(""),
+      options: { isDryRun: false },
+      caller,
+      refuseRevoked() {
+        looks += 1;
+        if (looks === 2) throw unauthorized();
+      },
+    });
+    await assert.rejects(deleting, apiError(401, "Unauthorized"));
+    assert.equal((await list(box)).items.length, 130 - 64);
   });
 
   it("deletes nothing when the first has another uid than the precondition", async () => {
     const box = await filled(3);
     const { registry, caller } = box;
     const { uid = "" } = registry.peek({ namespace: "box", name: "toy-1" })?.object.metadata ?? {};
-    const deleting = deleteCollection(registry, { list: options(""), options: { isDryRun: false, uid }, caller });
+    const deleting = deleteCollection(registry, {
+      list: options(""),
+      options: { isDryRun: false, uid },
+      caller,
+      refuseRevoked,
+    });
     await assert.rejects(deleting, apiError(409, "the UID in the precondition"));
     assert.equal((await list(box)).items.length, 3);
   });

@@ -63,7 +63,12 @@ export async function deleteCollectionRequest(
   const { namespace } = info;
   const list = parseListOptions(registry.definition, { query: request.query, namespace, name: "", isWatch: false });
   const options = await readDeleteOptions(resourceRequest);
-  const deleted = await deleteCollection(registry, { list, options, caller: requestCaller(resourceRequest, options) });
+  const deleted = await deleteCollection(registry, {
+    list,
+    options,
+    caller: requestCaller(resourceRequest, options),
+    refuseRevoked: () => resourceRequest.refuseRevoked(resourceRequest.sender),
+  });
   const representation = { registry, request, status: 200, mediaType };
   const { group, plural, answersStatusOfDeletedCollection = false } = registry.definition;
   if (!answersStatusOfDeletedCollection) return representList(deleted, { ...representation, user });

@@ -27,7 +27,7 @@ export interface ResourceHandlerOptions {
   readonly admission: readonly AdmissionRule[];
   /** Called when an update or apply would create an object, in addition to the check of the request's own verb. */
   readonly authorize: Authorize;
-  /** Throws a 401 for a user whose credential was revoked while the body came. */
+  /** Throws a 401 for a user whose credential was revoked while the request waited, its body came, or it deleted many objects. */
   readonly refuseRevoked: (sender: UserInfo) => void;
   readonly clock?: Clock;
   /** The timers of watches. */
@@ -115,6 +115,7 @@ const keyOf = ({ group, version, plural }: Readonly<Record<"group" | "version" |
 
 async function answerInTurn(registry: ResourceRegistry, resourceRequest: ResourceRequest): Promise<HttpResponse> {
   await longRequestTurn(resourceRequest);
+  resourceRequest.refuseRevoked(resourceRequest.sender);
   return answers[resourceRequest.info.verb](registry, resourceRequest);
 }
 

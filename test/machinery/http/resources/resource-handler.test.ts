@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { unauthorized } from "../../../../src/machinery/api/api-error.ts";
 import type { HttpResponse } from "../../../../src/machinery/api/http-message.ts";
 import { statusSchema } from "../../../../src/machinery/schema/meta-schemas.ts";
 import { compileProtobuf } from "../../../../src/machinery/schema/protobuf.ts";
@@ -30,7 +31,8 @@ const collection = "/apis/toys.example.com/v1/namespaces/box/toys";
 async function scene({
   decision = "allow",
   definition = toys,
-}: { decision?: "allow" | "deny"; definition?: typeof toys } = {}): Promise<Scene> {
+  refuseRevoked = () => {},
+}: { decision?: "allow" | "deny"; definition?: typeof toys; refuseRevoked?: () => void } = {}): Promise<Scene> {
   const box = await toyBox({ definition });
   const timers: Scene["timers"] = [];
   const schedule: Schedule = (callback, milliseconds) => {
@@ -42,7 +44,7 @@ async function scene({
     reviews: [],
     admission: [],
     authorize: () => ({ decision, reason: "" }),
-    refuseRevoked: () => {},
+    refuseRevoked,
     clock: toyClock,
     schedule,
   });
@@ -131,6 +133,18 @@ describe("a list", () => {
     assert.equal(list.kind, "ToyList");
     assert.equal(list.metadata.remainingItemCount, 1);
     assert.equal(json(await send("", { headers: { accept: "application/json;pretty=1" } })).items?.length, 2);
+  });
+
+  it("is refused when the credential of its sender was revoked while it waited for its turn", async () => {
+    let isRevoked = false;
+    const { send } = await scene({
+      refuseRevoked() {
+        if (isRevoked) throw unauthorized();
+      },
+    });
+    const answering = send("");
+    isRevoked = true;
+    assert.equal((await answering).status, 401);
   });
 
   it("has the same form as upstream's when it is empty", async () => {

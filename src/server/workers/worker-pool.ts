@@ -244,7 +244,7 @@ async function freePort(address: { readonly host: string; readonly port: number 
 }
 
 /** A worker that does not answer in this time is left out: the next look has it again. */
-const answerMilliseconds = 2_000;
+export const answerMilliseconds = 2_000;
 
 interface Collection {
   readonly texts: string[];

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { boundedQuestion } from "../../../src/server/observation/domain-metrics.ts";
+import { boundedQuestion, certificatesMilliseconds } from "../../../src/server/observation/domain-metrics.ts";
+import { answerMilliseconds } from "../../../src/server/workers/worker-pool.ts";
 import type { Store } from "../../../src/machinery/storage/store.ts";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { InProcess } from "../in-process.ts";
@@ -55,4 +56,8 @@ describe("/metrics of a server whose store does not answer", () => {
       await server.stop();
     }
   });
+});
+
+it("a worker that still reads all certificates answers for its metrics before the others leave it out", () => {
+  assert.ok(certificatesMilliseconds < answerMilliseconds, `${certificatesMilliseconds} of ${answerMilliseconds} ms`);
 });

@@ -37,7 +37,7 @@ export type Connect = (options: HttpsTransportOptions) => Transport;
 /** A request fails after this time without an answer. */
 const timeoutMilliseconds = 10_000;
 /** An agent reads single objects, and trust bundles of a mebibyte at most. */
-const largestAnswerBytes = 64 * 2 ** 20;
+export const largestAnswerBytes = 64 * 2 ** 20;
 
 /**
  * The agent's clients, one for each identity. Credentials are read for each request: a renewed certificate or CA is used from

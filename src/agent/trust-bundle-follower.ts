@@ -11,6 +11,7 @@ import type { Sleep } from "../machinery/api/clock.ts";
 import { decodePemBlocks, encodePem } from "../pki/pem.ts";
 import { encodeCertificatesPem, parseCertificatesPem } from "../pki/trust-anchors.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
+import { largestAnswerBytes } from "./agent-clients.ts";
 import type { OpenFailureLog } from "./failure-log.ts";
 import { failureReason } from "./failure-reason.ts";
 import type { TrustBundleFile } from "./agent-settings.ts";
@@ -44,7 +45,7 @@ const rewriteMilliseconds = 10_000;
 /** All of them are in memory, and each may have a mebibyte. */
 export const mostBundles = 100;
 /** A larger file than any answer of a server is not one that the agent has written. */
-const largestBundleBytes = 64 * 2 ** 20;
+const largestBundleBytes = largestAnswerBytes;
 
 /**
  * Keeps a file with the anchors of one bundle, or of all bundles of a signer, up to date until `signal` aborts. When there is
@@ -64,6 +65,7 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
   const informer = new Informer(bundles, {
     selectors: { fieldSelector: bundleSelector(source) },
     mostObjects: mostBundles,
+    mostWatchedBytes: largestAnswerBytes,
     onError: (error) => outage.failed(error, { ...source }),
     onHeard: () => outage.succeeded(),
     backoffMilliseconds: (failures) =>

@@ -7,6 +7,8 @@ import { UnreadableAnswer } from "./transport.ts";
 export interface WatchEvent<T extends ApiObject = ApiObject> {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
   readonly object: T;
+  /** The length of its line. */
+  readonly bytes: number;
 }
 
 /** A line of a watch contains at most one object and its frame. A longer one does not come from this API. */
@@ -23,8 +25,9 @@ export async function* watchEvents<T extends ApiObject>(
     for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, begin)) {
       line.add(chunk.subarray(begin, end));
       begin = end + 1;
+      const bytes = line.length;
       const text = line.take();
-      if (text.trim() !== "") yield eventOf<T>(text);
+      if (text.trim() !== "") yield { ...eventOf<T>(text), bytes };
     }
     line.add(chunk.subarray(begin));
     if (line.length > longestLineBytes) throw new UnreadableAnswer("a watch event is longer than any object may be");
@@ -56,8 +59,8 @@ class UnendedLine {
   }
 }
 
-function eventOf<T extends ApiObject>(line: string): WatchEvent<T> {
-  const event = parseFrame(line) as WatchEvent<T> | { type: "ERROR"; object: { code?: unknown } | null }; // a frame from the server
+function eventOf<T extends ApiObject>(line: string): Omit<WatchEvent<T>, "bytes"> {
+  const event = parseFrame(line) as Omit<WatchEvent<T>, "bytes"> | { type: "ERROR"; object: { code?: unknown } | null }; // a frame from the server
   if (event.type !== "ERROR") return event;
   const { message = "the watch failed", reason } = receivedStatus(event.object) ?? {};
   const code = event.object?.code;

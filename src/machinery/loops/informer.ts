@@ -58,6 +58,11 @@ export interface InformerOptions {
    * At most a page of a list. While there are more objects, that is an error, and the copy stays as it was before. Default: no limit.
    */
   readonly mostObjects?: number;
+  /**
+   * After events of so many bytes it lists again, and keeps no object that is not in the list: the client bounds a list, and nothing
+   * else bounds the objects that a server could name in watches. Default: no limit.
+   */
+  readonly mostWatchedBytes?: number;
 }
 
 /** A watch that ends sooner has failed, whatever it said (client-go: `VeryShortWatch`, which also asks that it said nothing). */
@@ -102,8 +107,9 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
   }
 
   async #follow(signal: AbortSignal, onSynced: () => void): Promise<void> {
-    const { monotonic = performance } = this.#options;
+    const { monotonic = performance, mostWatchedBytes = Infinity } = this.#options;
     let version = "";
+    let watchedBytes = 0;
     let failures = 0;
     while (!signal.aborted) {
       let isHeard = false;
@@ -111,6 +117,7 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
       try {
         if (version === "") {
           version = await this.#relist(signal);
+          watchedBytes = 0;
           onSynced();
           this.#options.onHeard?.();
         }
@@ -118,6 +125,11 @@ export class Informer<T extends ApiObject> implements FollowedObjects<T> {
         const selection = { ...this.#options.selectors, resourceVersion: version, allowsBookmarks: true };
         for await (const event of this.#resource.watch(selection, signal)) {
           isHeard = true;
+          watchedBytes += event.bytes;
+          if (watchedBytes > mostWatchedBytes) {
+            version = "";
+            break;
+          }
           version = event.object.metadata.resourceVersion ?? version;
           this.#take(event);
           this.#options.onHeard?.();

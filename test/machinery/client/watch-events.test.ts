@@ -19,15 +19,17 @@ async function collect<T>(iterable: AsyncIterable<T>): Promise<T[]> {
   return items;
 }
 
-test("events are the same however the bytes are cut", async () => {
+test("events are the same however the bytes are cut, and have the length of their line", async () => {
   const events = ["ä", "b", "漢字"].map((name, n) => ({
     type: "ADDED",
     object: { apiVersion: "v1", kind: "X", metadata: { name, resourceVersion: String(n) } },
   }));
-  const bytes = Buffer.from(events.map((event) => `${JSON.stringify(event)}\n`).join(""));
+  const lines = events.map((event) => JSON.stringify(event));
+  const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(""));
+  const expected = events.map((event, n) => ({ ...event, bytes: Buffer.byteLength(lines[n] ?? "") }));
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat(40), { maxLength: 30 }), async (sizes) => {
-      assert.deepEqual(await collect(watchEvents(chunked(bytes, sizes))), events);
+      assert.deepEqual(await collect(watchEvents(chunked(bytes, sizes))), expected);
     }),
   );
 });

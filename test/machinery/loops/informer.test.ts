@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { platformNames } from "../../../src/machinery/api/names.ts";
+import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import type { ClientRequest } from "../../../src/machinery/client/transport.ts";
 import { httpsTransport } from "../../../src/machinery/client/https-transport.ts";
@@ -88,6 +89,35 @@ test("an informer keeps no more objects than it may, and follows again when ther
   await objects.delete("a");
   for (const { names } of [early, late]) await eventually("the other two", () => names().join() === "b,c");
   await late.started;
+});
+
+test("an informer lists again after watched events of more bytes than it may keep, and forgets what is not in the list", async (context) => {
+  const stopping = new AbortController();
+  context.after(() => stopping.abort());
+  const configMap = (name: string) => ({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name, resourceVersion: "1" },
+    data: { text: "x".repeat(1000) },
+  });
+  let watches = 0;
+  const keptBeforeList: number[] = [];
+  const client = clientOf(({ query = "" }) => {
+    if (query.includes("watch=true")) return { type: "ADDED", object: configMap(`watched-${watches++}`) };
+    keptBeforeList.push([...informer.list()].length);
+    return { metadata: { resourceVersion: "1" }, items: [configMap("listed")] };
+  });
+  const errors: unknown[] = [];
+  const informer: Informer<ApiObject> = new Informer(client.resource<ApiObject>(configMaps), {
+    mostWatchedBytes: 5000,
+    onError: (error) => errors.push(error),
+    backoffMilliseconds: () => 0,
+  });
+  await informer.start(stopping.signal);
+  await eventually("the third list", () => keptBeforeList.length >= 3);
+  // Of events with some more than 1000 bytes, the fifth is one too many.
+  assert.deepEqual(keptBeforeList.slice(0, 3), [0, 5, 5]);
+  assert.deepEqual(errors, []);
 });
 
 test("an informer continues after a handler that throws, and tells the other handlers", async (context) => {

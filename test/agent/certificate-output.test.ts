@@ -64,6 +64,18 @@ describe("the files of a service's certificate", () => {
     assert.deepEqual(readdirSync(folder).toSorted(), ["tls", "web.pem"]);
   });
 
+  it("have the same failure at each try, which names the file that people know", (context) => {
+    const folder = folderFor(context);
+    const output = { type: "folder", folder, names: { key: "missing/tls.key" }, ownership: { mode: 0o600 } } as const;
+    for (let round = 0; round < 2; round++) {
+      assert.throws(() => writeCertificateOutput(output, newPair()), {
+        name: "UnusableFile",
+        message: `cannot write ${folder}/missing/tls.key: the folder does not exist and cannot be made there; name another`,
+      });
+    }
+    assert.deepEqual(readdirSync(folder), []);
+  });
+
   it("are written again only when they differ, in contents, mode or owner", (context) => {
     const folder = folderFor(context);
     const [pem = assert.fail()] = outputsIn(folder);

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { dirname } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { ClusterTrustBundle } from "../features/certificates/resources.ts";
@@ -55,9 +56,9 @@ const largestBundleBytes = largestAnswerBytes;
 export async function followTrustBundles(options: TrustBundleFollowerOptions, signal: AbortSignal): Promise<void> {
   const { followed, bundles, failureLog, random, log } = options;
   const { source, file } = followed;
-  const saved = savedText(file);
+  const saved = savedContents(file);
   // The agent may have been killed after it wrote the file, before the hook ran.
-  if (saved !== undefined) options.onContents(file, saved);
+  if (saved !== undefined) options.onContents(file, saved.toString("utf8"));
   const outage = failureLog({
     failure: `cannot follow the trust bundles for ${file}`,
     recovery: `follows the trust bundles for ${file} again`,
@@ -73,19 +74,31 @@ export async function followTrustBundles(options: TrustBundleFollowerOptions, si
   });
   await informer.start(signal);
   let wake = new AbortController();
-  const changed = (): void => wake.abort();
-  informer.addHandler({ onAdd: changed, onUpdate: changed, onDelete: changed });
   let last: Outcome | undefined;
+  /** Of the file's contents that have the anchors which the server has now: many anchors take seconds to read. */
+  let rightDigest: string | undefined;
+  const changed = (): void => {
+    rightDigest = undefined;
+    wake.abort();
+  };
+  informer.addHandler({ onAdd: changed, onUpdate: changed, onDelete: changed });
   while (!signal.aborted) {
     wake = new AbortController();
-    const wanted = [...informer.list()].filter((bundle) => isFollowed(bundle, source));
-    const outcome = writeAnchors(wanted, options);
-    if (outcome === "absent" && last !== "absent") {
-      log.warn({ ...source, file }, "there is no such trust bundle: the file stays as it is");
+    const found = savedContents(file);
+    if (rightDigest === undefined || found === undefined || digestOf(found) !== rightDigest) {
+      const wanted = [...informer.list()].filter((bundle) => isFollowed(bundle, source));
+      const outcome = writeAnchors(wanted, { ...options, found: found?.toString("utf8") });
+      if (outcome.state === "absent" && last?.state !== "absent") {
+        log.warn({ ...source, file }, "there is no such trust bundle: the file stays as it is");
+      }
+      if (outcome.state === "failed" && (last?.state !== "failed" || last.fault !== outcome.fault)) {
+        log.error({ ...source, file }, `the trust bundle stays as it was: ${outcome.fault}`);
+      }
+      rightDigest = outcome.state === "written" ? outcome.digest : undefined;
+      last = outcome;
     }
-    last = outcome;
     await options.sleep(shortestPauseMilliseconds, signal);
-    const wait = outcome === "failed" ? rewriteMilliseconds : checkMilliseconds;
+    const wait = last?.state === "failed" ? rewriteMilliseconds : checkMilliseconds;
     await options.sleep(wait, AbortSignal.any([signal, wake.signal]));
     await setImmediate(); // several changes that came together are one write
   }
@@ -102,51 +115,60 @@ const isFollowed = ({ metadata, spec }: ClusterTrustBundle, source: TrustBundleF
     : (spec as Partial<ClusterTrustBundle["spec"]> | undefined)?.signerName === source.signerName;
 
 /** What became of a file. `failed`: it could not be written, or what the server has is nothing to write. */
-type Outcome = "written" | "absent" | "failed";
+type Outcome =
+  | { readonly state: "written"; /** Of the file's contents. */ readonly digest: string }
+  | { readonly state: "absent" }
+  | { readonly state: "failed"; readonly fault: string };
 
-function writeAnchors(found: readonly ClusterTrustBundle[], options: TrustBundleFollowerOptions): Outcome {
+interface FoundFile extends TrustBundleFollowerOptions {
+  /** What is in the file now. */
+  readonly found: string | undefined;
+}
+
+function writeAnchors(bundles: readonly ClusterTrustBundle[], { found, ...options }: FoundFile): Outcome {
   const { source, file } = options.followed;
   const { log, onContents, onAnchors } = options;
   let anchors = 0;
   let written: string;
   try {
-    const { pem, count } = joinedAnchors(found);
+    const { pem, count } = joinedAnchors(bundles);
     anchors = count;
     if (anchors === 0) {
       onAnchors(file, { anchors });
-      return "absent";
+      return { state: "absent" };
     }
     // Their order means nothing, so programs need not be reloaded for another order.
-    const isWritten = isSameAnchors(savedText(file), pem);
+    const isWritten = found !== undefined && isSameAnchors(found, pem);
     if (!isWritten) {
       makeFolder(dirname(file), { mode: 0o755 });
       writePublicFile(file, pem);
       removeUnfinished(file);
     }
     onAnchors(file, { anchors });
-    if (isWritten) return "written";
+    if (isWritten) return { state: "written", digest: digestOf(found) };
     written = pem;
   } catch (error) {
     const fault = failureReason(error);
     onAnchors(file, { anchors, fault });
-    log.error({ ...source, file }, `the trust bundle stays as it was: ${fault}`);
-    return "failed";
+    return { state: "failed", fault };
   }
   log.info({ ...source, file, anchors }, "wrote the trust bundle");
   onContents(file, written);
-  return "written";
+  return { state: "written", digest: digestOf(written) };
 }
 
-function savedText(file: string): string | undefined {
+const digestOf = (contents: string | Buffer): string => createHash("sha256").update(contents).digest("hex");
+
+function savedContents(file: string): Buffer | undefined {
   try {
-    return readRegularFile(file, { largestBytes: largestBundleBytes })?.contents.toString("utf8");
+    return readRegularFile(file, { largestBytes: largestBundleBytes })?.contents;
   } catch {
     return undefined; // writing it tells what is wrong
   }
 }
 
-function isSameAnchors(saved: string | undefined, pem: string): boolean {
-  if (saved === undefined || saved === pem) return saved === pem;
+function isSameAnchors(saved: string, pem: string): boolean {
+  if (saved === pem) return true;
   const sorted = (text: string): string => decodedAnchors(text).toSorted().join("");
   return sorted(saved) === sorted(pem);
 }

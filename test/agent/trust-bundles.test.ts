@@ -158,6 +158,8 @@ describe("a followed trust bundle", () => {
     follow();
     await eventually("the fault", () => seen.faults === 1);
     assert.match(seen.fault ?? "", /anchors\.pem/);
+    await time.advance(60_000);
+    assert.equal(seen.faults, 1, "the log has the same fault once");
     rmSync(join(folder, "trust"));
     await time.advance(10_000);
     await holds(one);
@@ -221,6 +223,35 @@ describe("a followed trust bundle", () => {
     await soon("the deletion", () => seen.count === 0);
     await time.advance(180_000);
     assert.equal(seen.warnings, 1, "that there is no bundle is said once");
+  });
+
+  it("is read again only when it or its file has changed", async (context) => {
+    const { bundles, asNode, file, follow, holds, time } = await scene(context, { bundleName: "mine" });
+    let reads = 0;
+    const list = asNode.list.bind(asNode);
+    asNode.list = async (...options) => {
+      const counted = await list(...options);
+      for (const { spec } of counted.items) {
+        const { trustBundle } = spec;
+        Object.defineProperty(spec, "trustBundle", { get: () => (reads++, trustBundle) });
+      }
+      return counted;
+    };
+    await bundles.create(bundle("mine", one));
+    follow();
+    await holds(one);
+    assert.equal(reads, 1);
+    await time.advance(600_000);
+    assert.equal(reads, 1);
+    writeFileSync(file, two);
+    await time.advance(60_000);
+    assert.equal(readFileSync(file, "utf8"), one);
+    assert.equal(reads, 2);
+    await bundles.patch("mine", { body: { spec: { trustBundle: three } } });
+    await holds(three);
+    writeFileSync(file, one);
+    await time.advance(60_000);
+    assert.equal(readFileSync(file, "utf8"), three);
   });
 
   it("is written once the pipe in the place of its file is gone, and does not wait for the pipe's writer", async (context) => {

@@ -61,14 +61,27 @@ describe("a policy", () => {
   });
 });
 
+describe("the generation of a policy", () => {
+  it("grows with each change of the spec alone", () => {
+    const previous = { ...policy({ apiVersion: "v1", kind: "ConfigMap" }), metadata: { name: "p", generation: 3 } };
+    const generations = (next: Policy): unknown[] => {
+      const { metadata, status } = policies.prepareForUpdate?.(next, { ...context, previous }) ?? next;
+      return [metadata.generation, status.observedGeneration];
+    };
+    assert.deepEqual(generations({ ...previous, metadata: { name: "p", labels: { a: "1" } } }), [3, 3]);
+    assert.deepEqual(generations({ ...previous, spec: policy({ apiVersion: "v1", kind: "Secret" }).spec }), [4, 4]);
+  });
+});
+
 describe("the status of a policy", () => {
-  it("is written alone: labels, finalizers and owners that are sent with it do not count", () => {
+  it("is written alone: a spec, labels, finalizers and owners that are sent with it do not count", () => {
     const made = policy({ apiVersion: "v1", kind: "ConfigMap" });
     const previous = { ...made, metadata: { name: "p", labels: { a: "1" } } };
     const sent = { name: "p", uid: "u", labels: { a: "2" }, finalizers: ["example.com/f"], annotations: { b: "2" } };
     const { status } = policies.subresources ?? {};
     assert.ok(status?.type === "update");
-    const next = { ...made, metadata: sent, status: { observedGeneration: 7 } };
+    const { spec } = policy({ apiVersion: "v1", kind: "Secret" });
+    const next = { ...made, spec, metadata: sent, status: { observedGeneration: 7 } };
     assert.deepEqual(status.prepareForUpdate(next, { ...context, previous }), {
       ...previous,
       metadata: { name: "p", uid: "u", labels: { a: "1" } },

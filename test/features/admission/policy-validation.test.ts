@@ -34,6 +34,22 @@ describe("a policy", () => {
     ]);
   });
 
+  it("has at most 256 expressions of all kinds together", () => {
+    const many = (count: number): object[] => Array.from({ length: count }, () => ({ expression: "true" }));
+    const named = (count: number): object[] => many(count).map((one, index) => ({ ...one, name: `n${index}` }));
+    const annotation = { key: "a", valueExpression: "'b'" };
+    const others = { auditAnnotations: [annotation], matchConditions: named(1), variables: named(1) };
+    assert.deepEqual(faultsOf({ ...others, validations: many(253) }), []);
+    assert.deepEqual(faultsOf({ ...others, validations: many(254) }), [
+      "spec: Invalid value: 257: must have at most 256 expressions",
+    ]);
+  });
+
+  it("needs rules for resources", () => {
+    assert.deepEqual(faultsOf({ matchConstraints: {} }), ["spec.matchConstraints.resourceRules: Required value"]);
+    assert.deepEqual(faultsOf({ matchConstraints: undefined }), ["spec.matchConstraints: Required value"]);
+  });
+
   it("has only patterns that can be compiled in half a second together", () => {
     const pattern = (index: number): string => `'a'.matches('${index}${".{1000}".repeat(9)}')`;
     const faults = (...expressions: string[]): string[] =>

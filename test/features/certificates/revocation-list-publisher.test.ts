@@ -301,6 +301,36 @@ describe("revocation-list-publisher", () => {
     await loop.stop();
   });
 
+  it("replaces what somebody has stored in the place of a list, with what was revoked since", async () => {
+    await start();
+    const first = await list();
+    const name = storedListName(id, undefined);
+    const { data, binaryData, ...head } = await configMaps().get(name);
+    const junk = Buffer.from("junk");
+    const text = junk.toString("base64");
+    await configMaps().update({
+      ...head,
+      data: { ...data, sha256: hash("sha256", junk, "hex") },
+      binaryData: { ...binaryData, list: text },
+    });
+    await revoke("one", { certificate: { issuer, serialNumber: "abc1" } });
+    const isThere = async (): Promise<boolean> => (await configMaps().get(name)).binaryData?.["list"] === text;
+    for (let turn = 0; turn < 300 && (await isThere()); turn++) await pass(2 * second);
+    assert.equal(await holds("abc1"), true);
+    assert.ok((await list()).number > first.number);
+    await loop.stop();
+  });
+
+  it("replaces a list that somebody has made immutable", async () => {
+    await start();
+    const first = await list();
+    await configMaps().patch(storedListName(id, undefined), { body: { immutable: true } });
+    await revoke("one", { certificate: { issuer, serialNumber: "abc1" } });
+    for (let turn = 0; turn < 300 && (await stored())?.number === first.number; turn++) await pass(2 * second);
+    assert.equal(await holds("abc1"), true);
+    await loop.stop();
+  });
+
   it("continues from the number of another process that wrote in between", async () => {
     await start();
     const { number } = await list();

@@ -123,8 +123,14 @@ export class ListWriter {
     const leftovers = new Map(before);
     for (const object of storedListObjects({ name, namespace: this.#namespace, list })) {
       const { metadata, data = {}, binaryData = {} } = object;
-      const existing = before.get(metadata.name ?? "");
-      leftovers.delete(metadata.name ?? "");
+      const { name: chunk = "" } = metadata;
+      let existing = before.get(chunk);
+      leftovers.delete(chunk);
+      // Somebody has made it so: no update would be accepted.
+      if (existing?.immutable === true) {
+        await writer.delete(chunk, { resourceVersion: existing.metadata.resourceVersion ?? "" });
+        existing = undefined;
+      }
       // With the version that was read: of two writers one fails, and starts again from the other's number. A signature may have
       // taken long.
       const stored =

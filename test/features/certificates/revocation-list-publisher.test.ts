@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { hash } from "node:crypto";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { configMapResource } from "../../../src/features/core/index.ts";
 import type { SigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";

@@ -4,6 +4,8 @@ import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 import { parseRevocationList, signRevocationList } from "../../../pki/certificate-revocation-list.ts";
+import type { RevocationList } from "../../../pki/certificate-revocation-list.ts";
+import { PkiError } from "../../../pki/pki-error.ts";
 import { configMapResource } from "../../core/index.ts";
 import type { ConfigMap } from "../../core/index.ts";
 import { clockSkewMilliseconds } from "../authorities/cluster-authority.ts";
@@ -99,7 +101,7 @@ export class ListWriter {
     if (stored === undefined) return undefined;
     const { der, issuer, number } = stored;
     const none = { entries: Buffer.alloc(0), thisUpdate: 0, nextUpdate: 0 };
-    return { ...(der === undefined ? none : parseRevocationList(der)), issuer, number };
+    return { ...(parsedList(der) ?? none), issuer, number };
   }
 
   #isGood(list: KnownList, { entries, now }: { readonly entries: Buffer; readonly now: number }): boolean {
@@ -143,5 +145,15 @@ export class ListWriter {
       await ignoreCodes([404, 409], writer.delete(leftover, { resourceVersion }));
     }
     return versions.join();
+  }
+}
+
+/** Undefined for what is no list: somebody has stored it, and it is replaced. */
+function parsedList(der: Buffer | undefined): RevocationList | undefined {
+  try {
+    return der && parseRevocationList(der);
+  } catch (error) {
+    if (error instanceof PkiError) return undefined;
+    throw error;
   }
 }

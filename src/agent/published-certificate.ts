@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { Sleep } from "../machinery/api/clock.ts";
-import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { Hook } from "./agent-settings.ts";
 import { outputPath, writeCertificateOutput } from "./certificate-output.ts";
 import type { CertificateOutput } from "./certificate-output.ts";
+import { failureReason } from "./failure-reason.ts";
 import type { HookRunner } from "./hook-runner.ts";
 import { formatKeyPair } from "./key-pair.ts";
 import type { KeyPair } from "./key-pair.ts";
@@ -61,7 +61,7 @@ export class PublishedCertificate {
       try {
         write();
       } catch (error) {
-        faults.push(messageOf(error));
+        faults.push(failureReason(error));
       }
     };
     attempt(restore);

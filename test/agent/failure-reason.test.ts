@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { statSync } from "node:fs";
 import { test } from "node:test";
 import { failureReason } from "../../src/agent/failure-reason.ts";
 import { ApiError } from "../../src/machinery/api/api-error.ts";
@@ -9,4 +10,14 @@ test("the reason of a failure has what a line of a log takes, however long the s
   assert.match(reason, /^no room x+\.\.\. \(1048584 characters\)$/);
   assert.ok(reason.length < 5000);
   assert.equal(failureReason(new ApiError({ code: 500, message: "no room" })), "no room");
+});
+
+test("the reason of a failure that is the system's names the path, and says what to do", () => {
+  const path = `${import.meta.filename}/folder`;
+  try {
+    statSync(path);
+    assert.fail();
+  } catch (error) {
+    assert.equal(failureReason(error), `cannot use ${path}: a part of the path is a file, not a folder; name another`);
+  }
 });

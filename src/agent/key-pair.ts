@@ -2,6 +2,7 @@ import { createSecureContext } from "node:tls";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import { parsePrivateKeyPem, publicKeyInfoOf } from "../pki/keys.ts";
+import { decodePemBlocks } from "../pki/pem.ts";
 import { PkiError } from "../pki/pki-error.ts";
 import { encodeCertificatesPem, parseCertificatesPem } from "../pki/trust-anchors.ts";
 
@@ -22,14 +23,16 @@ const longestChainBytes = 100 * 1024;
  * the text: what a server put between them, such as another key, would come into the files of programs. Throws PkiError.
  */
 export function keyPair({ certificatePem, keyPem }: Omit<KeyPair, "certificate">): KeyPair {
+  // Before they are parsed: many take seconds.
+  const blocks = decodePemBlocks(certificatePem).filter(({ type }) => type === "CERTIFICATE");
+  if (blocks.reduce((length, { bytes }) => length + bytes.length, 0) > longestChainBytes) {
+    throw new PkiError(`its chain has more than ${longestChainBytes / 1024} KiB, which no TLS program takes`);
+  }
   const chain = parseCertificatesPem(certificatePem);
   const [certificate] = chain;
   if (certificate === undefined) throw new PkiError("there is no certificate");
   if (!publicKeyInfoOf(parsePrivateKeyPem(keyPem)).spki.equals(certificate.publicKey.spki)) {
     throw new PkiError("the certificate does not belong to the private key");
-  }
-  if (chain.reduce((bytes, { der }) => bytes + der.length, 0) > longestChainBytes) {
-    throw new PkiError(`its chain has more than ${longestChainBytes / 1024} KiB, which no TLS program takes`);
   }
   const pair = { certificate, certificatePem: encodeCertificatesPem(chain), keyPem };
   try {

@@ -157,13 +157,16 @@ describe("the files of a certificate", () => {
     assert.equal(pair.certificatePem, certificatePem + other.certificatePem);
   });
 
-  it("are not used when the chain is longer than TLS takes", () => {
+  it("are not used when the chain is longer than TLS takes, of which no certificate is parsed", () => {
     const { keyPem, certificatePem } = newPair();
     assert.ok(keyPair({ keyPem, certificatePem: certificatePem.repeat(200) }));
-    assert.throws(() => keyPair({ keyPem, certificatePem: certificatePem.repeat(400) }), {
-      name: "PkiError",
-      message: "its chain has more than 100 KiB, which no TLS program takes",
-    });
+    const unparseable = encodePem("CERTIFICATE", Buffer.alloc(101 * 1024));
+    for (const long of [certificatePem.repeat(400), unparseable]) {
+      assert.throws(() => keyPair({ keyPem, certificatePem: long }), {
+        name: "PkiError",
+        message: "its chain has more than 100 KiB, which no TLS program takes",
+      });
+    }
   });
 
   it("are not used when a key in the chain is too weak for TLS", () => {

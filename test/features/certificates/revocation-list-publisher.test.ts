@@ -19,6 +19,7 @@ import { createCertificateAuthority } from "../../../src/pki/certificate-authori
 import { parseRevocationList } from "../../../src/pki/certificate-revocation-list.ts";
 import type { RevocationList } from "../../../src/pki/certificate-revocation-list.ts";
 import { generatePrivateKey } from "../../../src/pki/keys.ts";
+import { KeyUnavailable, keyInProcess } from "../../../src/pki/signing-key.ts";
 import { ManualTime } from "../../manual-time.ts";
 import { runLoop, silent } from "../../run-loop.ts";
 import type { RunningLoop } from "../../run-loop.ts";
@@ -299,6 +300,24 @@ describe("revocation-list-publisher", () => {
     await revoke("one", { certificate: { issuer, serialNumber: "abc1" } });
     for (let turn = 0; turn < 1000 && !(await holds("abc1")); turn++) await pass(2 * second);
     assert.equal(await configMaps().find(leftover), undefined);
+    await loop.stop();
+  });
+
+  it("publishes the lists of other CAs while the key of one is away, and its list once the key is there", async () => {
+    await revoke("one", { certificate: { issuer, serialNumber: "abc1" } });
+    const first = newAuthority("first");
+    const key = keyInProcess(first.privateKey);
+    let isAway = true;
+    const sign = (data: Uint8Array) =>
+      isAway ? Promise.reject(new KeyUnavailable("the token is away")) : key.sign(data);
+    const away = { ...first, privateKey: { publicKey: key.publicKey, sign } };
+    await start({ authorities: [away, authority] });
+    assert.equal(await holds("abc1"), true);
+    const name = storedListName(authorityId(first.certificate), undefined);
+    await assert.rejects(configMaps().get(name), { code: 404 });
+    isAway = false;
+    await pass(minute);
+    assert.equal((await configMaps().get(name)).metadata.name, name);
     await loop.stop();
   });
 

@@ -158,17 +158,23 @@ class RevocationListPublisher {
     this.#publishedFor = fingerprints(authorities);
     let busyMilliseconds = await this.#refresh();
     let written = 0;
+    const failures: unknown[] = [];
     for (const authority of authorities) {
       if (!this.#maySign(authority)) continue;
       const work = new LongWork();
       const list = await this.#listed.encoded(formatDistinguishedName(authority.certificate.subject), work);
       busyMilliseconds += work.busyMilliseconds;
-      written += await this.#write(authority, list);
+      try {
+        written += await this.#write(authority, list);
+      } catch (error) {
+        failures.push(error); // such as a key in a token that is away: the other CAs' lists must not wait for it
+      }
     }
     const signed = new Set(authorities.map(({ certificate }) => authorityId(certificate)));
     const stored = { configMaps: this.#configMaps, namespace: this.#namespace };
     await this.#withoutKeys.report({ ...stored, signed, now: this.#clock.now() });
     this.#notBefore = this.#clock.now() + Math.min(longestPauseMilliseconds, busyMilliseconds / busyShare);
+    if (failures.length > 0) throw failures[0];
     this.#queue.addAfter(listsKey, this.#refreshMilliseconds);
     const encoded = this.#listed.encodedLines - this.#encodedLines;
     this.#encodedLines = this.#listed.encodedLines;

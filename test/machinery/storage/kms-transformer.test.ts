@@ -6,6 +6,7 @@ import { after, before, beforeEach, describe, it } from "node:test";
 import { kmsClient } from "../../../src/machinery/storage/encryption/kms/kms-client.ts";
 import { KmsTransformer } from "../../../src/machinery/storage/encryption/kms/kms-transformer.ts";
 import { encodeEncryptedObject } from "../../../src/machinery/storage/encryption/kms/kms-messages.ts";
+import type { EncryptedObject } from "../../../src/machinery/storage/encryption/kms/kms-messages.ts";
 import type { KmsEvent } from "../../../src/machinery/storage/encryption/kms/kms-transformer.ts";
 import { KmsPlugin } from "./kms-plugin.ts";
 
@@ -197,6 +198,36 @@ describe("a KMS v2 provider", () => {
     });
   }
 
+  /** Wraps nothing: what it has "encrypted" is the seed. */
+  const openPlugin = (version: string, unwrap = (seed: Buffer): Buffer => seed): KmsTransformer =>
+    new KmsTransformer({
+      name: "vault",
+      client: {
+        status: () => Promise.resolve({ ...good, version }),
+        encrypt: (seed) => Promise.resolve({ ...wrapped, ciphertext: seed }),
+        decrypt: ({ ciphertext }) => Promise.resolve(unwrap(ciphertext)),
+        close: () => {},
+      },
+      clock: { now: () => 0 },
+      onReadable: () => {},
+      onEvent: () => {},
+    });
+
+  it("may still have version v2beta1, as upstream", async () => {
+    const transformer = openPlugin("v2beta1");
+    const stored = await transformer.encrypt(plain, storageKey);
+    assert.deepEqual(await transformer.decrypt(stored, storageKey), { plain, isStale: false });
+  });
+
+  it("that unwraps a seed to fewer than 32 bytes has given no key", async () => {
+    const stored = await openPlugin("v2").encrypt(plain, storageKey);
+    const reader = openPlugin("v2", (seed) => seed.subarray(1));
+    await assert.rejects(async () => reader.decrypt(stored, storageKey), {
+      name: "UndecryptableValue",
+      message: /decrypted its key to something that is not a key/,
+    });
+  });
+
   it("that comes and goes is told of ten times in a minute at most", async () => {
     const { transformer, events, time } = process();
     for (let flap = 0; flap < 20; flap++) {
@@ -341,8 +372,12 @@ describe("a KMS v2 provider", () => {
     const scene = process();
     const stored = await scene.transformer.encrypt(plain, storageKey);
     const object = { encryptedData: Buffer.of(1), wrappedKey: { ...wrapped, keyId: "k".repeat(1025) }, keySource: 1 };
-    const withEndlessKeyId = Buffer.concat([Buffer.from(scene.transformer.prefix), encodeEncryptedObject(object)]);
+    const withPrefix = (made: EncryptedObject): Buffer =>
+      Buffer.concat([Buffer.from(scene.transformer.prefix), encodeEncryptedObject(made)]);
+    const withEndlessKeyId = withPrefix(object);
+    const withoutData = withPrefix({ encryptedData: Buffer.alloc(0), wrappedKey: wrapped, keySource: 1 });
     for (const value of [
+      withoutData,
       stored.subarray(0, 40),
       Buffer.concat([stored, Buffer.of(0xff)]),
       Buffer.from(scene.transformer.prefix),

@@ -1,10 +1,11 @@
 import { createSecureContext } from "node:tls";
 import { messageOf } from "../machinery/api/thrown-error.ts";
+import { parseCertificate } from "../pki/certificate.ts";
 import type { Certificate } from "../pki/certificate.ts";
 import { parsePrivateKeyPem, publicKeyInfoOf } from "../pki/keys.ts";
 import { decodePemBlocks } from "../pki/pem.ts";
 import { PkiError } from "../pki/pki-error.ts";
-import { encodeCertificatesPem, parseCertificatesPem } from "../pki/trust-anchors.ts";
+import { encodeCertificatesPem } from "../pki/trust-anchors.ts";
 
 /** A private key with its certificate and the rest of the chain. */
 export interface KeyPair {
@@ -28,7 +29,7 @@ export function keyPair({ certificatePem, keyPem }: Omit<KeyPair, "certificate">
   if (blocks.reduce((length, { bytes }) => length + bytes.length, 0) > longestChainBytes) {
     throw new PkiError(`its chain has more than ${longestChainBytes / 1024} KiB, which no TLS program takes`);
   }
-  const chain = parseCertificatesPem(certificatePem);
+  const chain = blocks.map(({ bytes }) => parseCertificate(bytes));
   const [certificate] = chain;
   if (certificate === undefined) throw new PkiError("there is no certificate");
   if (!publicKeyInfoOf(parsePrivateKeyPem(keyPem)).spki.equals(certificate.publicKey.spki)) {

@@ -22,6 +22,13 @@ import { withExtension } from "./with-extension.ts";
 
 const now = Date.UTC(2026, 10, 21);
 const day = 86_400_000;
+const newRoot = (commonName: string): CertificateAuthority =>
+  createCertificateAuthority({
+    subject: { commonName },
+    privateKey: generatePrivateKey("ECDSA P-256"),
+    notBefore: now - day,
+    notAfter: now + day,
+  });
 const root = createCertificateAuthority({
   subject: { commonName: "root" },
   privateKey: generatePrivateKey("ECDSA P-256"),
@@ -84,12 +91,7 @@ describe("verifyChain", () => {
   });
 
   it("does not trust an intermediate only because it was sent", () => {
-    const stranger = createCertificateAuthority({
-      subject: { commonName: "root" },
-      privateKey: generatePrivateKey("ECDSA P-256"),
-      notBefore: now - day,
-      notAfter: now + day,
-    });
+    const stranger = newRoot("root");
     const reason = reasonFor(issue(stranger, "leaf"), { intermediates: [stranger.certificate] });
     assert.equal(reason, "x509: certificate signed by unknown authority");
   });
@@ -143,12 +145,7 @@ describe("verifyChain", () => {
   });
 
   it("finds chains of up to ten certificates", () => {
-    const top = createCertificateAuthority({
-      subject: { commonName: "top" },
-      privateKey: generatePrivateKey("ECDSA P-256"),
-      notBefore: now - day,
-      notAfter: now + day,
-    });
+    const top = newRoot("top");
     const path = [top];
     for (const name of "abcdefghi") path.push(intermediate(path.at(-1) ?? top, name));
     const lengthBelow = (by: CertificateAuthority | undefined): number => {
@@ -270,14 +267,7 @@ describe("verifyChain", () => {
   });
 
   it("gives up on many issuers with the same name", { timeout: 20_000 }, () => {
-    const crowd = Array.from({ length: 300 }, () =>
-      createCertificateAuthority({
-        subject: { commonName: "crowd" },
-        privateKey: generatePrivateKey("ECDSA P-256"),
-        notBefore: now - day,
-        notAfter: now + day,
-      }),
-    );
+    const crowd = Array.from({ length: 300 }, () => newRoot("crowd"));
     const [first] = crowd;
     assert.ok(first);
     // Without an authority key identifier every one of them could be the issuer.

@@ -290,6 +290,14 @@ describe("a service account token Secret", () => {
     metadata: { name, annotations: { "platform.io/service-account.name": account } },
     type: "platform.io/service-account-token",
   });
+  const namespaceWithAccount = async (): Promise<string> => {
+    const namespace = await makeNamespace();
+    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } };
+    await server.client.resource(references.serviceAccounts, namespace).create(account);
+    return namespace;
+  };
+  const waitUntilFilled = (where: { readonly namespace: string; readonly name: string }) =>
+    waitForObject(server.client, references.secrets, where, (found) => found?.data?.["token"] !== undefined);
 
   test("is deleted when its account's name is impossible", async () => {
     const namespace = await makeNamespace();
@@ -300,37 +308,22 @@ describe("a service account token Secret", () => {
   });
 
   test("that is immutable does not change, and is not tried again", async () => {
-    const namespace = await makeNamespace();
+    const namespace = await namespaceWithAccount();
     const secrets = server.client.resource(references.secrets, namespace);
-    await server.client
-      .resource(references.serviceAccounts, namespace)
-      .create({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } });
     const retriesBefore = await retriesOf("serviceaccount-token");
     await secrets.create({ ...secret("frozen"), immutable: true });
     await secrets.create(secret("filled"));
-    await waitForObject(
-      server.client,
-      references.secrets,
-      { namespace, name: "filled" },
-      (found) => "token" in (found?.data ?? {}),
-    );
+    await waitUntilFilled({ namespace, name: "filled" });
     assert.equal((await secrets.get("frozen")).data, undefined);
     assert.equal(await retriesOf("serviceaccount-token"), retriesBefore);
   });
 
   test("gets a token that authenticates as its account until the Secret is deleted", async () => {
-    const namespace = await makeNamespace();
-    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } };
-    await server.client.resource(references.serviceAccounts, namespace).create(account);
+    const namespace = await namespaceWithAccount();
     const secrets = server.client.resource(references.secrets, namespace);
     await secrets.create(secret("token"));
     const where = { namespace, name: "token" };
-    const filled = await waitForObject(
-      server.client,
-      references.secrets,
-      where,
-      (found) => found?.data?.["token"] !== undefined,
-    );
+    const filled = await waitUntilFilled(where);
     const token = Buffer.from(filled?.data?.["token"] ?? "", "base64").toString("utf8");
     assert.equal(await reviewedUser(token), `system:serviceaccount:${namespace}:robot`);
     await secrets.delete("token");
@@ -338,18 +331,11 @@ describe("a service account token Secret", () => {
   });
 
   test("gets its CA and namespace back when they were changed, and keeps its token", async () => {
-    const namespace = await makeNamespace();
-    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } };
-    await server.client.resource(references.serviceAccounts, namespace).create(account);
+    const namespace = await namespaceWithAccount();
     const secrets = server.client.resource(references.secrets, namespace);
     await secrets.create(secret("token"));
     const where = { namespace, name: "token" };
-    const filled = await waitForObject(
-      server.client,
-      references.secrets,
-      where,
-      (found) => found?.data?.["token"] !== undefined,
-    );
+    const filled = await waitUntilFilled(where);
     for (const key of ["ca.crt", "namespace"]) {
       await secrets.patch("token", { body: { data: { [key]: "Zm9yZ2Vk" } } });
       const isRight = (found: typeof filled): boolean => found?.data?.[key] === filled?.data?.[key];
@@ -359,9 +345,7 @@ describe("a service account token Secret", () => {
   });
 
   test("is deleted when it is of an account that another one of the name has replaced", async () => {
-    const namespace = await makeNamespace();
-    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } };
-    await server.client.resource(references.serviceAccounts, namespace).create(account);
+    const namespace = await namespaceWithAccount();
     const stale = secret("stale");
     const annotations = { ...stale.metadata.annotations, "platform.io/service-account.uid": "another" };
     await server.client
@@ -371,14 +355,11 @@ describe("a service account token Secret", () => {
   });
 
   test("is deleted with its account", async () => {
-    const namespace = await makeNamespace();
-    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } };
-    const accounts = server.client.resource(references.serviceAccounts, namespace);
-    await accounts.create(account);
+    const namespace = await namespaceWithAccount();
     await server.client.resource(references.secrets, namespace).create(secret("token"));
     const where = { namespace, name: "token" };
-    await waitForObject(server.client, references.secrets, where, (found) => found?.data?.["token"] !== undefined);
-    await accounts.delete("robot");
+    await waitUntilFilled(where);
+    await server.client.resource(references.serviceAccounts, namespace).delete("robot");
     await waitForObject(server.client, references.secrets, where, isGone);
   });
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { kmsClient } from "../../../src/machinery/storage/encryption/kms/kms-client.ts";
+import type { KmsClient } from "../../../src/machinery/storage/encryption/kms/kms-client.ts";
 import { KmsTransformer } from "../../../src/machinery/storage/encryption/kms/kms-transformer.ts";
 import { encodeEncryptedObject } from "../../../src/machinery/storage/encryption/kms/kms-messages.ts";
 import type { EncryptedObject } from "../../../src/machinery/storage/encryption/kms/kms-messages.ts";
@@ -46,6 +47,10 @@ function process({ timeoutMilliseconds = 60_000 } = {}): Scene {
   scenes.push(scene);
   return scene;
 }
+
+/** With a plugin that is no process. */
+const transformerOf = (client: KmsClient): KmsTransformer =>
+  new KmsTransformer({ name: "vault", client, clock: { now: () => 0 }, onReadable: () => {}, onEvent: () => {} });
 
 const minutes = (count: number): number => count * 60_000;
 
@@ -182,17 +187,11 @@ describe("a KMS v2 provider", () => {
     ["that annotates with very much", {}, annotated("a.example", 32 * 1024), /its annotations have 32777 bytes/],
   ] as const) {
     it(`writes nothing with a plugin ${what}`, async () => {
-      const transformer = new KmsTransformer({
-        name: "vault",
-        client: {
-          status: () => Promise.resolve({ ...good, ...status }),
-          encrypt: () => Promise.resolve({ ...wrapped, ...answer }),
-          decrypt: () => Promise.reject(new Error("nothing was encrypted")),
-          close: () => {},
-        },
-        clock: { now: () => 0 },
-        onReadable: () => {},
-        onEvent: () => {},
+      const transformer = transformerOf({
+        status: () => Promise.resolve({ ...good, ...status }),
+        encrypt: () => Promise.resolve({ ...wrapped, ...answer }),
+        decrypt: () => Promise.reject(new Error("nothing was encrypted")),
+        close: () => {},
       });
       await assert.rejects(async () => transformer.encrypt(plain, storageKey), reason);
     });
@@ -200,17 +199,11 @@ describe("a KMS v2 provider", () => {
 
   /** Wraps nothing: what it has "encrypted" is the seed. */
   const openPlugin = (version: string, unwrap = (seed: Buffer): Buffer => seed): KmsTransformer =>
-    new KmsTransformer({
-      name: "vault",
-      client: {
-        status: () => Promise.resolve({ ...good, version }),
-        encrypt: (seed) => Promise.resolve({ ...wrapped, ciphertext: seed }),
-        decrypt: ({ ciphertext }) => Promise.resolve(unwrap(ciphertext)),
-        close: () => {},
-      },
-      clock: { now: () => 0 },
-      onReadable: () => {},
-      onEvent: () => {},
+    transformerOf({
+      status: () => Promise.resolve({ ...good, version }),
+      encrypt: (seed) => Promise.resolve({ ...wrapped, ciphertext: seed }),
+      decrypt: ({ ciphertext }) => Promise.resolve(unwrap(ciphertext)),
+      close: () => {},
     });
 
   it("may still have version v2beta1, as upstream", async () => {

@@ -184,9 +184,7 @@ async function* watched(
   const stop = AbortSignal.any([signal, watching.signal]);
   const timedOut = sleep(longestWatchMilliseconds, stop).then(() => watching.abort());
   try {
-    for await (const { type, object } of requests.watch({ fieldSelector: `metadata.name=${name}` }, stop)) {
-      // Of another request, such as from a server that does not know the selector, nothing is learnt about this one.
-      if (type === "BOOKMARK" || object.metadata.name !== name) continue;
+    for await (const { type, object } of requests.watchOne({ name }, stop)) {
       if (type === "DELETED") break;
       yield object;
     }

@@ -1,5 +1,6 @@
 import { ApiError, badRequest } from "../api/api-error.ts";
 import { isJsonObject, jsonFields } from "../api/json-object.ts";
+import { equalFields } from "../api/field-selector.ts";
 import { validatePathSegmentName } from "../api/name-validation.ts";
 import type { ApiList, ApiObject } from "../api/object-meta.ts";
 import { apiPathOf, apiVersionOf } from "../api/resource-type.ts";
@@ -226,6 +227,20 @@ export class ResourceClient<T extends ApiObject> {
     const timeoutSeconds = options.timeoutSeconds ?? Math.round(shortestWatchSeconds * (1 + Math.random()));
     const query = listQuery({ ...options, timeoutSeconds }, { watch: "true" });
     yield* watchEvents<T>((await this.#client.stream(this.#collection, { query, signal })).body);
+  }
+
+  /**
+   * Follows one object, as `watch` does, without bookmarks. A server that ignores field selectors sends other objects too: they are
+   * left out.
+   */
+  async *watchOne(
+    { name, ...options }: Pick<WatchOptions, "resourceVersion" | "timeoutSeconds"> & { readonly name: string },
+    signal: AbortSignal,
+  ): AsyncGenerator<WatchEvent<T>> {
+    const fieldSelector = equalFields({ "metadata.name": name });
+    for await (const event of this.watch({ ...options, fieldSelector }, signal)) {
+      if (event.type !== "BOOKMARK" && event.object.metadata.name === name) yield event;
+    }
   }
 
   create(object: NewObject<T>, options: WriteOptions = {}): Promise<T> {

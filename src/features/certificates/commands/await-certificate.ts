@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError } from "../../../machinery/api/api-error.ts";
-import { equalFields } from "../../../machinery/api/field-selector.ts";
 import type { ResourceClient } from "../../../machinery/client/api-client.ts";
 import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
@@ -57,9 +56,7 @@ async function nextChange(
   { requests, deadline }: ChangeSource,
 ): Promise<CertificateSigningRequest> {
   try {
-    const selection = { fieldSelector: equalFields({ "metadata.name": name }), resourceVersion };
-    for await (const { type, object } of requests.watch(selection, deadline)) {
-      if (object.metadata.name !== name) continue; // a server that does not know the selector sends others too
+    for await (const { type, object } of requests.watchOne({ name, resourceVersion }, deadline)) {
       if (type === "DELETED") throw deleted(name);
       if (isOver(object)) return object;
     }

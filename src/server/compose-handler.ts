@@ -97,7 +97,6 @@ export async function composeHandler(
       reviews,
       admission: stores.admission,
       authorize,
-      refuseRevoked,
       clock,
     }),
     api: { names, version: signetVersion, resources, reviews },

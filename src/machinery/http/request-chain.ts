@@ -34,8 +34,8 @@ export interface AuthorizedRequest {
   readonly request: HttpRequest;
   readonly info: ResourceRequestInfo;
   readonly user: UserInfo;
-  /** Who sent it: not whom it acts as. */
-  readonly sender: UserInfo;
+  /** Throws a 401 when the credential of its sender, who is not always whom it acts as, is refused by now. */
+  readonly refuseRevoked: () => void;
   /** Undefined when the request is not recorded. */
   readonly audited: RecordedWork | undefined;
 }
@@ -143,7 +143,8 @@ export function createRequestChain(options: ChainOptions): Handler {
       lifecycle.decision = decision;
       trace?.decided(decision.reason === "" ? decision.decision : `${decision.decision}: ${decision.reason}`);
       const hasWaited = turn !== undefined || impersonating instanceof Promise || deciding instanceof Promise;
-      if (hasWaited) options.refuseRevoked(authenticatedUser);
+      const refuseRevoked = (): void => options.refuseRevoked(authenticatedUser);
+      if (hasWaited) refuseRevoked();
       if (decision.decision !== "allow") throw notAllowed(decision, { attributes, request });
 
       trace?.begin("handle");
@@ -151,7 +152,7 @@ export function createRequestChain(options: ChainOptions): Handler {
         lifecycle,
         info,
         user,
-        sender: authenticatedUser,
+        refuseRevoked,
         request: options.withoutIdentity(request),
       });
       response = plain = answering instanceof Promise ? await answering : answering;
@@ -306,7 +307,7 @@ const withHooks = (
   },
 });
 
-interface RoutedRequest extends Pick<AuthorizedRequest, "user" | "sender"> {
+interface RoutedRequest extends Pick<AuthorizedRequest, "user" | "refuseRevoked"> {
   readonly lifecycle: Lifecycle;
   readonly info: ParsedRequestInfo;
   readonly request: HttpRequest;
@@ -318,7 +319,7 @@ const hasEmptyBeginning = /^\/(?:apis\/)?\//;
 /** Routes an authorized request: refuses unknown paths and unsupported methods, otherwise answers. */
 function route(
   options: ChainOptions,
-  { lifecycle, info, user, sender, request }: RoutedRequest,
+  { lifecycle, info, user, refuseRevoked, request }: RoutedRequest,
 ): MaybePromise<HttpResponse> {
   const { path } = info;
   if (hasEmptyBeginning.test(path)) return pageNotFound();
@@ -330,7 +331,7 @@ function route(
   if (verbs.length === 0) throw pathNotFound();
   if (info.kind === "unserved" || !verbs.includes(info.verb)) throw routeMethodNotAllowed();
   lifecycle.isServed = true;
-  return options.handleResource({ request, info, user, sender, audited: lifecycle.audited });
+  return options.handleResource({ request, info, user, refuseRevoked, audited: lifecycle.audited });
 }
 
 /** What a request has while it runs. */

@@ -67,7 +67,7 @@ export async function deleteCollectionRequest(
     list,
     options,
     caller: requestCaller(resourceRequest, options),
-    refuseRevoked: () => resourceRequest.refuseRevoked(resourceRequest.sender),
+    refuseRevoked: resourceRequest.refuseRevoked,
   });
   const representation = { registry, request, status: 200, mediaType };
   const { group, plural, answersStatusOfDeletedCollection = false } = registry.definition;

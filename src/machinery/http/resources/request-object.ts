@@ -46,7 +46,7 @@ export interface RequestBody {
   readonly json?: string | YamlFault;
 }
 
-type Caller = Pick<ResourceRequest, "request" | "user" | "sender" | "refuseRevoked" | "mayTakeLong">;
+type Caller = Pick<ResourceRequest, "request" | "user" | "refuseRevoked" | "mayTakeLong">;
 
 /** Reads the whole body. `maximumBytes` can lower the general limit. Throws 413 and 415. */
 export async function readBody(caller: Caller, maximumBytes = Infinity): Promise<RequestBody> {
@@ -67,7 +67,7 @@ export async function readBytes(caller: Caller, maximumBytes = Infinity): Promis
   trace?.begin("read body");
   const bytes = await caller.request.readBody(maximumBytes);
   if (takesTurn(caller, bytes)) await longRequestTurn(caller);
-  caller.refuseRevoked(caller.sender);
+  caller.refuseRevoked();
   trace?.begin("decode");
   return bytes;
 }

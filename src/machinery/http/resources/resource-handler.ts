@@ -3,7 +3,6 @@ import type { AdmissionRule, Authorize, Verb } from "../../api/attributes.ts";
 import { systemClock, systemSchedule } from "../../api/clock.ts";
 import type { Clock, Schedule } from "../../api/clock.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
-import type { UserInfo } from "../../api/user-info.ts";
 import { smallObjectLength } from "../../scheduling/request-turn.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 import { compileReview } from "../../registry/compile-kind.ts";
@@ -27,8 +26,6 @@ export interface ResourceHandlerOptions {
   readonly admission: readonly AdmissionRule[];
   /** Called when an update or apply would create an object, in addition to the check of the request's own verb. */
   readonly authorize: Authorize;
-  /** Throws a 401 for a user whose credential was revoked while the request waited, its body came, or it deleted many objects. */
-  readonly refuseRevoked: (sender: UserInfo) => void;
   readonly clock?: Clock;
   /** The timers of watches. */
   readonly schedule?: Schedule;
@@ -43,7 +40,6 @@ export function createResourceHandler({
   reviews,
   admission,
   authorize,
-  refuseRevoked,
   clock = systemClock,
   schedule = systemSchedule,
 }: ResourceHandlerOptions): HandleResource {
@@ -57,7 +53,7 @@ export function createResourceHandler({
     ]),
   );
   return (authorized) => {
-    const { request, info, user, sender, audited } = authorized;
+    const { request, info, user, refuseRevoked, audited } = authorized;
     const missing = missingParameter(info);
     if (missing !== undefined) throw badRequest(missing);
     const key = keyOf({ group: info.group, version: info.version, plural: info.resource });
@@ -70,7 +66,6 @@ export function createResourceHandler({
       request,
       info,
       user,
-      sender,
       refuseRevoked,
       mayTakeLong: registry !== undefined && mayTakeLong(registry, info),
       warnings,
@@ -115,7 +110,7 @@ const keyOf = ({ group, version, plural }: Readonly<Record<"group" | "version" |
 
 async function answerInTurn(registry: ResourceRegistry, resourceRequest: ResourceRequest): Promise<HttpResponse> {
   await longRequestTurn(resourceRequest);
-  resourceRequest.refuseRevoked(resourceRequest.sender);
+  resourceRequest.refuseRevoked();
   return answers[resourceRequest.info.verb](registry, resourceRequest);
 }
 

@@ -15,9 +15,8 @@ export interface ResourceRequest {
   readonly request: HttpRequest;
   readonly info: ResourceRequestInfo;
   readonly user: UserInfo;
-  /** Who sent it: not whom it acts as. */
-  readonly sender: UserInfo;
-  readonly refuseRevoked: (sender: UserInfo) => void;
+  /** Throws a 401 when the credential of its sender was revoked while it waited, its body came, or it deleted many objects. */
+  readonly refuseRevoked: () => void;
   /** Whether the request is about many objects or a long one. A long body is another reason to take long. */
   readonly mayTakeLong: boolean;
   readonly warnings: Warnings;

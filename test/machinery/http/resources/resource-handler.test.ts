@@ -44,7 +44,6 @@ async function scene({
     reviews: [],
     admission: [],
     authorize: () => ({ decision, reason: "" }),
-    refuseRevoked,
     clock: toyClock,
     schedule,
   });
@@ -65,7 +64,7 @@ async function scene({
         signal: new AbortController().signal,
       };
       const user = { username: "child", groups: [], extra: {} };
-      return handle({ request, info, user, sender: user, audited: undefined });
+      return handle({ request, info, user, refuseRevoked, audited: undefined });
     },
   };
 }

@@ -27,16 +27,29 @@ const createRequest = (_: unknown, index: number): string =>
     }),
   ).toString("base64");
 
-/** Requests certificates as an administrator, approves them, and sees in a watch that they are issued. */
+/** Who approves the requests of a load: its client, or the server's approval policy. */
+export type Approver = "client" | "policy";
+
+/** The approval policy of `policy`, as a file for `--approval-policy`. */
+export const approvingPolicy = `rules:
+  - name: bench
+    match: { signers: [platform.io/apiserver-client], users: [bench] }
+    action: approve
+    require: { commonNames: ["bench-*"], organizations: [bench] }
+`;
+
+/** Requests certificates as an administrator, and sees in a watch that they are issued. */
 export class CertificateClient {
   readonly #caller: Http2Caller;
+  readonly #approver: Approver;
   readonly #watch: ClientHttp2Stream;
   readonly #waiting = new Map<string, PromiseWithResolvers<void>>();
   readonly #requests = Array.from({ length: keyCount }, createRequest);
   #made = 0;
 
-  constructor(caller: Http2Caller) {
+  constructor(caller: Http2Caller, { approver = "client" }: { readonly approver?: Approver } = {}) {
     this.#caller = caller;
+    this.#approver = approver;
     this.#watch = caller.watch(`${path}?watch=true`, (line) => {
       const { object } = JSON.parse(line) as { object: Request }; // a watch event
       if (!object.status?.certificate) return;
@@ -51,8 +64,8 @@ export class CertificateClient {
   }
 
   /**
-   * Resolves when the watch has brought the last certificate. `concurrency` of them are requested and approved at a time.
-   * Rejects when the watch ends before.
+   * Resolves when the watch has brought the last certificate. `concurrency` of them are requested and approved at a time. Rejects when
+   * the watch ends before.
    */
   async issue(count: number, { concurrency }: { readonly concurrency: number }): Promise<void> {
     const issued: Promise<void>[] = [];
@@ -61,7 +74,9 @@ export class CertificateClient {
       const waiting = Promise.withResolvers<void>();
       this.#waiting.set(name, waiting);
       issued.push(waiting.promise);
-      return this.#requestAndApprove(name);
+      return this.#approver === "client"
+        ? this.#requestAndApprove(name)
+        : this.#request(name).then(() => waiting.promise);
     });
     await Promise.all(issued);
   }
@@ -70,8 +85,8 @@ export class CertificateClient {
     this.#watch.close();
   }
 
-  async #requestAndApprove(name: string): Promise<void> {
-    const created = await this.#send("POST", path, {
+  #request(name: string): Promise<Request> {
+    return this.#send("POST", path, {
       apiVersion: "certificates.platform.io/v1",
       kind: "CertificateSigningRequest",
       metadata: { name },
@@ -79,8 +94,13 @@ export class CertificateClient {
         request: this.#requests[this.#made % keyCount],
         signerName: "platform.io/apiserver-client",
         usages: ["digital signature", "client auth"],
+        expirationSeconds: 86_400,
       },
     });
+  }
+
+  async #requestAndApprove(name: string): Promise<void> {
+    const created = await this.#request(name);
     const condition = { type: "Approved", status: "True", reason: "Bench", message: "approved by the bench" };
     await this.#send("PUT", `${path}/${name}/approval`, { ...created, status: { conditions: [condition] } });
   }

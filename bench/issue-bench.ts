@@ -2,15 +2,15 @@
  * Measures how many certificates a second go all the way: requested, approved and signed over HTTP/2 and TLS, durable in the
  * embedded store and recorded in the inventory; and what share that is of the bare signatures of the same CA key.
  *
- *   npm run bench:issue -- [--requests N] [--concurrency N] [-- FLAGS OF serve]
+ *   npm run bench:issue -- [--requests N] [--concurrency N] [--approver client|policy] [-- FLAGS OF serve]
  */
 import { sign } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { programFlags, wholeNumber, words } from "../tools/program-flags.ts";
+import { oneOf, programFlags, wholeNumber, words } from "../tools/program-flags.ts";
 import { parsePrivateKeyPem } from "../src/pki/keys.ts";
-import { CertificateClient } from "./certificate-client.ts";
+import { approvingPolicy, CertificateClient } from "./certificate-client.ts";
 import { Http2Caller } from "./http2-caller.ts";
 import { markdownTable } from "./markdown-table.ts";
 import { adminToken, startServerProcess } from "./server-process.ts";
@@ -18,19 +18,24 @@ import { adminToken, startServerProcess } from "./server-process.ts";
 const {
   requests: requestCount,
   concurrency,
+  approver,
   serveFlags,
 } = programFlags(import.meta.filename, {
   requests: wholeNumber(10_000),
   concurrency: wholeNumber(64),
+  approver: oneOf(["client", "policy"], "client"),
   serveFlags: words(),
 });
 const warmUpCount = Math.ceil(requestCount / 5);
 const scratch = mkdtempSync(join(tmpdir(), "signet-bench-"));
 const dataDirectory = join(scratch, "data");
-const server = await startServerProcess(dataDirectory, { flags: serveFlags });
+const policyFile = join(scratch, "policy.yaml");
+writeFileSync(policyFile, approvingPolicy);
+const policyFlags = approver === "policy" ? [`--approval-policy=${policyFile}`] : [];
+const server = await startServerProcess(dataDirectory, { flags: [...policyFlags, ...serveFlags] });
 const caller = new Http2Caller(server.url, { ca: server.caCertificates, token: adminToken });
 
-const client = new CertificateClient(caller);
+const client = new CertificateClient(caller, { approver });
 const issue = (count: number): Promise<void> => client.issue(count, { concurrency: concurrency });
 
 /** Signatures of the CA's key for each second of CPU, over as much as a certificate's contents. */

@@ -13,7 +13,7 @@ import { namesOfNode } from "../signers/node-names.ts";
 import type { NodeNames } from "../signers/node-names.ts";
 import type { ServerNames } from "../signers/server-names.ts";
 import { certificateRequestState, withCondition } from "../requests/certificate-request-state.ts";
-import { requestQueue } from "../requests/request-queue.ts";
+import { awaitedConcurrency, requestQueue } from "../requests/request-queue.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 
@@ -44,6 +44,7 @@ export function csrPolicyApproving(options: CsrPolicyApprovingOptions): Controll
       const queue = requestQueue(context, {
         name: this.name,
         state: "pending",
+        concurrency: awaitedConcurrency,
         reconcile: async (request) => {
           const decision = await decide(request);
           if (decision.type === "undecided") {

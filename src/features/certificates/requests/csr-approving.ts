@@ -5,7 +5,7 @@ import { PkiError } from "../../../pki/pki-error.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 import { findWellKnownSigner } from "../signers/well-known-signers.ts";
 import { certificateRequestState, withCondition } from "./certificate-request-state.ts";
-import { requestQueue } from "./request-queue.ts";
+import { awaitedConcurrency, requestQueue } from "./request-queue.ts";
 import type { Controller, ControllerContext } from "../../../machinery/loops/controller.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import type { Names } from "../../../machinery/api/names.ts";
@@ -47,6 +47,7 @@ export const csrApproving = ({ isLeftToPolicy }: CsrApprovingOptions): Controlle
     const queue = requestQueue(context, {
       name: this.name,
       state: "pending",
+      concurrency: awaitedConcurrency,
       reconcile: async (request) => {
         if (isLeftToPolicy(request)) return "nothing to do: the approval policy decides on the request";
         const subresources = possibleApprovals(request, context);

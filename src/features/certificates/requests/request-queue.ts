@@ -6,6 +6,12 @@ import { certificateRequestState } from "./certificate-request-state.ts";
 import type { CertificateRequestState } from "./certificate-request-state.ts";
 import type { CertificateSigningRequest } from "./certificate-signing-request-schema.ts";
 
+/**
+ * How many requests the loops that approve and sign work on at a time, because somebody waits for the certificate. Each waits for a disk
+ * write, and concurrent ones share it.
+ */
+export const awaitedConcurrency = 64;
+
 interface RequestQueueOptions extends Pick<WorkQueueOptions, "concurrency"> {
   /** The controller's name. */
   readonly name: string;

@@ -10,7 +10,7 @@ import { serverNameFaults } from "./server-identity.ts";
 import type { ServerIdentity } from "./server-identity.ts";
 import type { RunningSigner } from "./running-signers.ts";
 import { certificateRequestState, withCondition } from "../requests/certificate-request-state.ts";
-import { requestQueue } from "../requests/request-queue.ts";
+import { awaitedConcurrency, requestQueue } from "../requests/request-queue.ts";
 import type { Controller, ControllerContext, StartedController } from "../../../machinery/loops/controller.ts";
 import type { FollowedObjects } from "../../../machinery/loops/informer.ts";
 import type { WorkQueue } from "../../../machinery/loops/work-queue.ts";
@@ -57,7 +57,7 @@ class CsrSigning {
       name: controllerName,
       state: "approved",
       reconcile: (stored) => this.#sign(stored),
-      concurrency: 64, // each waits for a disk write, and concurrent ones share it
+      concurrency: awaitedConcurrency,
     });
   }
 

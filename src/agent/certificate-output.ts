@@ -18,7 +18,7 @@ import { encodeJavaKeyStore } from "../pki/java-key-store.ts";
 import { encodePem } from "../pki/pem.ts";
 import { encodePkcs12 } from "../pki/pkcs12.ts";
 import { parsePrivateKeyPem } from "../pki/keys.ts";
-import { parseCertificatesPem } from "../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../pki/certificates-pem.ts";
 import type { KeyPair } from "./key-pair.ts";
 
 /** What a file of a folder contains, each as PEM. */

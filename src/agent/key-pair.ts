@@ -5,7 +5,7 @@ import type { Certificate } from "../pki/certificate.ts";
 import { parsePrivateKeyPem, publicKeyInfoOf } from "../pki/keys.ts";
 import { decodePemBlocks } from "../pki/pem.ts";
 import { PkiError } from "../pki/pki-error.ts";
-import { encodeCertificatesPem } from "../pki/trust-anchors.ts";
+import { encodeCertificatesPem } from "../pki/certificates-pem.ts";
 
 /** A private key with its certificate and the rest of the chain. */
 export interface KeyPair {

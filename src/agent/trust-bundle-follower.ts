@@ -10,7 +10,7 @@ import { Informer } from "../machinery/loops/informer.ts";
 import { backoffMilliseconds, unreachableBackoff } from "../machinery/loops/repetition.ts";
 import type { Sleep } from "../machinery/api/clock.ts";
 import { decodePemBlocks, encodePem } from "../pki/pem.ts";
-import { encodeCertificatesPem, parseCertificatesPem } from "../pki/trust-anchors.ts";
+import { encodeCertificatesPem, parseCertificatesPem } from "../pki/certificates-pem.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import { largestAnswerBytes } from "./agent-clients.ts";
 import type { OpenFailureLog } from "./failure-log.ts";

@@ -5,7 +5,7 @@ import { readKubeconfig } from "../machinery/client/kubeconfig.ts";
 import { KubeconfigError } from "../machinery/client/kubeconfig-error.ts";
 import { parsePrivateKeyPem } from "../pki/keys.ts";
 import { PkiError } from "../pki/pki-error.ts";
-import { parseCertificatesPem } from "../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../pki/certificates-pem.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { readFollowedFile, readSettingsFile } from "../machinery/command-line/settings-files.ts";
 import { FollowedFiles } from "../machinery/files/followed-files.ts";

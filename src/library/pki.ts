@@ -23,4 +23,5 @@ export { PkiError } from "../pki/pki-error.ts";
 export type { PublicKeyInfo } from "../pki/public-key.ts";
 export { noSubjectAltNames } from "../pki/subject-alt-names.ts";
 export type { SubjectAltNames } from "../pki/subject-alt-names.ts";
-export { parseCertificatesPem, validateTrustAnchors } from "../pki/trust-anchors.ts";
+export { parseCertificatesPem } from "../pki/certificates-pem.ts";
+export { validateTrustAnchors } from "../pki/trust-anchors.ts";

@@ -8,7 +8,7 @@ import { signatureSchemeFor } from "./sign.ts";
 import { sealX509, sealX509AtOnce, signingKeyOf } from "./signing-key.ts";
 import type { AuthorityKey } from "./signing-key.ts";
 import { noSubjectAltNames } from "./subject-alt-names.ts";
-import { parseCertificatesPem } from "./trust-anchors.ts";
+import { parseCertificatesPem } from "./certificates-pem.ts";
 
 /** A key that signs certificates, with the certificate that allows it to. */
 export interface CertificateAuthority {

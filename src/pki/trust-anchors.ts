@@ -1,5 +1,6 @@
-import { parseCertificate, type Certificate } from "./certificate.ts";
-import { decodePemBlocks, encodePem, type PemBlock } from "./pem.ts";
+import { parseCertificate } from "./certificate.ts";
+import { decodePemBlocks } from "./pem.ts";
+import type { PemBlock } from "./pem.ts";
 import { PkiError } from "./pki-error.ts";
 
 export const maximumTrustBundleBytes = 1024 * 1024;
@@ -48,16 +49,3 @@ function entryFault({ type, headers, bytes }: PemBlock): string | undefined {
     throw error;
   }
 }
-
-/**
- * Parses the certificates of a PEM text and skips blocks of other types. Throws PkiError when a certificate does not
- * parse.
- */
-export const parseCertificatesPem = (pem: string | Uint8Array): Certificate[] =>
-  decodePemBlocks(pem)
-    .filter(({ type }) => type === "CERTIFICATE")
-    .map(({ bytes }) => parseCertificate(bytes));
-
-/** Certificates as PEM, one block each, in their order and with nothing between them. */
-export const encodeCertificatesPem = (certificates: readonly Pick<Certificate, "der">[]): string =>
-  certificates.map(({ der }) => encodePem("CERTIFICATE", der)).join("");

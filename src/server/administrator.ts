@@ -18,7 +18,7 @@ import { writePrivateFile } from "../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
 import { encodePrivateKeyPem, parsePrivateKeyPem } from "../pki/keys.ts";
 import { noSubjectAltNames } from "../pki/subject-alt-names.ts";
-import { parseCertificatesPem } from "../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../pki/certificates-pem.ts";
 import type { CertificateAuthority } from "../pki/certificate-authority.ts";
 import { issueOwnCertificate } from "../features/certificates/authorities/issue-own-certificate.ts";
 import type { PemKeyPair, OwnCertificateOptions } from "../features/certificates/authorities/issue-own-certificate.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { UsageError } from "../machinery/command-line/flag.ts";
 import { fingerprintOf } from "../pki/certificate.ts";
-import { parseCertificatesPem } from "../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../pki/certificates-pem.ts";
 import {
   authorityFileName,
   authorityFiles,

@@ -7,7 +7,7 @@ import type { KeyPair } from "../../src/agent/key-pair.ts";
 import { encodeJavaKeyStore } from "../../src/pki/java-key-store.ts";
 import { parsePrivateKeyPem } from "../../src/pki/keys.ts";
 import { encodePkcs12 } from "../../src/pki/pkcs12.ts";
-import { parseCertificatesPem } from "../../src/pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
 import { servicesSigner } from "./machine-server.ts";
 
 /** Four services of one machine, each with another form of files: a PEM, a folder, PKCS #12 and JKS. */

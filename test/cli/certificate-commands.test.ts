@@ -4,7 +4,7 @@ import { after, before, describe, it } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { platformNames as names } from "../../src/machinery/api/names.ts";
 import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
-import { parseCertificatesPem } from "../../src/pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
 import {
   CertificateFolder,
   CertificateScene,

@@ -19,7 +19,7 @@ import { encodePem } from "../../src/pki/pem.ts";
 import { loadCertificateAuthority, signCertificate } from "../../src/pki/certificate-authority.ts";
 import type { Certificate } from "../../src/pki/certificate.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
-import { parseCertificatesPem } from "../../src/pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
 import { CertificateFolder, CertificateScene, until } from "../features/certificates/certificate-loop-scene.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";

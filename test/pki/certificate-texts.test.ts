@@ -7,7 +7,8 @@ import { DerReader } from "../../src/pki/der.ts";
 import { generatePrivateKey, publicKeyInfoOf } from "../../src/pki/keys.ts";
 import { decodePemBlocks, encodePem } from "../../src/pki/pem.ts";
 import { noSubjectAltNames } from "../../src/pki/subject-alt-names.ts";
-import { parseCertificatesPem, validateTrustAnchors } from "../../src/pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
+import { validateTrustAnchors } from "../../src/pki/trust-anchors.ts";
 import { validateCertificatesPem } from "../../src/pki/validate-certificates-pem.ts";
 
 const authorityOf = (commonName: string): ReturnType<typeof createCertificateAuthority> =>

@@ -23,7 +23,7 @@ import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
 import { StoreUnavailable } from "../../src/machinery/storage/store.ts";
 import { formatDistinguishedName } from "../../src/pki/distinguished-name.ts";
 import { fingerprintOf } from "../../src/pki/certificate.ts";
-import { parseCertificatesPem } from "../../src/pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
 import {
   abortRotation,
   prepareAuthority,

@@ -19,7 +19,7 @@ import { httpsTransport } from "../../src/machinery/client/https-transport.ts";
 import { readKubeconfig } from "../../src/machinery/client/kubeconfig.ts";
 import { loadCertificateAuthority } from "../../src/pki/certificate-authority.ts";
 import type { CertificateAuthority } from "../../src/pki/certificate-authority.ts";
-import { parseCertificatesPem } from "../../src/pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
 import {
   CertificateFolder,
   CertificateScene,

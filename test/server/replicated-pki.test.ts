@@ -16,7 +16,7 @@ import { serialNumberHex } from "../../src/pki/certificate.ts";
 import { formatDistinguishedName } from "../../src/pki/distinguished-name.ts";
 import { encodePrivateKeyPem, generatePrivateKey } from "../../src/pki/keys.ts";
 import { encodePem } from "../../src/pki/pem.ts";
-import { parseCertificatesPem } from "../../src/pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
 import { prepareAuthority, switchAuthority } from "../../src/features/certificates/authorities/rotate-authority.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { startServer } from "../../src/server/start-server.ts";

@@ -16,7 +16,7 @@ import { readRing, rotateTokenKey } from "../../src/features/accounts/keys/rotat
 import { authorityFileName } from "../../src/features/certificates/authorities/cluster-authorities.ts";
 import { bySigner } from "../../src/features/certificates/signers/well-known-signers.ts";
 import { fingerprintOf } from "../../src/pki/certificate.ts";
-import { parseCertificatesPem } from "../../src/pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
 import { authorityRecord } from "../../src/features/certificates/authorities/authority-record.ts";
 import type { RotatedAuthority } from "../../src/features/certificates/authorities/authority-record.ts";
 import {

@@ -12,7 +12,7 @@ import { MemoryStore } from "../../src/machinery/storage/backends/memory.ts";
 import { fingerprintOf, parseCertificate, serialNumberHex } from "../../src/pki/certificate.ts";
 import { formatDistinguishedName } from "../../src/pki/distinguished-name.ts";
 import { encodePem } from "../../src/pki/pem.ts";
-import { parseCertificatesPem } from "../../src/pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../src/pki/certificates-pem.ts";
 import { parseServerConfig } from "../../src/server/server-config.ts";
 import { startServer } from "../../src/server/start-server.ts";
 import type { RunningServer } from "../../src/server/start-server.ts";

@@ -1,7 +1,7 @@
 import type { Certificate } from "../../pki/certificate.ts";
 import { encodePem } from "../../pki/pem.ts";
 import { PkiError } from "../../pki/pki-error.ts";
-import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
 import type { FrontProxyHeaders } from "./credentials/front-proxy.ts";
 
 /** The CAs and proxy settings of this server, for programs that authenticate in the same way. */

@@ -3,7 +3,7 @@ import type { HttpsTransportOptions } from "../client/https-transport.ts";
 import type { ClientRequest, ClientResponse, Transport } from "../client/transport.ts";
 import { CommandFailure } from "./command-failure.ts";
 import { connectionFailure, noAnswerInTime } from "./connection-failure.ts";
-import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
 import { PkiError } from "../../pki/pki-error.ts";
 import { timestamp } from "../api/clock.ts";
 import { jsonFields } from "../api/json-object.ts";

@@ -5,7 +5,7 @@ import { unreadableFileReason } from "../files/unusable-file.ts";
 import { UsageError } from "./flag.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../pki/distinguished-name.ts";
-import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
 
 /** What is read again while requests wait. */
 const largestFollowedBytes = 2 ** 20;

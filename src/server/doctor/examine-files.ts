@@ -5,7 +5,7 @@ import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { freeBytesIn } from "../../machinery/storage/backends/disk-room.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../pki/distinguished-name.ts";
-import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
 import { filesThatAreNone } from "../backup/data-directory-files.ts";
 import { unfinishedRestore } from "../lock-data-directory.ts";
 import { bad, good, warning } from "./finding.ts";

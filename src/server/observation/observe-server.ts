@@ -14,7 +14,7 @@ import type { ObservedWrite } from "../../machinery/registry/resource-registry.t
 import type { QuotaHolder } from "../../machinery/registry/storage-quota.ts";
 import type { StoreUnavailable } from "../../machinery/storage/store.ts";
 import type { Certificate } from "../../pki/certificate.ts";
-import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
 import { addDomainMetrics } from "./domain-metrics.ts";
 import type { DomainMetricsOptions } from "./domain-metrics.ts";
 import type { AuthorizationObserver } from "../../features/authorization/feature.ts";

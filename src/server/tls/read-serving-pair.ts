@@ -9,7 +9,7 @@ import type { ServingCertificate } from "../../machinery/http/serving-context.ts
 import type { Certificate } from "../../pki/certificate.ts";
 import { parsePrivateKeyPem } from "../../pki/keys.ts";
 import { PkiError } from "../../pki/pki-error.ts";
-import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
 
 /** A certificate that a listener can show, with its key. */
 export interface ServingPair {

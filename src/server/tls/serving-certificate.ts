@@ -5,7 +5,7 @@ import type { Clock } from "../../machinery/api/clock.ts";
 import { writePrivateFile } from "../../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../../machinery/files/private-file.ts";
 import type { Certificate } from "../../pki/certificate.ts";
-import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
 import type { CertificateAuthority } from "../../pki/certificate-authority.ts";
 import { issueOwnCertificate } from "../../features/certificates/authorities/issue-own-certificate.ts";
 import type {

@@ -9,7 +9,7 @@ import type { ServingCertificate, TlsProtocol } from "../../machinery/http/servi
 import type { FollowedAuthority } from "../../features/certificates/authorities/followed-authority.ts";
 import type { Certificate } from "../../pki/certificate.ts";
 import type { RevocationSettings } from "../../features/certificates/settings.ts";
-import { parseCertificatesPem } from "../../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../pki/certificates-pem.ts";
 import { serverIdentity } from "../../features/certificates/signers/server-identity.ts";
 import type { ServerIdentity } from "../../features/certificates/signers/server-identity.ts";
 import type { ListenerSettings } from "../listener-settings.ts";

@@ -18,7 +18,7 @@ import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
 import { serialNumberHex } from "../../../src/pki/certificate.ts";
 import { parseRevocationList } from "../../../src/pki/certificate-revocation-list.ts";
 import { formatDistinguishedName } from "../../../src/pki/distinguished-name.ts";
-import { parseCertificatesPem } from "../../../src/pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../../src/pki/certificates-pem.ts";
 import {
   CertificateFolder,
   CertificateScene,

@@ -22,7 +22,7 @@ import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../
 import { encodePem } from "../../../src/pki/pem.ts";
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
 import type { SubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
-import { parseCertificatesPem } from "../../../src/pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../../src/pki/certificates-pem.ts";
 import type { CertificateSigningRequest } from "../../../src/features/certificates/requests/certificate-signing-request-schema.ts";
 import type { TestServer } from "../../test-server.ts";
 

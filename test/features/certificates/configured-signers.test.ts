@@ -21,7 +21,7 @@ import { verifyChain } from "../../../src/pki/certificate-chain.ts";
 import { signCertificate } from "../../../src/pki/certificate-authority.ts";
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
 import { generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys.ts";
-import { parseCertificatesPem } from "../../../src/pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../../src/pki/certificates-pem.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import {

@@ -7,7 +7,7 @@ import { encodeElement, encodeSequence } from "../../../src/pki/der-writer.ts";
 import { formatDistinguishedName } from "../../../src/pki/distinguished-name.ts";
 import { serialNumberHex } from "../../../src/pki/certificate.ts";
 import { oids } from "../../../src/pki/object-identifiers.ts";
-import { parseCertificatesPem } from "../../../src/pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../../src/pki/certificates-pem.ts";
 import { withExtension } from "../../pki/with-extension.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";

@@ -8,7 +8,7 @@ import { publishedAnchors } from "../../../src/features/certificates/bundles/pub
 import { createCertificateRequestPem } from "../../../src/pki/create-certificate-request.ts";
 import { encodePrivateKeyPem, generatePrivateKey } from "../../../src/pki/keys.ts";
 import { noSubjectAltNames } from "../../../src/pki/subject-alt-names.ts";
-import { parseCertificatesPem } from "../../../src/pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../../src/pki/certificates-pem.ts";
 import type { ClusterTrustBundle } from "../../../src/features/certificates/bundles/cluster-trust-bundles.ts";
 import { ReplacedAuthorities } from "../../../src/features/certificates/authorities/replaced-authorities.ts";
 import { startTestServer } from "../../test-server.ts";

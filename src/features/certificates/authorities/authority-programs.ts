@@ -19,7 +19,7 @@ import { authorityFiles, authorityFileName, readAuthorityCertificate } from "./c
 import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
-import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
 import type { CertificateSettings } from "../settings.ts";
 import { parseSignerConfiguration } from "../signers/parse-signer-configuration.ts";
 import { wellKnownSigners } from "../signers/well-known-signers.ts";

@@ -9,7 +9,7 @@ import { loadCertificateAuthority } from "../../../pki/certificate-authority.ts"
 import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { encodePem } from "../../../pki/pem.ts";
-import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
 import { authorityRecord, generationThat, sealedAuthorityName } from "./authority-record.ts";
 import type { Generation, RotatedAuthority } from "./authority-record.ts";
 import { openClusterAuthority, readAuthorityFile } from "./cluster-authority.ts";

@@ -8,7 +8,7 @@ import { writePublicFile } from "../../../machinery/files/atomic-file.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { encodePem } from "../../../pki/pem.ts";
-import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
 
 export interface ReplacedAuthoritiesOptions {
   /** Stores them across restarts: JSON with certificates, nothing secret. */

@@ -20,7 +20,7 @@ import { newGeneration } from "./followed-authority.ts";
 import { loadCertificateAuthority } from "../../../pki/certificate-authority.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { encodePrivateKeyPem } from "../../../pki/keys.ts";
-import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { signerNames } from "../signer-names.ts";
 import { issuedCertificateResource } from "../resources.ts";

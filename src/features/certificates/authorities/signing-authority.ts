@@ -6,7 +6,7 @@ import { parsePrivateKeyPem, publicKeyInfoOf } from "../../../pki/keys.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { PublicKeyInfo } from "../../../pki/public-key.ts";
 import type { AuthorityKey, SigningKey } from "../../../pki/signing-key.ts";
-import { encodeCertificatesPem, parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { encodeCertificatesPem, parseCertificatesPem } from "../../../pki/certificates-pem.ts";
 
 /** A CA that signs requests, and what its relying parties need. */
 export interface SigningAuthority extends Pick<CertificateAuthority, "certificate"> {

@@ -10,7 +10,7 @@ import { parseSettingsFile } from "../../../machinery/command-line/settings-file
 import { plainName } from "../../../machinery/command-line/plain-name.ts";
 import { serialNumberHex } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
-import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
 import { issuedBeforeOption, reasonOption, revoke } from "../../revocation/index.ts";
 import type { RevocationFlags } from "../../revocation/index.ts";
 import { issuedCertificateResource } from "../resources.ts";

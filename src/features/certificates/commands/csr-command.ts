@@ -14,7 +14,7 @@ import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import { outputFile, writePublicOutput } from "../../../machinery/command-line/output-file.ts";
 import { printable } from "../../../machinery/command-line/printable.ts";
 import type { TextColumn } from "../../../machinery/command-line/text-table.ts";
-import { encodeCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { encodeCertificatesPem } from "../../../pki/certificates-pem.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import { awaitCertificate } from "./await-certificate.ts";

@@ -3,7 +3,7 @@ import { createCertificateRequestPem } from "../../../pki/create-certificate-req
 import { UnreadableAnswer } from "../../../machinery/client/transport.ts";
 import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../pki/keys.ts";
 import { noSubjectAltNames } from "../../../pki/subject-alt-names.ts";
-import { encodeCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { encodeCertificatesPem } from "../../../pki/certificates-pem.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import { awaitCertificate } from "./await-certificate.ts";

@@ -23,7 +23,8 @@ import { readSettingsFile } from "../../../machinery/command-line/settings-files
 import { plainName } from "../../../machinery/command-line/plain-name.ts";
 import { fingerprintOf } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
-import { parseCertificatesPem, validateTrustAnchors } from "../../../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
+import { validateTrustAnchors } from "../../../pki/trust-anchors.ts";
 import type { ClusterTrustBundle } from "../bundles/cluster-trust-bundles.ts";
 import { clusterTrustBundleResource } from "../resources.ts";
 

@@ -5,7 +5,7 @@ import type { Certificate } from "../../../pki/certificate.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { encodeDistinguishedName } from "../../../pki/distinguished-name.ts";
 import { encodeSubjectAltNames } from "../../../pki/subject-alt-names.ts";
-import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
 import { rememberIssued } from "../requests/issued-text.ts";

@@ -7,7 +7,7 @@ import { resourceRange } from "../../../machinery/registry/storage-key.ts";
 import type { Certificate } from "../../../pki/certificate.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import type { CertificateStatus } from "../../../pki/ocsp-response.ts";
-import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
 import { RevokedCertificates } from "../../revocation/index.ts";
 import type { Revocation } from "../../revocation/index.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";

@@ -4,7 +4,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { dnsSubdomainFaults } from "../../../machinery/api/name-validation.ts";
 import { parseConfigurationFile, refuseFieldErrors } from "../../../machinery/command-line/parse-configuration-file.ts";
 import { compileDecoder } from "../../../machinery/schema/compile-decoder.ts";
-import { parseCertificatesPem } from "../../../pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
 import { authenticationConfigurationSchema } from "./authentication-configuration.ts";
 import type { AuthenticationConfiguration, JwtAuthenticator, PrefixedClaim } from "./authentication-configuration.ts";
 import { ExpressionError } from "../../../machinery/expressions/metered-expression.ts";

@@ -27,7 +27,7 @@ import type { Certificate } from "../../../../src/pki/certificate.ts";
 import { parseRevocationList } from "../../../../src/pki/certificate-revocation-list.ts";
 import { formatDistinguishedName } from "../../../../src/pki/distinguished-name.ts";
 import { encodePem } from "../../../../src/pki/pem.ts";
-import { parseCertificatesPem } from "../../../../src/pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../../../src/pki/certificates-pem.ts";
 import { encodeCertificateId, encodeOcspRequest, readOcspResponse } from "../../../pki/ocsp-messages.ts";
 import { CertificateFolder, CertificateScene, until } from "../certificate-loop-scene.ts";
 import { startTestServer } from "../../../test-server.ts";

@@ -5,7 +5,7 @@ import { after, before, describe, it } from "node:test";
 import { platformNames as names } from "../../../../src/machinery/api/names.ts";
 import type { Certificate } from "../../../../src/pki/certificate.ts";
 import { formatDistinguishedName } from "../../../../src/pki/distinguished-name.ts";
-import { parseCertificatesPem } from "../../../../src/pki/trust-anchors.ts";
+import { parseCertificatesPem } from "../../../../src/pki/certificates-pem.ts";
 import { revocationResource } from "../../../../src/features/revocation/resources.ts";
 import { ManualTime } from "../../../manual-time.ts";
 import { encodeCertificateId, encodeOcspRequest, readOcspResponse } from "../../../pki/ocsp-messages.ts";

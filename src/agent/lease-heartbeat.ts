@@ -64,31 +64,23 @@ export class LeaseHeartbeat {
   async #create(): Promise<Lease> {
     const { names, nodeName, leases, registeredNodeUid } = this.#options;
     const uid = await registeredNodeUid();
-    return leases.create(
-      this.#renewed({
-        apiVersion: `${names.group("coordination")}/v1`,
-        kind: "Lease",
-        metadata: {
-          name: nodeName,
-          namespace: names.namespaces.nodeLease,
-          ...(uid !== undefined && { ownerReferences: [{ apiVersion: "v1", kind: "Node", name: nodeName, uid }] }),
-        },
-        spec: {},
-      }),
-    );
+    return leases.create({
+      metadata: {
+        name: nodeName,
+        namespace: names.namespaces.nodeLease,
+        ...(uid !== undefined && { ownerReferences: [{ apiVersion: "v1", kind: "Node", name: nodeName, uid }] }),
+      },
+      spec: this.#renewal(),
+    });
   }
 
   #renewed(lease: Lease): Lease {
+    return { ...lease, spec: { ...lease.spec, ...this.#renewal() } };
+  }
+
+  #renewal(): Lease["spec"] {
     const { nodeName, leaseDurationSeconds, clock } = this.#options;
-    return {
-      ...lease,
-      spec: {
-        ...lease.spec,
-        holderIdentity: nodeName,
-        leaseDurationSeconds,
-        renewTime: microTimestamp(clock.now()),
-      },
-    };
+    return { holderIdentity: nodeName, leaseDurationSeconds, renewTime: microTimestamp(clock.now()) };
   }
 }
 

@@ -3,7 +3,7 @@ import { timestamp } from "../machinery/api/clock.ts";
 import { isSemanticallyEqual } from "../machinery/api/json-equality.ts";
 import type { Names } from "../machinery/api/names.ts";
 import { ignoreCodes } from "../machinery/client/ignore-codes.ts";
-import type { ResourceClient } from "../machinery/client/api-client.ts";
+import type { NewObject, ResourceClient } from "../machinery/client/api-client.ts";
 import { architecture, operatingSystem } from "./machine.ts";
 import type { NodeSystemInfo } from "./machine.ts";
 import type { MachineNames } from "./wanted-certificate.ts";
@@ -56,9 +56,7 @@ export async function registerNode(
 }
 
 /** A new Node. Its labels describe the machine and do not influence where Pods run. */
-const newNode = (names: Names, report: NodeReport): Node => ({
-  apiVersion: "v1",
-  kind: "Node",
+const newNode = (names: Names, report: NodeReport): NewObject<Node> => ({
   metadata: {
     name: report.nodeName,
     labels: {

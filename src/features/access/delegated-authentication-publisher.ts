@@ -93,7 +93,7 @@ export class DelegatedAuthenticationPublisher {
     if (existing !== undefined && isDeepStrictEqual(existing.data, data)) return;
     this.#writesSincePoll += 1;
     if (existing === undefined) {
-      await configMaps.create({ apiVersion: "v1", kind: "ConfigMap", metadata: this.#where, data });
+      await configMaps.create({ metadata: this.#where, data });
     } else {
       await configMaps.update({ ...existing, data });
     }

@@ -21,7 +21,7 @@ export const defaultServiceAccount: Controller = {
           return "nothing to do: the namespace is gone or being deleted";
         }
         if (accounts.get(`${name}/${defaultAccountName}`) !== undefined) return "nothing to do: the account exists";
-        const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: defaultAccountName } };
+        const account = { metadata: { name: defaultAccountName } };
         await ignoreCodes([409], client.resource(serviceAccountResource(names), name).create(account));
         return "created the account";
       },

@@ -1,4 +1,5 @@
 import type { ConfigMap } from "../core/index.ts";
+import type { NewObject } from "../../machinery/client/api-client.ts";
 import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
 import { controllerQueue } from "../../machinery/loops/controller.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
@@ -18,9 +19,7 @@ export function rootCaPublisher({ caCertificates }: { readonly caCertificates: (
       const namespaces = informers.of(namespaceResource(names));
       const configMaps = informers.of(configMapResource(names));
       let published = caCertificates();
-      const wanted = (): ConfigMap => ({
-        apiVersion: "v1",
-        kind: "ConfigMap",
+      const wanted = (): NewObject<ConfigMap> => ({
         metadata: {
           name: names.rootCaConfigMap,
           annotations: { [names.key("description")]: "The CA bundle that verifies this API server's certificate." },

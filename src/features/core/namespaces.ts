@@ -185,11 +185,7 @@ export async function createReservedNamespaces({
   const missing = ["default", system, everyone, nodeLease].filter(
     (name) => stores.of(namespaceResource).peek({ namespace: "", name }) === undefined,
   );
-  await Promise.all(
-    missing.map((name) =>
-      namespaces.create({ apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: {}, status: {} }),
-    ),
-  );
+  await Promise.all(missing.map((name) => namespaces.create({ metadata: { name }, spec: {} })));
   if (names.other === undefined) return;
   const { items } = await namespaces.list({ labelSelector: `!${names.other.key("metadata.name")}` });
   // Every write sets the labels that are missing.

@@ -14,7 +14,7 @@ import type { NodeSettings } from "./settings.ts";
 import { microTimestamp, timestamp } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Names } from "../../machinery/api/names.ts";
-import type { ResourceClient } from "../../machinery/client/api-client.ts";
+import type { NewObject, ResourceClient } from "../../machinery/client/api-client.ts";
 import type { Log } from "../../machinery/logging/log.ts";
 
 const controllerName = "nodelifecycle";
@@ -170,12 +170,10 @@ interface NodeEventOptions {
 }
 
 /** What happened to a node, for `kubectl describe node`. Two events of one reason in a second are one. */
-function nodeEvent({ metadata }: Node, { names, reason, message, now }: NodeEventOptions): Event {
+function nodeEvent({ metadata }: Node, { names, reason, message, now }: NodeEventOptions): NewObject<Event> {
   const { name = "", uid = "" } = metadata;
   const time = timestamp(now);
   return {
-    apiVersion: "v1",
-    kind: "Event",
     metadata: { name: `${name}.${reason.toLowerCase()}.${Math.floor(now / 1000).toString(16)}`, namespace: "default" },
     involvedObject: { apiVersion: "v1", kind: "Node", name, uid },
     reason,

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { Command, Option } from "commander";
 import { ApiError } from "../../machinery/api/api-error.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
-import { apiPathOf } from "../../machinery/api/resource-type.ts";
+import type { WriteOptions } from "../../machinery/client/api-client.ts";
 import { withConnectionFlags, withServer } from "../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../machinery/command-line/connection.ts";
 import { withExamples } from "../../machinery/command-line/examples.ts";
@@ -48,29 +48,23 @@ export async function revoke(
   { flags, targetAt }: { readonly flags: RevocationFlags; readonly targetAt: RevocationTargetAt },
 ): Promise<void> {
   const type = revocationResource(names);
-  const create = (spec: Spec, query: string): Promise<Revocation> => {
+  const revocations = client.resource(type);
+  const create = (spec: Spec, options: WriteOptions = {}): Promise<Revocation> => {
     const hash = createHash("sha256")
       .update(JSON.stringify([spec.token, spec.certificate]))
       .digest("hex");
-    const path = `${apiPathOf(type)}/${type.plural}`;
-    const body = {
-      kind: type.kind,
-      apiVersion: `${type.group}/${type.version}`,
-      metadata: { name: hash.slice(0, 32) },
-      spec,
-    };
-    return client.request<Revocation>(path, { method: "POST", body, query, kinds: [type.kind] });
+    return revocations.create({ metadata: { name: hash.slice(0, 32) }, spec }, options);
   };
-  const probe = await create({ token: { id: `a look at the clock ${process.pid}` } }, "dryRun=All");
+  const probe = await create({ token: { id: `a look at the clock ${process.pid}` } }, { isDryRun: true });
   const now = timestamp(Date.parse(probe.metadata.creationTimestamp ?? "") + 1000);
   const spec = { ...targetAt(now), ...(flags.reason !== undefined && { reason: flags.reason }) };
   let made: Revocation;
   let verb = "revoked";
   try {
-    made = await create(spec, "");
+    made = await create(spec);
   } catch (error) {
     if (!(error instanceof ApiError) || error.reason !== "AlreadyExists") throw error;
-    made = await client.resource(type).get(error.details?.name ?? "");
+    made = await revocations.get(error.details?.name ?? "");
     verb = "was revoked already";
   }
   printObject(made, { flags, type, text: () => printable(`${revokedText(made.spec)} ${verb}`) });

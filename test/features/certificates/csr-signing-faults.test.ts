@@ -255,7 +255,7 @@ describe("csrsigning under failures", () => {
       const text = Buffer.from(encodePem("CERTIFICATE", der)).toString("base64");
       const recordName = signedRecordName(stored.metadata.uid ?? "");
       await records().create(
-        certificateRecord(names, { recordName, certificate: parseCertificate(der), request: stored, text }),
+        certificateRecord({ recordName, certificate: parseCertificate(der), request: stored, text }),
       );
       await scene.approve(`robbed-${index}`);
     }

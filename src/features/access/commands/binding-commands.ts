@@ -1,5 +1,4 @@
 import { Command } from "commander";
-import { apiVersionOf } from "../../../machinery/api/resource-type.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
@@ -116,12 +115,9 @@ function create(kind: RbacKind<RoleBinding>): Command {
       throw new UsageError("say who gets it: --user, --group or --serviceaccount");
     }
     await withServer(flags, async (connection) => {
-      const type = kind.resource(connection.names);
-      const object: RoleBinding = {
-        apiVersion: apiVersionOf(type),
-        kind: type.kind,
+      const object = {
         metadata: { name },
-        roleRef: { apiGroup: type.group, ...reference },
+        roleRef: { apiGroup: kind.resource(connection.names).group, ...reference },
         subjects: [...people(connection.names, flags), ...accounts],
       };
       await createRbacObject(kind, { connection, object, flags });

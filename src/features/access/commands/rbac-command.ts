@@ -1,7 +1,7 @@
 import { Command, Option } from "commander";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { NamedResourceType } from "../../../machinery/api/resource-type.ts";
-import type { ResourceClient } from "../../../machinery/client/api-client.ts";
+import type { NewObject, ResourceClient } from "../../../machinery/client/api-client.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
@@ -110,7 +110,7 @@ export const deleteCommand = <T extends ApiObject>(kind: RbacKind<T>): Command =
 
 interface RbacCreation<T extends ApiObject> {
   readonly connection: ServerConnection;
-  readonly object: T;
+  readonly object: NewObject<T>;
   readonly flags: OutputFlags;
 }
 

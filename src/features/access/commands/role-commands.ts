@@ -1,5 +1,4 @@
 import { Command } from "commander";
-import { apiVersionOf } from "../../../machinery/api/resource-type.ts";
 import { didYouMean } from "../../../machinery/command-line/did-you-mean.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
@@ -96,9 +95,7 @@ function create(kind: RbacKind<Role>): Command {
     });
     await withServer(flags, async (connection) => {
       const rules = await rulesOf(connection, { kind, flags });
-      const type = kind.resource(connection.names);
-      const object: Role = { apiVersion: apiVersionOf(type), kind: type.kind, metadata: { name }, rules };
-      await createRbacObject(kind, { connection, object, flags });
+      await createRbacObject(kind, { connection, object: { metadata: { name }, rules }, flags });
     });
   });
   const approval: Example = [

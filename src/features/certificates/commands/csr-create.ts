@@ -4,7 +4,6 @@ import { Command } from "commander";
 import type { KeyObject } from "node:crypto";
 import { apiserverClient } from "../signers/apiserver-client.ts";
 import { ApiError } from "../../../machinery/api/api-error.ts";
-import { apiVersionOf } from "../../../machinery/api/resource-type.ts";
 import { readPrivateFile } from "../../../machinery/files/private-file.ts";
 import { createCertificateRequestPem } from "../../../pki/create-certificate-request.ts";
 import { parseCertificateRequestPem } from "../../../pki/certificate-request.ts";
@@ -88,8 +87,6 @@ async function createRequest(name: string, flags: CreateFlags): Promise<void> {
     if (requestFile !== undefined) writePublicOutput(requestFile, pem);
     const requests = connection.client.resource(type);
     const sent = requests.create({
-      apiVersion: apiVersionOf(type),
-      kind: type.kind,
       metadata: { name },
       spec: {
         request: Buffer.from(pem, "utf8").toString("base64"),
@@ -97,7 +94,6 @@ async function createRequest(name: string, flags: CreateFlags): Promise<void> {
         usages: [...usages],
         ...(flags.duration !== undefined && { expirationSeconds: secondsOf(flags.duration) }),
       },
-      status: {},
     });
     const created = await sent.catch(async (error: unknown) => {
       if (!key.isNew || !isRefusal(error)) throw error;

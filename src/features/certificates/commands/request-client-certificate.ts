@@ -31,8 +31,6 @@ export async function requestClientCertificate(
   const requests = client.resource(certificateSigningRequestResource(names));
   const name = `signet-kubeconfig-${randomBytes(5).toString("hex")}`;
   const created = await requests.create({
-    apiVersion: `${names.group("certificates")}/v1`,
-    kind: "CertificateSigningRequest",
     metadata: { name },
     spec: {
       request: Buffer.from(pem, "utf8").toString("base64"),
@@ -40,7 +38,6 @@ export async function requestClientCertificate(
       expirationSeconds,
       usages: ["digital signature", "client auth"],
     },
-    status: {},
   });
   await requests.update(
     {

@@ -1,6 +1,5 @@
 import { Command } from "commander";
 import { timestamp } from "../../../machinery/api/clock.ts";
-import { apiVersionOf } from "../../../machinery/api/resource-type.ts";
 import { equalFields } from "../../../machinery/api/field-selector.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags } from "../../../machinery/command-line/connection.ts";
@@ -134,8 +133,6 @@ const create = (): Command =>
           const { signer } = flags;
           const type = clusterTrustBundleResource(names);
           const created = await client.resource(type).create({
-            apiVersion: apiVersionOf(type),
-            kind: "ClusterTrustBundle",
             metadata: { name },
             spec: { ...(signer !== undefined && { signerName: signer }), trustBundle },
           });

@@ -45,7 +45,7 @@ export const certificateInventory: Controller = {
         if (certificate === undefined) return "nothing to do: the request has no certificate";
         if (await isRecorded(certificate, request.metadata.uid ?? "")) return isRecordedAlready;
         const recordName = fingerprintRecordName(certificate);
-        await ignoreCodes([409], writer.create(certificateRecord(names, { recordName, certificate, request })));
+        await ignoreCodes([409], writer.create(certificateRecord({ recordName, certificate, request })));
         return "recorded the certificate";
       },
     });

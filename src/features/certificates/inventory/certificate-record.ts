@@ -6,7 +6,7 @@ import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import type { IssuedCertificate } from "./issued-certificates.ts";
 import { issuedCertificateResource } from "../resources.ts";
-import type { ApiClient } from "../../../machinery/client/api-client.ts";
+import type { ApiClient, NewObject } from "../../../machinery/client/api-client.ts";
 import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
 
 /** 160 bits of the fingerprint are enough to avoid collisions, even deliberate ones. */
@@ -39,17 +39,17 @@ interface RecordedCertificate {
 }
 
 /** Creates the record of a certificate and its request. */
-export function certificateRecord(
-  names: Names,
-  { recordName, certificate, request, text }: RecordedCertificate,
-): IssuedCertificate {
+export function certificateRecord({
+  recordName,
+  certificate,
+  request,
+  text,
+}: RecordedCertificate): NewObject<IssuedCertificate> {
   const { dnsNames, ipAddresses, emailAddresses, uris } = certificate.subjectAltNames;
   const listed = (name: string, values: readonly string[]) => (values.length > 0 ? { [name]: [...values] } : {});
   const { username, signerName } = request.spec;
   const { name, uid } = request.metadata;
   return {
-    apiVersion: `${names.group("signet")}/v1`,
-    kind: "IssuedCertificate",
     metadata: { name: recordName },
     spec: {
       signerName,
@@ -89,6 +89,6 @@ export async function recordOwnCertificate(
   const recordName = fingerprintRecordName(certificate);
   const records = client.resource(issuedCertificateResource(names));
   if ((await records.find(recordName)) !== undefined) return;
-  const record = certificateRecord(names, { recordName, certificate, request: { metadata: {}, spec } });
+  const record = certificateRecord({ recordName, certificate, request: { metadata: {}, spec } });
   await ignoreCodes([409], records.create(record));
 }

@@ -1,6 +1,7 @@
 import { kubernetesNames, platformNames, spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { microTimestamp, timestamp } from "../../../machinery/api/clock.ts";
+import type { NewObject } from "../../../machinery/client/api-client.ts";
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
@@ -97,13 +98,11 @@ function approvalTime({ status, metadata }: CertificateSigningRequest): number |
 function eventOf(
   { metadata }: CertificateSigningRequest,
   { names, message, now }: { readonly names: Names; readonly message: string; readonly now: number },
-): Event {
+): NewObject<Event> {
   const { name = "", uid = "", resourceVersion = "" } = metadata;
   const apiVersion = `${names.group("certificates")}/v1`;
   const time = timestamp(now);
   return {
-    apiVersion: "v1",
-    kind: "Event",
     metadata: { name: `no-signer.${uid}`, namespace: "default" },
     involvedObject: { apiVersion, kind: "CertificateSigningRequest", name, uid, resourceVersion },
     reason: "NoSigner",

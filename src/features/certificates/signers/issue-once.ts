@@ -65,7 +65,7 @@ export async function issueOnce(context: ControllerContext, options: IssueOnceOp
   const pem = signed.pem + authority.chainPem;
   const certificate = Buffer.from(pem, "utf8").toString("base64");
   rememberIssued(certificate, signed.certificate);
-  const record = certificateRecord(names, {
+  const record = certificateRecord({
     recordName,
     certificate: signed.certificate,
     request: stored,

@@ -1,4 +1,5 @@
 import { ApiError } from "../../../machinery/api/api-error.ts";
+import type { NewObject } from "../../../machinery/client/api-client.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { nodesGroup } from "../../../machinery/api/user-info.ts";
 import { clusterRoleBindingResource } from "../../access/index.ts";
@@ -31,14 +32,15 @@ export async function permitNodeBootstrap({
   return created;
 }
 
-function bootstrapBindings(names: Names): RoleBinding[] {
+function bootstrapBindings(names: Names): NewObject<RoleBinding>[] {
   const apiGroup = names.group("rbac.authorization");
   const domain = names.group("certificates").replace("certificates.", "");
   const approved = (subresource: string): string =>
     `system:certificates.${domain}:certificatesigningrequests:${subresource}`;
-  const binding = (name: string, { role, group }: { readonly role: string; readonly group: string }): RoleBinding => ({
-    apiVersion: `${apiGroup}/v1`,
-    kind: "ClusterRoleBinding",
+  const binding = (
+    name: string,
+    { role, group }: { readonly role: string; readonly group: string },
+  ): NewObject<RoleBinding> => ({
     metadata: { name },
     roleRef: { apiGroup, kind: "ClusterRole", name: role },
     subjects: [{ apiGroup, kind: "Group", name: group }],

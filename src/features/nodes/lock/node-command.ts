@@ -40,7 +40,7 @@ const lock = (): Command =>
         withServer(flags, ({ client, names }) =>
           forEachName(nodes.map(nodeName), async (name) => {
             const spec = { ...(flags.reason !== undefined && { reason: flags.reason }) };
-            const lockOfNode = { apiVersion: "", kind: "", metadata: { name }, spec };
+            const lockOfNode = { metadata: { name }, spec };
             const isNew = await isDone(client.resource(nodeLockResource(names)).create(lockOfNode), 409);
             // A misspelled name would leave the machine in. The lock is made: that Nodes cannot be read now is no failure.
             const isNode = await isDone(client.resource(nodeResource(names)).get(name), 404).catch(() => true);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import type { Names } from "../machinery/api/names.ts";
 import type { ApiClient } from "../machinery/client/api-client.ts";
-import { CommandFailure } from "../machinery/command-line/command-failure.ts";
+import { CommandFailure, commandRefused } from "../machinery/command-line/command-failure.ts";
 import { ownFolder } from "../machinery/files/owned-folder.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import type { Certificate } from "../pki/certificate.ts";
@@ -170,7 +170,7 @@ class Issuance {
     await this.#first.promise.finally(() => waiting.abort());
     this.#options.signal.throwIfAborted();
     const { failure } = this.#manager.status;
-    if (failure !== undefined) throw refused(failure);
+    if (failure !== undefined) throw commandRefused(failure);
     const { fault } = this.#published;
     if (fault !== undefined) throw new CommandFailure(fault, { exit: "unwritable" });
   }
@@ -191,7 +191,8 @@ class Issuance {
     while (!hooks.isIdle && hooks.faults().length === 0 && !signal.aborted) await sleep(pollMilliseconds, signal);
     signal.throwIfAborted();
     const [fault] = hooks.faults();
-    if (fault !== undefined) throw refused(`the files are written, but ${fault}; the same command runs it again`);
+    if (fault !== undefined)
+      throw commandRefused(`the files are written, but ${fault}; the same command runs it again`);
   }
 }
 
@@ -206,7 +207,7 @@ function ownState(name: string, folder: string): ReturnType<typeof ownFolder> {
   }
 }
 
-const refused = (message: string): CommandFailure => new CommandFailure(message, { exit: "refused" });
-
 const asFailure = (error: unknown): unknown =>
-  error instanceof RequestRefused ? refused(`${error.message}; change what is requested, or ask who decides`) : error;
+  error instanceof RequestRefused
+    ? commandRefused(`${error.message}; change what is requested, or ask who decides`)
+    : error;

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import type { ChainReport } from "../machinery/audit/chain/verify-chain.ts";
-import { CommandFailure } from "../machinery/command-line/command-failure.ts";
+import { commandRefused } from "../machinery/command-line/command-failure.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import { printable } from "../machinery/command-line/printable.ts";
 import { parseSettingsFile, readFollowedFile } from "../machinery/command-line/settings-files.ts";
@@ -29,11 +29,8 @@ const verify = (): Command =>
         const report = await reportOn(files, flags);
         for (const line of reportLines(report, flags)) console.log(printable(line));
         if (report.faults.length === 0) return;
-        throw new CommandFailure(
+        throw commandRefused(
           `the log is not as it was written: ${counted(report.faults.length, "fault")}; keep a copy of it, and compare with a backup`,
-          {
-            exit: "refused",
-          },
         );
       }),
     [

@@ -12,7 +12,7 @@ import { authorityFiles } from "../features/certificates/authorities/cluster-aut
 import { subjectOf } from "../features/certificates/authorities/rotate-authority.ts";
 import { systemClock, sleep } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
-import { CommandFailure } from "../machinery/command-line/command-failure.ts";
+import { commandRefused } from "../machinery/command-line/command-failure.ts";
 import { interruptible } from "../machinery/command-line/interruptible.ts";
 import { readPrivateFile } from "../machinery/files/private-file.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
@@ -71,12 +71,14 @@ export async function resealKeys({ store, dataDirectory, clock }: Reseal): Promi
   const file = join(dataDirectory, sealingKeyFile);
   const isMissing = !existsSync(file);
   if (isMissing && lstatSync(file, { throwIfNoEntry: false }) !== undefined)
-    throw refused(`${file} is a link to a file that is not there: bring that back, or remove the link if it is lost`);
+    throw commandRefused(
+      `${file} is a link to a file that is not there: bring that back, or remove the link if it is lost`,
+    );
   const known = isMissing ? undefined : SealingKey.open(dataDirectory);
   const sealed = sealedKeys({ ring, authorities });
   const lost = new Set(sealed.filter((one) => !opens(known, one)).map(({ name }) => name));
   if (lost.size === 0 && (sharedId === undefined || sharedId === known?.id))
-    throw refused("no private key in the store is lost: there is nothing to do");
+    throw commandRefused("no private key in the store is lost: there is nothing to do");
   const found = keysInFiles({ authorities, lost, dataDirectory });
   const sealingKey = known ?? SealingKey.open(dataDirectory);
   return [
@@ -122,7 +124,7 @@ function keysInFiles({
     const keyPem = readPrivateFile(file) ?? "";
     const kept = lost.find(({ certificate }) => isKeyOf(keyPem, certificate));
     if (kept === undefined && lost.some(({ state }) => state === "signing")) {
-      throw refused(
+      throw commandRefused(
         `${file} is not the key of the CA ${name} that signs: copy it from a backup or another replica; without one, begin with an ` +
           "empty data directory",
       );
@@ -198,5 +200,3 @@ async function shareSealingKey({
   await recordSealingKey(store, sealingKey);
   return [`  copy ${sealingKeyFile} into the data directories of all other replicas before they start`];
 }
-
-const refused = (message: string): CommandFailure => new CommandFailure(message, { exit: "refused" });

@@ -36,6 +36,10 @@ export class CommandFailure extends Error {
   }
 }
 
+/** The failure with the exit code 1. */
+export const commandRefused = (message: string, options: ErrorOptions = {}): CommandFailure =>
+  new CommandFailure(message, { exit: "refused", ...options });
+
 /** Several parts of a command's work failed. Each has a line of its own, and the last decides the exit code. */
 export class SeveralFailures extends Error {
   override readonly name: string = "SeveralFailures";

@@ -1,6 +1,7 @@
 import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
-import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
+import { commandRefused } from "../../machinery/command-line/command-failure.ts";
+import type { CommandFailure } from "../../machinery/command-line/command-failure.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { flushFolder } from "../../machinery/files/atomic-file.ts";
 import { createObjects, stateOf } from "../../machinery/storage/copy-objects.ts";
@@ -110,10 +111,10 @@ async function switchOver(
 }
 
 const unknownMark = (directory: string, cause: Error): CommandFailure =>
-  new CommandFailure(
+  commandRefused(
     `all objects are in ${storeDirectory(directory)} now, but etcd did not say whether it lets servers use those that it has: start ` +
       "signet serve without --etcd-servers, and no server with it any more",
-    { exit: "refused", cause },
+    { cause },
   );
 
 async function* until(signal: AbortSignal, objects: AsyncIterable<CopiedObject>): AsyncIterable<CopiedObject> {

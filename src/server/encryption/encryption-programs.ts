@@ -1,6 +1,6 @@
 import { accessSync, constants, lstatSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
-import { CommandFailure } from "../../machinery/command-line/command-failure.ts";
+import { commandRefused } from "../../machinery/command-line/command-failure.ts";
 import { UsageError } from "../../machinery/command-line/flag.ts";
 import { startProgress } from "../../machinery/command-line/progress.ts";
 import { printable } from "../../machinery/command-line/printable.ts";
@@ -114,12 +114,8 @@ async function retire(config: ServerConfig, { file, keys }: OwnKeys): Promise<vo
     const left = writtenWithOneOf(survey, old);
     const unreadable = objectsOf(survey, "unreadable");
     // What no key of the file decrypts may be of another server, with another file.
-    if (unreadable > 0)
-      throw new CommandFailure(`${unreadable} objects can't be decrypted: signet encryption status`, {
-        exit: "refused",
-      });
-    if (left > 0)
-      throw new CommandFailure(`${left} objects still need an old key: signet encryption rewrite`, { exit: "refused" });
+    if (unreadable > 0) throw commandRefused(`${unreadable} objects can't be decrypted: signet encryption status`);
+    if (left > 0) throw commandRefused(`${left} objects still need an old key: signet encryption rewrite`);
     // Earlier versions of objects have the old keys. Clients that follow them start again.
     await opened.stored.compact(await opened.stored.latestRevision());
   });
@@ -139,10 +135,7 @@ async function discard(config: ServerConfig, key: string): Promise<void> {
       throw new UsageError(`${JSON.stringify(key)} can be decrypted: delete it through the API`);
     }
     const { isWritten } = await stored.write({ key, value: undefined, expectedRevision: entry.modRevision });
-    if (!isWritten)
-      throw new CommandFailure(`${JSON.stringify(key)} was changed at this moment: look at it again`, {
-        exit: "refused",
-      });
+    if (!isWritten) throw commandRefused(`${JSON.stringify(key)} was changed at this moment: look at it again`);
   });
   console.log(printable(`${key}: deleted; its contents are lost`));
 }
@@ -167,9 +160,7 @@ async function changingOwnKeys(
   const lock = openFileLock(`${file}.lock`);
   try {
     if (!lock.lockExclusive({ waitMilliseconds: 0 }))
-      throw new CommandFailure(`another command is changing ${file}: run this again when it has ended`, {
-        exit: "refused",
-      });
+      throw commandRefused(`another command is changing ${file}: run this again when it has ended`);
     const own = ownKeys(config);
     removeUnfinished(own.file); // a kill may have left keys there
     await change(config, own);

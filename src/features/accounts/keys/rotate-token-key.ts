@@ -2,7 +2,7 @@ import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
-import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
+import { commandRefused } from "../../../machinery/command-line/command-failure.ts";
 import { flushFolder } from "../../../machinery/files/atomic-file.ts";
 import { UnusableFile } from "../../../machinery/files/unusable-file.ts";
 import { changeKeyRecord, readKeyRecord } from "../../../machinery/keys/key-records.ts";
@@ -33,18 +33,18 @@ export async function rotateTokenKey(
   let previous: RingKey | undefined;
   const { value: rotated } = await changeKeyRecord({ store, record: keyRingRecord }, (stored) => {
     const ring = known(stored);
-    if (ring.operatorKey !== undefined) throw refused(operatorAdvice(ring.operatorKey));
+    if (ring.operatorKey !== undefined) throw commandRefused(operatorAdvice(ring.operatorKey));
     const now = clock.now();
     const stateOf = (key: RingKey): RingKeyState["type"] => stateOfKey(key, { ring, now }).type;
     const waiting = ring.keys.find((key) => stateOf(key) === "published");
     if (waiting !== undefined) {
-      throw refused(
+      throw commandRefused(
         `a rotation is under way: ${waiting.kid} signs from ${waiting.signsFrom}; wait for that, or take it back with: ` +
           `signet keys retire ${waiting.kid}`,
       );
     }
     previous = ring.keys.find((key) => stateOf(key) === "signing");
-    if (previous === undefined) throw refused(noKeys);
+    if (previous === undefined) throw commandRefused(noKeys);
     // A key that the server made has one of these algorithms.
     const wanted = algorithm ?? (previous.algorithm as GeneratedAlgorithm);
     return withMadeKey(ring, { algorithm: wanted, now, sealingKey, publishMilliseconds });
@@ -98,19 +98,20 @@ interface Retirement {
 
 function refuseRetirement(ring: KeyRing, { kid, isForced, now, keys }: Retirement): RingKeyState["type"] {
   const { operatorKey } = ring;
-  if (operatorKey !== undefined && operatorKeyName(operatorKey) === kid) throw refused(operatorAdvice(operatorKey));
+  if (operatorKey !== undefined && operatorKeyName(operatorKey) === kid)
+    throw commandRefused(operatorAdvice(operatorKey));
   const key = ring.keys.find((one) => one.kid === kid);
-  if (key === undefined) throw refused(`there is no key ${JSON.stringify(kid)}: signet keys list shows them`);
+  if (key === undefined) throw commandRefused(`there is no key ${JSON.stringify(kid)}: signet keys list shows them`);
   const state = stateOfKey(key, { ring, now });
   if (state.type === "signing" && operatorKey === undefined && !(isForced && isLost(key, keys))) {
-    throw refused("this key signs: rotate first, and retire it when the new key signs (signet keys rotate)");
+    throw commandRefused("this key signs: rotate first, and retire it when the new key signs (signet keys rotate)");
   }
   if (state.type !== "verifying" || isForced) return state.type;
   const when =
     state.until === undefined
       ? "an earlier version signed with it, and did not record how long its tokens live"
       : `its last token ends at ${timestamp(state.until)}`;
-  throw refused(`${when}: wait for that, or refuse its tokens from now on with --force`);
+  throw commandRefused(`${when}: wait for that, or refuse its tokens from now on with --force`);
 }
 
 /** Whether a private key can't be opened any more: no server with it starts. */
@@ -128,12 +129,14 @@ function isLost({ kid, privateKey }: RingKey, keys: KeyStore): boolean {
 async function refuseWithSecrets(keys: KeyStore, kid: string): Promise<void> {
   const { found, unreadable } = await secretsWithTokensOf(keys, kid);
   if (unreadable > 0) {
-    throw refused(`${unreadable} Secrets can't be read here, and may hold tokens of this key: look, then use --force`);
+    throw commandRefused(
+      `${unreadable} Secrets can't be read here, and may hold tokens of this key: look, then use --force`,
+    );
   }
   if (found.length === 0) return;
   const shown = found.slice(0, 5).join(", ");
   const more = found.length > 5 ? ` and ${found.length - 5} more` : "";
-  throw refused(
+  throw commandRefused(
     `Secrets hold tokens of this key, which never end: ${shown}${more}; remove the field token from each, so that it ` +
       "gets a token of the new key, or refuse them from now on with --force",
   );
@@ -143,7 +146,7 @@ export const readRing = async ({ store }: Pick<KeyStore, "store">): Promise<KeyR
   known((await readKeyRecord(store, keyRingRecord)).value);
 
 function known(ring: KeyRing | undefined): KeyRing {
-  if (ring === undefined) throw refused(noKeys);
+  if (ring === undefined) throw commandRefused(noKeys);
   return ring;
 }
 
@@ -163,8 +166,6 @@ const ofOperator =
   "tokens are signed with the key of --service-account-signing-key-file, which is yours: add the new key to a file of " +
   "--service-account-key-file, wait until relying parties know it, then put it into the first file (or name it with a new pkcs11: " +
   "URI, and restart) and the old one into the second";
-
-const refused = (message: string): CommandFailure => new CommandFailure(message, { exit: "refused" });
 
 interface SecretsOfKey {
   /** `namespace/name`, sorted. */

@@ -1,4 +1,5 @@
 import { systemClock, timestamp } from "../../../machinery/api/clock.ts";
+import { commandRefused } from "../../../machinery/command-line/command-failure.ts";
 import { print, textTableOf } from "../../../machinery/command-line/output.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output.ts";
 import {
@@ -7,7 +8,6 @@ import {
   switchAuthority,
   retireAuthority,
   abortRotation,
-  refusedRotation,
   countValidCertificates,
 } from "./rotate-authority.ts";
 import type { NamedAuthority } from "./rotate-authority.ts";
@@ -92,7 +92,7 @@ const operatorsNote =
 function refuseOperators(settings: CertificateSettings, name: string): void {
   const found = operatorAuthorities(settings).find((one) => one.name === name);
   if (found === undefined) return;
-  throw refusedRotation(
+  throw commandRefused(
     `${name}: this CA is in the operator's files (${found.certificateFile}, of --${found.flag}), which signet ca does not ` +
       "change: append the new CA's certificate to the old file, wait until clients have the bundle, then replace certificate " +
       "and key; the server reads them again",

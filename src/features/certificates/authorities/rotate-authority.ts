@@ -1,6 +1,6 @@
 import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
-import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
+import { commandRefused } from "../../../machinery/command-line/command-failure.ts";
 import { readPrivateFile } from "../../../machinery/files/private-file.ts";
 import { changeKeyRecord } from "../../../machinery/keys/key-records.ts";
 import type { KeyStore } from "../../../machinery/keys/key-records.ts";
@@ -51,7 +51,7 @@ export async function prepareAuthority(keys: KeyStore, { name, clock }: Timed): 
       for (const one of generations) sealingKey.unseal(one.sealedKey, sealedAuthorityName(one.fingerprint));
     const authority = stored ?? authorityOfFiles(keys, { name, clock });
     if (generationThat(authority, "prepared") !== undefined) {
-      throw refusedRotation(`a new CA is prepared already: signet ca switch ${name}, or signet ca abort ${name}`);
+      throw commandRefused(`a new CA is prepared already: signet ca switch ${name}, or signet ca abort ${name}`);
     }
     const [signing] = parseCertificatesPem(knownGeneration(authority, "signing").certificate);
     if (signing === undefined) throw new Error(`the CA ${name} in the store has no certificate`);
@@ -73,10 +73,10 @@ export async function switchAuthority(
   const changed = await changeAuthority({ keys, name }, (authority) => {
     const prepared = authority && generationThat(authority, "prepared");
     if (authority === undefined || prepared === undefined)
-      throw refusedRotation(`no new CA is prepared: signet ca prepare ${name}`);
+      throw commandRefused(`no new CA is prepared: signet ca prepare ${name}`);
     const readyAt = Date.parse(prepared.since) + overlapMilliseconds;
     if (readyAt > clock.now() && !isForced) {
-      throw refusedRotation(
+      throw commandRefused(
         `the new CA is trusted since ${prepared.since}: wait until ${timestamp(readyAt)}, so that every client that follows the ` +
           "bundles has it, or use --force",
       );
@@ -99,7 +99,7 @@ export async function retireAuthority(
   await changeAuthority({ keys, name }, (stored) => {
     const replaced = stored?.generations.filter(({ state }) => state === "replaced") ?? [];
     if (stored === undefined || replaced.length === 0) {
-      throw refusedRotation(
+      throw commandRefused(
         "no old CA is trusted: the one that signs is retired only after another one signs (signet ca prepare)",
       );
     }
@@ -107,14 +107,14 @@ export async function retireAuthority(
       const { since } = generation;
       const count = counts.get(subjectOf(generation)) ?? 0;
       if (count > 0) {
-        throw refusedRotation(
+        throw commandRefused(
           `${counted(count, "certificate")} of the old CA can be used: signet ca list shows how many are left; wait until they are ` +
             "renewed, or refuse them from now on with --force",
         );
       }
       const readyAt = Date.parse(since) + overlapMilliseconds;
       if (readyAt > clock.now()) {
-        throw refusedRotation(
+        throw commandRefused(
           `it signed until ${since}: wait until ${timestamp(readyAt)}, when every server shows a new certificate, or use --force`,
         );
       }
@@ -137,7 +137,7 @@ export async function abortRotation(keys: KeyStore, { name, clock }: Timed): Pro
       return withoutGeneration(authority, prepared.fingerprint);
     }
     if (authority === undefined || last === undefined)
-      throw refusedRotation("no rotation is under way: nothing to take back");
+      throw commandRefused("no rotation is under way: nothing to take back");
     what = "switched";
     return withSigning(authority, { fingerprint: last.fingerprint, now: clock.now() });
   });
@@ -158,7 +158,7 @@ async function changeAuthority(
 ): Promise<RotatedAuthority> {
   const all = authorityFiles(keys.dataDirectory);
   if (!all.has(name))
-    throw refusedRotation(`there is no CA ${JSON.stringify(name)}: name one of ${[...all.keys()].join(", ")}`);
+    throw commandRefused(`there is no CA ${JSON.stringify(name)}: name one of ${[...all.keys()].join(", ")}`);
   const { value: record } = await changeKeyRecord(
     { store: keys.store, record: authorityRecord },
     (stored): AuthorityRecord => {
@@ -180,8 +180,6 @@ function authorityOfFiles({ dataDirectory, sealingKey }: KeyStore, { name, clock
   const keyPem = encodePrivateKeyPem(authority.privateKey);
   return firstGeneration(newGeneration(authority, { keyPem, sealingKey }), clock.now());
 }
-
-export const refusedRotation = (message: string): CommandFailure => new CommandFailure(message, { exit: "refused" });
 
 const pageLength = 500;
 
@@ -210,6 +208,6 @@ function parseRecord(value: Buffer): IssuedCertificate {
   } catch (cause) {
     const message =
       "the records of issued certificates can't be read here: use --force when you know that none is in use";
-    throw new CommandFailure(message, { exit: "refused", cause });
+    throw commandRefused(message, { cause });
   }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import type { ResourceClient } from "../../../machinery/client/api-client.ts";
-import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
+import { CommandFailure, commandRefused } from "../../../machinery/command-line/command-failure.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { startProgress } from "../../../machinery/command-line/progress.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
@@ -80,19 +80,22 @@ function issued(request: CertificateSigningRequest): CertificateSigningRequest {
   const name = request.metadata.name ?? "";
   const denied = conditionOf(request, "Denied");
   if (denied !== undefined) {
-    throw refused(`certificate request ${name} was denied: ${denied.message || denied.reason || "no reason is given"}`);
+    throw commandRefused(
+      `certificate request ${name} was denied: ${denied.message || denied.reason || "no reason is given"}`,
+    );
   }
   const failed = conditionOf(request, "Failed");
   if (failed !== undefined) {
     const reason = failed.message || failed.reason || "no reason is given";
-    throw refused(`the signer failed certificate request ${name}: ${reason}; make a new request that meets its rules`);
+    throw commandRefused(
+      `the signer failed certificate request ${name}: ${reason}; make a new request that meets its rules`,
+    );
   }
   return request;
 }
 
-const deleted = (name: string): CommandFailure => refused(`certificate request ${name} was deleted; make it again`);
-
-const refused = (message: string): CommandFailure => new CommandFailure(message, { exit: "refused" });
+const deleted = (name: string): CommandFailure =>
+  commandRefused(`certificate request ${name} was deleted; make it again`);
 
 function stillPending(request: CertificateSigningRequest, timeoutMilliseconds: number): CommandFailure {
   const name = request.metadata.name ?? "";

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { timestamp } from "../../../machinery/api/clock.ts";
-import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
+import { commandRefused } from "../../../machinery/command-line/command-failure.ts";
 import { equalFields } from "../../../machinery/api/field-selector.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
@@ -135,9 +135,8 @@ function refuseDecided({ metadata, status }: CertificateSigningRequest, other: "
     other === "Denied"
       ? "ask for another one (signet csr create)"
       : "once it is issued, signet certificates revoke ends its certificate";
-  throw new CommandFailure(
+  throw commandRefused(
     `request ${metadata.name ?? ""} was ${other.toLowerCase()} already, which cannot be undone; ${next}`,
-    { exit: "refused" },
   );
 }
 
@@ -219,7 +218,5 @@ function pemOf(request: CertificateSigningRequest): string {
   const state = certificateRequestSummary(request);
   const next =
     state === "Pending" ? "approve it with signet csr approve, or wait with --wait" : "look with csr describe";
-  throw new CommandFailure(`request ${request.metadata.name ?? ""} has no certificate: it is ${state}; ${next}`, {
-    exit: "refused",
-  });
+  throw commandRefused(`request ${request.metadata.name ?? ""} has no certificate: it is ${state}; ${next}`);
 }

@@ -1,4 +1,4 @@
-import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
+import { commandRefused } from "../../../machinery/command-line/command-failure.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { listAll } from "../../../machinery/command-line/list-all.ts";
 import type { IssuedCertificate } from "../inventory/issued-certificates.ts";
@@ -19,5 +19,5 @@ export async function findRecord({ client, names }: ServerConnection, name: stri
     record === undefined
       ? `there is no record of a certificate ${JSON.stringify(name)}: signet certificates list shows all`
       : `several certificates have the serial number ${JSON.stringify(name)}: give the name of the record`;
-  throw new CommandFailure(fault, { exit: "refused" });
+  throw commandRefused(fault);
 }

@@ -14,7 +14,7 @@ import {
   tokenIdOf,
 } from "./bootstrap-token-secret.ts";
 import type { BootstrapToken } from "./bootstrap-token-secret.ts";
-import { CommandFailure } from "../../../machinery/command-line/command-failure.ts";
+import { commandRefused } from "../../../machinery/command-line/command-failure.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
@@ -175,8 +175,5 @@ const remove = (): Command =>
 
 const explainMissing = (id: string) => (error: unknown) => {
   if (!(error instanceof ApiError && error.code === 404)) throw error;
-  throw new CommandFailure(`there is no bootstrap token ${id}: signet bootstrap-token list shows all`, {
-    exit: "refused",
-    cause: error,
-  });
+  throw commandRefused(`there is no bootstrap token ${id}: signet bootstrap-token list shows all`, { cause: error });
 };

@@ -111,7 +111,7 @@ export interface RevocationList {
   readonly thisUpdate: number;
   /** Milliseconds since the epoch. */
   readonly nextUpdate: number;
-  /** The encoded entries, one after the other: see `readRevokedEntries`. */
+  /** Entries of `encodeRevokedEntry`, one after the other. */
   readonly entries: Buffer;
 }
 

@@ -123,7 +123,7 @@ export interface Field {
   readonly isServerSet?: boolean;
   /**
    * The field refers to another object, and a client that can use this object gets that object's content. In a list,
-   * each item is a reference. A string is the name itself. `referencesOf` finds every such field.
+   * each item is a reference. A string is the name itself. `compileReferences` finds every such field.
    */
   readonly refersTo?: {
     readonly kind: string;

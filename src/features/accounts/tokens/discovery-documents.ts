@@ -2,7 +2,7 @@ import type { VerificationKey } from "./token-key.ts";
 import { routeAccepts } from "../../../machinery/http/accept-header.ts";
 import type { PathRoute, PathRoutes } from "../../../machinery/http/path-routes.ts";
 
-/** A document that relying parties read without credentials and cache for `maxAgeSeconds`. */
+/** A document that relying parties read. */
 interface DiscoveryDocument {
   readonly contentType: string;
   /** For `cache-control`. A new key must be published at least this long before it signs a token. */

@@ -25,8 +25,7 @@ export function controllers(
   command.option("--config <file>", "YAML file with the settings below, by the names of their flags");
   for (const [name, flag] of Object.entries(remoteControllerFlags)) command.addOption(flagOption(name, flag));
   command.action(async (connection: ConnectionFlags, self: Command) => {
-    const read = (): GivenFlags =>
-      givenSettings(self, { onCommandLine: remoteControllerFlags, known: remoteControllerFlags });
+    const read = (): GivenFlags => givenSettings(self, remoteControllerFlags);
     const readSettings: ReadSettings = () => {
       const given = read();
       parseRemoteControllerConfig(given); // refuses what a start would refuse

@@ -17,7 +17,7 @@ export const doctor = (run: DoctorPrograms["doctor"]): Command =>
   withExamples(
     withServerSettings(new Command("doctor"), serveFlags)
       .description("look for what is wrong with a server, running or not: give it the server's settings")
-      .action(async (_flags: unknown, self: Command) => run(serverConfigOf(self, serveFlags))),
+      .action(async (_flags: unknown, self: Command) => run(serverConfigOf(self))),
     ["Look at a server with a settings file", "signet doctor --config /etc/signet/config.yaml"],
   );
 
@@ -32,7 +32,7 @@ export const supportBundle = (run: DoctorPrograms["supportBundle"]): Command =>
       .action(
         argumentAction(async (file, { self }) => {
           checkOutputFile({ namedBy: "FILE", file });
-          await run(serverConfigOf(self, serveFlags), file);
+          await run(serverConfigOf(self), file);
         }),
       ),
     [

@@ -3,10 +3,10 @@ import { confirm } from "../machinery/command-line/confirm.ts";
 import { withExamples } from "../machinery/command-line/examples.ts";
 import type { Example } from "../machinery/command-line/examples.ts";
 import { UsageError } from "../machinery/command-line/flag.ts";
-import { serveFlags } from "../server/server-config.ts";
 import type { ServerConfig } from "../server/server-config.ts";
 import type { EncryptionAction } from "../server/encryption-settings.ts";
 import { serverConfigOf, withServerSettings } from "./server-settings.ts";
+import { dataFlags } from "./storage-commands.ts";
 import { argumentAction } from "../machinery/command-line/argument-action.ts";
 
 /** What the commands do with the encrypted objects of a server's store. */
@@ -19,17 +19,13 @@ interface CommandHelp {
   readonly example: Example;
 }
 
-const settings = Object.fromEntries(
-  Object.entries(serveFlags).filter(([name]) => /^(?:data-dir|profile|etcd-.*|encryption-.*)$/.test(name)),
-);
-
 const command = (name: string, { description, example }: CommandHelp): Command =>
-  withExamples(withServerSettings(new Command(name), settings).description(description), example);
+  withExamples(withServerSettings(new Command(name), dataFlags).description(description), example);
 
 /** `signet encryption`: on the server's machine, while the server runs or not. */
 export function encryption(programs: EncryptionPrograms): Command {
   const actionOf = (action: EncryptionAction) => async (_flags: unknown, self: Command) =>
-    programs.encryption(serverConfigOf(self, settings), action);
+    programs.encryption(serverConfigOf(self), action);
   return new Command("encryption")
     .description("see and renew how a server's objects are encrypted in its store, on the server's machine")
     .addCommand(
@@ -74,7 +70,7 @@ export function encryption(programs: EncryptionPrograms): Command {
         .option("-y, --yes", "do not ask", false)
         .action(
           argumentAction<string, { readonly yes: boolean }>(async (key, { flags: { yes }, self }) => {
-            const config = serverConfigOf(self, settings);
+            const config = serverConfigOf(self);
             if (!yes && !(await confirm(`Delete ${JSON.stringify(key)} for good?`))) {
               throw new UsageError("nothing was deleted: give --yes to delete it without being asked");
             }

@@ -10,7 +10,7 @@ export const serve = (run: (config: ServerConfig, settings: ReadSettings) => Pro
   withExamples(
     withServerSettings(new Command("serve"), serveFlags)
       .description("run the API server, its store and its controllers in this process")
-      .action(async (_flags: unknown, self: Command) => run(serverConfigOf(self, serveFlags), settingsReader(self))),
+      .action(async (_flags: unknown, self: Command) => run(serverConfigOf(self), settingsReader(self))),
     ["A server for this machine, in ./.signet", "signet serve"],
     [
       "A server for a network",

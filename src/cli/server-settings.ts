@@ -27,8 +27,7 @@ const headingOf = (name: string): string | undefined =>
   Object.entries(serveFlagGroups).find(([, flags]) => Object.hasOwn(flags, name))?.[0];
 
 /** What the settings of a command say: flags come first, then environment variables, then the file. Throws UsageError. */
-export const serverConfigOf = (command: Command, flags: Flags): ServerConfig =>
-  parseServerConfig(settingsOf(command, flags));
+export const serverConfigOf = (command: Command): ServerConfig => parseServerConfig(givenSettings(command, serveFlags));
 
 /** Reads the settings of `signet serve` again, by the names of the flags. Throws UsageError when they cannot be used. */
 export type ReadSettings = () => Readonly<Record<string, unknown>>;
@@ -36,25 +35,19 @@ export type ReadSettings = () => Readonly<Record<string, unknown>>;
 export const settingsReader =
   (command: Command): ReadSettings =>
   () => {
-    const given = settingsOf(command, serveFlags);
+    const given = givenSettings(command, serveFlags);
     parseServerConfig(given); // refuses what a start would refuse
     return resolveFlags(serveFlags, given);
   };
 
-const settingsOf = (command: Command, flags: Flags): GivenFlags =>
-  givenSettings(command, { onCommandLine: flags, known: serveFlags });
-
 /**
- * What the command line, the environment and the file of `--config` say. `known` are the settings that the environment may
- * give. Throws UsageError for a file that cannot be used.
+ * What the command line, the environment and the file of `--config` say of settings. A command that has not all of them as flags
+ * takes the others from the environment and the file. Throws UsageError for a file that cannot be used.
  */
-export function givenSettings(
-  command: Command,
-  { onCommandLine, known }: { readonly onCommandLine: Flags; readonly known: Flags },
-): GivenFlags {
+export function givenSettings(command: Command, known: Flags): GivenFlags {
   warnOfMisspelledVariables([...Object.keys(known), "config"], process.env);
   const { config: named, ...given } = givenFlags(command);
-  const commandLine = Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(onCommandLine, name)));
+  const commandLine = Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(known, name)));
   const config = named ?? environmentFlags(["config"], process.env)["config"];
   return {
     commandLine,

@@ -1,3 +1,4 @@
+import { computedOnce } from "../machinery/api/computed-once.ts";
 import { ApiError } from "../machinery/api/api-error.ts";
 import { monotonicClock, sleep } from "../machinery/api/clock.ts";
 import type { Clock } from "../machinery/api/clock.ts";
@@ -56,13 +57,13 @@ export class AgentClients {
     const { bootstrap } = access;
     const introduction =
       bootstrap.type === "certificate" ? { certificate: bootstrap.certificate, key: bootstrap.key } : undefined;
-    const pairs = new WeakMap<KeyPair, ClientCertificate>();
+    const credentialOf = computedOnce(({ certificatePem, keyPem }: KeyPair): ClientCertificate => ({
+      certificate: certificatePem,
+      key: keyPem,
+    }));
     const presented = (): ClientCertificate | undefined => {
       const pair = clientCertificate();
-      if (pair === undefined) return undefined;
-      const certificate = pairs.get(pair) ?? { certificate: pair.certificatePem, key: pair.keyPem };
-      pairs.set(pair, certificate);
-      return certificate;
+      return pair && credentialOf(pair);
     };
     this.node = this.#client({
       clientCertificate: presented,

@@ -1,3 +1,4 @@
+import { computedOnce } from "../../machinery/api/computed-once.ts";
 import type { Names } from "../../machinery/api/names.ts";
 
 /** How the server's own signers are called, in the `spec.signerName` of requests and bundles. */
@@ -20,19 +21,17 @@ const inDomain = ({ domain, profile }: Names, words: Readonly<Record<Names["prof
 /** In a permission: every signer of the domain. */
 const everySigner = ({ domain }: Names): string => `${domain}/*`;
 
-const known = new WeakMap<Names, ReadonlyMap<string, string>>();
-
 /**
  * A signer's name in the spelling of `names`, whichever of the two it has. Whatever decides about a signer (permission,
  * approval, restriction, CA, selector) compares these names. Names of other signers stay as they are.
  */
 export function ownSignerName(names: Names, signerName: string): string {
-  const { other } = names;
-  if (other === undefined || !signerName.includes("/")) return signerName;
-  let own = known.get(names);
-  if (own === undefined) {
-    own = new Map([...Object.values(signerNames), everySigner].map((nameIn) => [nameIn(other), nameIn(names)]));
-    known.set(names, own);
-  }
-  return own.get(signerName) ?? signerName;
+  return signerName.includes("/") ? (ownNames(names).get(signerName) ?? signerName) : signerName;
 }
+
+/** The names of the server's own signers, by their names in the other spelling. */
+const ownNames = computedOnce((names: Names): ReadonlyMap<string, string> => {
+  const { other } = names;
+  if (other === undefined) return new Map();
+  return new Map([...Object.values(signerNames), everySigner].map((nameIn) => [nameIn(other), nameIn(names)]));
+});

@@ -1,3 +1,4 @@
+import { computedOnce } from "../api/computed-once.ts";
 import { kubernetesNames, platformNames } from "../api/names.ts";
 import {
   anonymousUsername,
@@ -19,18 +20,6 @@ export type SharePath = readonly [level: ShareLevel, sharer: string, ...names: s
 const serviceAccountUsername = new RegExp(`^${serviceAccountUsernamePrefix}([^:]*):`);
 const systemNamespaces = new Set([platformNames.namespaces.system, kubernetesNames.namespaces.system]);
 
-/** Credentials answer with the same object again while they remember a user. */
-const known = new WeakMap<UserInfo, SharePath>();
-
-/** Whoever can make service accounts in a namespace can be many users: so they share as one, and then among themselves. */
-export function sharePath(user: UserInfo): SharePath {
-  const remembered = known.get(user);
-  if (remembered !== undefined) return remembered;
-  const path = pathOf(user);
-  known.set(user, path);
-  return path;
-}
-
 /** The namespace of a service account's username. Undefined for others. */
 const accountNamespaceOf = (username: string): string | undefined => serviceAccountUsername.exec(username)?.[1];
 
@@ -40,7 +29,11 @@ export function sharerOf(username: string): string {
   return namespace === undefined ? username : `${serviceAccountsGroup}:${namespace}`;
 }
 
-function pathOf(user: UserInfo): SharePath {
+/**
+ * Whoever can make service accounts in a namespace can be many users: so they share as one, and then among themselves. Credentials
+ * answer with the same object again while they remember a user.
+ */
+export const sharePath = computedOnce((user: UserInfo): SharePath => {
   const { username, groups } = user;
   if (groups.includes(mastersGroup)) return ["system", `masters/${username}`];
   const namespace = accountNamespaceOf(username);
@@ -50,7 +43,7 @@ function pathOf(user: UserInfo): SharePath {
   }
   const level = memberNodeNameOf(user) !== undefined ? "nodes" : isSystemName(username) ? "system" : "others";
   return [level, `${level}/${username}`];
-}
+});
 
 /** `system:kube-controller-manager`, but not `system:bootstrap:ID`. */
 const isSystemName = (username: string): boolean =>

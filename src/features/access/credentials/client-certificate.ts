@@ -1,3 +1,4 @@
+import { computedOnce } from "../../../machinery/api/computed-once.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { fingerprintOf, serialNumberHex } from "../../../pki/certificate.ts";
@@ -25,9 +26,8 @@ const uidType = "1.3.6.1.4.1.57683.2";
 export function clientCertificate(options: ClientCertificateOptions): Credential {
   const verify = createCertificateVerifier(options);
   const credentialId = options.names.subdomainKey("authentication", "credential-id");
-  const outcomes = new WeakMap<Certificate, CredentialOutcome>();
 
-  const read = (leaf: Certificate): CredentialOutcome => {
+  const outcomeOf = computedOnce((leaf: Certificate): CredentialOutcome => {
     const { commonName, organizations, relativeNames } = leaf.subject;
     if (commonName === "") return notApplicable;
     const uids = relativeNames.flat().flatMap(({ type, value }) => (type === uidType ? [value] : []));
@@ -41,15 +41,7 @@ export function clientCertificate(options: ClientCertificateOptions): Credential
       extra: { [credentialId]: [`X509SHA256=${fingerprintOf(leaf)}`] },
     };
     return { outcome: "authenticated", user: withCredential(user, certificateIdentity(leaf)) };
-  };
-
-  const outcomeOf = (leaf: Certificate): CredentialOutcome => {
-    const known = outcomes.get(leaf);
-    if (known !== undefined) return known;
-    const outcome = read(leaf);
-    outcomes.set(leaf, outcome);
-    return outcome;
-  };
+  });
 
   return {
     name: "client certificate",
@@ -62,20 +54,12 @@ export function clientCertificate(options: ClientCertificateOptions): Credential
   };
 }
 
-const known = new WeakMap<Certificate, PresentedCredential>();
-
 /** What identifies a client's certificate. Computed once for each connection: its certificate is parsed once. */
-export function certificateIdentity(leaf: Certificate): PresentedCredential {
-  const ready = known.get(leaf);
-  if (ready !== undefined) return ready;
-  const identity: PresentedCredential = {
-    type: "certificate",
-    fingerprint: fingerprintOf(leaf),
-    serialNumber: serialNumberHex(leaf),
-    issuer: formatDistinguishedName(leaf.issuer),
-    subject: formatDistinguishedName(leaf.subject),
-    notBefore: leaf.notBefore,
-  };
-  known.set(leaf, identity);
-  return identity;
-}
+export const certificateIdentity = computedOnce((leaf: Certificate): PresentedCredential => ({
+  type: "certificate",
+  fingerprint: fingerprintOf(leaf),
+  serialNumber: serialNumberHex(leaf),
+  issuer: formatDistinguishedName(leaf.issuer),
+  subject: formatDistinguishedName(leaf.subject),
+  notBefore: leaf.notBefore,
+}));

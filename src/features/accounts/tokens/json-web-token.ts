@@ -1,3 +1,4 @@
+import { computedOnce } from "../../../machinery/api/computed-once.ts";
 import { jsonFields } from "../../../machinery/api/json-object.ts";
 import { andThen } from "../../../machinery/api/maybe-promise.ts";
 import { parseJson } from "../../../machinery/schema/parse-json.ts";
@@ -23,14 +24,10 @@ interface TokenHeader {
   readonly kid: string | undefined;
 }
 
-const signers = new WeakMap<TokenSigningKey, TokenSigner>();
-
 /** Signs claims with a key, as a compact JWS (RFC 7515 section 7.1). */
-export function tokenSigner(key: TokenSigningKey): TokenSigner {
-  const known = signers.get(key);
-  if (known !== undefined) return known;
+export const tokenSigner = computedOnce((key: TokenSigningKey): TokenSigner => {
   const header = Buffer.from(JSON.stringify({ alg: key.algorithm, kid: key.kid })).toString("base64url");
-  const signer: TokenSigner = {
+  return {
     signToken(payload) {
       const signedPart = `${header}.${encodePayload(payload)}`;
       return andThen(
@@ -39,9 +36,7 @@ export function tokenSigner(key: TokenSigningKey): TokenSigner {
       );
     },
   };
-  signers.set(key, signer);
-  return signer;
-}
+});
 
 /** The second part of a token. */
 export const encodePayload = (payload: object): string => Buffer.from(JSON.stringify(payload)).toString("base64url");

@@ -1,3 +1,4 @@
+import { computedOnce } from "../../../machinery/api/computed-once.ts";
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import type { AdmissionAttributes, Authorize } from "../../../machinery/api/attributes.ts";
 import { formatFaults } from "../../../machinery/api/field-error.ts";
@@ -82,8 +83,6 @@ const stepsOfWrite = 2 * stepsOfPolicy;
 /** Decides on writes by the policies in force. Loaded when there is one: it brings CEL. */
 export class PolicyDecisions {
   readonly #options: PolicyDecisionsOptions;
-  readonly #policies = new WeakMap<ValidatingAdmissionPolicy, ReadyPolicy>();
-  readonly #bindings = new WeakMap<ValidatingAdmissionPolicyBinding, ReadyBinding>();
 
   constructor(options: PolicyDecisionsOptions) {
     this.#options = options;
@@ -238,12 +237,10 @@ export class PolicyDecisions {
     return actions.includes("Deny");
   }
 
-  #readyPolicy(policy: ValidatingAdmissionPolicy): ReadyPolicy {
-    const known = this.#policies.get(policy);
-    if (known !== undefined) return known;
+  readonly #readyPolicy = computedOnce((policy: ValidatingAdmissionPolicy): ReadyPolicy => {
     const { spec } = policy;
     const { policy: compiled, faults } = compilePolicy(spec);
-    const ready: ReadyPolicy = {
+    return {
       name: policy.metadata.name ?? "",
       spec,
       failurePolicy: spec.failurePolicy === "Ignore" ? "Ignore" : "Fail",
@@ -251,19 +248,13 @@ export class PolicyDecisions {
       compiled,
       fault: faults.length === 0 ? undefined : formatFaults(faults),
     };
-    this.#policies.set(policy, ready);
-    return ready;
-  }
+  });
 
-  #readyBinding(binding: ValidatingAdmissionPolicyBinding): ReadyBinding {
-    const known = this.#bindings.get(binding);
-    if (known !== undefined) return known;
+  readonly #readyBinding = computedOnce((binding: ValidatingAdmissionPolicyBinding): ReadyBinding => {
     const { spec } = binding;
     const matches = compileMatcher(spec.matchResources, (group) => this.#options.names.ownGroup(group));
-    const ready = { name: binding.metadata.name ?? "", spec, matches };
-    this.#bindings.set(binding, ready);
-    return ready;
-  }
+    return { name: binding.metadata.name ?? "", spec, matches };
+  });
 }
 
 const codes: Readonly<Record<string, readonly [code: number, reason: StatusReason]>> = {

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { computedOnce } from "../../../machinery/api/computed-once.ts";
 import { millisecondsSince } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { RecentlyUsed } from "../../../machinery/api/recently-used.ts";
@@ -49,7 +50,6 @@ export class OcspAnswers {
   readonly #options: OcspAnswersOptions;
   /** By CertID. */
   readonly #kept = new RecentlyUsed<Kept>({ maximumEntries: maximumKeptAnswers });
-  readonly #hashes = new WeakMap<Certificate, ReadonlyMap<string, IssuerHashes>>();
   #refreshed: { readonly at: number; readonly authorities: readonly AnsweringAuthority[] } | undefined;
   #budget = { at: 0, signatures: 0 };
 
@@ -77,13 +77,12 @@ export class OcspAnswers {
 
   async #answer({ certificateIds, nonce }: OcspRequest): Promise<OcspResult> {
     const [first] = certificateIds;
-    const answering =
-      first && this.#authorities().find(({ authority }) => this.#isIssuer(authority.certificate, first));
+    const answering = first && this.#authorities().find(({ authority }) => isIssuer(authority.certificate, first));
     const issuer = answering?.authority.certificate;
     const now = this.#options.clock.now();
     if (answering === undefined || issuer === undefined || issuer.notAfter <= now) return failed("unauthorized");
     // One signature cannot speak for several CAs.
-    if (!certificateIds.every((id) => this.#isIssuer(issuer, id))) return failed("unauthorized");
+    if (!certificateIds.every((id) => isIssuer(issuer, id))) return failed("unauthorized");
 
     await this.#options.statuses.ready();
     const statuses = certificateIds.map(({ serialNumber }) => this.#options.statuses.of(issuer, serialNumber));
@@ -122,13 +121,6 @@ export class OcspAnswers {
     return this.#refreshed.authorities;
   }
 
-  #isIssuer(certificate: Certificate, { hashAlgorithm, issuerNameHash, issuerKeyHash }: CertificateId): boolean {
-    let hashes = this.#hashes.get(certificate);
-    if (hashes === undefined) this.#hashes.set(certificate, (hashes = issuerHashes(certificate)));
-    const own = hashes.get(hashAlgorithm);
-    return own !== undefined && own.name.equals(issuerNameHash) && own.key.equals(issuerKeyHash);
-  }
-
   /** The answer that was signed before, while it says what is still true. */
   #keptAnswer(
     certificateIds: readonly CertificateId[],
@@ -161,13 +153,20 @@ interface IssuerHashes {
 
 const hashNames = ["sha1", "sha256", "sha384", "sha512"] as const;
 
-const issuerHashes = ({ rawSubject, publicKey }: Certificate): ReadonlyMap<string, IssuerHashes> =>
-  new Map(
-    hashNames.map((name) => [
-      oids[name],
-      { name: hash(name, rawSubject, "buffer"), key: hash(name, publicKey.keyBytes, "buffer") },
-    ]),
-  );
+const issuerHashes = computedOnce(
+  ({ rawSubject, publicKey }: Certificate): ReadonlyMap<string, IssuerHashes> =>
+    new Map(
+      hashNames.map((name) => [
+        oids[name],
+        { name: hash(name, rawSubject, "buffer"), key: hash(name, publicKey.keyBytes, "buffer") },
+      ]),
+    ),
+);
+
+function isIssuer(certificate: Certificate, { hashAlgorithm, issuerNameHash, issuerKeyHash }: CertificateId): boolean {
+  const own = issuerHashes(certificate).get(hashAlgorithm);
+  return own !== undefined && own.name.equals(issuerNameHash) && own.key.equals(issuerKeyHash);
+}
 
 const keyOf = ({ der }: CertificateId): string => der.toString("latin1");
 

@@ -85,7 +85,7 @@ export async function aggregateRules(
   const work = new LongWork();
   for (const selector of selectorsOf(aggregationRule)) {
     const parts = [...labels].filter(([name, own]) => name !== metadata.name && matchesLabels(selector, own));
-    for (const name of parts.map(([part]) => part).sort(compareNames)) {
+    for (const name of parts.map(([part]) => part).sort()) {
       if (gathered.has(name)) continue;
       gathered.add(name);
       const pause = work.pause();
@@ -106,8 +106,6 @@ const selectorsOf = ({ clusterRoleSelectors = [] }: NonNullable<ClusterRole["agg
 
 const matchesAny = (selectors: readonly LabelSelector[], labels: Labels | undefined): boolean =>
   selectors.some((selector) => matchesLabels(selector, labels));
-
-const compareNames = (one: string, other: string): number => (one < other ? -1 : Number(one > other));
 
 const keyOf = ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule): string =>
   JSON.stringify([verbs, apiGroups, resources, resourceNames, nonResourceURLs]);

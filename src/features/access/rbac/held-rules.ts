@@ -271,14 +271,12 @@ export function withoutStars(pattern: string): string {
 
 function shortest(prefixes: readonly string[]): string[] {
   const kept: string[] = [];
-  for (const prefix of prefixes.toSorted(byCodeUnit)) {
+  for (const prefix of prefixes.toSorted()) {
     const last = kept.at(-1);
     if (last === undefined || !prefix.startsWith(last)) kept.push(prefix);
   }
   return kept;
 }
-
-const byCodeUnit = (one: string, other: string): number => (one < other ? -1 : Number(one > other));
 
 function lastNotAbove(sorted: readonly string[], text: string): number {
   let low = 0;

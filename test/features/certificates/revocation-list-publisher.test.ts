@@ -321,6 +321,19 @@ describe("revocation-list-publisher", () => {
     await loop.stop();
   });
 
+  it("logs why each of several lists cannot be signed", async () => {
+    const errors: unknown[] = [];
+    const log = { info: () => {}, error: (fields: object) => errors.push("error" in fields && fields.error) };
+    const away = ["first", "other"].map((name): SigningAuthority => {
+      const { privateKey, ...rest } = newAuthority(name);
+      const sign = () => Promise.reject(new KeyUnavailable(`the token of ${name} is away`));
+      return { ...rest, privateKey: { publicKey: keyInProcess(privateKey).publicKey, sign } };
+    });
+    await start({ authorities: away, log });
+    assert.deepEqual(errors, ["the token of first is away; the token of other is away"]);
+    await loop.stop();
+  });
+
   it("replaces what somebody has stored in the place of a list, with what was revoked since", async () => {
     await start();
     const first = await list();

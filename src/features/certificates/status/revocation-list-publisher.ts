@@ -1,4 +1,5 @@
 import type { Clock } from "../../../machinery/api/clock.ts";
+import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller, ControllerContext, StartedController } from "../../../machinery/loops/controller.ts";
@@ -174,6 +175,7 @@ class RevocationListPublisher {
     const stored = { configMaps: this.#configMaps, namespace: this.#namespace };
     await this.#withoutKeys.report({ ...stored, signed, now: this.#clock.now() });
     this.#notBefore = this.#clock.now() + Math.min(longestPauseMilliseconds, busyMilliseconds / busyShare);
+    if (failures.length > 1) throw new AggregateError(failures, [...new Set(failures.map(messageOf))].join("; "));
     if (failures.length > 0) throw failures[0];
     this.#queue.addAfter(listsKey, this.#refreshMilliseconds);
     const encoded = this.#listed.encodedLines - this.#encodedLines;

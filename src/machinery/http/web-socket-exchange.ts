@@ -104,8 +104,6 @@ export class WebSocketExchange extends Exchange {
     });
     // `ws` closes after an error with the code that belongs to it.
     webSocket.on("error", () => undefined);
-    // The client says goodbye: stop at once, its socket may stay open for a while.
-    webSocket.on("close", () => this.closed());
   }
 
   /** What a client sends is thrown away, as upstream does; but not without end. */

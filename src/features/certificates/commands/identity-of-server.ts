@@ -2,6 +2,7 @@ import { serverCertificates } from "../../../machinery/client/server-certificate
 import { currentCredentials } from "../../../machinery/client/https-transport.ts";
 import type { HttpsTransportOptions } from "../../../machinery/client/https-transport.ts";
 import { connectionFailure } from "../../../machinery/command-line/connection-failure.ts";
+import { periodically } from "../../../machinery/scheduling/periodically.ts";
 import { parseCertificate } from "../../../pki/certificate.ts";
 import { parseCertificatesPem } from "../../../pki/certificates-pem.ts";
 import { serverIdentity } from "../signers/server-identity.ts";
@@ -48,23 +49,18 @@ export function followServerIdentity(
   log: Pick<Log, "info" | "error">,
 ): FollowedServerIdentity {
   let known: ServerIdentity | undefined;
-  const read = (): void => {
-    identityOfServer(transport).then(
-      (seen) => {
-        known = seen;
-      },
-      (error: unknown) =>
-        log.error({ error: messageOf(error) }, "cannot read the server's names from its certificate, will retry"),
-    );
+  const read = async (): Promise<void> => {
+    known = await identityOfServer(transport);
   };
-  read();
-  const timer = setInterval(read, intervalMilliseconds);
-  timer.unref();
+  const onFailure = (error: unknown): void =>
+    log.error({ error: messageOf(error) }, "cannot read the server's names from its certificate, will retry");
+  read().catch(onFailure);
+  const reading = periodically({ milliseconds: intervalMilliseconds, task: read, onFailure });
   return {
     current: () => {
       if (known === undefined) throw new Error("the API server's own names are not known yet");
       return known;
     },
-    stop: () => clearInterval(timer),
+    stop: () => reading.stop(),
   };
 }

@@ -3,6 +3,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import { checkRequestSignature, parseRequestField } from "../../../pki/certificate-request.ts";
 import type { CertificateRequest } from "../../../pki/certificate-request.ts";
 import { formatDistinguishedName } from "../../../pki/distinguished-name.ts";
+import { keyTypeOf } from "../../../pki/keys.ts";
 import { oids } from "../../../pki/object-identifiers.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
 import type { SubjectAltNames } from "../../../pki/subject-alt-names.ts";
@@ -80,11 +81,10 @@ function parse(base64: string): CertificateRequest | PkiError {
 }
 
 function decoded(request: CertificateRequest): NonNullable<CertificateRequestReport["request"]> {
-  const { algorithm, curve, sizeBits } = request.publicKey;
   return {
     subject: formatDistinguishedName(request.subject),
     subjectAltNames: request.subjectAltNames,
-    key: algorithm === "ECDSA" ? `ECDSA ${curve ?? ""}` : algorithm === "RSA" ? `RSA ${sizeBits}` : algorithm,
+    key: keyTypeOf(request.publicKey),
     signatureAlgorithm: request.signatureAlgorithm?.name ?? "unknown",
     extensions: request.extensions.map(({ id, isCritical }) => {
       const name = extensionNames.get(id);

@@ -12,6 +12,7 @@ import type { Secret } from "../../core/index.ts";
 import { bindingFault, bindingKeys, bootstrapBinding } from "./bootstrap-binding.ts";
 import { bootstrapSecretName } from "./bootstrap-token-secret.ts";
 import { bootstrapTokenIdOf } from "./bootstrap-tokens.ts";
+import { encodedText } from "./secret-texts.ts";
 import { asSigningRequest, requestedCertificate } from "../signing-request.ts";
 
 export interface BootstrapRuleOptions {
@@ -62,7 +63,7 @@ export function bootstrapRule({
     });
     if (fault !== undefined) throw admissionForbidden(attributes, fault);
     if (!binding.isForOneUse || binding.spentBy !== undefined || attributes.isDryRun || node === undefined) return;
-    const spent = { [bindingKeys.spentByKey]: base64(key), [bindingKeys.spentByNode]: base64(node) };
+    const spent = { [bindingKeys.spentByKey]: encodedText(key), [bindingKeys.spentByNode]: encodedText(node) };
     await client()
       .resource(secretResource(names), system)
       .update({ ...secret, data: { ...secret.data, ...spent } });
@@ -88,5 +89,3 @@ export function bootstrapRule({
     },
   };
 }
-
-const base64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");

@@ -3,7 +3,7 @@ import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { parseTime } from "../../../machinery/schema/go-time.ts";
 import { bindingKeys } from "./bootstrap-binding.ts";
-import { textsOf } from "./secret-texts.ts";
+import { encodedText, textsOf } from "./secret-texts.ts";
 import type { Secret } from "../../core/index.ts";
 
 /** The parts of a bootstrap token that are not secret. */
@@ -34,8 +34,6 @@ export interface NewBootstrapToken {
 const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789";
 const randomText = (length: number): string =>
   Array.from({ length }, () => alphabet[randomInt(alphabet.length)] ?? "").join("");
-
-const base64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");
 
 const secretNamePrefix = "bootstrap-token-";
 
@@ -74,7 +72,7 @@ export function newBootstrapToken(
       kind: "Secret",
       metadata: { name: bootstrapSecretName(id), namespace: names.namespaces.system },
       type: bootstrapSecretType(names),
-      data: Object.fromEntries(Object.entries(data).map(([key, value]) => [key, base64(value)])),
+      data: Object.fromEntries(Object.entries(data).map(([key, value]) => [key, encodedText(value)])),
     },
   };
 }

@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { ApiError } from "../../machinery/api/api-error.ts";
+import { jsonFields } from "../../machinery/api/json-object.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
 import { withConnectionFlags, withServer } from "../../machinery/command-line/connection.ts";
 import type { ServerConnection } from "../../machinery/command-line/connection.ts";
@@ -76,8 +77,7 @@ async function refuseUnknownAccount({ client, names, namespace }: ServerConnecti
 /** The id of a token and when it ends. The server checks no signature here: who may revoke may revoke any id. */
 function identityOf(token: string): { readonly id: string; readonly expirationTimestamp?: string } {
   const payload = parseToken(token)?.payload;
-  const claims: Readonly<Record<string, unknown>> = typeof payload === "object" ? { ...payload } : {};
-  const { jti, exp } = claims;
+  const { jti, exp } = jsonFields(payload);
   if (typeof jti !== "string" || jti === "")
     throw new UsageError(adviceForToken(token, { isJwt: payload !== undefined }));
   const isTime = typeof exp === "number" && exp > 0 && exp < 253_402_300_800;

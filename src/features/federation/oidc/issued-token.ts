@@ -7,7 +7,8 @@ import type { TokenOutcome, VerifyToken } from "../../../machinery/authenticatio
 import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
 import { parseToken, VerifiedTokenCache } from "../../accounts/index.ts";
 import type { ParsedToken } from "../../accounts/index.ts";
-import type { IssuerKeys, IssuerKey } from "./issuer-keys.ts";
+import type { IssuerKey } from "./issuer-key.ts";
+import type { IssuerKeys } from "./issuer-keys.ts";
 import { ClaimFault, userOfClaims } from "./map-claims.ts";
 import type { Claims } from "./map-claims.ts";
 import type { TrustedIssuer } from "./parse-authentication-configuration.ts";

@@ -6,7 +6,9 @@ import { ConnectionError, errorCodes } from "./protocol.ts";
 interface Field {
   readonly name: string;
   readonly value: string;
-  /** HTTP allows its characters (RFC 9113 section 8.2.1). */
+  /** HTTP allows the characters of the name. */
+  readonly isNameValid: boolean;
+  /** HTTP allows the characters of both (RFC 9113 section 8.2.1). */
   readonly isValid: boolean;
 }
 
@@ -17,8 +19,13 @@ export interface FieldSink {
   addInvalid(): void;
 }
 
-const evicted: Field = { name: "", value: "", isValid: false };
-const staticFields: readonly Field[] = staticTable.map(([name, value]) => ({ name, value, isValid: true }));
+const evicted: Field = { name: "", value: "", isNameValid: false, isValid: false };
+const staticFields: readonly Field[] = staticTable.map(([name, value]) => ({
+  name,
+  value,
+  isNameValid: true,
+  isValid: true,
+}));
 
 /** At the beginning of a block: the smallest size since the last one, and the current size (RFC 7541 section 4.2). */
 const maximumResizes = 2;
@@ -67,12 +74,18 @@ export class HeaderDecoder {
 
   #readLiteral({ isIndexed, sink }: { readonly isIndexed: boolean; readonly sink: FieldSink }): void {
     const nameIndex = this.#readInteger(isIndexed ? 6 : 4);
-    const name = nameIndex === 0 ? this.#readString() : this.#field(nameIndex).name;
+    // A name of the table is not checked again: it can be long, and costs the client one byte.
+    const { name, isNameValid } = nameIndex === 0 ? this.#readName() : this.#field(nameIndex);
     const value = this.#readString();
-    const isValid = isValidField(name, value);
-    if (isIndexed) this.#insert({ name, value, isValid });
+    const isValid = isNameValid && valueCharacters.test(value);
+    if (isIndexed) this.#insert({ name, value, isNameValid, isValid });
     if (isValid) sink.add(name, value);
     else sink.addInvalid();
+  }
+
+  #readName(): Pick<Field, "name" | "isNameValid"> {
+    const name = this.#readString();
+    return { name, isNameValid: nameCharacters.test(name) };
   }
 
   #field(index: number): Field {

@@ -89,6 +89,14 @@ describe("the decoder of header blocks", () => {
     assert.deepEqual(decode(decoder, "be 82"), ["invalid", ":method: GET"]);
   });
 
+  it("checks a long name once, however many fields repeat it from the table", (context) => {
+    const repeated = 10_000;
+    const test = context.mock.method(RegExp.prototype, "test");
+    decode(new HeaderDecoder(), `407f 8101 ${"61".repeat(256)} 00 ${"0f2f 00".repeat(repeated)}`);
+    const checkedCharacters = test.mock.calls.reduce((sum, call) => sum + call.arguments[0].length, 0);
+    assert.ok(checkedCharacters < repeated);
+  });
+
   it("refuses Huffman codes that end wrongly", () => {
     for (const [what, hex] of [
       ["with zeros", "4001 61 81 18"],
@@ -122,8 +130,8 @@ describe("the decoder of header blocks", () => {
         socket: far,
         limits: { ...limits, headerBytes: 64 * 1024, headerCount: 500 },
         nowSeconds: () => 0,
-        onRequest: (stream) => {
-          received = stream.head.headers;
+        onRequest: (stream, head) => {
+          received = head.headers;
           stream.respond({ status: 204, headers: {} }, undefined);
         },
       });

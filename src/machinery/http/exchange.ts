@@ -35,6 +35,8 @@ export interface ExchangeOptions {
   readonly connection: Connection;
 }
 
+const noHeaders: Headers = {};
+
 /** Discards the bytes of a stream whose client left before it began. */
 const discardingSink: ByteSink = { write: () => {}, bufferedBytes: () => 0, end: () => {} };
 
@@ -47,9 +49,9 @@ const withEscapedMark = (query: string): string => (query.startsWith("?") ? `%3F
  */
 export abstract class Exchange implements HttpRequest, ByteSink {
   readonly method: string;
-  readonly path: string;
-  readonly query: string;
-  readonly headers: Headers;
+  path: string;
+  query: string;
+  headers: Headers;
   readonly connection: Connection;
   /** The second in which its deadline begins to run. */
   startedAtSecond: number;
@@ -126,11 +128,21 @@ export abstract class Exchange implements HttpRequest, ByteSink {
 
   #handle(): void {
     this.context.handler(this).then(
-      (response) => this.#tryToAnswer(response),
+      (response) => {
+        this.#tryToAnswer(response);
+        if (isWhole(response.body)) this.#forgetRequest();
+      },
       // A handler never rejects. If one does, close the exchange: otherwise the client waits forever and the process
       // exits.
       () => this.destroy(),
     );
+  }
+
+  /** The handler has done all that it does. What a client sent must not stay in memory until that client reads its answer. */
+  #forgetRequest(): void {
+    this.path = "";
+    this.query = "";
+    this.headers = noHeaders;
   }
 
   /** An answer that cannot be sent ends its exchange, not the process. */
@@ -144,15 +156,14 @@ export abstract class Exchange implements HttpRequest, ByteSink {
 
   #answer(response: HttpResponse): void {
     const { body } = response;
-    const isWhole = typeof body === "string" || Buffer.isBuffer(body);
     if (this.#isClosed || this.#hasAnswered) {
       // Whoever made a stream hears of its end, also when nobody is left to read it.
-      if (!isWhole) body.start(discardingSink)();
+      if (!isWhole(body)) body.start(discardingSink)();
       return;
     }
     this.#hasAnswered = true;
-    if (isWhole) {
-      this.context.unsent.add(this, body.length);
+    if (isWhole(body)) {
+      this.context.unsent.add(this, { headers: response.headers, body });
       this.sendWhole(response, body);
     } else this.#startStream(response, body);
   }
@@ -206,6 +217,9 @@ export abstract class Exchange implements HttpRequest, ByteSink {
     stop?.();
   }
 }
+
+const isWhole = (body: HttpResponse["body"]): body is string | Buffer =>
+  typeof body === "string" || Buffer.isBuffer(body);
 
 const deadlinePassed = (): ApiError => timeout("Timeout: request did not complete within the allotted timeout");
 

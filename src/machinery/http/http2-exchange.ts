@@ -1,6 +1,7 @@
 import { bodyTooLarge } from "../api/api-error.ts";
 import type { HttpResponse } from "../api/http-message.ts";
 import type { Http2Stream } from "../http2/http2-stream.ts";
+import type { RequestHead } from "../http2/request-head.ts";
 import { noBytes } from "../http2/byte-accumulator.ts";
 import { incompleteBody, Exchange } from "./exchange.ts";
 import type { ExchangeContext, ExchangeOptions } from "./exchange.ts";
@@ -9,14 +10,18 @@ import type { TlsConnection } from "./tls-connection.ts";
 /** Answers a stream of HTTP/2. */
 export function serveStream(
   stream: Http2Stream,
-  { context, connection }: { readonly context: ExchangeContext; readonly connection: TlsConnection },
+  {
+    head,
+    context,
+    connection,
+  }: { readonly head: RequestHead; readonly context: ExchangeContext; readonly connection: TlsConnection },
 ): void {
-  const { path, method, isTooLarge } = stream.head;
+  const { path, method, headers, isTooLarge } = head;
   if (isTooLarge) return stream.respond({ status: 431, headers: { date: dateNow() } }, undefined);
   // CONNECT has no path, and OPTIONS may have "*".
   if (method === undefined || path?.startsWith("/") !== true)
     stream.respond({ status: 400, headers: { date: dateNow() } }, undefined);
-  else new Http2Exchange(stream, { context, connection, method, target: path, headers: stream.head.headers }).run();
+  else new Http2Exchange(stream, { context, connection, method, target: path, headers }).run();
 }
 
 interface Http2ExchangeOptions extends ExchangeOptions {
@@ -45,7 +50,7 @@ class Http2Exchange extends Exchange {
     const failure = this.bodyFailure;
     if (failure !== undefined) return Promise.reject(failure);
     const maximumBytes = this.longestBody(lowerMaximumBytes);
-    if ((stream.head.contentLength ?? 0) > maximumBytes) return Promise.reject(bodyTooLarge(maximumBytes));
+    if ((stream.contentLength ?? 0) > maximumBytes) return Promise.reject(bodyTooLarge(maximumBytes));
     return new Promise((whole, reject) => {
       this.failBody = reject;
       stream.readBody({

@@ -14,6 +14,7 @@ import { periodically } from "../scheduling/periodically.ts";
 import { Http2Session } from "../http2/http2-session.ts";
 import type { Http2Limits } from "../http2/http2-session.ts";
 import type { Http2Stream } from "../http2/http2-stream.ts";
+import type { RequestHead } from "../http2/request-head.ts";
 import { ConnectionBound } from "./connection-bound.ts";
 import type { ConnectionLimits } from "./connection-bound.ts";
 import type { Exchange, ExchangeContext } from "./exchange.ts";
@@ -250,8 +251,8 @@ function serveBothProtocols({ server, context, limits, sessions, connections }: 
     connections.set(socket, connection);
     socket.on("error", () => socket.destroy());
     if (socket.alpnProtocol !== "h2") return parseHttp1(socket);
-    const exchange = { context, connection };
-    const onRequest = (stream: Http2Stream): void => serveStream(stream, exchange);
+    const onRequest = (stream: Http2Stream, head: RequestHead): void =>
+      serveStream(stream, { head, context, connection });
     const session = new Http2Session({ socket, limits, nowSeconds, onRequest });
     sessions.set(session, connection);
     socket.on("close", () => sessions.delete(session));

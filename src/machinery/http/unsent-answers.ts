@@ -1,3 +1,5 @@
+import type { HttpResponse } from "../api/http-message.ts";
+
 interface Answer {
   /** Ends it immediately, half sent as it may be. */
   destroy(): void;
@@ -15,8 +17,21 @@ interface Stream extends Answer {
 /** A stream whose client reads is never ended: so long its client may take to read. */
 const patienceSeconds = 2;
 
-/** What an answer takes besides its body: its request, which costs its sender a few bytes (HPACK), and what the connection knows of both. */
+/** What an answer takes besides its head and body: what the connection knows of it. */
 const answerOverheadBytes = 4096;
+
+type WholeResponse = Pick<HttpResponse, "headers"> & { readonly body: string | Buffer };
+
+/** A client can make a head long, with a long Audit-ID. */
+function headBytes(headers: HttpResponse["headers"]): number {
+  let bytes = 0;
+  for (const name in headers) {
+    const value = headers[name];
+    if (typeof value === "string") bytes += value.length;
+    else if (value !== undefined) for (const one of value) bytes += one.length;
+  }
+  return bytes;
+}
 
 /**
  * The answers that are in memory because their clients have not taken all of them yet, and what waits of streams. Beyond a limit the
@@ -35,8 +50,8 @@ export class UnsentAnswers {
   }
 
   /** Call it before an answer is sent. The newest answer stays, however long it is. */
-  add(answer: Answer, bodyBytes: number): void {
-    const bytes = bodyBytes + answerOverheadBytes;
+  add(answer: Answer, { headers, body }: WholeResponse): void {
+    const bytes = headBytes(headers) + body.length + answerOverheadBytes;
     this.#answers.set(answer, bytes);
     this.#bytes += bytes;
     if (this.#bytes <= this.#maximumBytes) return;

@@ -49,7 +49,7 @@ export interface Http2SessionOptions {
   readonly limits: Http2Limits;
   readonly nowSeconds: () => number;
   /** Called with each request, before its body has come. The head may exceed the limits: then fields are missing. */
-  readonly onRequest: (stream: Http2Stream) => void;
+  readonly onRequest: (stream: Http2Stream, head: RequestHead) => void;
 }
 
 /** A session that has ended reads on so that the client gets its last frames, but only so much. */
@@ -63,7 +63,7 @@ export class Http2Session implements StreamSession {
   readonly #socket: Duplex;
   readonly #limits: Http2Limits;
   readonly #nowSeconds: () => number;
-  readonly #onRequest: (stream: Http2Stream) => void;
+  readonly #onRequest: Http2SessionOptions["onRequest"];
   readonly #reader: ConnectionReader;
   readonly #decoder = new HeaderDecoder();
   readonly #output: FrameOutput;
@@ -216,7 +216,7 @@ export class Http2Session implements StreamSession {
       sendWindowBytes: this.#initialSendWindowBytes,
     });
     this.#streams.set(streamId, stream);
-    this.#onRequest(stream);
+    this.#onRequest(stream, head);
   }
 
   /** RFC 9113 section 8.1. */

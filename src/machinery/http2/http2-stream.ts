@@ -37,6 +37,7 @@ export interface StreamSession {
 
 interface Http2StreamOptions {
   readonly id: number;
+  /** The stream does not keep it: its fields would take memory until the client has read the answer. */
   readonly head: RequestHead;
   readonly hasBody: boolean;
   readonly sendWindowBytes: number;
@@ -48,7 +49,6 @@ interface Http2StreamOptions {
  */
 export class Http2Stream {
   readonly id: number;
-  readonly head: RequestHead;
   readonly #session: StreamSession;
   isClosed = false;
   /** Called once, however the stream ended. */
@@ -56,6 +56,9 @@ export class Http2Stream {
 
   /** The request has a body, which may be empty. */
   readonly hasBody: boolean;
+  /** As the client said it. */
+  readonly contentLength: number | undefined;
+  readonly #expectsContinue: boolean;
   isRequestWhole: boolean;
   readonly #receiveWindow = new ReceiveWindow();
   /** How many bytes of the body have come, without padding. */
@@ -80,7 +83,8 @@ export class Http2Stream {
   constructor(session: StreamSession, { id, head, hasBody, sendWindowBytes }: Http2StreamOptions) {
     this.#session = session;
     this.id = id;
-    this.head = head;
+    this.contentLength = head.contentLength;
+    this.#expectsContinue = head.expectsContinue;
     this.hasBody = hasBody;
     this.isRequestWhole = !hasBody;
     this.sendWindowBytes = sendWindowBytes;
@@ -95,10 +99,7 @@ export class Http2Stream {
   readBody(reader: BodyReader): void {
     if (this.isClosed) return reader.brokenOff();
     this.#reader = reader;
-    // The client waits for it (RFC 9110 section 10.1.1: in any case, and Java writes `100-Continue`).
-    const { expect } = this.head.headers;
-    const isAwaited = typeof expect === "string" && expect.toLowerCase() === "100-continue";
-    if (isAwaited && this.#receivedBytes === 0 && !this.isRequestWhole) this.#session.askForBody(this);
+    if (this.#expectsContinue && this.#receivedBytes === 0 && !this.isRequestWhole) this.#session.askForBody(this);
     const frameBytes = this.unreadFrameBytes;
     this.unreadFrameBytes = 0;
     this.#take(frameBytes);
@@ -116,7 +117,7 @@ export class Http2Stream {
     if (this.isRequestWhole) return errorCodes.streamClosed;
     if (!this.#receiveWindow.receive(frameBytes)) return errorCodes.flowControlError;
     const receivedBytes = this.#receivedBytes + part.length;
-    const { contentLength = isEnd ? receivedBytes : Infinity } = this.head;
+    const { contentLength = isEnd ? receivedBytes : Infinity } = this;
     if (receivedBytes > contentLength || (isEnd && receivedBytes < contentLength)) return errorCodes.protocolError;
     this.#receivedBytes = receivedBytes;
     this.isRequestWhole = isEnd;

@@ -69,6 +69,12 @@ export class RequestHead implements FieldSink {
     return value === undefined ? undefined : Number(value);
   }
 
+  /** The client waits to be asked for the body (RFC 9110 section 10.1.1: in any case, and Java writes `100-Continue`). */
+  get expectsContinue(): boolean {
+    const { expect } = this.headers;
+    return typeof expect === "string" && expect.toLowerCase() === "100-continue";
+  }
+
   #isContentLengthValid(): boolean {
     const value = this.headers["content-length"];
     return value === undefined || (typeof value === "string" && /^\d{1,15}$/.test(value));

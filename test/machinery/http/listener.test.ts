@@ -16,6 +16,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { connect as connectTls } from "node:tls";
 import type { ConnectionOptions, TLSSocket } from "node:tls";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
@@ -761,8 +763,17 @@ describe("the listener", () => {
 
   it("ends answers that clients do not read before they fill the memory, the oldest first", async () => {
     // Each answer also takes 4 KiB, so three fit.
-    for (const bytes of [1_000_000, 4000, 10]) {
-      const answers = { handler: async () => text("x".repeat(bytes)), limits: { unsentBytes: (bytes + 4096) * 3.5 } };
+    for (const [bytes, headBytes] of [
+      [1_000_000, 0],
+      [4000, 0],
+      [10, 0],
+      [10, 8000],
+    ] as const) {
+      const handler = async (): Promise<HttpResponse> => ({
+        ...text("x".repeat(bytes)),
+        headers: { "audit-id": "a".repeat(headBytes) },
+      });
+      const answers = { handler, limits: { unsentBytes: (bytes + headBytes + 4096) * 3.5 } };
       await withListener(answers, async (port) => {
         const silent = openHttp2(port, { settings: { initialWindowSize: 1 } });
         const request = (path: string): ClientHttp2Stream => silent.request({ ":path": path }).on("error", () => {});
@@ -781,6 +792,28 @@ describe("the listener", () => {
         silent.destroy();
       });
     }
+  });
+
+  it("keeps nothing of a request whose answer the client does not read", async () => {
+    const requests: WeakRef<object>[] = [];
+    const handler: Handler = async ({ headers }) => {
+      requests.push(new WeakRef(headers));
+      return text("an answer");
+    };
+    await withListener({ handler }, async (port) => {
+      const silent = openHttp2(port, { settings: { initialWindowSize: 1 } });
+      for (let count = 0; count < 20; count++) {
+        await once(silent.request({ ":path": "/", "x-long": "a".repeat(10_000) }), "response");
+      }
+      setFlagsFromString("--expose-gc");
+      const collect = runInNewContext("gc") as () => void; // what --expose-gc defines
+      collect();
+      assert.deepEqual(
+        requests.map((request) => request.deref()),
+        requests.map(() => undefined),
+      );
+      silent.destroy();
+    });
   });
 
   it("ends streams that clients do not read before they fill the memory, those unread for the longest time first", async () => {

@@ -6,6 +6,7 @@ import { HeaderDecoder } from "../../../src/machinery/http2/header-decoder.ts";
 import { Http2Session } from "../../../src/machinery/http2/http2-session.ts";
 import type { Http2Limits } from "../../../src/machinery/http2/http2-session.ts";
 import type { Http2Stream } from "../../../src/machinery/http2/http2-stream.ts";
+import type { RequestHead } from "../../../src/machinery/http2/request-head.ts";
 import { clientPreface, errorCodes, flags, frameTypes } from "../../../src/machinery/http2/protocol.ts";
 
 export const limits: Http2Limits = {
@@ -129,6 +130,8 @@ export const reset = (streamId: number): RawFrame => ({
 export class FrameClient {
   readonly session: Http2Session;
   readonly streams: Http2Stream[] = [];
+  /** Of the streams, in the same order. */
+  readonly heads: RequestHead[] = [];
   /** Everything that was received. */
   readonly frames: ReceivedFrame[] = [];
   seconds = 0;
@@ -137,7 +140,7 @@ export class FrameClient {
   readonly #decoder = new HeaderDecoder();
   #received: Buffer = Buffer.alloc(0);
 
-  constructor(onRequest: (stream: Http2Stream) => void, changes: Partial<Http2Limits> = {}) {
+  constructor(onRequest: (stream: Http2Stream, head: RequestHead) => void, changes: Partial<Http2Limits> = {}) {
     const [client, server] = duplexPair();
     this.#socket = client;
     client.on("data", (bytes: Buffer) => this.#receive(bytes));
@@ -147,9 +150,10 @@ export class FrameClient {
       socket: server,
       limits: { ...limits, ...changes },
       nowSeconds: () => this.seconds,
-      onRequest: (stream) => {
+      onRequest: (stream, head) => {
         this.streams.push(stream);
-        onRequest(stream);
+        this.heads.push(head);
+        onRequest(stream, head);
       },
     });
   }

@@ -40,7 +40,7 @@ describe("an HTTP/2 session", () => {
     const client = new FrameClient(never).open().send(get(1), get(3, "/other"));
     await client.settle();
     assert.deepEqual(
-      client.streams.map(({ head }) => [head.method, head.path]),
+      client.heads.map(({ method, path }) => [method, path]),
       [
         ["GET", "/"],
         ["GET", "/other"],
@@ -67,7 +67,7 @@ describe("an HTTP/2 session", () => {
       .send(with_(["x-group", "a,b"], ["x-group", "c"], ["x-blank", " v "], ["__proto__", "p"]));
     await client.settle();
     assert.deepEqual(
-      { ...client.streams[0]?.head.headers },
+      { ...client.heads[0]?.headers },
       Object.fromEntries([
         ["x-group", ["a,b", "c"]],
         ["x-blank", " v "],
@@ -213,7 +213,7 @@ describe("an HTTP/2 session", () => {
     const client = new FrameClient(answerLength).open().send(post(1), data(1, "123"), trailers([["x-group", "admin"]]));
     await client.settle();
     assert.equal(client.body(1), "3");
-    assert.equal(client.streams[0]?.head.headers["x-group"], undefined);
+    assert.equal(client.heads[0]?.headers["x-group"], undefined);
   });
 
   it("reads a header block that continues in further frames", async () => {
@@ -226,7 +226,7 @@ describe("an HTTP/2 session", () => {
         { type: frameTypes.continuation, flags: flags.endHeaders, streamId: 1, payload: block.subarray(9) },
       );
     await client.settle();
-    assert.equal(client.streams[0]?.head.path, "/long");
+    assert.equal(client.heads[0]?.path, "/long");
   });
 
   it("ignores padding, priorities and types that it does not know", async () => {
@@ -562,8 +562,8 @@ describe("an HTTP/2 session", () => {
     });
 
     it("headers, with an answer that says so", async () => {
-      const client = new FrameClient((stream) =>
-        stream.respond({ status: stream.head.isTooLarge ? 431 : 200, headers: {} }, undefined),
+      const client = new FrameClient((stream, head) =>
+        stream.respond({ status: head.isTooLarge ? 431 : 200, headers: {} }, undefined),
       );
       const many = times(1, () => [with_(...Array.from({ length: 30 }, (_, at) => [`x-${at}`, "a"] as const))]);
       client.open().send(...many, { ...with_(["x-long", "a".repeat(5000)]), streamId: 3 }, get(5));
@@ -579,9 +579,9 @@ describe("an HTTP/2 session", () => {
       const bomb = Buffer.concat([stored, Buffer.alloc(3000, 0xbe)]);
       const client = new FrameClient(never).open().send({ ...get(1), payload: bomb });
       await client.settle();
-      const [stream] = client.streams as [Http2Stream];
-      assert.equal(stream.head.isTooLarge, true);
-      assert.deepEqual(Object.keys(stream.head.headers), ["x-long"]);
+      const [head] = client.heads;
+      assert.equal(head?.isTooLarge, true);
+      assert.deepEqual(Object.keys(head?.headers ?? {}), ["x-long"]);
     });
 
     it("answers to pings that the client does not read", async () => {

@@ -197,7 +197,7 @@ export class Http2Session implements StreamSession {
     if (streamId % 2 === 0) throw new ConnectionError(errorCodes.protocolError, "a client's stream has an even number");
     const open = this.#streams.get(streamId);
     if (open !== undefined) return this.#readTrailers(open, block);
-    const head = new RequestHead(this.#limits);
+    const head = new RequestHead(this.#limits, bytes.length);
     this.#decoder.decode(bytes, head);
     if (streamId <= this.#lastStreamId) {
       if (isEnd) this.#ended.finish(streamId);

@@ -1,10 +1,17 @@
 import type { FieldSink } from "./header-decoder.ts";
+import { maximumTableBytes } from "./header-table.ts";
 
 export interface HeadLimits {
   /** The most bytes that names and values together may have. */
   readonly headerBytes: number;
   readonly headerCount: number;
 }
+
+/**
+ * How much longer than twice their block the fields of a request may be: about the whole table, twice. Huffman codes do not double a text,
+ * and no client repeats a long field. Longer ones would cost the server far more than their client: a field of the table takes one byte.
+ */
+const maximumRepeatedBytes = 2 * maximumTableBytes;
 
 /** Headers about a single connection, which HTTP/2 does not allow (RFC 9113 section 8.2.2). */
 const connectionHeaders = new Set(["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]);
@@ -15,6 +22,7 @@ const methodSyntax = /^[!#$%&'*+.^_`|~\w-]+$/;
 /** Collects and checks the fields of a request (RFC 9113 section 8.3.1). */
 export class RequestHead implements FieldSink {
   readonly #limits: HeadLimits;
+  readonly #blockBytes: number;
   /** Repeated ones are an array, in order of arrival. */
   readonly headers: Record<string, string | string[]> = Object.create(null);
   method: string | undefined;
@@ -26,8 +34,10 @@ export class RequestHead implements FieldSink {
   #bytes = 0;
   #count = 0;
 
-  constructor(limits: HeadLimits) {
+  /** `blockBytes` is the length of the header block. */
+  constructor(limits: HeadLimits, blockBytes: number) {
     this.#limits = limits;
+    this.#blockBytes = blockBytes;
   }
 
   add(name: string, value: string): void {
@@ -49,7 +59,10 @@ export class RequestHead implements FieldSink {
   }
 
   get isTooLarge(): boolean {
-    return this.#bytes > this.#limits.headerBytes || this.#count > this.#limits.headerCount;
+    const { headerBytes, headerCount } = this.#limits;
+    return (
+      this.#bytes > Math.min(headerBytes, this.#blockBytes * 2 + maximumRepeatedBytes) || this.#count > headerCount
+    );
   }
 
   /** Call it after the last field. */

@@ -584,6 +584,20 @@ describe("an HTTP/2 session", () => {
       assert.deepEqual(Object.keys(head?.headers ?? {}), ["x-long"]);
     });
 
+    it("how much longer than its block a request may be, which repeats a field from the table", async () => {
+      const client = new FrameClient(never, { headerBytes: 64 * 1024 }).open();
+      const long = headerBlock([["x-long", "a".repeat(3000)]], { isIndexed: true });
+      const fields = headerBlock(requestFields("GET", "/"));
+      for (const [at, block] of [long, Buffer.alloc(2, 0xbe), Buffer.alloc(3, 0xbe)].entries()) {
+        client.send({ ...get(at * 2 + 1), payload: Buffer.concat([fields, block]) });
+      }
+      await client.settle();
+      assert.deepEqual(
+        client.heads.map(({ isTooLarge }) => isTooLarge),
+        [false, false, true],
+      );
+    });
+
     it("answers to pings that the client does not read", async () => {
       const client = new FrameClient(never).open();
       client.pause();
